@@ -1,0 +1,35 @@
+-- Arithmetic of keys; small enough to be inlined into the statements that use it.
+
+-- job_id_new: microseconds since 2020 in the upper 51 bits, a cycling number in the lower 12.
+-- One session's ids rise, because making one takes longer than a microsecond.
+create or replace function job_id_new() returns bigint
+language sql volatile as $$
+  select (((date_part('epoch', clock_now()) * 1000000)::bigint - 1577836800000000) << 12) | nextval('job_id_seq')
+$$;
+
+-- job_slot: the ring child of a job's logs, from the day inside its id (86,400,000,000 µs << 12).
+create or replace function job_slot(p_job_id bigint) returns smallint
+language sql immutable parallel safe as $$ select (p_job_id / 353894400000000 % 32)::smallint $$;
+
+create or replace function job_created_at(p_job_id bigint) returns timestamptz
+language sql immutable parallel safe as $$
+  select timestamptz '2020-01-01 00:00:00+00' + (p_job_id >> 12) * interval '1 microsecond'
+$$;
+
+-- job_id_at: the lowest id a job created at this time can have.
+create or replace function job_id_at(p_time timestamptz) returns bigint
+language sql immutable parallel safe as $$
+  select greatest(0, (date_part('epoch', p_time) * 1000000)::bigint - 1577836800000000) << 12
+$$;
+
+-- lane_key: fresh track of (queue, type, priority); the track of jobs claimable again is key + 1.
+-- A hash, so that producers need not agree on a number with anybody. lane_discover refuses a collision.
+create or replace function lane_key(p_queue_id int, p_type text, p_priority int) returns bigint
+language sql immutable parallel safe as $$ select hashtextextended(p_type, p_queue_id::bigint * 16 + p_priority) & -2 $$;
+
+create or replace function xid_now() returns bigint
+language sql stable as $$ select pg_current_xact_id()::text::bigint $$;
+
+-- ticket_slot: the ring child of a ticket, from its transaction: 262,144 transactions each.
+create or replace function ticket_slot(p_xid bigint) returns smallint
+language sql immutable parallel safe as $$ select ((p_xid >> 18) % 8)::smallint $$;

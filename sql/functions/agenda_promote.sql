@@ -1,0 +1,27 @@
+-- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call it.
+-- Rows another process is moving are skipped; rows of a purged backlog vanish here. Returns how many became claimable.
+-- Locks: agenda rows (skip locked). Writes: agenda, ticket, tally.
+create or replace function agenda_promote(p_limit int default 1000) returns int
+language plpgsql as $$
+declare
+  v_xid bigint := xid_now();
+  v_promoted int;
+begin
+  with due as (
+    delete from agenda where job_id = any (array(
+      select g.job_id from agenda g where g.due_at <= clock_now() order by g.due_at, g.job_id limit p_limit for update skip locked))
+    returning *
+  ), kept as (
+    select d.*, (row_number() over (partition by d.lane, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk
+      from due d where not exists (
+        select from lane_purge p where p.lane = d.lane and pg_visible_in_snapshot(d.xid::text::xid8, p.snapshot))
+  ), tickets as (
+    insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
+    select lane + 1, v_xid, ticket_slot(v_xid), attempt, version, alone, array_agg(job_id order by job_id)
+      from kept group by lane, attempt, version, alone, chunk order by min(job_id)
+  ), counted as (
+    insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from kept group by lane
+  )
+  select count(*) into v_promoted from kept;
+  return v_promoted;
+end $$;

@@ -1,0 +1,53 @@
+-- cell_repair: after a dump was restored into another server, give every waiting job a new ticket in this server's own
+-- transactions and start all cursors again. To be run once, while nothing else runs. Returns how many jobs are ready.
+-- Claims, attempts and the agenda are kept. Locks: everything in the cell. Writes: ticket, lane_cursor, lane_purge, tally, lane_depth, cell.
+create or replace function cell_repair() returns bigint
+language plpgsql security definer set search_path from current as $$
+declare
+  v_xid bigint := xid_now();
+  v_ready bigint;
+begin
+  lock table lane, lane_cursor, claim, agenda, tally, lane_depth in access exclusive mode;
+  perform ring_close_purged();
+  truncate ticket;
+  truncate lane_cursor, lane_purge, tally, lane_depth;
+  update agenda set xid = v_xid;
+  update job set xid = 0 where xid > v_xid;
+  insert into lane (key, queue_id, type, priority)
+  select distinct lane_key(queue_id, type, priority), queue_id, type, priority from job on conflict do nothing;
+  delete from scout;
+  insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l cross join lateral (values (l.key), (l.key + 1)) t (key);
+
+  with waiting as materialized (
+    select j.id, lane_key(j.queue_id, j.type, j.priority) as lane, coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
+      from job j
+      left join lateral (select a.state, a.attempt from attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+      left join amendment m on m.slot = j.slot and m.job_id = j.id
+     where not coalesce(last.state is not null and last.attempt > coalesce(m.revived_after, 0), false)
+       and not exists (select from agenda g where g.job_id = j.id)
+       and not exists (select from claim c where j.id = any (c.jobs))
+  ), tickets as (
+    insert into ticket (lane, xid, slot, attempt, version, jobs)
+    select lane + case when attempt = 1 and version = 0 then 0 else 1 end, v_xid, ticket_slot(v_xid), attempt, version, array_agg(id order by id)
+      from (select w.*, (row_number() over (partition by lane, attempt, version order by id) - 1) / 100 as chunk from waiting w) x
+     group by lane, attempt, version, chunk order by lane, chunk
+  ), counted as (
+    insert into lane_depth (lane, ready, delayed)
+    select lane, sum(r), sum(d) from (
+      select lane, 1 as r, 0 as d from waiting union all select lane, 0, 1 from agenda) n group by lane
+  )
+  select count(*) into v_ready from waiting;
+  update cell set floor_xid = v_xid;
+  return v_ready;
+end $$;
+
+-- ring_close_purged: turn the derived state of purged jobs into recorded ones, before the snapshots that prove it are forgotten.
+create or replace function ring_close_purged() returns void
+language plpgsql as $$
+begin
+  insert into attempt (job_id, slot, attempt, outcome, state, reason, finished_at)
+  select j.id, j.slot, coalesce((select max(a.attempt) from attempt a where a.slot = j.slot and a.job_id = j.id), 0) + 1, 'cancelled', 'cancelled', 'purged', v.finished_at
+    from jobs v join job j on j.slot = job_slot(v.id) and j.id = v.id
+   where v.state = 'cancelled' and v.reason = 'purged' on conflict do nothing;
+  delete from agenda g using attempt a where a.slot = job_slot(g.job_id) and a.job_id = g.job_id and a.reason = 'purged';
+end $$;

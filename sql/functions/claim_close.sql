@@ -1,0 +1,81 @@
+-- claim_close: end attempts that did not succeed. Each job is retried, or closed as failed or expired.
+-- p_reason permanent closes at once. Used by job_fail, job_retry and job_dead_letter. Returns the ids not held.
+create or replace function claim_close(p_token uuid, p_jobs bigint[], p_outcome job_outcome, p_error json, p_delay_seconds float8,
+  p_reason failure_reason, p_dead_letter int default null) returns bigint[]
+language plpgsql as $$
+declare
+  h claim;
+  v_all bigint[] := '{}';
+begin
+  for h in select * from claim_detach(p_token, p_jobs) loop
+    v_all := v_all || attempts_close(h, p_outcome, p_error, p_delay_seconds, p_reason, p_dead_letter);
+  end loop;
+  return array(select id from unnest(p_jobs) id where id <> all (v_all));
+end $$;
+
+-- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each.
+-- A lost attempt is retried at once, and alone.
+-- Returns the ids recorded. Writes: attempt, agenda, ticket, tally, fingerprint; job when dead-lettered.
+create or replace function attempts_close(h claim, p_outcome job_outcome, p_error json, p_delay_seconds float8,
+  p_reason failure_reason, p_dead_letter int) returns bigint[]
+language plpgsql as $$
+declare
+  v_now timestamptz := clock_now();
+  v_xid bigint := xid_now();
+  v_recorded bigint[];
+  v_final bigint[];
+  v_buried record;
+  v_options jsonb;
+  v_target int;
+begin
+  select c.options || q.options || coalesce(t.options, '{}') into v_options
+    from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
+
+  with fate as materialized (
+    select u.id, u.attempt, coalesce(m.version, 0) as version, d.due_at,
+           case when p_reason = 'permanent' then 'failed'
+                when u.attempt >= coalesce(m.max_attempts, j.max_attempts) then 'failed'
+                when coalesce(m.start_by, j.start_by) <= d.due_at then 'expired' end::job_final_state as state
+      from unnest(h.jobs, h.attempts) u (id, attempt)
+      join job j on j.slot = h.slot and j.id = u.id
+      left join amendment m on m.slot = h.slot and m.job_id = u.id
+      cross join lateral (
+        select v_now + case when p_outcome = 'lost' then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
+                            else retry_delay(coalesce(j.retry, v_options -> 'retry'), u.attempt) end as due_at) d
+  ), recorded as (
+    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, reason, worker, error)
+    select f.id, h.started_at, greatest(v_now, h.started_at), f.attempt, h.slot, p_outcome, f.state,
+           case when f.state = 'failed' then coalesce(p_reason, case when p_outcome = 'lost' then 'lost' else 'exhausted' end::failure_reason) end,
+           h.worker, p_error
+      from fate f on conflict do nothing returning job_id
+  ), again as materialized (
+    select f.* from fate f join recorded r on r.job_id = f.id where f.state is null
+  ), later as (
+    insert into agenda (job_id, due_at, lane, attempt, version, created_at)
+    select id, due_at, h.lane, attempt + 1, version, v_now from again where due_at > v_now
+  ), tickets as (
+    insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
+    select h.lane + 1, v_xid, ticket_slot(v_xid), attempt + 1, version, p_outcome = 'lost', array_agg(id order by id)
+      from again where due_at <= v_now group by attempt, version, (case when p_outcome = 'lost' then id end) order by min(id)
+  ), counted as (
+    insert into tally (lane, ready, delayed)
+    select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now) from again having count(*) > 0
+  )
+  select array_agg(r.job_id), array_agg(f.id) filter (where f.state is not null)
+    into v_recorded, v_final
+    from recorded r join fate f on f.id = r.job_id;
+
+  if coalesce(cardinality(v_recorded), 0) < cardinality(h.jobs) then
+    perform attempts_refused(h, v_recorded);
+  end if;
+  if v_final is not null then
+    v_target := coalesce(p_dead_letter, (select id from queue where name = v_options ->> 'deadLetterQueue'));
+    if v_target is not null then
+      for v_buried in select a.job_id, a.attempt from attempt a where a.slot = h.slot and a.job_id = any (v_final) and a.state = 'failed' order by a.job_id loop
+        perform job_copy(v_buried.job_id, v_target, json_build_object('attempts', v_buried.attempt, 'error', p_error));
+      end loop;
+    end if;
+    perform fingerprint_release(v_final);
+  end if;
+  return coalesce(v_recorded, '{}');
+end $$;

@@ -1,0 +1,59 @@
+-- claim_detach: take jobs out of the claim that a token names. Only jobs the claim still holds are returned, one row
+-- per part, with jobs and attempts cut down to them; whoever gets them decides their outcome. Null jobs: all of them.
+-- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim. Raises: MR002.
+create or replace function claim_detach(p_token uuid, p_jobs bigint[]) returns setof claim
+language plpgsql as $$
+declare
+  c claim;
+  v_all bigint[] := '{}';
+  v_rest bigint[];
+  v_rest_attempts int[];
+begin
+  for c in select * from claim where token = p_token order by part for update loop
+    c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
+    v_all := v_all || c.jobs;
+    if p_jobs is null or p_jobs = c.jobs then
+      delete from claim where token = p_token and part = c.part;
+      return next c;
+      continue;
+    end if;
+    select array_agg(u.id order by u.i) filter (where p.id is not null), array_agg(u.attempt order by u.i) filter (where p.id is not null),
+           array_agg(u.id order by u.i) filter (where p.id is null), array_agg(u.attempt order by u.i) filter (where p.id is null)
+      into c.jobs, c.attempts, v_rest, v_rest_attempts
+      from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) left join (select distinct id from unnest(p_jobs) id) p on p.id = u.id;
+    continue when c.jobs is null;
+    if v_rest is null then
+      delete from claim where token = p_token and part = c.part;
+    else
+      update claim set jobs = v_rest, attempts = v_rest_attempts where token = p_token and part = c.part;
+    end if;
+    return next c;
+  end loop;
+  if p_jobs is not null and p_jobs <> v_all then
+    perform job_must_exist(array(select id from unnest(p_jobs) id where id <> all (v_all)));
+  end if;
+end $$;
+
+-- job_must_exist: raise MR002 when one of the ids names no job.
+create or replace function job_must_exist(p_jobs bigint[]) returns void
+language plpgsql stable as $$
+declare
+  v_id bigint;
+begin
+  foreach v_id in array p_jobs loop
+    if not exists (select from job where slot = job_slot(v_id) and id = v_id) then
+      perform raise_error('MR002', format('there is no job %s', coalesce(v_id::text, 'null')), 'it may have been removed after its retention');
+    end if;
+  end loop;
+end $$;
+
+-- attempts_refused: jobs taken out of a claim whose outcome somebody else had recorded already (cancelled at the same
+-- moment). They had been counted as leaving "ready" twice; put one back. Writes: tally.
+create or replace function attempts_refused(h claim, p_recorded bigint[]) returns void
+language plpgsql as $$
+begin
+  insert into tally (lane, ready)
+  select h.lane, count(*) from attempt a
+   where a.slot = h.slot and a.job_id = any (h.jobs) and a.job_id <> all (coalesce(p_recorded, '{}')) and a.started_at is null and a.state is not null
+  having count(*) > 0;
+end $$;

@@ -1,0 +1,24 @@
+-- claim_extend: prolong leases from now on. Returns what each token still holds; a token or job that is missing was lost or cancelled.
+-- Accepted also after the lease has ended, while nobody has reaped the claim. Writes: claim (no indexed column). Raises: MR001.
+create or replace function claim_extend(p_tokens uuid[], p_seconds float8 default 30)
+returns table (token uuid, lease_ends_at timestamptz, job_ids bigint[])
+language plpgsql security definer set search_path from current as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := clock_now();
+begin
+  if p_seconds is null or p_seconds <= 0 or p_seconds = 'NaN' then
+    perform raise_error('MR001', format('a lease of %s seconds is not possible', p_seconds), 'give more than 0');
+  end if;
+  return query
+  with held as (
+    select c.token, c.part from claim c where c.token = any (p_tokens) order by c.token, c.part for update
+  ), extended as (
+    update claim c set until = v_now + make_interval(secs => p_seconds), touched_at = v_now
+      from held where c.token = held.token and c.part = held.part
+    returning c.token, c.part, c.until, c.slot, c.jobs)
+  select e.token, min(e.until), array_agg(j.id order by e.part, j.i)
+    from extended e cross join lateral unnest(e.jobs) with ordinality j (id, i)
+   where not exists (select from amendment m where m.slot = e.slot and m.job_id = j.id and m.version = 2147483647)
+   group by e.token;
+end $$;

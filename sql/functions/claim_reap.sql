@@ -1,0 +1,64 @@
+-- claim_reap: take back claims whose lease has ended or whose jobs' deadline has passed. Any process may call it.
+-- A claim somebody is reporting on right now is skipped. Jobs that were never started go back without using an attempt;
+-- the rest are recorded as lost and retried alone, so that one that kills its process cannot use up its neighbours.
+-- Returns how many claims were touched. Locks: claim rows (skip locked). Writes: claim, attempt, ticket, tally.
+create or replace function claim_reap(p_limit int default 100) returns int
+language plpgsql set enable_seqscan = on as $$
+declare
+  c claim;
+  v_n int := 0;
+  v_now timestamptz := clock_now();
+  v_late bigint[];
+begin
+  for c in select * from claim k where k.until <= v_now or k.deadline <= v_now order by k.until limit p_limit for update skip locked loop
+    v_n := v_n + 1;
+    if c.deadline <= v_now then
+      v_late := claim_expire(c, v_now);
+      if v_late is not null then
+        select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
+          from unnest(c.jobs, coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]))) with ordinality u (id, attempt, i)
+         where u.id <> all (v_late);
+        continue when c.jobs is null;
+      end if;
+    end if;
+    continue when c.until > v_now;
+    delete from claim where token = c.token and part = c.part;
+    c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
+    if c.unstarted is not null then
+      perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), v_now, true)
+         from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted) having count(*) > 0;
+      select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
+        from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id <> all (c.unstarted);
+      continue when c.jobs is null;
+    end if;
+    perform attempts_close(c, 'lost', json_build_object('message', 'the lease ended without a report'), null, null, null);
+  end loop;
+  return v_n;
+end $$;
+
+-- claim_expire: close those jobs of a live claim whose deadline has passed; whoever runs them is refused from now on.
+-- Returns their ids. Writes: attempt, claim, fingerprint.
+create or replace function claim_expire(c claim, p_now timestamptz) returns bigint[]
+language plpgsql as $$
+declare
+  h claim;
+  v_late bigint[];
+begin
+  select array_agg(j.id) into v_late
+    from unnest(c.jobs) u (id) join job j on j.slot = c.slot and j.id = u.id left join amendment m on m.slot = c.slot and m.job_id = u.id
+   where coalesce(m.deadline, j.deadline) <= p_now;
+  if v_late is null then
+    return null;
+  end if;
+  for h in select * from claim_detach(c.token, v_late) loop
+    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
+    select u.id, h.started_at, greatest(p_now, h.started_at), u.attempt, h.slot, 'expired', 'expired', h.worker
+      from unnest(h.jobs, h.attempts) u (id, attempt) on conflict do nothing;
+    perform fingerprint_release(h.jobs);
+  end loop;
+  update claim set deadline = (
+    select min(coalesce(m.deadline, j.deadline)) from unnest(jobs) u (id) join job j on j.slot = c.slot and j.id = u.id
+      left join amendment m on m.slot = c.slot and m.job_id = u.id)
+   where token = c.token and part = c.part;
+  return v_late;
+end $$;

@@ -1,0 +1,66 @@
+-- control_compact: rewrite small control tables that an old snapshot keeps from being vacuumed. Any process may call it.
+-- Copy the live rows, truncate, put them back: milliseconds, under a lock nobody waits for longer than 100 ms.
+-- Returns the names of the tables rewritten. p_bound: dead rows per table before it is worth it.
+create or replace function control_compact(p_bound bigint default 20000) returns text[]
+language plpgsql set lock_timeout = '100ms' as $$
+declare
+  v_done text[] := '{}';
+  t record;
+begin
+  for t in
+    select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
+     where s.nspname = current_schema() and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint')
+       and greatest(pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid)) > p_bound
+     order by c.relname
+  loop
+    begin
+      execute format('lock table %I in access exclusive mode', t.relname);
+      if table_rewrite(t.relname) then
+        v_done := v_done || t.relname::text;
+      end if;
+    exception when lock_not_available or deadlock_detected then
+      null;
+    end;
+  end loop;
+  return v_done;
+end $$;
+
+-- table_rewrite: the rewrite itself, for a table the caller has locked; false when its live rows are too many to be worth it.
+create or replace function table_rewrite(p_table text) returns boolean
+language plpgsql as $$
+declare
+  v_most constant int := 50000;
+  k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[]; k_fingerprints fingerprint[];
+begin
+  case p_table
+    when 'lane_cursor' then
+      k_cursors := array(select x from lane_cursor x limit v_most);
+      if cardinality(k_cursors) = v_most then return false; end if;
+      truncate lane_cursor;
+      insert into lane_cursor select (u).* from unnest(k_cursors) u;
+    when 'claim' then
+      k_claims := array(select x from claim x limit v_most);
+      if cardinality(k_claims) = v_most then return false; end if;
+      truncate claim;
+      insert into claim select (u).* from unnest(k_claims) u;
+    when 'agenda' then
+      k_agenda := array(select x from agenda x limit v_most);
+      if cardinality(k_agenda) = v_most then return false; end if;
+      truncate agenda;
+      insert into agenda select (u).* from unnest(k_agenda) u;
+    when 'tally' then
+      k_tally := array(select row(lane, sum(ready), sum(delayed))::tally from tally group by lane);
+      truncate tally;
+      insert into tally select (u).* from unnest(k_tally) u;
+    when 'lane_depth' then
+      k_depth := array(select x from lane_depth x);
+      truncate lane_depth;
+      insert into lane_depth select (u).* from unnest(k_depth) u;
+    when 'fingerprint' then
+      k_fingerprints := array(select x from fingerprint x limit v_most);
+      if cardinality(k_fingerprints) = v_most then return false; end if;
+      truncate fingerprint;
+      insert into fingerprint select (u).* from unnest(k_fingerprints) u;
+  end case;
+  return true;
+end $$;

@@ -1,0 +1,61 @@
+-- enqueue_each: append jobs whose options differ. Plain ones in one statement, fingerprinted and scheduled ones in turn.
+-- Writes: job, ticket, agenda, tally, scout, fingerprint, schedule_run, payload_piece.
+create or replace function enqueue_each(p_inputs json, p_options json, out job_ids bigint[], out duplicates boolean[])
+language plpgsql as $$
+declare
+  v_xid bigint := xid_now();
+  v_unique boolean;
+  v_scouted bigint;
+  u record;
+  e record;
+begin
+  with plan as materialized (
+    select p.*, i.value as input, p.fingerprint is not null or p.schedule is not null as is_unique
+      from plan_resolve(p_options) p join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
+  ), x as materialized (
+    select plan.*, job_id_new() as id, run_at <= clock_now() as is_ready from (select * from plan where not is_unique order by n) plan
+  ), stored as (
+    insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size, slot,
+                     priority, type, group_key, tenant, content_type, retry, headers, input, payload)
+    select x.id, v_xid, x.run_at, x.start_by, x.deadline, x.queue_id, x.max_attempts, x.attempt_timeout_ms, x.payload_size,
+           job_slot(x.id), x.priority, x.type, x.group_key, x.tenant, x.content_type, x.retry, x.headers, x.input,
+           case when octet_length(x.payload) <= 65536 then x.payload end
+      from x
+  ), pieces as (
+    insert into payload_piece (job_id, slot, piece, bytes)
+    select x.id, job_slot(x.id), k, substring(x.payload from k * 1048576 + 1 for 1048576)
+      from x cross join generate_series(0, (octet_length(x.payload) - 1) / 1048576) k
+     where octet_length(x.payload) > 65536
+  ), ready as (
+    select id, lane, octet_length(input::text) + coalesce(octet_length(payload) * 4 / 3, 0) as bytes,
+           (row_number() over (partition by lane order by id) - 1) / 100 as chunk from x where is_ready
+  ), tickets as (
+    insert into ticket (lane, xid, slot, largest, jobs)
+    select lane, v_xid, ticket_slot(v_xid), max(bytes), array_agg(id order by id) from ready group by lane, chunk order by lane, chunk
+  ), later as (
+    insert into agenda (job_id, due_at, lane, attempt, created_at)
+    select x.id, x.run_at, x.lane, 1, clock_now() from x where not is_ready
+  ), counted as (
+    insert into tally (lane, ready, delayed)
+    select lane, count(*) filter (where is_ready), count(*) filter (where not is_ready) from x group by lane
+  ), scouted as (
+    select lane_scout(lane, queue_id, type, priority) from (select distinct lane, queue_id, type, priority from x) lanes
+  )
+  select array_agg(x.id order by plan.n), bool_or(plan.is_unique), (select count(*) from scouted)
+    into job_ids, v_unique, v_scouted
+    from plan left join x on x.n = plan.n;
+
+  if not v_unique then
+    return;
+  end if;
+  duplicates := array_fill(false, array[cardinality(job_ids)]);
+  for u in
+    select p, i.value as input from plan_resolve(p_options) p
+      join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
+     where p.fingerprint is not null or p.schedule is not null order by p.n
+  loop
+    select * into e from enqueue_unique(u.p, u.input);
+    job_ids[(u.p).n] := e.job_id;
+    duplicates[(u.p).n] := e.duplicate;
+  end loop;
+end $$;

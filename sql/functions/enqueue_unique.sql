@@ -1,0 +1,56 @@
+-- enqueue_unique: append one job unless its schedule slot is taken or its fingerprint names a live job.
+-- The mode decides what a duplicate does to a job that still waits; producers of the same fingerprint wait for each other.
+-- Locks: the fingerprint row; replace and debounce of a ready job also lock its lane until the caller commits.
+-- Writes: fingerprint, schedule_run, job, ticket or agenda, tally, amendment.
+create or replace function enqueue_unique(p job_plan, p_input json, out job_id bigint, out duplicate boolean)
+language plpgsql as $$
+declare
+  f fingerprint;
+  v_id bigint := job_id_new();
+  v_until timestamptz := clock_now() + make_interval(secs => p.fingerprint_seconds);
+  v_state text;
+  v_held boolean := false;
+begin
+  duplicate := false;
+  if p.schedule is not null then
+    insert into schedule_run (schedule, slot_at, job_id) values (p.schedule, p.schedule_slot, v_id) on conflict do nothing;
+    if not found then
+      select r.job_id into job_id from schedule_run r where r.schedule = p.schedule and r.slot_at = p.schedule_slot;
+      duplicate := true;
+      return;
+    end if;
+  end if;
+
+  while p.fingerprint is not null loop
+    insert into fingerprint (queue_id, fingerprint, job_id, until) values (p.queue_id, p.fingerprint, v_id, v_until) on conflict do nothing;
+    exit when found;
+    select * into f from fingerprint where queue_id = p.queue_id and fingerprint = p.fingerprint for update;
+    continue when not found;
+    v_state := job_state(f.job_id);
+
+    if v_state is null or v_state in ('succeeded', 'failed', 'expired', 'cancelled') then
+      if f.until > clock_now() then
+        job_id := f.job_id; duplicate := true;
+        return;
+      end if;
+      update fingerprint set job_id = v_id, follow_up = null, until = v_until where queue_id = p.queue_id and fingerprint = p.fingerprint;
+      exit;
+    end if;
+
+    if v_state = 'running' and p.fingerprint_mode = 'followUp' and f.follow_up is null then
+      update fingerprint set follow_up = v_id where queue_id = p.queue_id and fingerprint = p.fingerprint;
+      v_held := true;
+      exit;
+    end if;
+
+    job_id := case when v_state = 'running' then coalesce(f.follow_up, f.job_id) else f.job_id end;
+    duplicate := true;
+    if p.fingerprint_mode in ('replace', 'debounce') and job_state(job_id) <> 'running' then
+      perform job_amend(job_id, true, p_input, p.headers, case when p.fingerprint_mode = 'debounce' then p.run_at end);
+    end if;
+    return;
+  end loop;
+
+  perform job_store(v_id, p, p_input, case when v_held then timestamptz 'infinity' else p.run_at end, null);
+  job_id := v_id;
+end $$;

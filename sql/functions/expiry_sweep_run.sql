@@ -1,0 +1,47 @@
+-- expiry_sweep_run: make jobs whose time to start has passed visible as expired. Any process may call it.
+-- Reads the expiry index only from where all earlier transactions were known to have ended, so that a late commit is not missed.
+-- Returns how many were closed. Locks: the sweep's own row (skipped when taken), agenda rows. Writes: attempt, agenda, tally, fingerprint.
+create or replace function expiry_sweep_run(p_limit int default 10000) returns int
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  s expiry_sweep;
+  v_now timestamptz := clock_now();
+  v_snapshot pg_snapshot := pg_current_snapshot();
+  v_count int := 0;
+  v_seen int := 0;
+  v_jobs bigint[];
+  v_slot smallint;
+  v_waited boolean;
+  v_lane bigint;
+  v_id bigint;
+begin
+  select * into s from expiry_sweep for update skip locked;
+  if not found then
+    return 0;
+  end if;
+  for v_slot, v_jobs in
+    select x.slot, array_agg(x.id) from (
+      select j.slot, j.id from job j
+       where j.start_by > s.swept_until and j.start_by <= v_now
+         and not exists (select from attempt a where a.slot = j.slot and a.job_id = j.id and a.state is not null)
+         and not exists (select from claim c where j.id = any (c.jobs))
+       order by j.start_by limit p_limit) x group by x.slot
+  loop
+    foreach v_id in array v_jobs loop
+      v_seen := v_seen + 1;
+      continue when job_state(v_id) not in ('expired', 'delayed');
+      delete from agenda where job_id = v_id returning true into v_waited;
+      select lane_key(queue_id, type, priority) into v_lane from job where slot = v_slot and id = v_id;
+      if job_expire(v_slot, array[v_id], v_now) = 1 then
+        insert into tally (lane, ready, delayed) values (v_lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
+        v_count := v_count + 1;
+      end if;
+    end loop;
+  end loop;
+  if v_seen < p_limit then
+    if pg_snapshot_xmin(v_snapshot)::text::bigint >= s.candidate_xmax then
+      update expiry_sweep set swept_until = s.candidate, candidate = v_now, candidate_xmax = pg_snapshot_xmax(v_snapshot)::text::bigint;
+    end if;
+  end if;
+  return v_count;
+end $$;

@@ -1,0 +1,50 @@
+-- job_amend: change a job that still waits: its input, or the time it runs. Returns false when it waits no longer.
+-- A job that is already claimable is moved by voiding its ticket (a higher version) and giving it a new place.
+-- Locks: the agenda row, or the lane until the caller commits, so that no claim can hand out the old version meanwhile.
+-- Writes: amendment, agenda, tally.
+create or replace function job_amend(p_job_id bigint, p_replace boolean, p_input json, p_headers json, p_run_at timestamptz) returns boolean
+language plpgsql as $$
+declare
+  v_slot smallint := job_slot(p_job_id);
+  v_now timestamptz := clock_now();
+  j job;
+  v_lane bigint;
+  v_waits_in_agenda boolean;
+  v_version int;
+begin
+  select * into j from job where slot = v_slot and id = p_job_id;
+  v_lane := lane_key(j.queue_id, j.type, j.priority);
+  perform from agenda where job_id = p_job_id for update;
+  v_waits_in_agenda := found;
+  if not v_waits_in_agenda then
+    perform from lane where key = v_lane for no key update;
+    perform from agenda where job_id = p_job_id for update;
+    v_waits_in_agenda := found;
+    if job_state(p_job_id) not in ('ready', 'blocked', 'delayed') then
+      return false;
+    end if;
+  end if;
+
+  insert into amendment (job_id, slot, replaced, input, headers, run_at, updated_at)
+  values (p_job_id, v_slot, p_replace, case when p_replace then p_input end, case when p_replace then p_headers end, p_run_at, v_now)
+  on conflict do nothing;
+  if not found then
+    update amendment set replaced = replaced or p_replace, input = case when p_replace then p_input else input end,
+           headers = case when p_replace then p_headers else headers end, run_at = coalesce(p_run_at, run_at), updated_at = v_now
+     where slot = v_slot and job_id = p_job_id;
+  end if;
+  if p_run_at is null then
+    return true;
+  end if;
+
+  update amendment set start_by = greatest(p_run_at, v_now) + (j.start_by - j.run_at) where slot = v_slot and job_id = p_job_id and j.start_by is not null;
+  if v_waits_in_agenda then
+    update agenda set due_at = p_run_at where job_id = p_job_id;
+  else
+    update amendment set version = version + 1 where slot = v_slot and job_id = p_job_id returning version into v_version;
+    insert into agenda (job_id, due_at, lane, attempt, version, created_at)
+    values (p_job_id, p_run_at, v_lane, coalesce((select max(a.attempt) from attempt a where a.slot = v_slot and a.job_id = p_job_id), 0) + 1, v_version, v_now);
+    insert into tally (lane, ready, delayed) values (v_lane, -1, 1);
+  end if;
+  return true;
+end $$;

@@ -1,0 +1,74 @@
+-- job_cancel: cancel jobs by id. Returns how many were cancelled; those already finished are left alone.
+-- A waiting job never runs. A running one is closed now: its worker is told at its next call and its report is refused.
+-- Locks: the agenda or claim row of each job. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
+create or replace function job_cancel(p_jobs bigint[], p_because text default null) returns int
+language plpgsql security definer set search_path from current as $$
+declare
+  v_id bigint;
+  v_count int := 0;
+begin
+  perform job_must_exist(p_jobs);
+  for v_id in select distinct id from unnest(p_jobs) id order by id loop
+    for v_try in 1 .. 10 loop  -- the job may change hands while we look; each try sees the newest state
+      case cancel_once(v_id, p_because)
+        when 'cancelled' then
+          v_count := v_count + 1;
+          perform fingerprint_release(array[v_id]);
+          exit;
+        when 'finished' then
+          exit;
+        else null;
+      end case;
+    end loop;
+  end loop;
+  return v_count;
+end $$;
+
+-- cancel_once: one try at cancelling one job: 'cancelled', 'finished', or 'moved' when it changed hands meanwhile.
+create or replace function cancel_once(p_job_id bigint, p_because text) returns text
+language plpgsql as $$
+declare
+  v_slot smallint := job_slot(p_job_id);
+  v_now timestamptz := clock_now();
+  v_error json := case when p_because is not null then json_build_object('message', p_because) end;
+  v_lane bigint;
+  c claim;
+  g agenda;
+begin
+  if job_state(p_job_id) in ('succeeded', 'failed', 'cancelled', 'expired') then
+    return 'finished';
+  end if;
+  select lane_key(queue_id, type, priority) into v_lane from job where slot = v_slot and id = p_job_id;
+
+  select k.* into c from claim k where p_job_id = any (k.jobs);
+  if found then
+    select * into c from claim_detach(c.token, array[p_job_id]);
+    if not found then
+      return 'moved';
+    end if;
+    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, error)
+    values (p_job_id, c.started_at, greatest(v_now, c.started_at), c.attempts[1], v_slot, 'cancelled', 'cancelled', c.worker, v_error) on conflict do nothing;
+    return case when found then 'cancelled' else 'moved' end;
+  end if;
+
+  delete from agenda where job_id = p_job_id returning * into g;
+  if found then
+    insert into attempt (job_id, finished_at, attempt, slot, outcome, state, error)
+    values (p_job_id, greatest(v_now, job_created_at(p_job_id)), g.attempt, v_slot, 'cancelled', 'cancelled', v_error) on conflict do nothing;
+    insert into tally (lane, delayed) values (v_lane, -1);
+    return 'cancelled';
+  end if;
+
+  insert into attempt (job_id, finished_at, attempt, slot, outcome, state, error)
+  select p_job_id, greatest(v_now, job_created_at(p_job_id)), coalesce(max(a.attempt), 0) + 1, v_slot, 'cancelled', 'cancelled', v_error
+    from attempt a where a.slot = v_slot and a.job_id = p_job_id on conflict do nothing;
+  if not found then
+    return 'moved';
+  end if;
+  insert into amendment (job_id, slot, version, updated_at) values (p_job_id, v_slot, 2147483647, v_now) on conflict do nothing;
+  if not found then
+    update amendment set version = 2147483647, updated_at = v_now where slot = v_slot and job_id = p_job_id;
+  end if;
+  insert into tally (lane, ready) values (v_lane, -1);
+  return 'cancelled';
+end $$;

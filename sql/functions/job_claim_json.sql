@@ -1,0 +1,69 @@
+-- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child.
+-- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
+-- reaped when there is room left. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
+-- Locks: lane rows (skip locked, then one wait). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
+create or replace function job_claim_json(
+  p_queues text[] default '{default}', p_types text[] default null, p_limit int default 1, p_worker text default null,
+  p_lease_seconds float8 default null, p_lease_factor float8 default null, p_lease_cap_seconds float8 default null,
+  p_max_bytes bigint default 67108864, p_track_start boolean default false, p_async boolean default false) returns json
+language plpgsql security definer set search_path from current
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  v_result text;
+  v_room int := p_limit;
+  v_bytes bigint := p_max_bytes;
+  v_queue_ids int[];
+  v_locked bigint[];
+  v_cell jsonb;
+  v_stop boolean := false;
+  l record;
+  t record;
+begin
+  if p_limit is null or p_limit not between 1 and 10000 then
+    perform raise_error('MR001', format('a claim takes 1 to 10000 jobs, not %s', p_limit), null);
+  elsif p_lease_seconds <= 0 or p_lease_factor < 1 or p_lease_cap_seconds <= 0 or p_max_bytes <= 0 then
+    perform raise_error('MR001', 'lease and bytes must be above 0, the factor at least 1', null);
+  elsif current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+    perform raise_error('MR007', 'claims need READ COMMITTED', 'claim outside of a repeatable read or serializable transaction');
+  end if;
+  select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
+         (select options from cell)
+    into v_queue_ids, v_cell
+    from unnest(p_queues) n (name) left join queue q on q.name = n.name;
+  if p_async then
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
+  if exists (select from scout) then
+    perform lane_discover();
+  end if;
+  if exists (select from agenda where due_at <= clock_now()) then
+    perform agenda_promote(1000);
+  end if;
+
+  for v_pass in 1 .. 2 loop
+    for l in select * from lane_candidates(v_queue_ids, p_types, v_cell) loop
+      perform 1 from lane k where k.key = l.key for no key update skip locked;
+      if not found then
+        v_locked := v_locked || l.key;
+        continue;
+      end if;
+      loop
+        select * into t from lane_take(l.key, v_room, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.factor),
+                                       coalesce(p_lease_cap_seconds, l.cap), p_track_start, v_room = p_limit);
+        v_result := concat_ws(',', v_result, t.claimed);
+        v_room := v_room - t.jobs;
+        v_bytes := greatest(v_bytes - t.bytes, 1);
+        v_stop := t.stop;
+        exit when v_room = 0 or not t.moved or v_stop;
+      end loop;
+      exit when v_room = 0 or v_stop;
+    end loop;
+    if v_room = p_limit and v_locked is not null and v_pass = 1 then  -- only busy lanes had work: wait for one, then look again
+      perform 1 from lane k where k.key = v_locked[1] for no key update;
+      continue;
+    end if;
+    exit when v_room = 0 or v_stop or v_pass = 2;
+    exit when claim_reap(100) = 0;
+  end loop;
+  return ('[' || coalesce(v_result, '') || ']')::json;
+end $$;

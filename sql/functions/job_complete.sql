@@ -1,0 +1,34 @@
+-- job_complete: record success for jobs of a claim (null: all of them), with results as an array in the same order.
+-- Only attempts still held by the token are recorded; the ids of the rest are returned. Idempotent.
+-- Locks: the claim's rows. Writes: attempt, claim, fingerprint. Raises: MR001 when results and jobs differ in number, MR002.
+create or replace function job_complete(p_token uuid, p_jobs bigint[] default null, p_results json default null) returns bigint[]
+language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
+declare
+  h claim;
+  v_now timestamptz := clock_now();
+  v_recorded bigint[];
+  v_all bigint[] := '{}';
+begin
+  if p_results is not null and (p_jobs is null or json_typeof(p_results) <> 'array' or json_array_length(p_results) <> cardinality(p_jobs)) then
+    perform raise_error('MR001', 'results and jobs differ in number', 'give one result per job id, null where there is none');
+  end if;
+  for h in select * from claim_detach(p_token, p_jobs) loop
+    with recorded as (
+      insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, result)
+      select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker, r.value
+        from unnest(h.jobs, h.attempts) u (id, attempt)
+        left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_results) with ordinality e (value, i)
+                    where json_typeof(e.value) <> 'null') r on r.id = u.id
+      on conflict do nothing returning job_id)
+    select array_agg(job_id) into v_recorded from recorded;
+    if coalesce(cardinality(v_recorded), 0) < cardinality(h.jobs) then
+      perform attempts_refused(h, v_recorded);
+    end if;
+    perform fingerprint_release(v_recorded);
+    v_all := v_all || v_recorded;
+  end loop;
+  if p_jobs is null or cardinality(p_jobs) = cardinality(v_all) then
+    return '{}';
+  end if;
+  return array(select id from unnest(p_jobs) id where id <> all (v_all));
+end $$;

@@ -1,0 +1,23 @@
+-- job_copy: append a copy of a job to another queue, claimable at once, with a note of where it came from.
+-- Expiry, deadline and fingerprint stay behind. Writes as job_store, and payload_piece. Returns the copy's id.
+create or replace function job_copy(p_job_id bigint, p_queue_id int, p_note json) returns bigint
+language plpgsql as $$
+declare
+  j job;
+  m amendment;
+  p job_plan;
+  v_id bigint := job_id_new();
+begin
+  select * into strict j from job where slot = job_slot(p_job_id) and id = p_job_id;
+  select * into m from amendment where slot = j.slot and job_id = j.id;
+  p.queue_id := p_queue_id; p.type := j.type; p.priority := j.priority; p.lane := lane_key(p_queue_id, j.type, j.priority);
+  p.run_at := clock_now(); p.max_attempts := j.max_attempts; p.attempt_timeout_ms := j.attempt_timeout_ms;
+  p.group_key := j.group_key; p.tenant := j.tenant; p.retry := j.retry; p.payload := j.payload;
+  p.payload_size := j.payload_size; p.content_type := j.content_type;
+  p.headers := case when m.replaced then m.headers else j.headers end;
+  perform job_store(v_id, p, case when m.replaced then m.input else j.input end, p.run_at,
+    (jsonb_build_object('id', j.id::text, 'queue', (select name from queue where id = j.queue_id)) || p_note::jsonb)::json);
+  insert into payload_piece (job_id, slot, piece, bytes)
+  select v_id, job_slot(v_id), piece, bytes from payload_piece where slot = j.slot and job_id = j.id;
+  return v_id;
+end $$;

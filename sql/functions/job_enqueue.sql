@@ -1,0 +1,30 @@
+-- job_enqueue: append one job. Options as in docs/options.md; the payload may be given as bytes or, in pieces, by payload_append.
+-- Writes and raises as job_enqueue_many.
+create or replace function job_enqueue(p_type text, p_input json default null, p_options json default '{}', p_payload bytea default null,
+  out job_id bigint, out duplicate boolean)
+language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
+declare
+  p job_plan;
+  v_limit bigint;
+begin
+  select payload_limit into v_limit from cell where cell_check(floor_xid) is not null or true;
+  if octet_length(p_payload) >= v_limit then
+    perform raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', octet_length(p_payload), v_limit), 'store it elsewhere and enqueue a reference');
+  elsif p_type is null then
+    perform raise_error('MR001', 'a job needs a type', 'give the option "type"');
+  elsif json_typeof(p_options) <> 'object' then
+    perform raise_error('MR001', 'options are not an object', 'give a JSON object');
+  end if;
+  select * into p from plan_resolve(json_build_array((p_options::jsonb || jsonb_build_object('type', p_type))));
+  if p_payload is not null then
+    p.payload := p_payload;
+    p.payload_size := octet_length(p_payload);
+  end if;
+  if p.fingerprint is not null or p.schedule is not null then
+    select e.job_id, e.duplicate into job_id, duplicate from enqueue_unique(p, p_input) e;
+  else
+    job_id := job_id_new();
+    duplicate := false;
+    perform job_store(job_id, p, p_input, p.run_at, null);
+  end if;
+end $$;

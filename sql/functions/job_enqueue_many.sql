@@ -1,0 +1,53 @@
+-- job_enqueue_many: append jobs. p_options is one object for all, or an array with one object each.
+-- Returns the ids in the order of p_inputs; duplicates is null when there are none.
+-- Takes no lock that another enqueue waits for, the same fingerprint or schedule slot excepted.
+-- Reads: cell, queue, job_type, lane. Writes: job, ticket or agenda, tally, scout. Raises: MR001, MR003, MR004, MR006, MR010.
+create or replace function job_enqueue_many(p_inputs json, p_options json, out job_ids bigint[], out duplicates boolean[])
+language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
+declare
+  p record;
+  v_now timestamptz;
+  v_xid bigint;
+  v_largest int;
+begin
+  perform cell_check(floor_xid) from cell;
+  if json_typeof(p_inputs) <> 'array' then
+    perform raise_error('MR001', 'inputs are not an array', 'give a JSON array with one input per job');
+  end if;
+
+  if json_typeof(p_options) = 'object' then
+    select * into p from plan_resolve(json_build_array(p_options));
+    if p.fingerprint is null and p.schedule is null and p.payload is null then
+      v_xid := xid_now();
+      with stored as (
+        insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size,
+                         slot, priority, type, group_key, tenant, content_type, retry, headers, input)
+        select x.id, v_xid, p.run_at, p.start_by, p.deadline, p.queue_id, p.max_attempts, p.attempt_timeout_ms, p.payload_size,
+               job_slot(x.id), p.priority, p.type, p.group_key, p.tenant, p.content_type, p.retry, p.headers, x.value
+          from (select job_id_new() as id, e.value from json_array_elements(p_inputs) e) x
+        returning id, octet_length(input::text) as bytes)
+      select array_agg(id order by id), max(bytes) into job_ids, v_largest from stored;
+      if job_ids is null then
+        job_ids := '{}';
+        return;
+      end if;
+      v_now := clock_now();
+      perform lane_scout(p.lane, p.queue_id, p.type, p.priority);
+      if p.run_at <= v_now then
+        perform tickets_append(p.lane, job_ids, 1, 0, false, v_largest);
+        insert into tally (lane, ready) values (p.lane, cardinality(job_ids));
+      else
+        insert into agenda (job_id, due_at, lane, attempt, created_at)
+        select id, p.run_at, p.lane, 1, v_now from unnest(job_ids) id;
+        insert into tally (lane, delayed) values (p.lane, cardinality(job_ids));
+      end if;
+      return;
+    end if;
+    p_options := (select json_agg(p_options) from json_array_elements(p_inputs));
+  end if;
+
+  if json_typeof(p_options) <> 'array' or json_array_length(p_options) <> json_array_length(p_inputs) then
+    perform raise_error('MR001', 'inputs and options differ in number', 'give one object of options for all, or one each');
+  end if;
+  select e.job_ids, e.duplicates into job_ids, duplicates from enqueue_each(p_inputs, p_options) e;
+end $$;

@@ -1,0 +1,46 @@
+-- job_release: give jobs of a claim back unharmed: the same attempt again, later if asked. Returns the ids not held.
+-- Locks: the claim's rows. Writes: claim, ticket or agenda, tally. Raises: MR001, MR002.
+create or replace function job_release(p_token uuid, p_jobs bigint[] default null, p_delay_seconds float8 default 0) returns bigint[]
+language plpgsql security definer set search_path from current as $$
+declare
+  h claim;
+  v_all bigint[] := '{}';
+begin
+  if p_delay_seconds < 0 or p_delay_seconds = 'NaN' then
+    perform raise_error('MR001', format('a delay of %s seconds is not possible', p_delay_seconds), 'give 0 or more');
+  end if;
+  for h in select * from claim_detach(p_token, p_jobs) loop
+    perform claim_return(h, h.jobs, h.attempts, clock_now() + make_interval(secs => p_delay_seconds), false);
+    v_all := v_all || h.jobs;
+  end loop;
+  return array(select id from unnest(p_jobs) id where id <> all (v_all));
+end $$;
+
+-- claim_return: put jobs of a detached claim part back without using an attempt. Jobs closed meanwhile stay closed.
+-- Writes: ticket or agenda, tally, amendment (when the lane was purged while they ran).
+create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz, p_alone boolean) returns void
+language plpgsql as $$
+declare
+  v_now timestamptz := clock_now();
+  g record;
+begin
+  insert into amendment (job_id, slot, revived_at, updated_at)
+  select id, h.slot, v_now, v_now from unnest(p_jobs) id
+   where exists (select from lane_purge p where p.lane = h.lane and p.purged_at >= h.started_at)
+  on conflict do nothing;
+  for g in
+    select u.attempt, coalesce(m.version, 0) as version, array_agg(u.id order by u.id) as jobs
+      from unnest(p_jobs, p_attempts) u (id, attempt) left join amendment m on m.slot = h.slot and m.job_id = u.id
+     where not exists (select from attempt a where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt)
+     group by u.attempt, coalesce(m.version, 0), case when p_alone then u.id end order by min(u.id)
+  loop
+    if p_due_at <= v_now then
+      perform tickets_append(h.lane + 1, g.jobs, g.attempt, g.version, p_alone);
+      insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
+    else
+      insert into agenda (job_id, due_at, lane, attempt, version, alone, created_at)
+      select id, p_due_at, h.lane, g.attempt, g.version, p_alone, v_now from unnest(g.jobs) id;
+      insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
+    end if;
+  end loop;
+end $$;

@@ -1,0 +1,99 @@
+-- job_rotate: give back the space of jobs whose retention has passed, one ring child (a day of jobs) at a time.
+-- Few survivors are put back into the truncated child in the same transaction; with many, the rest is deleted in batches
+-- and the child truncated when they have gone. Nothing that is not final is ever dropped. Any process may call it.
+-- Returns how many children were worked on. Retention is counted from the finish; see docs/options.md for the defaults.
+create or replace function job_rotate() returns int
+language plpgsql set lock_timeout = '200ms' as $$
+declare
+  v_now timestamptz := clock_now();
+  v_today bigint := job_id_at(v_now) / 353894400000000;
+  v_done int := 0;
+  v_end timestamptz;
+  v_shortest interval;
+  r ring;
+begin
+  select least(min(retention_of(s::text)), retention_of('attempts'), retention_of('results')) into v_shortest from unnest(enum_range(null::job_final_state)) s;
+  for r in select * from ring where slot <> v_today % 32 order by slot for update skip locked loop
+    -- the end of the newest day that lives in this child
+    v_end := job_created_at((v_today - (v_today - r.slot) % 32 + 1) * 353894400000000);
+    continue when v_now < v_end + v_shortest;
+    continue when r.rotated_at >= v_end + v_shortest and (r.survivors = 0 or r.rotated_at > v_now - interval '12 hours');
+    continue when r.survivors = 0 and not exists (select from job j where j.slot = r.slot);
+    begin
+      perform ring_rotate(r.slot, v_now);
+      v_done := v_done + 1;
+    exception when lock_not_available or deadlock_detected then
+      null;
+    end;
+  end loop;
+  return v_done;
+end $$;
+
+-- retention_of: how long finished jobs of a state, attempt records or results are kept.
+create or replace function retention_of(p_what text) returns interval
+language plpgsql stable as $$
+begin
+  return (select make_interval(secs => coalesce((c.options ->> ('retention' || initcap(p_what) || 'Seconds'))::float8,
+    case p_what when 'failed' then 30 * 86400 when 'expired' then 30 * 86400 when 'succeeded' then 7 * 86400 when 'cancelled' then 7 * 86400
+                else 365 * 86400 end)) from cell c);
+end $$;
+
+-- jobs_keep: the jobs of a ring child that must stay, at most p_limit of them.
+create or replace function jobs_keep(p_slot smallint, p_now timestamptz, p_limit int) returns bigint[]
+language plpgsql volatile as $$
+begin
+  return array(
+    select j.id from job j
+      left join lateral (select a.state, a.attempt, a.finished_at from attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+      left join amendment m on m.slot = p_slot and m.job_id = j.id
+      left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority)
+     where j.slot = p_slot
+       and case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + retention_of(last.state::text) > p_now
+                when p.purged_at + retention_of('cancelled') <= p_now then job_purged_at(j, m) is null
+                else true end
+     limit p_limit);
+end $$;
+
+create or replace function ring_rotate(p_slot smallint, p_now timestamptz) returns void
+language plpgsql as $$
+declare
+  n constant text := lpad(p_slot::text, 2, '0');
+  v_attempts_from timestamptz := p_now - retention_of('attempts');
+  v_results_from timestamptz := p_now - retention_of('results');
+  v_many constant int := 10000;
+  v_keep bigint[] := jobs_keep(p_slot, p_now, v_many);
+  k_jobs job[]; k_attempts attempt[]; k_amendments amendment[]; k_progress progress[]; k_pieces payload_piece[];
+begin
+  if cardinality(v_keep) < v_many then
+    execute format('lock table job_%1$s, attempt_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s in access exclusive mode', n);
+    v_keep := jobs_keep(p_slot, p_now, v_many);
+  end if;
+  if cardinality(v_keep) < v_many then
+    k_jobs := array(select j from job j where j.slot = p_slot and j.id = any (v_keep));
+    k_attempts := array(select a from attempt a where a.slot = p_slot and a.job_id = any (v_keep) and (a.state is not null or a.finished_at > v_attempts_from));
+    k_amendments := array(select m from amendment m where m.slot = p_slot and m.job_id = any (v_keep));
+    k_progress := array(select g from progress g where g.slot = p_slot and g.job_id = any (v_keep));
+    k_pieces := array(select y from payload_piece y where y.slot = p_slot and y.job_id = any (v_keep));
+    execute format('truncate job_%1$s, attempt_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s', n);
+    insert into job select (u).* from unnest(k_jobs) u;
+    insert into attempt select (u).* from unnest(k_attempts) u;
+    insert into amendment select (u).* from unnest(k_amendments) u;
+    insert into progress select (u).* from unnest(k_progress) u;
+    insert into payload_piece select (u).* from unnest(k_pieces) u;
+  else
+    with gone as (
+      select j.id from job j cross join lateral (select a.state, a.attempt, a.finished_at from attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last
+        left join amendment m on m.slot = p_slot and m.job_id = j.id
+       where j.slot = p_slot and last.state is not null and last.attempt > coalesce(m.revived_after, 0) and last.finished_at + retention_of(last.state::text) <= p_now
+       limit 100000
+    ), a as (delete from attempt x using gone where x.slot = p_slot and x.job_id = gone.id),
+       m as (delete from amendment x using gone where x.slot = p_slot and x.job_id = gone.id),
+       g as (delete from progress x using gone where x.slot = p_slot and x.job_id = gone.id),
+       y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id)
+    delete from job x using gone where x.slot = p_slot and x.id = gone.id;
+    delete from attempt a where a.slot = p_slot and a.state is null and a.finished_at <= v_attempts_from;
+  end if;
+  update attempt a set result = null where a.slot = p_slot and a.result is not null and a.finished_at <= v_results_from;
+  delete from schedule_run s where s.slot_at < p_now - interval '60 days' and not exists (select from job j where j.slot = job_slot(s.job_id) and j.id = s.job_id);
+  update ring set rotated_at = p_now, survivors = cardinality(v_keep) where slot = p_slot;
+end $$;

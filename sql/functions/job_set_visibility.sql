@@ -1,0 +1,25 @@
+-- job_set_visibility: give one job of a claim its own end of lease, from now. It leaves the others but keeps the token.
+-- 0 ends the lease at once. Returns the new end, or null when the token does not hold the job. Writes: claim. Raises: MR001, MR002.
+create or replace function job_set_visibility(p_token uuid, p_job bigint, p_seconds float8) returns timestamptz
+language plpgsql security definer set search_path from current as $$
+declare
+  h claim;
+  v_until timestamptz := clock_now() + make_interval(secs => p_seconds);
+begin
+  if p_seconds is null or p_seconds < 0 or p_seconds > 43200 or p_seconds = 'NaN' then
+    perform raise_error('MR001', format('a visibility of %s seconds is not possible', p_seconds), 'give 0 to 43200');
+  end if;
+  update claim set until = v_until, touched_at = clock_now() where token = p_token and jobs = array[p_job];
+  if found then
+    return v_until;
+  end if;
+  select * into h from claim_detach(p_token, array[p_job]);
+  if not found then
+    return null;
+  end if;
+  insert into claim (token, part, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until)
+  select h.token, max(c.part) + 1, h.lane, h.slot, h.worker, h.jobs, h.attempts, case when h.unstarted @> h.jobs then h.jobs end, h.deadline,
+         h.started_at, clock_now(), v_until
+    from claim c where c.token = p_token;
+  return v_until;
+end $$;

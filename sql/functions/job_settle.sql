@@ -1,0 +1,32 @@
+-- job_settle: report several outcomes in one round trip, and claim more in the same one if asked.
+-- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released", "jobs": [ids], "results", "error", "delaySeconds"}].
+-- p_claim: {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds", "maxBytes", "trackStart"}, or null.
+-- Returns {"refused": [ids no longer held], "claims": as job_claim_json}. Locks and writes as the single verbs. Raises: MR001, MR002.
+create or replace function job_settle(p_settlements json, p_claim json default null) returns json
+language plpgsql security definer set search_path from current as $$
+declare
+  s record;
+  v_jobs bigint[];
+  v_refused bigint[] := '{}';
+  v_claims json;
+begin
+  for s in select * from json_to_recordset(p_settlements) as x (token uuid, outcome text, jobs json, results json, error json, "delaySeconds" float8) loop
+    v_jobs := case when s.jobs is not null then array(select e::bigint from json_array_elements_text(s.jobs) e) end;
+    v_refused := v_refused || case s.outcome
+      when 'succeeded' then job_complete(s.token, v_jobs, s.results)
+      when 'failed' then job_fail(s.token, v_jobs, s.error)
+      when 'retry' then job_retry(s.token, v_jobs, s.error, s."delaySeconds")
+      when 'released' then job_release(s.token, v_jobs, coalesce(s."delaySeconds", 0))
+      else raise_error('MR001', format('unknown outcome "%s"', s.outcome), 'use succeeded, failed, retry or released')::bigint[]
+    end;
+  end loop;
+  if p_claim is not null then
+    select job_claim_json(
+        coalesce(array(select json_array_elements_text(c.queues)), '{default}'), case when c.types is not null then array(select json_array_elements_text(c.types)) end,
+        coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false))
+      into v_claims
+      from json_to_record(p_claim) as c (queues json, types json, "limit" int, worker text, "leaseSeconds" float8, "leaseFactor" float8,
+                                         "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean);
+  end if;
+  return json_build_object('refused', array(select id::text from unnest(v_refused) id), 'claims', v_claims);
+end $$;

@@ -1,0 +1,48 @@
+-- job_state: the one state of a job, or null when there is no such job. The view "jobs" derives the same for many.
+create or replace function job_state(p_job_id bigint) returns text
+language plpgsql as $$
+declare
+  v_slot smallint := job_slot(p_job_id);
+  j job;
+  a attempt;
+  m amendment;
+  g agenda;
+begin
+  select * into j from job where slot = v_slot and id = p_job_id;
+  if not found then
+    return null;
+  end if;
+  select * into a from attempt where slot = v_slot and job_id = p_job_id order by attempt desc limit 1;
+  select * into m from amendment where slot = v_slot and job_id = p_job_id;
+  if a.state is not null and a.attempt > coalesce(m.revived_after, 0) then
+    return a.state;
+  elsif exists (select from claim c where p_job_id = any (c.jobs)) then
+    return 'running';
+  elsif job_purged_at(j, m) is not null then
+    return 'cancelled';
+  end if;
+  select * into g from agenda where job_id = p_job_id;
+  if g.due_at > clock_now() then
+    return 'delayed';
+  elsif coalesce(m.start_by, j.start_by) <= clock_now() then
+    return 'expired';
+  elsif exists (select from queue q where q.id = j.queue_id and q.paused_at is not null) then
+    return 'blocked';
+  end if;
+  return 'ready';
+end $$;
+
+-- job_purged_at: when a waiting job was purged together with its lane; null when it was not.
+-- A job that was running then, and came back later, outlives the purge: its attempt or its revival is newer.
+create or replace function job_purged_at(j job, m amendment) returns timestamptz
+language plpgsql stable as $$
+declare
+  p lane_purge;
+begin
+  select * into p from lane_purge where lane = lane_key(j.queue_id, j.type, j.priority);
+  if found and pg_visible_in_snapshot(j.xid::text::xid8, p.snapshot) and coalesce(m.revived_at, '-infinity') < p.purged_at
+     and not exists (select from attempt a where a.slot = j.slot and a.job_id = j.id and a.finished_at > p.purged_at) then
+    return p.purged_at;
+  end if;
+  return null;
+end $$;

@@ -1,0 +1,132 @@
+-- lane_take: claim up to p_wanted jobs of one lane, whose row the caller has locked.
+-- Both tracks are merged by job id, so that the oldest claimable job goes first. A claim's jobs share a ring child,
+-- and, where the lease grows, an attempt number; a job that must run alone is claimed alone.
+-- Returns the claim as JSON text (null when nothing was claimed), how many jobs it holds, how many bytes,
+-- and whether the cursor moved at all. Writes: lane_cursor, claim, attempt (expired ones), tally.
+create or replace function lane_take(
+  p_lane bigint, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
+  p_lease_cap float8, p_track_start boolean, p_first boolean,
+  out claimed text, out jobs int, out bytes bigint, out moved boolean, out stop boolean)
+language plpgsql as $$
+declare
+  f track_reading := track_read(p_lane, p_wanted);
+  a track_reading := track_read(p_lane + 1, p_wanted);
+  v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
+  v_from_f int; v_from_a int; v_k int; v_slot smallint; v_now timestamptz := clock_now();
+  v_alive bigint[]; v_alive_attempts int[]; v_expired bigint[]; v_dropped bigint; v_list text; v_token uuid; v_until timestamptz; v_deadline timestamptz;
+  v_lease float8; v_amended boolean;
+begin
+  jobs := 0; bytes := 0; moved := false; stop := false;
+  if f.jobs is null and a.jobs is null then
+    perform track_advance(f, 0);
+    perform track_advance(a, 0);
+    return;
+  end if;
+
+  if a.jobs is null then
+    v_jobs := f.jobs; v_attempts := f.attempts; v_versions := f.versions;
+    v_k := cardinality(v_jobs);
+  else
+    v_from_f := 0; v_from_a := 0;
+    while v_from_f + v_from_a < p_wanted loop
+      if v_from_a < cardinality(a.jobs) and (v_from_f >= coalesce(cardinality(f.jobs), 0) or a.jobs[v_from_a + 1] < f.jobs[v_from_f + 1]) then
+        v_from_a := v_from_a + 1;
+        v_jobs := v_jobs || a.jobs[v_from_a]; v_attempts := v_attempts || a.attempts[v_from_a];
+        v_versions := v_versions || a.versions[v_from_a]; v_alones := v_alones || a.alones[v_from_a];
+      elsif v_from_f < coalesce(cardinality(f.jobs), 0) then
+        v_from_f := v_from_f + 1;
+        v_jobs := v_jobs || f.jobs[v_from_f]; v_attempts := v_attempts || 1; v_versions := v_versions || 0; v_alones := v_alones || false;
+      else
+        exit;
+      end if;
+    end loop;
+    v_k := cardinality(v_jobs);
+    if v_alones[1] then
+      stop := true;
+      if not p_first then
+        return;
+      end if;
+      v_k := 1;
+    else
+      v_k := coalesce(array_position(v_alones, true) - 1, v_k);
+    end if;
+    if p_lease_factor is not null then
+      v_k := least(v_k, coalesce((select min(i) - 1 from unnest(v_attempts) with ordinality u (x, i) where x <> v_attempts[1]), v_k));
+    end if;
+  end if;
+
+  v_slot := job_slot(v_jobs[1]);
+  if job_slot(v_jobs[v_k]) <> v_slot or a.jobs is not null then
+    v_k := least(v_k, coalesce((select min(i) - 1 from unnest(v_jobs) with ordinality u (x, i) where job_slot(x) <> v_slot), v_k));
+  end if;
+  if greatest(f.largest, a.largest)::bigint * v_k > p_max_bytes then
+    select greatest(count(*) filter (where upto <= p_max_bytes), case when p_first then 1 else 0 end) into v_k
+      from (select sum(coalesce(octet_length(j.input::text), 4) + coalesce(octet_length(j.headers::text), 0) + coalesce(octet_length(j.payload) * 4 / 3, 0)) over (order by u.i) as upto
+              from unnest(v_jobs[1:v_k]) with ordinality u (id, i) join job j on j.slot = v_slot and j.id = u.id) sizes;
+    stop := v_k < cardinality(v_jobs);
+    if v_k = 0 then
+      return;
+    end if;
+  end if;
+  if v_k < cardinality(v_jobs) then
+    v_jobs := v_jobs[1:v_k]; v_attempts := v_attempts[1:v_k]; v_versions := v_versions[1:v_k];
+  end if;
+
+  v_amended := exists (select from amendment m where m.slot = v_slot);
+  select string_agg(x.line, ',' order by x.i) filter (where x.alive), sum(length(x.line)),
+         array_agg(x.id order by x.i) filter (where x.alive), array_agg(x.attempt order by x.i) filter (where x.alive and x.attempt <> 1),
+         array_agg(x.id) filter (where not x.alive and not x.void), min(x.deadline) filter (where x.alive)
+    into v_list, bytes, v_alive, v_alive_attempts, v_expired, v_deadline
+    from (
+      select u.i, j.id, u.attempt, coalesce(m.deadline, j.deadline) as deadline, coalesce(u.version < m.version, false) as void,
+             not coalesce(u.version < m.version or coalesce(m.start_by, j.start_by) <= v_now, false) as alive,
+             '["' || j.id || '",' || u.attempt || ',' || coalesce(m.max_attempts, j.max_attempts) || ','
+               || coalesce(case when m.replaced then m.input else j.input end::text, 'null') || ',' || case
+               when j.group_key is null and j.tenant is null and j.headers is null and j.deadline is null and j.attempt_timeout_ms is null
+                and j.payload_size is null and j.source is null and j.schedule is null and j.fingerprint is null and m.job_id is null then 'null'
+               else json_strip_nulls(json_build_object('group', j.group_key, 'tenant', j.tenant,
+                      'headers', case when m.replaced then m.headers else j.headers end,
+                      'deadline', coalesce(m.deadline, j.deadline), 'attemptTimeoutMs', j.attempt_timeout_ms, 'payloadSize', j.payload_size,
+                      'payload', translate(encode(j.payload, 'base64'), E'\n', ''), 'contentType', j.content_type, 'source', j.source,
+                      'schedule', j.schedule, 'slotAt', j.schedule_slot, 'fingerprint', j.fingerprint))::text end || ']' as line
+        from unnest(v_jobs, v_attempts, v_versions) with ordinality u (id, attempt, version, i)
+        join job j on j.slot = v_slot and j.id = u.id
+        left join amendment m on v_amended and m.slot = v_slot and m.job_id = u.id
+    ) x;
+
+  moved := true;
+  if v_from_f is null then
+    perform track_advance(f, v_k);
+    perform track_advance(a, 0);
+  else
+    v_from_a := (select count(*) from unnest(v_jobs) x where x = any (a.jobs[1:v_from_a]));
+    perform track_advance(f, v_k - v_from_a);
+    perform track_advance(a, v_from_a);
+  end if;
+  v_dropped := 0;
+  if v_expired is not null then
+    v_dropped := job_expire(v_slot, v_expired, v_now);
+  end if;
+  jobs := coalesce(cardinality(v_alive), 0);
+  if jobs + v_dropped > 0 then
+    insert into tally (lane, ready) values (p_lane, -(jobs + v_dropped));
+  end if;
+  if jobs = 0 then
+    return;
+  end if;
+
+  v_token := gen_random_uuid();
+  v_lease := p_lease_seconds;
+  if p_lease_factor is not null then
+    v_lease := least(p_lease_seconds * power(p_lease_factor, v_attempts[1] - 1), coalesce(p_lease_cap, 43200));
+  end if;
+  v_until := v_now + make_interval(secs => v_lease);
+  insert into claim (token, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until)
+  values (v_token, p_lane, v_slot, p_worker, v_alive,
+          case when v_alive_attempts is not null then array(select t.attempt from unnest(v_jobs, v_attempts) with ordinality t (id, attempt, i) where t.id = any (v_alive) order by i) end,
+          case when p_track_start and not coalesce(v_alones[1], false) then v_alive end, v_deadline, v_now, v_now, v_until);
+  select format('{"token":"%s","queue":%s,"type":%s,"priority":%s,"claimedAt":%s,"leaseEndsAt":%s,"alone":%s,"jobs":[%s]}',
+                v_token, to_json(q.name), to_json(l.type), l.priority, to_json(v_now), to_json(v_until), to_json(coalesce(v_alones[1], false)), v_list)
+    into claimed
+    from lane l join queue q on q.id = l.queue_id where l.key = p_lane;
+end $$;

@@ -1,0 +1,31 @@
+-- Checks of single values, shared by enqueue and by defaults. Raise: MR001.
+create or replace function priority_check(p_priority text) returns smallint
+language plpgsql immutable strict as $$
+begin
+  if p_priority !~ '^(10|[0-9])$' then
+    perform raise_error('MR001', format('priority %s is not an integer from 0 to 10', p_priority), '0 is the most urgent, 5 the default');
+  end if;
+  return p_priority::smallint;
+end $$;
+
+-- max_attempts_check: an integer of at least 1, or "unlimited" (stored as the largest integer).
+create or replace function max_attempts_check(p_max text) returns int
+language plpgsql immutable strict as $$
+begin
+  if p_max = 'unlimited' then
+    return 2147483647;
+  elsif p_max !~ '^[1-9][0-9]{0,8}$' then
+    perform raise_error('MR001', format('maxAttempts %s is not an integer of at least 1', p_max), 'give 1 or more, or "unlimited"');
+  end if;
+  return p_max::int;
+end $$;
+
+-- name_check: text that ends in a column of limited length.
+create or replace function name_check(p_what text, p_text text, p_length int default 200) returns text
+language plpgsql immutable strict as $$
+begin
+  if length(p_text) not between 1 and p_length then
+    perform raise_error('MR001', format('%s must have 1 to %s characters', p_what, p_length), null);
+  end if;
+  return p_text;
+end $$;

@@ -1,0 +1,36 @@
+-- options_check: defaults that a cell, a queue or a type may set. Returns them unchanged. Raises: MR001.
+create or replace function options_check(p_options jsonb) returns jsonb
+language plpgsql immutable as $$
+declare
+  v_key text;
+  v_value jsonb;
+  v_number constant text[] := '{leaseSeconds,leaseCapSeconds,ttlSeconds,attemptTimeoutSeconds,retentionAttemptsSeconds,retentionResultsSeconds,retentionSucceededSeconds,retentionFailedSeconds,retentionExpiredSeconds,retentionCancelledSeconds}';
+begin
+  if jsonb_typeof(p_options) <> 'object' then
+    perform raise_error('MR001', 'options are not an object', 'give a JSON object');
+  end if;
+  for v_key, v_value in select key, value from jsonb_each(p_options) loop
+    if v_key = any (v_number) then
+      if jsonb_typeof(v_value) <> 'number' or v_value::numeric <= 0 then
+        perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give a number above 0');
+      end if;
+    elsif v_key = 'leaseFactor' then
+      if jsonb_typeof(v_value) <> 'number' or v_value::numeric < 1 then
+        perform raise_error('MR001', format('leaseFactor cannot be %s', v_value), 'give a number of at least 1');
+      end if;
+    elsif v_key = 'priority' then
+      perform priority_check(v_value #>> '{}');
+    elsif v_key = 'maxAttempts' then
+      perform max_attempts_check(v_value #>> '{}');
+    elsif v_key = 'retry' then
+      perform retry_check(v_value);
+    elsif v_key = 'deadLetterQueue' then
+      if jsonb_typeof(v_value) <> 'string' then
+        perform raise_error('MR001', 'deadLetterQueue is not a name', 'give the name of an existing queue');
+      end if;
+    else
+      perform raise_error('MR001', format('unknown option "%s"', v_key), 'see the table of options in docs/options.md');
+    end if;
+  end loop;
+  return p_options;
+end $$;

@@ -1,0 +1,83 @@
+-- plan_resolve: what each job of a batch will be, once the defaults of cell, queue and type have been applied.
+-- p_options is an array of option objects. Reads: cell, queue, job_type. Raises: MR001, MR003, MR004.
+create or replace function plan_resolve(p_options json) returns setof job_plan
+language plpgsql stable as $$
+declare
+  v_now timestamptz := clock_now();
+  v_unknown text;
+  v_limit bigint;
+  v_cell jsonb;
+begin
+  select k into v_unknown
+    from json_array_elements(p_options) e cross join lateral json_object_keys(e) k
+   where k <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,headers,payload,payloadSize,contentType,schedule,slotAt}'::text[])
+   limit 1;
+  if v_unknown is not null then
+    perform raise_error('MR001', format('unknown option "%s"', v_unknown), 'see the table of options in docs/options.md');
+  end if;
+  select c.options, c.payload_limit into v_cell, v_limit from cell c;
+
+  return query
+  with o as materialized (
+    select x.*, x.ordinality as n from rows from (json_to_recordset(p_options) as (
+      queue text, type text, priority text, "group" text, tenant text, "runAt" timestamptz, "delaySeconds" float8,
+      "expiresAt" timestamptz, "ttlSeconds" float8, deadline timestamptz, "maxAttempts" text,
+      "attemptTimeoutSeconds" float8, retry jsonb, fingerprint text, "fingerprintMode" text,
+      "fingerprintSeconds" float8, headers json, payload text, "payloadSize" bigint, "contentType" text,
+      schedule text, "slotAt" timestamptz)) with ordinality x
+  ), kind as materialized (
+    select k.queue, k.type, q.id as queue_id,
+           coalesce((d.options ->> 'priority')::smallint, 5::smallint) as priority,
+           coalesce(max_attempts_check(d.options ->> 'maxAttempts'), 25) as max_attempts,
+           (d.options ->> 'ttlSeconds')::float8 as ttl,
+           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout
+      from (select distinct coalesce(o.queue, 'default') as queue, o.type from o) k
+      left join queue q on q.name = k.queue
+      left join job_type t on t.type = k.type
+      cross join lateral (select v_cell || coalesce(q.options, '{}') || coalesce(t.options, '{}') as options) d
+  ), p as (
+    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, k.ttl, k.attempt_timeout,
+           coalesce(priority_check(o.priority), k.priority) as p_priority,
+           coalesce(o."runAt", v_now + make_interval(secs => coalesce(o."delaySeconds", 0))) as p_run_at,
+           case when o.payload is not null then decode(o.payload, 'base64') end as p_payload
+      from o join kind k on k.queue = coalesce(o.queue, 'default') and k.type is not distinct from o.type
+  )
+  select p.n,
+    coalesce(p.queue_id, raise_error('MR003', format('there is no queue "%s"', coalesce(p.queue, 'default')), 'create it with queue_put(name)')::int),
+    lane_key(p.queue_id, p.type, p.p_priority),
+    coalesce(name_check('type', p.type), raise_error('MR001', 'a job needs a type', 'give the option "type"')),
+    p.p_priority,
+    case when p."delaySeconds" < 0 or p."delaySeconds" = 'NaN'
+         then raise_error('MR001', format('delaySeconds cannot be %s', p."delaySeconds"), 'give 0 or more seconds')::timestamptz
+         when p."runAt" is not null and p."delaySeconds" is not null
+         then raise_error('MR001', 'runAt and delaySeconds exclude each other', 'give one of them')::timestamptz
+         else p.p_run_at end,
+    case when p."ttlSeconds" <= 0 or p."ttlSeconds" = 'NaN'
+         then raise_error('MR001', format('ttlSeconds cannot be %s', p."ttlSeconds"), 'give more than 0 seconds')::timestamptz
+         when p."expiresAt" <= v_now
+         then raise_error('MR001', 'expiresAt has passed', 'give a time in the future')::timestamptz
+         else least(coalesce(p."expiresAt", greatest(p.p_run_at, v_now) + make_interval(secs => coalesce(p."ttlSeconds", p.ttl))), p.deadline) end,
+    case when p.deadline <= v_now
+         then raise_error('MR001', 'deadline has passed', 'give a time in the future')::timestamptz
+         else p.deadline end,
+    coalesce(max_attempts_check(p."maxAttempts"), p.max_attempts),
+    case when p."attemptTimeoutSeconds" <= 0 or p."attemptTimeoutSeconds" > 2147483
+         then raise_error('MR001', format('attemptTimeoutSeconds cannot be %s', p."attemptTimeoutSeconds"), 'give more than 0, at most 2147483')::int
+         else (coalesce(p."attemptTimeoutSeconds", p.attempt_timeout) * 1000)::int end,
+    name_check('group', p."group"), name_check('tenant', p.tenant), name_check('fingerprint', p.fingerprint, 500),
+    case when p."fingerprintMode" not in ('keep', 'replace', 'debounce', 'followUp')
+         then raise_error('MR001', format('unknown fingerprintMode "%s"', p."fingerprintMode"), 'use keep, replace, debounce or followUp')
+         else coalesce(p."fingerprintMode", 'keep') end,
+    p."fingerprintSeconds",
+    retry_check(p.retry), p.headers,
+    case when octet_length(p.p_payload) >= v_limit
+         then raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', octet_length(p.p_payload), v_limit), 'store it elsewhere and enqueue a reference')::bytea
+         else p.p_payload end,
+    case when p."payloadSize" >= v_limit
+         then raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', p."payloadSize", v_limit), 'store it elsewhere and enqueue a reference')::int
+         when p."payloadSize" < 0
+         then raise_error('MR001', 'payloadSize is negative', null)::int
+         else coalesce(p."payloadSize", octet_length(p.p_payload))::int end,
+    p."contentType", name_check('schedule', p.schedule), p."slotAt"
+  from p order by p.n;
+end $$;

@@ -1,0 +1,25 @@
+-- progress_put, progress_get: a JSON value a running job leaves behind for others and for its next attempt.
+-- Neither the lease nor the attempt changes. progress_put returns false when the token does not hold the job. Raises: MR002.
+create or replace function progress_put(p_token uuid, p_job bigint, p_value json) returns boolean
+language plpgsql security definer set search_path from current as $$
+declare
+  v_now timestamptz := clock_now();
+begin
+  perform from claim where token = p_token and p_job = any (jobs) for update;
+  if not found then
+    perform job_must_exist(array[p_job]);
+    return false;
+  end if;
+  update progress set value = p_value, updated_at = v_now where slot = job_slot(p_job) and job_id = p_job;
+  if not found then
+    insert into progress (job_id, slot, value, updated_at) values (p_job, job_slot(p_job), p_value, v_now);
+  end if;
+  return true;
+end $$;
+
+create or replace function progress_get(p_job bigint, out value json, out updated_at timestamptz)
+language plpgsql stable security definer set search_path from current as $$
+begin
+  perform job_must_exist(array[p_job]);
+  select p.value, p.updated_at into value, updated_at from progress p where p.slot = job_slot(p_job) and p.job_id = p_job;
+end $$;

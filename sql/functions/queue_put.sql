@@ -1,0 +1,42 @@
+-- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell.
+-- Options given replace those of the same name; null values remove them. Raises: MR001, MR003.
+create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
+language plpgsql security definer set search_path from current as $$
+declare
+  v_options jsonb;
+begin
+  if p_name is null or p_name !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$' then
+    perform raise_error('MR001', format('"%s" cannot name a queue', p_name), 'use 1 to 128 letters, digits, and _ . : -, beginning with a letter or digit');
+  end if;
+  perform options_check(jsonb_strip_nulls(p_options));
+  if p_options ? 'deadLetterQueue' and p_options ->> 'deadLetterQueue' is not null then
+    perform queue_id(p_options ->> 'deadLetterQueue');
+  end if;
+  insert into queue as q (name, options) values (p_name, jsonb_strip_nulls(p_options))
+  on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning options into v_options;
+  return v_options;
+end $$;
+
+create or replace function type_put(p_type text, p_options jsonb default '{}') returns jsonb
+language plpgsql security definer set search_path from current as $$
+declare
+  v_options jsonb;
+begin
+  perform name_check('type', p_type), options_check(jsonb_strip_nulls(p_options));
+  if p_options ->> 'deadLetterQueue' is not null then
+    perform queue_id(p_options ->> 'deadLetterQueue');
+  end if;
+  insert into job_type as t (type, options) values (p_type, jsonb_strip_nulls(p_options))
+  on conflict (type) do update set options = jsonb_strip_nulls(t.options || p_options) returning options into v_options;
+  return v_options;
+end $$;
+
+create or replace function cell_put(p_options jsonb) returns jsonb
+language plpgsql security definer set search_path from current as $$
+declare
+  v_options jsonb;
+begin
+  perform options_check(jsonb_strip_nulls(p_options));
+  update cell set options = jsonb_strip_nulls(options || p_options) returning options into v_options;
+  return v_options;
+end $$;

@@ -1,0 +1,27 @@
+-- queue_redrive: move waiting dead letters back to the queue they came from (or to p_target). Returns how many.
+-- Each is claimed, copied and completed in this transaction. Letters without a source stay. Raises: MR001, MR003.
+create or replace function queue_redrive(p_queue text, p_target text default null, p_limit int default 1000) returns int
+language plpgsql security definer set search_path from current as $$
+declare
+  v_target int := case when p_target is not null then queue_id(p_target) end;
+  v_count int := 0;
+  c json;
+  j record;
+begin
+  for c in select value from json_array_elements(job_claim_json(array[p_queue], null, p_limit, 'redrive', 60)) loop
+    for j in
+      select k.id, coalesce(v_target, q.id) as target from json_array_elements(c -> 'jobs') e
+        join job k on k.slot = job_slot((e.value ->> 0)::bigint) and k.id = (e.value ->> 0)::bigint
+        left join queue q on q.name = k.source ->> 'queue'
+    loop
+      if j.target is null then
+        perform job_release((c ->> 'token')::uuid, array[j.id]);
+      else
+        perform job_copy(j.id, j.target, json_build_object('redriven', true));
+        perform job_complete((c ->> 'token')::uuid, array[j.id]);
+        v_count := v_count + 1;
+      end if;
+    end loop;
+  end loop;
+  return v_count;
+end $$;

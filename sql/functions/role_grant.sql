@@ -1,0 +1,30 @@
+-- role_grant: let a role act as producer, worker, reader or admin. The functions run with their owner's rights, so the role
+-- needs no access to tables, and no DDL rights. To be called by the owner of the schema. Raises: MR001.
+create or replace function role_grant(p_role name, p_kind text) returns void
+language plpgsql set search_path from current as $$
+declare
+  v_reader constant text[] := '{job_list,job_get,job_peek,queue_depth,progress_get,payload_read,cell_status}';
+  v_producer constant text[] := '{job_enqueue,job_enqueue_many,payload_append,job_cancel,job_cancel_where}';
+  v_worker constant text[] := '{job_claim,job_claim_json,claim_extend,job_start,job_complete,job_fail,job_retry,job_release,job_set_visibility,job_dead_letter,job_settle,progress_put,maintain,maintain_space}';
+  v_admin constant text[] := '{queue_put,type_put,cell_put,queue_pause,queue_resume,queue_purge,queue_redrive,job_add_retries,cell_repair}';
+  f record;
+begin
+  if p_kind not in ('producer', 'worker', 'reader', 'admin') then
+    perform raise_error('MR001', format('unknown kind of role "%s"', p_kind), 'use producer, worker, reader or admin');
+  end if;
+  execute format('grant usage on schema %I to %I', current_schema(), p_role);
+  for f in
+    select p.oid::regprocedure as signature from pg_proc p
+     where p.pronamespace = current_schema()::regnamespace
+       and (p.proname = any (v_reader)
+            or p_kind in ('producer', 'worker', 'admin') and p.proname = any (v_producer)
+            or p_kind in ('worker', 'admin') and p.proname = any (v_worker)
+            or p_kind = 'admin' and p.proname = any (v_admin))
+  loop
+    execute format('grant execute on function %s to %I', f.signature, p_role);
+  end loop;
+  execute format('grant select on jobs, attempts, claims, queues, lanes, types, schedule_runs to %I', p_role);
+  if p_kind in ('reader', 'admin') then
+    execute format('grant execute on function clock_now(), lane_key(int, text, int), job_created_at(bigint), job_slot(bigint) to %I', p_role);
+  end if;
+end $$;

@@ -1,0 +1,41 @@
+-- ticket_rotate: truncate every ring child of tickets that all cursors have passed. Any process may call it.
+-- Prove, lock with a short timeout, prove again, truncate. A child that cannot be locked now is left for later.
+-- Returns how many children were emptied.
+create or replace function ticket_rotate() returns int
+language plpgsql set lock_timeout = '100ms' set enable_seqscan = off as $$
+declare
+  v_emptied int := 0;
+  v_open smallint := ticket_slot(pg_snapshot_xmax(pg_current_snapshot())::text::bigint);
+begin
+  for v_slot in 0 .. 7 loop
+    continue when v_slot = v_open or not exists (select from ticket t where t.slot = v_slot) or not tickets_passed(v_slot::smallint);
+    begin
+      execute format('lock table %I in access exclusive mode', 'ticket_' || v_slot);
+      if tickets_passed(v_slot::smallint) then
+        execute format('truncate %I', 'ticket_' || v_slot);
+        v_emptied := v_emptied + 1;
+      end if;
+    exception when lock_not_available or deadlock_detected then
+      null;
+    end;
+  end loop;
+  return v_emptied;
+end $$;
+
+-- tickets_passed: true when no cursor can still need a ticket of this ring child. Probes each lane found in the child.
+create or replace function tickets_passed(p_slot smallint) returns boolean
+language plpgsql volatile as $$
+begin
+  return not exists (
+    with recursive track (key) as (
+      (select t.lane from ticket t where t.slot = p_slot order by t.lane limit 1)
+      union all
+      select (select t.lane from ticket t where t.slot = p_slot and t.lane > track.key order by t.lane limit 1) from track where track.key is not null)
+    select from track
+      left join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c on true
+     where track.key is not null and (
+       c.seq is null
+       or exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= c.head_xid and (t.xid, t.id) >= (c.head_xid, c.head_ticket)
+                     and not (t.xid = c.head_xid and t.id = c.head_ticket and cardinality(t.jobs) <= c.head_offset))
+       or exists (select from unnest(c.late_xids) x where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = x))));
+end $$;

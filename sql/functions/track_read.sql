@@ -1,0 +1,84 @@
+-- track_read: the next p_wanted jobs of a track, without moving its cursor. The caller holds the lane's lock.
+-- Late transactions that have ended come first, then tickets after the head, one ring child at a time.
+-- Every transaction below the new head is read here, or was running in the very snapshot that read its
+-- neighbourhood (running), or is our own. That is the whole argument for losing nothing; see sql/README.md.
+-- VOLATILE: each statement sees the newest snapshot. Raises: MR006.
+create or replace function track_read(p_track bigint, p_wanted int) returns track_reading
+language plpgsql volatile as $$
+declare
+  r track_reading;
+  v_snapshot pg_snapshot;
+  v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
+  v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_largest int;
+begin
+  r.track := p_track;
+  r.wanted := p_wanted;
+  r.late_count := 0;
+  select c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets
+    into r.seq, r.uses, r.head_xid, r.head_ticket, r.head_offset, r.late_xids, r.late_tickets, r.late_offsets
+    from lane_cursor c where c.track = p_track order by c.seq desc limit 1;
+  if r.seq is null then
+    return r;
+  end if;
+  perform cell_check(r.head_xid);
+
+  if r.late_xids <> '{}' then
+    v_snapshot := pg_current_snapshot();
+    r.late_done := array(
+      select pg_visible_in_snapshot(x::text::xid8, v_snapshot) and x <> xid_now()
+        from unnest(r.late_xids) with ordinality l (x, i) order by i);
+    if true = any (r.late_done) then
+      select array_agg(l.job), array_agg(l.xid), array_agg(l.ticket), array_agg(l.ord), array_agg(l.attempt), array_agg(l.version), array_agg(l.alone), max(l.largest)
+        into r.jobs, r.xids, r.tickets, r.offsets, r.attempts, r.versions, r.alones, r.largest
+        from (
+          select late.xid, t.ticket, t.job, t.ord, t.attempt, t.version, t.alone, t.largest
+            from unnest(r.late_xids, r.late_tickets, r.late_offsets, r.late_done) with ordinality late (xid, ticket, skip, done, i)
+            cross join lateral (
+              select k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
+                     coalesce(k.largest, 2147483647) as largest
+                from ticket k
+               where k.slot = ticket_slot(late.xid) and k.lane = p_track and k.xid = late.xid and k.id >= late.ticket
+               order by k.id limit p_wanted + late.skip) t
+           where late.done and (t.ticket, t.ord) > (late.ticket, late.skip)
+           order by late.i, t.ticket, t.ord
+           limit p_wanted) l;
+      r.late_count := coalesce(cardinality(r.jobs), 0);
+    end if;
+  end if;
+
+  v_room := p_wanted - r.late_count;
+  v_xid := r.head_xid; v_ticket := r.head_ticket; v_offset := r.head_offset;
+  while v_room > 0 loop
+    v_end := ((v_xid >> 18) + 1) << 18;
+    v_slot := ticket_slot(v_xid);
+    select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord), array_agg(x.attempt), array_agg(x.version), array_agg(x.alone),
+           max(x.largest), (select pg_current_snapshot())
+      into v_jobs, v_xids, v_tickets, v_offsets, v_attempts, v_versions, v_alones, v_largest, v_snapshot
+      from (
+        select k.xid, k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
+               coalesce(k.largest, 2147483647) as largest
+          from ticket k
+         where k.slot = v_slot and k.lane = p_track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
+         order by k.xid, k.id
+         limit v_room + v_offset) x
+     where (x.xid, x.ticket, x.ord) > (v_xid, v_ticket, v_offset);
+    if v_jobs is not null then
+      if cardinality(v_jobs) > v_room then
+        v_jobs := v_jobs[1:v_room]; v_xids := v_xids[1:v_room]; v_tickets := v_tickets[1:v_room]; v_offsets := v_offsets[1:v_room];
+        v_attempts := v_attempts[1:v_room]; v_versions := v_versions[1:v_room]; v_alones := v_alones[1:v_room];
+      end if;
+      r.largest := greatest(r.largest, v_largest);
+      v_room := v_room - cardinality(v_jobs);
+      r.jobs := r.jobs || v_jobs; r.xids := r.xids || v_xids; r.tickets := r.tickets || v_tickets; r.offsets := r.offsets || v_offsets;
+      r.attempts := r.attempts || v_attempts; r.versions := r.versions || v_versions; r.alones := r.alones || v_alones;
+    end if;
+    if pg_snapshot_xmin(v_snapshot) < pg_snapshot_xmax(v_snapshot) then
+      r.running := r.running || array(
+        select x::text::bigint from pg_snapshot_xip(v_snapshot) x where x >= v_xid::text::xid8 and x < v_end::text::xid8);
+    end if;
+    exit when v_room = 0 or pg_snapshot_xmax(v_snapshot)::text::bigint < v_end;
+    v_xid := v_end; v_ticket := 0; v_offset := 0;
+    r.passed_xid := v_end;
+  end loop;
+  return r;
+end $$;

@@ -1,0 +1,278 @@
+-- The storage engine: logs that are only appended to, and small control tables beside them.
+-- Runs with search_path set to the cell's own schema; nothing here names a schema.
+
+create type job_outcome as enum ('succeeded', 'failed', 'lost', 'expired', 'cancelled');
+create type job_final_state as enum ('succeeded', 'failed', 'expired', 'cancelled');
+create type failure_reason as enum ('permanent', 'exhausted', 'lost', 'purged');
+
+-- What a job of a batch will be, once defaults have been applied (plan_resolve).
+create type job_plan as (
+  n bigint, queue_id int, lane bigint, type text, priority smallint, run_at timestamptz, start_by timestamptz,
+  deadline timestamptz, max_attempts int, attempt_timeout_ms int, group_key text, tenant text, fingerprint text,
+  fingerprint_mode text, fingerprint_seconds float8, retry jsonb, headers json, payload bytea, payload_size int,
+  content_type text, schedule text, schedule_slot timestamptz
+);
+
+-- What a claim read of one track, and where the track's cursor stood then (track_read, track_advance).
+create type track_reading as (
+  track bigint, seq bigint, uses int, head_xid bigint, head_ticket bigint, head_offset int,
+  late_xids bigint[], late_tickets bigint[], late_offsets int[],
+  late_done boolean[], late_count int,
+  jobs bigint[], xids bigint[], tickets bigint[], offsets int[], attempts int[], versions int[], alones boolean[],
+  running bigint[], passed_xid bigint, wanted int, largest int
+);
+
+-- One row: facts about this installation. floor_xid lets a dump restored into a younger cluster be recognised.
+create table cell (
+  only_row      boolean primary key default true check (only_row),
+  created_at    timestamptz not null default clock_timestamp(),
+  floor_xid     bigint not null default pg_current_xact_id()::text::bigint,
+  payload_limit bigint not null default 256000000 check (payload_limit between 1 and 256000000),
+  options       jsonb not null default '{}'
+);
+insert into cell default values;
+
+create table queue (
+  id             int generated always as identity primary key,
+  name           text not null unique check (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$'),
+  options        jsonb not null default '{}',
+  paused_at      timestamptz,
+  paused_by      text,
+  paused_because text,
+  created_at     timestamptz not null default clock_timestamp()
+);
+insert into queue (name) values ('default');
+
+create table job_type (
+  type    text primary key check (length(type) between 1 and 200),
+  options jsonb not null default '{}'
+);
+
+-- Lanes are found by claimers, never written by producers. The row is only locked, never updated.
+create table lane (
+  key        bigint primary key check (key % 2 = 0),
+  queue_id   int not null references queue (id),
+  type       text not null,
+  priority   smallint not null check (priority between 0 and 10),
+  created_at timestamptz not null default clock_timestamp(),
+  unique (queue_id, type, priority)
+);
+
+-- Written by producers whose lane they cannot see yet; turned into lane rows by lane_discover.
+create table scout (
+  lane     bigint not null,
+  queue_id int not null,
+  type     text not null,
+  priority smallint not null
+);
+
+-- Where each track (lane key: fresh jobs; lane key + 1: jobs claimable again) stands.
+-- The row with the highest seq is the cursor; a full one is left behind so that old versions are never walked.
+create table lane_cursor (
+  track        bigint not null,
+  seq          bigint not null,
+  uses         int not null default 0,
+  head_xid     bigint not null,
+  head_ticket  bigint not null default 0,
+  head_offset  int not null default 0,
+  late_xids    bigint[] not null default '{}',
+  late_tickets bigint[] not null default '{}',
+  late_offsets int[] not null default '{}',
+  primary key (track, seq)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+
+create table lane_purge (
+  lane      bigint primary key,
+  snapshot  pg_snapshot not null,
+  purged_at timestamptz not null
+);
+
+create table claim (
+  token      uuid not null,
+  part       int not null default 0,
+  lane       bigint not null,
+  slot       smallint not null,
+  worker     text,
+  jobs       bigint[] not null,
+  attempts   int[],
+  unstarted  bigint[],
+  deadline   timestamptz,
+  started_at timestamptz not null,
+  touched_at timestamptz not null,
+  until      timestamptz not null,
+  primary key (token, part)
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+
+create table agenda (
+  job_id     bigint primary key,
+  due_at     timestamptz not null,
+  lane       bigint not null,
+  xid        bigint not null default pg_current_xact_id()::text::bigint,
+  attempt    int not null,
+  version    int not null default 0,
+  alone      boolean not null default false,
+  created_at timestamptz not null
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
+create index agenda_due on agenda (due_at, job_id);
+
+create table fingerprint (
+  queue_id    int not null,
+  fingerprint text not null,
+  job_id      bigint not null,
+  follow_up   bigint,
+  until       timestamptz,
+  primary key (queue_id, fingerprint)
+);
+create index fingerprint_job on fingerprint (job_id);
+
+create table schedule_run (
+  schedule text not null,
+  slot_at  timestamptz not null,
+  job_id   bigint not null,
+  primary key (schedule, slot_at)
+);
+
+-- Depth: one row of deltas per statement, folded into lane_depth.
+create table tally (
+  lane    bigint not null,
+  ready   int not null default 0,
+  delayed int not null default 0
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+create table lane_depth (
+  lane    bigint primary key,
+  ready   bigint not null,
+  delayed bigint not null
+) with (fillfactor = 50);
+
+-- How far the sweep for passed expiry has come, and the next point it may rely on.
+create table expiry_sweep (
+  only_row       boolean primary key default true check (only_row),
+  swept_until    timestamptz not null default '-infinity',
+  candidate      timestamptz not null default '-infinity',
+  candidate_xmax bigint not null default 0
+) with (fillfactor = 50);
+insert into expiry_sweep default values;
+
+-- The logs. Each is a ring of fixed children; space comes back by truncating one child.
+create sequence job_id_seq minvalue 0 maxvalue 4095 start 0 cycle;
+create table job (
+  id                 bigint not null,
+  xid                bigint not null,
+  run_at             timestamptz not null,
+  start_by           timestamptz,
+  deadline           timestamptz,
+  queue_id           int not null,
+  max_attempts       int not null check (max_attempts > 0),
+  attempt_timeout_ms int check (attempt_timeout_ms > 0),
+  payload_size       int,
+  slot               smallint not null,
+  priority           smallint not null check (priority between 0 and 10),
+  type               text not null check (length(type) between 1 and 200),
+  group_key          text,
+  tenant             text,
+  fingerprint        text,
+  content_type       text,
+  schedule           text,
+  schedule_slot      timestamptz,
+  retry              jsonb,
+  headers            json,
+  source             json,
+  input              json,
+  payload            bytea check (octet_length(payload) < 256000000),
+  check (payload_size is null or payload_size between 0 and 255999999)
+) partition by list (slot);
+
+create table attempt (
+  job_id      bigint not null,
+  started_at  timestamptz,
+  finished_at timestamptz not null,
+  attempt     int not null check (attempt > 0),
+  slot        smallint not null,
+  outcome     job_outcome not null,
+  state       job_final_state,
+  reason      failure_reason,
+  worker      text,
+  error       json,
+  result      json
+) partition by list (slot);
+
+create table amendment (
+  job_id        bigint not null,
+  slot          smallint not null,
+  version       int not null default 0,
+  revived_after int not null default 0,
+  max_attempts  int,
+  run_at        timestamptz,
+  start_by      timestamptz,
+  deadline      timestamptz,
+  replaced      boolean not null default false,
+  input         json,
+  headers       json,
+  revived_at    timestamptz,
+  updated_at    timestamptz not null
+) partition by list (slot);
+
+create table progress (
+  job_id     bigint not null,
+  slot       smallint not null,
+  value      json not null,
+  updated_at timestamptz not null
+) partition by list (slot);
+
+create table payload_piece (
+  job_id bigint not null,
+  slot   smallint not null,
+  piece  int not null check (piece >= 0),
+  bytes  bytea not null check (octet_length(bytes) between 1 and 1048576)
+) partition by list (slot);
+
+create sequence ticket_id_seq;
+create table ticket (
+  lane    bigint not null,
+  xid     bigint not null,
+  id      bigint not null default nextval('ticket_id_seq'),
+  attempt int not null default 1,
+  version int not null default 0,
+  largest int,
+  slot    smallint not null,
+  alone   boolean not null default false,
+  jobs    bigint[] not null
+) partition by list (slot);
+alter sequence job_id_seq owned by job.id;
+alter sequence ticket_id_seq owned by ticket.id;
+
+do $$
+declare
+  n text;
+begin
+  for i in 0 .. 31 loop
+    n := lpad(i::text, 2, '0');
+    execute format('create table job_%s partition of job for values in (%s)', n, i);
+    execute format('alter table job_%s add primary key (id)', n);
+    execute format('create index on job_%s (start_by) where start_by is not null', n);
+    execute format('create index on job_%s (tenant, id) where tenant is not null', n);
+    execute format('alter table job_%s alter column payload set storage external', n);
+    execute format('create table attempt_%s partition of attempt for values in (%s)', n, i);
+    execute format('alter table attempt_%s add primary key (job_id, attempt)', n);
+    execute format('create index on attempt_%s (job_id) where state <> ''succeeded''', n);
+    execute format('create table amendment_%s partition of amendment for values in (%s)', n, i);
+    execute format('alter table amendment_%s add primary key (job_id)', n);
+    execute format('create table progress_%s partition of progress for values in (%s)', n, i);
+    execute format('alter table progress_%s add primary key (job_id)', n);
+    execute format('create table payload_piece_%s partition of payload_piece for values in (%s)', n, i);
+    execute format('alter table payload_piece_%s add primary key (job_id, piece)', n);
+    execute format('alter table payload_piece_%s alter column bytes set storage external', n);
+  end loop;
+  for i in 0 .. 7 loop
+    execute format('create table ticket_%s partition of ticket for values in (%s)', i, i);
+    execute format('create unique index ticket_%s_position on ticket_%s (lane, xid, id)', i, i);
+  end loop;
+end $$;
+
+-- The ring's own record: when each child was last emptied.
+create table ring (
+  slot       smallint primary key check (slot between 0 and 31),
+  rotated_at timestamptz not null default '-infinity',
+  survivors  bigint not null default 0
+);
+insert into ring (slot) select generate_series(0, 31);

@@ -1,0 +1,31 @@
+-- The rest of the read surface we promise; see sql/README.md. Tables behind it are private.
+
+create or replace view attempts as
+select a.job_id, a.attempt, a.outcome::text as outcome, a.state::text as final_state, a.reason::text as reason, a.worker, a.started_at, a.finished_at, a.error, a.result
+  from attempt a where a.started_at is not null;
+
+create or replace view claims as
+select c.token, q.name as queue, l.type, l.priority, c.worker, c.started_at, clock_now() - c.started_at as elapsed, c.until as lease_ends_at,
+       u.id as job_id, coalesce(u.attempt, 1) as attempt, coalesce(u.id <> all (c.unstarted), true) as started, p.value as progress
+  from claim c join lane l on l.key = c.lane join queue q on q.id = l.queue_id
+  cross join lateral unnest(c.jobs, c.attempts) u (id, attempt)
+  left join progress p on p.slot = c.slot and p.job_id = u.id;
+
+create or replace view queues as
+select q.name, case when q.paused_at is null then 'active' else 'paused' end as state, q.options, q.paused_at, q.paused_by, q.paused_because, q.created_at,
+       coalesce(d.ready, 0) as waiting, coalesce(d.delayed, 0) as delayed, coalesce(r.running, 0) as running
+  from queue q
+  left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed from lane l
+               join (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) x on x.lane = l.key group by l.queue_id) d on d.queue_id = q.id
+  left join (select l.queue_id, sum(cardinality(c.jobs)) as running from claim c join lane l on l.key = c.lane group by l.queue_id) r on r.queue_id = q.id;
+
+create or replace view lanes as
+select q.name as queue, l.type, l.priority, coalesce(x.ready, 0) as waiting, coalesce(x.delayed, 0) as delayed, l.created_at
+  from lane l join queue q on q.id = l.queue_id
+  left join (select lane, sum(ready) as ready, sum(delayed) as delayed
+               from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) t group by lane) x on x.lane = l.key;
+
+create or replace view types as
+select l.type, t.options, sum(l.waiting) as waiting, sum(l.delayed) as delayed from lanes l left join job_type t on t.type = l.type group by l.type, t.options;
+
+create or replace view schedule_runs as select schedule, slot_at, job_id from schedule_run;
