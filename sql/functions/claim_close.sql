@@ -8,21 +8,21 @@ declare
   v_all bigint[] := '{}';
 begin
   for h in select * from claim_detach(p_token, p_jobs) loop
-    v_all := v_all || attempts_close(h, p_outcome, p_error, p_delay_seconds, p_reason, p_dead_letter);
+    perform attempts_close(h, p_outcome, p_error, p_delay_seconds, p_reason, p_dead_letter);
+    v_all := v_all || h.jobs;
   end loop;
   return array(select id from unnest(p_jobs) id where id <> all (v_all));
 end $$;
 
 -- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each.
 -- A lost attempt is retried at once, and alone.
--- Returns the ids recorded. Writes: attempt, agenda, ticket, tally, fingerprint; job when dead-lettered.
+-- Writes: attempt, agenda, ticket, tally, fingerprint; job when dead-lettered.
 create or replace function attempts_close(h claim, p_outcome job_outcome, p_error json, p_delay_seconds float8,
-  p_reason failure_reason, p_dead_letter int) returns bigint[]
+  p_reason failure_reason, p_dead_letter int) returns void
 language plpgsql as $$
 declare
   v_now timestamptz := clock_now();
   v_xid bigint := xid_now();
-  v_recorded bigint[];
   v_final bigint[];
   v_buried record;
   v_options jsonb;
@@ -47,9 +47,9 @@ begin
     select f.id, h.started_at, greatest(v_now, h.started_at), f.attempt, h.slot, p_outcome, f.state,
            case when f.state = 'failed' then coalesce(p_reason, case when p_outcome = 'lost' then 'lost' else 'exhausted' end::failure_reason) end,
            h.worker, p_error
-      from fate f on conflict do nothing returning job_id
+      from fate f
   ), again as materialized (
-    select f.* from fate f join recorded r on r.job_id = f.id where f.state is null
+    select f.* from fate f where f.state is null
   ), later as (
     insert into agenda (job_id, due_at, lane, attempt, version, created_at)
     select id, due_at, h.lane, attempt + 1, version, v_now from again where due_at > v_now
@@ -61,13 +61,8 @@ begin
     insert into tally (lane, ready, delayed)
     select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now) from again having count(*) > 0
   )
-  select array_agg(r.job_id), array_agg(f.id) filter (where f.state is not null)
-    into v_recorded, v_final
-    from recorded r join fate f on f.id = r.job_id;
+  select array_agg(f.id) filter (where f.state is not null) into v_final from fate f;
 
-  if coalesce(cardinality(v_recorded), 0) < cardinality(h.jobs) then
-    perform attempts_refused(h, v_recorded);
-  end if;
   if v_final is not null then
     v_target := coalesce(p_dead_letter, (select id from queue where name = v_options ->> 'deadLetterQueue'));
     if v_target is not null then
@@ -77,5 +72,4 @@ begin
     end if;
     perform fingerprint_release(v_final);
   end if;
-  return coalesce(v_recorded, '{}');
 end $$;

@@ -14,18 +14,21 @@ begin
     v_all := v_all || c.jobs;
     if p_jobs is null or p_jobs = c.jobs then
       delete from claim where token = p_token and part = c.part;
-      return next c;
-      continue;
-    end if;
-    select array_agg(u.id order by u.i) filter (where p.id is not null), array_agg(u.attempt order by u.i) filter (where p.id is not null),
-           array_agg(u.id order by u.i) filter (where p.id is null), array_agg(u.attempt order by u.i) filter (where p.id is null)
-      into c.jobs, c.attempts, v_rest, v_rest_attempts
-      from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) left join (select distinct id from unnest(p_jobs) id) p on p.id = u.id;
-    continue when c.jobs is null;
-    if v_rest is null then
-      delete from claim where token = p_token and part = c.part;
     else
-      update claim set jobs = v_rest, attempts = v_rest_attempts where token = p_token and part = c.part;
+      select array_agg(u.id order by u.i) filter (where p.id is not null), array_agg(u.attempt order by u.i) filter (where p.id is not null),
+             array_agg(u.id order by u.i) filter (where p.id is null), array_agg(u.attempt order by u.i) filter (where p.id is null)
+        into c.jobs, c.attempts, v_rest, v_rest_attempts
+        from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) left join (select distinct id from unnest(p_jobs) id) p on p.id = u.id;
+      continue when c.jobs is null;
+      if v_rest is null then
+        delete from claim where token = p_token and part = c.part;
+      else
+        update claim set jobs = v_rest, attempts = v_rest_attempts where token = p_token and part = c.part;
+      end if;
+    end if;
+    if exists (select from amendment m where m.slot = c.slot) then
+      c := claim_drop_cancelled(c);
+      continue when c.jobs is null;
     end if;
     return next c;
   end loop;
@@ -47,13 +50,23 @@ begin
   end loop;
 end $$;
 
--- attempts_refused: jobs taken out of a claim whose outcome somebody else had recorded already (cancelled at the same
--- moment). They had been counted as leaving "ready" twice; put one back. Writes: tally.
-create or replace function attempts_refused(h claim, p_recorded bigint[]) returns void
+-- claim_drop_cancelled: a job may have been cancelled as waiting in the very moment it was claimed. Whoever takes it out of the
+-- claim closes it as cancelled and does not get it. It had left "ready" twice, so one is put back. Writes: attempt, tally.
+create or replace function claim_drop_cancelled(h claim) returns claim
 language plpgsql as $$
+declare
+  v_cancelled bigint[];
 begin
-  insert into tally (lane, ready)
-  select h.lane, count(*) from attempt a
-   where a.slot = h.slot and a.job_id = any (h.jobs) and a.job_id <> all (coalesce(p_recorded, '{}')) and a.started_at is null and a.state is not null
-  having count(*) > 0;
+  select array_agg(m.job_id) into v_cancelled from amendment m
+   where m.slot = h.slot and m.job_id = any (h.jobs) and m.version = 2147483647;
+  if v_cancelled is null then
+    return h;
+  end if;
+  insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
+  select u.id, h.started_at, greatest(clock_now(), h.started_at), u.attempt, h.slot, 'cancelled', 'cancelled', h.worker
+    from unnest(h.jobs, h.attempts) u (id, attempt) where u.id = any (v_cancelled);
+  insert into tally (lane, ready) values (h.lane, cardinality(v_cancelled));
+  select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into h.jobs, h.attempts
+    from unnest(h.jobs, h.attempts) with ordinality u (id, attempt, i) where u.id <> all (v_cancelled);
+  return h;
 end $$;

@@ -24,6 +24,8 @@ begin
     continue when c.until > v_now;
     delete from claim where token = c.token and part = c.part;
     c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
+    c := claim_drop_cancelled(c);
+    continue when c.jobs is null;
     if c.unstarted is not null then
       perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), v_now, true)
          from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted) having count(*) > 0;
@@ -53,7 +55,7 @@ begin
   for h in select * from claim_detach(c.token, v_late) loop
     insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
     select u.id, h.started_at, greatest(p_now, h.started_at), u.attempt, h.slot, 'expired', 'expired', h.worker
-      from unnest(h.jobs, h.attempts) u (id, attempt) on conflict do nothing;
+      from unnest(h.jobs, h.attempts) u (id, attempt);
     perform fingerprint_release(h.jobs);
   end loop;
   update claim set deadline = (

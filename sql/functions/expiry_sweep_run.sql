@@ -1,6 +1,6 @@
 -- expiry_sweep_run: make jobs whose time to start has passed visible as expired. Any process may call it.
 -- Reads the expiry index only from where all earlier transactions were known to have ended, so that a late commit is not missed.
--- Returns how many were closed. Locks: the sweep's own row (skipped when taken), agenda rows. Writes: attempt, agenda, tally, fingerprint.
+-- Returns how many were closed. Locks: the sweep's own row (skipped when taken), agenda rows, lanes of ready ones. Writes: attempt, agenda, tally, fingerprint.
 create or replace function expiry_sweep_run(p_limit int default 10000) returns int
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
@@ -29,9 +29,12 @@ begin
   loop
     foreach v_id in array v_jobs loop
       v_seen := v_seen + 1;
-      continue when job_state(v_id) not in ('expired', 'delayed');
-      delete from agenda where job_id = v_id returning true into v_waited;
       select lane_key(queue_id, type, priority) into v_lane from job where slot = v_slot and id = v_id;
+      delete from agenda where job_id = v_id returning true into v_waited;
+      if not found then
+        perform from lane where key = v_lane for no key update;
+      end if;
+      continue when not coalesce(v_waited, false) and job_state(v_id) <> 'expired';
       if job_expire(v_slot, array[v_id], v_now) = 1 then
         insert into tally (lane, ready, delayed) values (v_lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
         v_count := v_count + 1;

@@ -47,27 +47,26 @@ begin
       return 'moved';
     end if;
     insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, error)
-    values (p_job_id, c.started_at, greatest(v_now, c.started_at), c.attempts[1], v_slot, 'cancelled', 'cancelled', c.worker, v_error) on conflict do nothing;
-    return case when found then 'cancelled' else 'moved' end;
+    values (p_job_id, c.started_at, greatest(v_now, c.started_at), c.attempts[1], v_slot, 'cancelled', 'cancelled', c.worker, v_error);
+    return 'cancelled';
   end if;
 
   delete from agenda where job_id = p_job_id returning * into g;
   if found then
     insert into attempt (job_id, finished_at, attempt, slot, outcome, state, error)
-    values (p_job_id, greatest(v_now, job_created_at(p_job_id)), g.attempt, v_slot, 'cancelled', 'cancelled', v_error) on conflict do nothing;
+    values (p_job_id, greatest(v_now, job_created_at(p_job_id)), g.attempt, v_slot, 'cancelled', 'cancelled', v_error);
     insert into tally (lane, delayed) values (v_lane, -1);
     return 'cancelled';
   end if;
 
-  insert into attempt (job_id, finished_at, attempt, slot, outcome, state, error)
-  select p_job_id, greatest(v_now, job_created_at(p_job_id)), coalesce(max(a.attempt), 0) + 1, v_slot, 'cancelled', 'cancelled', v_error
-    from attempt a where a.slot = v_slot and a.job_id = p_job_id on conflict do nothing;
+  -- Claimable now. Its ticket is made void; a claim that takes it in this very moment is told as soon as it reports.
+  insert into amendment (job_id, slot, version, updated_at, cancelled_at, note) values (p_job_id, v_slot, 2147483647, v_now, v_now, v_error) on conflict do nothing;
   if not found then
-    return 'moved';
-  end if;
-  insert into amendment (job_id, slot, version, updated_at) values (p_job_id, v_slot, 2147483647, v_now) on conflict do nothing;
-  if not found then
-    update amendment set version = 2147483647, updated_at = v_now where slot = v_slot and job_id = p_job_id;
+    update amendment set version = 2147483647, updated_at = v_now, cancelled_at = v_now, note = v_error
+     where slot = v_slot and job_id = p_job_id and version < 2147483647;
+    if not found then
+      return 'moved';
+    end if;
   end if;
   insert into tally (lane, ready) values (v_lane, -1);
   return 'cancelled';

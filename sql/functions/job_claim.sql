@@ -8,9 +8,10 @@ returns table (job_id bigint, queue text, type text, priority int, attempt int, 
 language plpgsql security definer set search_path from current as $$
 begin
   return query
-  select (e.value ->> 0)::bigint, c.value ->> 'queue', c.value ->> 'type', (c.value ->> 'priority')::int, (e.value ->> 1)::int, (e.value ->> 2)::int,
-         e.value -> 3, case when json_typeof(e.value -> 4) <> 'null' then e.value -> 4 end,
-         job_created_at((e.value ->> 0)::bigint), (c.value ->> 'token')::uuid, (c.value ->> 'leaseEndsAt')::timestamptz
+  select i.value::bigint, c.value ->> 'queue', c.value ->> 'type', (c.value ->> 'priority')::int, coalesce((c.value #>> array['attempts', (i.n - 1)::text])::int, 1),
+         coalesce(c.value #>> array['maxAttempts', (i.n - 1)::text], c.value ->> 'maxAttempts')::int, c.value -> 'inputs' -> (i.n - 1)::int,
+         case when json_typeof(c.value -> 'extras' -> (i.n - 1)::int) <> 'null' then c.value -> 'extras' -> (i.n - 1)::int end,
+         job_created_at(i.value::bigint), (c.value ->> 'token')::uuid, (c.value ->> 'leaseEndsAt')::timestamptz
     from json_array_elements(job_claim_json(p_queues, p_types, p_limit, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap_seconds, p_max_bytes, p_track_start)) c
-    cross join lateral json_array_elements(c.value -> 'jobs') e;
+    cross join lateral json_array_elements_text(c.value -> 'ids') with ordinality i (value, n);
 end $$;

@@ -6,26 +6,25 @@ language plpgsql security definer set search_path from current set plan_cache_mo
 declare
   h claim;
   v_now timestamptz := clock_now();
-  v_recorded bigint[];
   v_all bigint[] := '{}';
 begin
   if p_results is not null and (p_jobs is null or json_typeof(p_results) <> 'array' or json_array_length(p_results) <> cardinality(p_jobs)) then
     perform raise_error('MR001', 'results and jobs differ in number', 'give one result per job id, null where there is none');
   end if;
   for h in select * from claim_detach(p_token, p_jobs) loop
-    with recorded as (
+    if p_results is null then
+      insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
+      select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker
+        from unnest(h.jobs, h.attempts) u (id, attempt);
+    else
       insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, result)
       select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker, r.value
         from unnest(h.jobs, h.attempts) u (id, attempt)
-        left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_results) with ordinality e (value, i)
-                    where json_typeof(e.value) <> 'null') r on r.id = u.id
-      on conflict do nothing returning job_id)
-    select array_agg(job_id) into v_recorded from recorded;
-    if coalesce(cardinality(v_recorded), 0) < cardinality(h.jobs) then
-      perform attempts_refused(h, v_recorded);
+        join (select p_jobs[e.i] as id, case when json_typeof(e.value) <> 'null' then e.value end as value
+                from json_array_elements(p_results) with ordinality e (value, i)) r on r.id = u.id;
     end if;
-    perform fingerprint_release(v_recorded);
-    v_all := v_all || v_recorded;
+    perform fingerprint_release(h.jobs);
+    v_all := v_all || h.jobs;
   end loop;
   if p_jobs is null or cardinality(p_jobs) = cardinality(v_all) then
     return '{}';

@@ -1,4 +1,5 @@
--- job_expire: close waiting jobs of one ring child whose time to start has passed. Returns how many were still open.
+-- job_expire: close waiting jobs of one ring child whose time to start has passed. The caller holds their lane's lock or took
+-- them out of the agenda, so nobody else can decide on them. Returns how many were still open.
 -- Writes: attempt, fingerprint.
 create or replace function job_expire(p_slot smallint, p_jobs bigint[], p_now timestamptz) returns bigint
 language plpgsql as $$
@@ -13,7 +14,7 @@ begin
      where not exists (
        select from attempt a left join amendment m on m.slot = p_slot and m.job_id = a.job_id
         where a.slot = p_slot and a.job_id = u.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
-    on conflict do nothing returning job_id)
+    returning job_id)
   select array_agg(job_id) into v_closed from closed;
   if v_closed is null then
     return 0;

@@ -18,7 +18,7 @@ begin
     return a.state;
   elsif exists (select from claim c where p_job_id = any (c.jobs)) then
     return 'running';
-  elsif job_purged_at(j, m) is not null then
+  elsif m.cancelled_at is not null or job_purged_at(j, m) is not null then
     return 'cancelled';
   end if;
   select * into g from agenda where job_id = p_job_id;

@@ -13,8 +13,8 @@ declare
   a track_reading := track_read(p_lane + 1, p_wanted);
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
   v_from_f int; v_from_a int; v_k int; v_slot smallint; v_now timestamptz := clock_now();
-  v_alive bigint[]; v_alive_attempts int[]; v_expired bigint[]; v_dropped bigint; v_list text; v_token uuid; v_until timestamptz; v_deadline timestamptz;
-  v_lease float8; v_amended boolean;
+  v_alive bigint[]; v_expired bigint[]; v_dropped bigint; v_inputs text; v_extras text; v_limits text; v_count int; v_max_attempts int; v_max_max int;
+  v_start_by timestamptz; v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_amended boolean;
 begin
   jobs := 0; bytes := 0; moved := false; stop := false;
   if f.jobs is null and a.jobs is null then
@@ -24,7 +24,7 @@ begin
   end if;
 
   if a.jobs is null then
-    v_jobs := f.jobs; v_attempts := f.attempts; v_versions := f.versions;
+    v_jobs := f.jobs;
     v_k := cardinality(v_jobs);
   else
     v_from_f := 0; v_from_a := 0;
@@ -72,27 +72,37 @@ begin
     v_jobs := v_jobs[1:v_k]; v_attempts := v_attempts[1:v_k]; v_versions := v_versions[1:v_k];
   end if;
 
+  -- The common case in one cheap pass: nothing amended, nothing expired. Nested loops keep the order of the cursor.
   v_amended := exists (select from amendment m where m.slot = v_slot);
-  select string_agg(x.line, ',' order by x.i) filter (where x.alive), sum(length(x.line)),
-         array_agg(x.id order by x.i) filter (where x.alive), array_agg(x.attempt order by x.i) filter (where x.alive and x.attempt <> 1),
-         array_agg(x.id) filter (where not x.alive and not x.void), min(x.deadline) filter (where x.alive)
-    into v_list, bytes, v_alive, v_alive_attempts, v_expired, v_deadline
-    from (
-      select u.i, j.id, u.attempt, coalesce(m.deadline, j.deadline) as deadline, coalesce(u.version < m.version, false) as void,
-             not coalesce(u.version < m.version or coalesce(m.start_by, j.start_by) <= v_now, false) as alive,
-             '["' || j.id || '",' || u.attempt || ',' || coalesce(m.max_attempts, j.max_attempts) || ','
-               || coalesce(case when m.replaced then m.input else j.input end::text, 'null') || ',' || case
-               when j.group_key is null and j.tenant is null and j.headers is null and j.deadline is null and j.attempt_timeout_ms is null
-                and j.payload_size is null and j.source is null and j.schedule is null and j.fingerprint is null and m.job_id is null then 'null'
-               else json_strip_nulls(json_build_object('group', j.group_key, 'tenant', j.tenant,
-                      'headers', case when m.replaced then m.headers else j.headers end,
-                      'deadline', coalesce(m.deadline, j.deadline), 'attemptTimeoutMs', j.attempt_timeout_ms, 'payloadSize', j.payload_size,
-                      'payload', translate(encode(j.payload, 'base64'), E'\n', ''), 'contentType', j.content_type, 'source', j.source,
-                      'schedule', j.schedule, 'slotAt', j.schedule_slot, 'fingerprint', j.fingerprint))::text end || ']' as line
-        from unnest(v_jobs, v_attempts, v_versions) with ordinality u (id, attempt, version, i)
-        join job j on j.slot = v_slot and j.id = u.id
-        left join amendment m on v_amended and m.slot = v_slot and m.job_id = u.id
-    ) x;
+  if not v_amended then
+    select string_agg(coalesce(j.input::text, 'null'), ','), sum(octet_length(j.input::text)), count(*),
+           min(j.max_attempts), max(j.max_attempts), min(j.start_by), min(j.deadline),
+           case when bool_or(j.tagged) then string_agg(case when j.tagged then j.extras else 'null' end, ',') end
+      into v_inputs, bytes, v_count, v_max_attempts, v_max_max, v_start_by, v_deadline, v_extras
+      from unnest(v_jobs) u (id) join job_line j on j.slot = v_slot and j.id = u.id;
+  end if;
+  if v_amended or v_start_by <= v_now or v_count < v_k then
+    select array_agg(u.id) filter (where l.alive), array_agg(u.attempt) filter (where l.alive), array_agg(u.id) filter (where l.expired),
+           string_agg(coalesce(l.input::text, 'null'), ',') filter (where l.alive), sum(octet_length(l.input::text)) filter (where l.alive),
+           '[' || string_agg(l.max_attempts::text, ',') filter (where l.alive) || ']', min(l.deadline) filter (where l.alive),
+           string_agg(case when l.tagged then l.extras else 'null' end, ',') filter (where l.alive)
+      into v_alive, v_attempts, v_expired, v_inputs, bytes, v_limits, v_deadline, v_extras
+      from unnest(v_jobs, v_attempts, v_versions) u (id, attempt, version)
+      join lateral (
+        select not x.void and not x.late as alive, x.late and not x.void as expired, case when m.replaced then m.input else j.input end as input,
+               coalesce(m.max_attempts, j.max_attempts) as max_attempts, coalesce(m.deadline, j.deadline) as deadline, j.tagged, j.extras
+          from job_line j
+          left join amendment m on m.slot = v_slot and m.job_id = u.id
+          cross join lateral (select coalesce(coalesce(u.version, 0) < m.version, false) as void, coalesce(coalesce(m.start_by, j.start_by) <= v_now, false) as late) x
+         where j.slot = v_slot and j.id = u.id
+      ) l on true;
+  else
+    v_alive := v_jobs;
+    v_limits := v_max_attempts::text;
+    if v_max_attempts <> v_max_max then
+      v_limits := '[' || (select string_agg(j.max_attempts::text, ',') from unnest(v_jobs) u (id) join job_line j on j.slot = v_slot and j.id = u.id) || ']';
+    end if;
+  end if;
 
   moved := true;
   if v_from_f is null then
@@ -118,15 +128,19 @@ begin
   v_token := gen_random_uuid();
   v_lease := p_lease_seconds;
   if p_lease_factor is not null then
-    v_lease := least(p_lease_seconds * power(p_lease_factor, v_attempts[1] - 1), coalesce(p_lease_cap, 43200));
+    v_lease := least(p_lease_seconds * power(p_lease_factor, coalesce(v_attempts[1], 1) - 1), coalesce(p_lease_cap, 43200));
   end if;
   v_until := v_now + make_interval(secs => v_lease);
+  if v_attempts is null or v_attempts = array_fill(1, array[jobs]) then
+    v_attempts := null;
+  end if;
   insert into claim (token, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until)
-  values (v_token, p_lane, v_slot, p_worker, v_alive,
-          case when v_alive_attempts is not null then array(select t.attempt from unnest(v_jobs, v_attempts) with ordinality t (id, attempt, i) where t.id = any (v_alive) order by i) end,
+  values (v_token, p_lane, v_slot, p_worker, v_alive, v_attempts,
           case when p_track_start and not coalesce(v_alones[1], false) then v_alive end, v_deadline, v_now, v_now, v_until);
-  select format('{"token":"%s","queue":%s,"type":%s,"priority":%s,"claimedAt":%s,"leaseEndsAt":%s,"alone":%s,"jobs":[%s]}',
-                v_token, to_json(q.name), to_json(l.type), l.priority, to_json(v_now), to_json(v_until), to_json(coalesce(v_alones[1], false)), v_list)
+  select '{"token":"' || v_token || '","queue":' || to_json(q.name) || ',"type":' || to_json(l.type) || ',"priority":' || l.priority
+         || ',"claimedAt":' || to_json(v_now) || ',"leaseEndsAt":' || to_json(v_until) || case when v_alones[1] then ',"alone":true' else '' end
+         || ',"maxAttempts":' || v_limits || case when v_attempts is not null then ',"attempts":[' || array_to_string(v_attempts, ',') || ']' else '' end
+         || ',"ids":["' || array_to_string(v_alive, '","') || '"]' || coalesce(',"extras":[' || v_extras || ']', '') || ',"inputs":[' || v_inputs || ']}'
     into claimed
     from lane l join queue q on q.id = l.queue_id where l.key = p_lane;
 end $$;

@@ -10,8 +10,8 @@ declare
 begin
   for c in select value from json_array_elements(job_claim_json(array[p_queue], null, p_limit, 'redrive', 60)) loop
     for j in
-      select k.id, coalesce(v_target, q.id) as target from json_array_elements(c -> 'jobs') e
-        join job k on k.slot = job_slot((e.value ->> 0)::bigint) and k.id = (e.value ->> 0)::bigint
+      select k.id, coalesce(v_target, q.id) as target from json_array_elements_text(c -> 'ids') e
+        join job k on k.slot = job_slot(e::bigint) and k.id = e::bigint
         left join queue q on q.name = k.source ->> 'queue'
     loop
       if j.target is null then

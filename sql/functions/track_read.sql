@@ -10,6 +10,7 @@ declare
   v_snapshot pg_snapshot;
   v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
   v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_largest int;
+  v_again constant boolean := p_track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
   r.track := p_track;
   r.wanted := p_wanted;
@@ -51,7 +52,8 @@ begin
   while v_room > 0 loop
     v_end := ((v_xid >> 18) + 1) << 18;
     v_slot := ticket_slot(v_xid);
-    select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord), array_agg(x.attempt), array_agg(x.version), array_agg(x.alone),
+    select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord),
+           array_agg(x.attempt) filter (where v_again), array_agg(x.version) filter (where v_again), array_agg(x.alone) filter (where v_again),
            max(x.largest), (select pg_current_snapshot())
       into v_jobs, v_xids, v_tickets, v_offsets, v_attempts, v_versions, v_alones, v_largest, v_snapshot
       from (

@@ -103,6 +103,8 @@ create table claim (
   primary key (token, part)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
+alter table claim alter column jobs set storage external, alter column attempts set storage external;
+
 create table agenda (
   job_id     bigint primary key,
   due_at     timestamptz not null,
@@ -209,6 +211,8 @@ create table amendment (
   input         json,
   headers       json,
   revived_at    timestamptz,
+  cancelled_at  timestamptz,
+  note          json,
   updated_at    timestamptz not null
 ) partition by list (slot);
 

@@ -4,13 +4,13 @@ create or replace view jobs as
 select j.id, q.name as queue, j.type,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.state::text
             when c.id is not null then 'running'
-            when p.purged_at is not null then 'cancelled'
+            when m.cancelled_at is not null or p.purged_at is not null then 'cancelled'
             when g.due_at > clock_now() then 'delayed'
             when coalesce(m.start_by, j.start_by) <= clock_now() then 'expired'
             when q.paused_at is not null then 'blocked'
             else 'ready' end as state,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.reason::text
-            when c.id is null and p.purged_at is not null then 'purged' end as reason,
+            when c.id is null and m.cancelled_at is null and p.purged_at is not null then 'purged' end as reason,
        j.priority, j.group_key as "group", j.tenant,
        case when c.id is not null then c.attempt when last.attempt is null then 0
             when last.started_at is null then last.attempt - 1 else last.attempt end as attempts,
@@ -21,9 +21,9 @@ select j.id, q.name as queue, j.type,
        coalesce(m.start_by, j.start_by) as expires_at, coalesce(m.deadline, j.deadline) as deadline,
        coalesce(c.started_at, last.started_at) as last_attempt_at,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at
-            when c.id is null then p.purged_at end as finished_at,
+            when c.id is null then coalesce(m.cancelled_at, p.purged_at) end as finished_at,
        coalesce(c.worker, last.worker) as worker, c.until as lease_ends_at, coalesce(c.until <= clock_now(), false) as lease_ended,
-       last.error as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
+       coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,
        case when m.replaced then m.input else j.input end as input,
        j.payload_size, j.content_type
