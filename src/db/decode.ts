@@ -1,0 +1,123 @@
+import type { AttemptRecord, ClaimedJob, JobDetails, JobId, JobRecord, Json } from "./types.js";
+
+/** A claim as job_claim_json returns it: columns instead of rows, so that neither side builds an object per field. */
+export interface ClaimColumns {
+  readonly token: string;
+  readonly queue: string;
+  readonly type: string;
+  readonly priority: number;
+  readonly claimedAt: string;
+  readonly leaseEndsAt: string;
+  readonly alone?: true;
+  readonly maxAttempts: number | readonly number[];
+  readonly attempts?: readonly number[];
+  readonly ids: readonly JobId[];
+  readonly extras?: readonly (Record<string, unknown> | null)[];
+  readonly inputs: readonly Json[];
+}
+
+export function decodeClaims(claims: readonly ClaimColumns[]): ClaimedJob[] {
+  return claims.flatMap(decodeClaim);
+}
+
+function decodeClaim(claim: ClaimColumns): ClaimedJob[] {
+  const claimedAt = new Date(claim.claimedAt);
+  const leaseEndsAt = new Date(claim.leaseEndsAt);
+  return claim.ids.map((id, i) => ({
+    id,
+    token: claim.token,
+    queue: claim.queue,
+    type: claim.type,
+    priority: claim.priority,
+    attempt: claim.attempts?.[i] ?? 1,
+    maxAttempts: decodeMaxAttempts(typeof claim.maxAttempts === "number" ? claim.maxAttempts : (claim.maxAttempts[i] ?? 0)),
+    input: claim.inputs[i] ?? null,
+    createdAt: createdAt(id),
+    claimedAt,
+    leaseEndsAt,
+    alone: claim.alone ?? false,
+    ...decodeExtras(claim.extras?.[i]),
+  }));
+}
+
+function decodeExtras(extras: Record<string, unknown> | null | undefined): Partial<ClaimedJob> {
+  if (!extras) return {};
+  const { deadline, slotAt, payload, ...rest } = extras as { deadline?: string; slotAt?: string; payload?: string };
+  return {
+    ...rest,
+    ...(deadline === undefined ? {} : { deadline: new Date(deadline) }),
+    ...(slotAt === undefined ? {} : { slotAt: new Date(slotAt) }),
+    ...(payload === undefined ? {} : { payload: new Uint8Array(Buffer.from(payload, "base64")) }),
+  };
+}
+
+/** The time inside a job's id. */
+export function createdAt(id: JobId): Date {
+  return new Date(Number((BigInt(id) >> 12n) / 1000n) + Date.UTC(2020, 0, 1));
+}
+
+const unlimited = 2_147_483_647;
+const decodeMaxAttempts = (max: number): number => (max === unlimited ? Infinity : max);
+
+type Row = Readonly<Record<string, unknown>>;
+const date = (value: unknown): Date | null => (value === null || value === undefined ? null : new Date(value as string | Date));
+
+export function decodeJob(row: Row): JobRecord {
+  return {
+    id: String(row["id"]),
+    queue: row["queue"],
+    type: row["type"],
+    state: row["state"],
+    reason: row["reason"],
+    priority: row["priority"],
+    group: row["group"],
+    tenant: row["tenant"],
+    attempts: row["attempts"],
+    maxAttempts: decodeMaxAttempts(row["max_attempts"] as number),
+    createdAt: date(row["created_at"]),
+    updatedAt: date(row["updated_at"]),
+    runAt: date(row["run_at"]),
+    expiresAt: date(row["expires_at"]),
+    deadline: date(row["deadline"]),
+    lastAttemptAt: date(row["last_attempt_at"]),
+    finishedAt: date(row["finished_at"]),
+    worker: row["worker"],
+    leaseEndsAt: date(row["lease_ends_at"]),
+    leaseEnded: row["lease_ended"],
+    lastError: row["last_error"],
+    result: row["result"],
+    attemptTimeoutMs: row["attempt_timeout_ms"],
+    retry: row["retry"],
+    fingerprint: row["fingerprint"],
+    schedule: row["schedule"],
+    scheduleSlot: date(row["schedule_slot"]),
+    source: row["source"],
+    headers: row["headers"],
+    input: row["input"],
+    payloadSize: row["payload_size"],
+    contentType: row["content_type"],
+  } as JobRecord;
+}
+
+function decodeAttempt(row: Row): AttemptRecord {
+  return {
+    jobId: String(row["job_id"]),
+    attempt: row["attempt"],
+    outcome: row["outcome"],
+    finalState: row["final_state"],
+    reason: row["reason"],
+    worker: row["worker"],
+    startedAt: date(row["started_at"]),
+    finishedAt: date(row["finished_at"]),
+    error: row["error"],
+    result: row["result"],
+  } as AttemptRecord;
+}
+
+export function decodeDetails(id: JobId, value: { job: Row; attempts: readonly Row[]; progress: Json }): JobDetails {
+  return {
+    job: decodeJob({ ...value.job, id }),
+    attempts: value.attempts.map((row) => decodeAttempt({ ...row, job_id: id })),
+    progress: value.progress,
+  };
+}

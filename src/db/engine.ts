@@ -1,0 +1,361 @@
+import { type ClaimColumns, decodeClaims, decodeDetails, decodeJob } from "./decode.js";
+import { checkId, checkKeys, checkToken, encodeIds, encodeOptions, toJson } from "./encode.js";
+import { InvalidArgumentError, LeaseLostError, SchemaRestoredError } from "./errors.js";
+import { checkSchema } from "./migrate.js";
+import { payloadChunks } from "./payload.js";
+import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
+import { checkSchemaName, defaultSchema } from "./schema-name.js";
+import type {
+  CancelFilter, ClaimOptions, ClaimedJob, Defaults, Depth, EnqueueOptions, Enqueued, JobDetails, JobError, JobId, JobRecord, Json,
+  ListFilter, MaintenanceReport, NewJob, Retention, Settlement, SpaceReport,
+} from "./types.js";
+
+export interface EngineOptions {
+  /** A `pg` Pool, or anything that queries and connects like one. */
+  readonly pool: ConnectionPool;
+  /** The schema that holds the cell. Default `millrace`. */
+  readonly schema?: string;
+  /** Keep the engine's few statements prepared on each connection. Default true; turn off behind poolers that cannot. */
+  readonly prepare?: boolean;
+}
+
+const claimKeys = new Set<string>([
+  "queues", "types", "limit", "maxBytes", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds", "trackStart",
+] satisfies (keyof ClaimOptions)[]);
+
+/**
+ * The engine's verbs, one method per SQL function. Every call takes an explicit transaction as `{ tx }`, or commits by itself.
+ *
+ * @example
+ * ```ts
+ * import pg from "pg";
+ * import { Engine } from "millrace";
+ *
+ * const engine = new Engine({ pool: new pg.Pool() });
+ * await engine.enqueue({ type: "resize", input: { key: "a.png" } });
+ * for (const job of await engine.claim({ limit: 10 })) await engine.complete(job);
+ * ```
+ */
+export class Engine {
+  readonly schema: string;
+  readonly #pool: ConnectionPool;
+  readonly #prepare: boolean;
+
+  constructor(options: EngineOptions) {
+    checkKeys(options, new Set(["pool", "schema", "prepare"]));
+    this.schema = checkSchemaName(options.schema ?? defaultSchema);
+    this.#pool = options.pool;
+    this.#prepare = options.prepare ?? true;
+  }
+
+  /** Refuse a schema of another version, with the command to run. Changes nothing. */
+  async check(): Promise<void> {
+    await checkSchema(this.#pool, { schema: this.schema });
+    await this.#call("cell_status", "select restored from :cell_status()", []).then(([row]) => {
+      if (row?.["restored"]) throw new SchemaRestoredError(`the schema "${this.schema}" was restored from another server`, 'run "millrace repair"');
+    });
+  }
+
+  /** Append one job. Returns its id before anything commits. */
+  async enqueue(job: NewJob, call?: CallOptions): Promise<Enqueued> {
+    const { type, input, payload, ...options } = job;
+    const [row] = await this.#call("job_enqueue", "select job_id, duplicate from :job_enqueue($1, $2, $3, $4)",
+      [checkType(type), toJson(input), encodeOptions(options), payload ?? null], call);
+    return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
+  }
+
+  /** Append many jobs that share their options, in one statement: the fastest way in. */
+  async enqueueMany(type: string, inputs: readonly unknown[], options: Omit<EnqueueOptions, "payload"> = {}, call?: CallOptions): Promise<Enqueued[]> {
+    const texts = inputs.map((input, i) => toJson(input, `inputs[${i}]`));
+    return this.#enqueueMany(`[${texts.join(",")}]`, encodeOptions({ ...options, type: checkType(type) }), call);
+  }
+
+  /** Append many jobs, each with its own options. */
+  async enqueueEach(jobs: readonly NewJob[], call?: CallOptions): Promise<Enqueued[]> {
+    const inputs = jobs.map((job, i) => toJson(job.input, `jobs[${i}].input`));
+    const options = jobs.map(({ input: _, payload, ...rest }) => {
+      const text = encodeOptions({ ...rest, type: checkType(rest.type) });
+      return payload ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
+    });
+    return this.#enqueueMany(`[${inputs.join(",")}]`, `[${options.join(",")}]`, call);
+  }
+
+  async #enqueueMany(inputs: string, options: string, call?: CallOptions): Promise<Enqueued[]> {
+    const [row] = await this.#call("job_enqueue_many", "select job_ids, duplicates from :job_enqueue_many($1, $2)", [inputs, options], call);
+    const ids = (row?.["job_ids"] ?? []) as string[];
+    const duplicates = row?.["duplicates"] as boolean[] | null;
+    return ids.map((id, i) => ({ id, duplicate: duplicates?.[i] ?? false }));
+  }
+
+  /**
+   * Append one job whose payload comes as a stream, a piece of 1 MiB at a time. `size` is its exact length in bytes.
+   * Job and payload commit together.
+   */
+  async enqueueStream(job: NewJob, size: number, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, call?: CallOptions): Promise<Enqueued> {
+    if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
+    const { type, input, payload: _, ...options } = job;
+    return inTransaction(this.#pool, call?.tx, async (tx) => {
+      const [row] = await this.#call("job_enqueue", "select job_id, duplicate from :job_enqueue($1, $2, $3)",
+        [checkType(type), toJson(input), encodeOptions(options, size)], { tx });
+      const id = String(row?.["job_id"]);
+      const duplicate = row?.["duplicate"] === true;
+      if (duplicate) return { id, duplicate };
+      let piece = 0;
+      let seen = 0;
+      for await (const chunk of payloadChunks(bytes)) {
+        seen += chunk.length;
+        await this.#call("payload_append", "select :payload_append($1, $2, $3)", [id, piece, chunk], { tx });
+        piece += 1;
+      }
+      if (seen !== size) throw new InvalidArgumentError(`the payload had ${seen} bytes, not ${size}`, "give its exact length");
+      return { id, duplicate };
+    });
+  }
+
+  /** A part of a job's payload; null when it has none, empty past its end. */
+  async payloadRead(id: JobId, offset = 0, length = 1_048_576, call?: CallOptions): Promise<Uint8Array | null> {
+    const [row] = await this.#call("payload_read", "select :payload_read($1, $2, $3) as bytes", [checkId(id), offset, length], call);
+    return (row?.["bytes"] ?? null) as Uint8Array | null;
+  }
+
+  /** A job's payload in pieces of 1 MiB, so that nobody holds it whole. */
+  async *payloadStream(id: JobId, call?: CallOptions): AsyncGenerator<Uint8Array> {
+    for (let offset = 0; ; ) {
+      const bytes = await this.payloadRead(id, offset, undefined, call);
+      if (!bytes || bytes.length === 0) return;
+      yield bytes;
+      offset += bytes.length;
+    }
+  }
+
+  /** Claim jobs. An empty array when there is nothing to do. */
+  async claim(options: ClaimOptions = {}, call?: CallOptions): Promise<ClaimedJob[]> {
+    checkKeys(options, claimKeys);
+    const [row] = await this.#call("job_claim_json", "select :job_claim_json($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as claims",
+      [options.queues ?? ["default"], options.types ?? null, options.limit ?? 1, options.worker ?? null, options.leaseSeconds ?? null,
+        options.leaseFactor ?? null, options.leaseCapSeconds ?? null, options.maxBytes ?? 67_108_864, options.trackStart ?? false,
+        call?.tx === undefined], call);
+    return decodeClaims((row?.["claims"] ?? []) as ClaimColumns[]);
+  }
+
+  /** Prolong leases. Returns the ids of the jobs each token still holds; a missing token or job is lost. */
+  async extend(tokens: readonly string[], seconds = 30, call?: CallOptions): Promise<Map<string, { leaseEndsAt: Date; jobIds: JobId[] }>> {
+    const rows = await this.#call("claim_extend", "select token, lease_ends_at, job_ids from :claim_extend($1, $2)", [tokens.map(checkToken), seconds], call);
+    return new Map(rows.map((row) => [String(row["token"]), { leaseEndsAt: row["lease_ends_at"] as Date, jobIds: row["job_ids"] as JobId[] }]));
+  }
+
+  /** Say that work on a job has begun; see `ClaimOptions.trackStart`. */
+  async start(job: Held, call?: CallOptions): Promise<void> {
+    await this.#report("job_start", "select :job_start($1, $2) as refused", job, [], call);
+  }
+
+  /** Record success. Throws LeaseLostError when the token no longer holds the job. */
+  async complete(job: Held, result?: unknown, call?: CallOptions): Promise<void> {
+    await this.#report("job_complete", "select :job_complete($1, $2, $3) as refused", job, [result === undefined ? null : `[${toJson(result, "result")}]`], call);
+  }
+
+  /** Record success for many jobs of one claim. Returns the ids that the token no longer held. */
+  async completeMany(token: string, ids: readonly JobId[], results?: readonly unknown[], call?: CallOptions): Promise<JobId[]> {
+    const texts = results?.map((result, i) => toJson(result, `results[${i}]`));
+    const [row] = await this.#call("job_complete", "select :job_complete($1, $2, $3) as refused",
+      [checkToken(token), encodeIds(ids), texts ? `[${texts.join(",")}]` : null], call);
+    return (row?.["refused"] ?? []) as JobId[];
+  }
+
+  /** The job failed for good. */
+  async fail(job: Held, error?: JobError, call?: CallOptions): Promise<void> {
+    await this.#report("job_fail", "select :job_fail($1, $2, $3) as refused", job, [encodeError(error)], call);
+  }
+
+  /** The attempt failed; try again after the policy's delay, or an explicit one. */
+  async retry(job: Held, error?: JobError, delaySeconds?: number, call?: CallOptions): Promise<void> {
+    await this.#report("job_retry", "select :job_retry($1, $2, $3, $4) as refused", job, [encodeError(error), delaySeconds ?? null], call);
+  }
+
+  /** Give the job back unharmed: the same attempt again. */
+  async release(job: Held, delaySeconds = 0, call?: CallOptions): Promise<void> {
+    await this.#report("job_release", "select :job_release($1, $2, $3) as refused", job, [delaySeconds], call);
+  }
+
+  /** Close the job as failed and put a copy into another queue, in one transaction. */
+  async deadLetter(job: Held, queue: string, error?: JobError, call?: CallOptions): Promise<void> {
+    await this.#report("job_dead_letter", "select :job_dead_letter($1, $2, $3, $4) as refused", job, [queue, encodeError(error)], call);
+  }
+
+  /** Give one job of a claim its own end of lease; 0 ends it at once. */
+  async setVisibility(job: Held, seconds: number, call?: CallOptions): Promise<Date> {
+    const [row] = await this.#call("job_set_visibility", "select :job_set_visibility($1, $2, $3) as until", [checkToken(job.token), checkId(job.id), seconds], call);
+    if (!row?.["until"]) throw new LeaseLostError([job.id]);
+    return row["until"] as Date;
+  }
+
+  /** Report several outcomes, and claim more in the same round trip if asked. */
+  async settle(settlements: readonly Settlement[], claim?: ClaimOptions, call?: CallOptions): Promise<{ refused: JobId[]; claimed: ClaimedJob[] }> {
+    if (claim) checkKeys(claim, claimKeys);
+    for (const settlement of settlements) {
+      checkToken(settlement.token);
+      settlement.jobs.forEach(checkId);
+    }
+    const [row] = await this.#call("job_settle", "select :job_settle($1, $2) as settled", [toJson(settlements, "settlements"), claim ? toJson(claim, "claim") : null], call);
+    const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[] | null };
+    return { refused: settled.refused, claimed: decodeClaims(settled.claims ?? []) };
+  }
+
+  /** Cancel jobs by id. Returns how many were cancelled; finished ones are left alone. */
+  async cancel(ids: readonly JobId[], because?: string, call?: CallOptions): Promise<number> {
+    return this.#count("job_cancel", "select :job_cancel($1, $2) as n", [encodeIds(ids), because ?? null], call);
+  }
+
+  /** Cancel all live jobs that match every filter given. */
+  async cancelWhere(filter: CancelFilter, call?: CallOptions): Promise<number> {
+    checkKeys(filter, new Set(["queue", "type", "tenant", "fingerprint", "because"]));
+    return this.#count("job_cancel_where", "select :job_cancel_where($1, $2, $3, $4, $5) as n",
+      [filter.queue ?? null, filter.type ?? null, filter.tenant ?? null, filter.fingerprint ?? null, filter.because ?? null], call);
+  }
+
+  /** Give failed and expired jobs more attempts and a renewed expiry: the given ids, or all of a type. Returns how many. */
+  async addRetries(attempts: number, which: { readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }, call?: CallOptions): Promise<number> {
+    const byId = "ids" in which;
+    return this.#count("job_add_retries", "select :job_add_retries($1, $2, $3, $4) as n",
+      [attempts, byId ? encodeIds(which.ids) : null, byId ? null : which.type, byId ? null : (which.queue ?? null)], call);
+  }
+
+  /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
+  async redrive(queue: string, options: { readonly target?: string; readonly limit?: number } = {}, call?: CallOptions): Promise<number> {
+    return this.#count("queue_redrive", "select :queue_redrive($1, $2, $3) as n", [queue, options.target ?? null, options.limit ?? 1000], call);
+  }
+
+  /** Drop all waiting jobs of a queue, whatever their number, at the same cost. Returns how many. */
+  async purge(queue: string, call?: CallOptions): Promise<number> {
+    return this.#count("queue_purge", "select :queue_purge($1) as n", [queue], call);
+  }
+
+  async get(id: JobId, call?: CallOptions): Promise<JobDetails | null> {
+    const [row] = await this.#call("job_get", "select :job_get($1) as details", [checkId(id)], call);
+    const details = row?.["details"] as Parameters<typeof decodeDetails>[1] | null;
+    return details ? decodeDetails(id, details) : null;
+  }
+
+  /** Jobs that match every filter given, newest first. */
+  async list(filter: ListFilter = {}, call?: CallOptions): Promise<JobRecord[]> {
+    checkKeys(filter, new Set(["queue", "state", "type", "tenant", "createdFrom", "createdTo", "before", "limit"]));
+    const rows = await this.#call("job_list", "select * from :job_list($1, $2, $3, $4, $5, $6, $7, $8)",
+      [filter.queue ?? null, filter.state ?? null, filter.type ?? null, filter.tenant ?? null, filter.createdFrom ?? null, filter.createdTo ?? null,
+        filter.before === undefined ? null : checkId(filter.before), filter.limit ?? 100], call);
+    return rows.map(decodeJob);
+  }
+
+  /** The jobs a claim would look at next, untouched. */
+  async peek(queue = "default", limit = 10, call?: CallOptions): Promise<JobRecord[]> {
+    const rows = await this.#call("job_peek", "select * from :job_peek($1, $2)", [queue, limit], call);
+    return rows.map(decodeJob);
+  }
+
+  /** How much waits and runs, at constant cost. */
+  async depth(queue = "default", call?: CallOptions): Promise<Depth> {
+    const [row] = await this.#call("queue_depth", "select * from :queue_depth($1)", [queue], call);
+    return {
+      ready: Number(row?.["ready"]),
+      blocked: Number(row?.["blocked"]),
+      delayed: Number(row?.["delayed"]),
+      running: Number(row?.["running"]),
+      oldestReadyAt: (row?.["oldest_ready_at"] ?? null) as Date | null,
+      oldestAgeSeconds: (row?.["oldest_age_seconds"] ?? null) as number | null,
+    };
+  }
+
+  /** Leave a value for others, and for the job's next attempt. */
+  async progressPut(job: Held, value: unknown, call?: CallOptions): Promise<void> {
+    const [row] = await this.#call("progress_put", "select :progress_put($1, $2, $3) as held", [checkToken(job.token), checkId(job.id), toJson(value, "progress")], call);
+    if (!row?.["held"]) throw new LeaseLostError([job.id]);
+  }
+
+  async progressGet(id: JobId, call?: CallOptions): Promise<{ value: Json; updatedAt: Date } | null> {
+    const [row] = await this.#call("progress_get", "select value, updated_at from :progress_get($1)", [checkId(id)], call);
+    return row?.["updated_at"] ? { value: row["value"] as Json, updatedAt: row["updated_at"] as Date } : null;
+  }
+
+  /** Create a queue, or change its defaults. Returns them. */
+  async queuePut(name: string, defaults: Defaults = {}, call?: CallOptions): Promise<Json> {
+    return this.#value("queue_put", "select :queue_put($1, $2) as value", [name, encodeDefaults(defaults)], call);
+  }
+
+  async queuePause(name: string, who: { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {
+    await this.#call("queue_pause", "select :queue_pause($1, $2, $3)", [name, who.by ?? null, who.because ?? null], call);
+  }
+
+  async queueResume(name: string, call?: CallOptions): Promise<void> {
+    await this.#call("queue_resume", "select :queue_resume($1)", [name], call);
+  }
+
+  /** Set the defaults of a job type, in all queues. */
+  async typePut(type: string, defaults: Defaults, call?: CallOptions): Promise<Json> {
+    return this.#value("type_put", "select :type_put($1, $2) as value", [type, encodeDefaults(defaults)], call);
+  }
+
+  /** Set the defaults and retention of the whole cell. */
+  async cellPut(defaults: Defaults & Retention, call?: CallOptions): Promise<Json> {
+    return this.#value("cell_put", "select :cell_put($1) as value", [encodeDefaults(defaults)], call);
+  }
+
+  /** Let a database role act as producer, worker, reader or admin. */
+  async roleGrant(role: string, kind: "producer" | "worker" | "reader" | "admin", call?: CallOptions): Promise<void> {
+    await this.#call("role_grant", "select :role_grant($1, $2)", [role, kind], call);
+  }
+
+  /** What any process may do for all, once: promote, reap, expire, fold. */
+  async maintain(call?: CallOptions): Promise<MaintenanceReport> {
+    return (await this.#value("maintain", "select :maintain() as value", [], call)) as unknown as MaintenanceReport;
+  }
+
+  /** Give space back: rotate rings, compact control tables. */
+  async maintainSpace(call?: CallOptions): Promise<SpaceReport> {
+    return (await this.#value("maintain_space", "select :maintain_space() as value", [], call)) as unknown as SpaceReport;
+  }
+
+  /** After a dump was restored into another server: give waiting jobs new tickets. Run it once, while nothing else runs. */
+  async repair(call?: CallOptions): Promise<number> {
+    return this.#count("cell_repair", "select :cell_repair() as n", [], call);
+  }
+
+  async #report(name: string, text: string, job: Held, rest: unknown[], call: CallOptions | undefined): Promise<void> {
+    const [row] = await this.#call(name, text, [checkToken(job.token), encodeIds([job.id]), ...rest], call);
+    const refused = (row?.["refused"] ?? []) as JobId[];
+    if (refused.length > 0) throw new LeaseLostError(refused);
+  }
+
+  async #count(name: string, text: string, values: unknown[], call: CallOptions | undefined): Promise<number> {
+    const [row] = await this.#call(name, text, values, call);
+    return Number(row?.["n"]);
+  }
+
+  async #value(name: string, text: string, values: unknown[], call: CallOptions | undefined): Promise<Json> {
+    const [row] = await this.#call(name, text, values, call);
+    return (row?.["value"] ?? null) as Json;
+  }
+
+  /** The one place where the schema's name, checked to be a plain one, enters a statement: as `:function`. */
+  #call(name: string, text: string, values: unknown[], call?: CallOptions): Promise<readonly Record<string, unknown>[]> {
+    const db: Queryable = call?.tx ?? this.#pool;
+    const qualified = text.replace(/:(?=[a-z_]+\()/, `${this.schema}.`);
+    return runQuery(db, qualified, values, this.#prepare ? `${this.schema}.${name}/${values.length}` : undefined);
+  }
+}
+
+/** What it takes to report on a job. */
+export type Held = Pick<ClaimedJob, "id" | "token">;
+
+function checkType(type: string): string {
+  if (typeof type !== "string" || type.length < 1 || type.length > 200 || type.includes("\0")) {
+    throw new InvalidArgumentError("a job type has 1 to 200 characters", "give a name such as \"resize-image\"");
+  }
+  return type;
+}
+
+function encodeError(error: JobError | undefined): string | null {
+  return error === undefined ? null : toJson(error, "error");
+}
+
+function encodeDefaults(defaults: object): string {
+  return JSON.stringify(defaults, (_, value: unknown) => (value === Infinity ? "unlimited" : value));
+}

@@ -1,0 +1,121 @@
+/**
+ * Errors are part of the API: a class, a stable `code`, and what to do next in the message.
+ * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
+ */
+export class MillraceError extends Error {
+  /** Stable code, `MR001` to `MR010`; see docs/errors.md. */
+  readonly code: string;
+  /** What to do about it, when there is something to do. */
+  readonly remedy: string | undefined;
+
+  constructor(code: string, message: string, remedy?: string, cause?: unknown) {
+    super(remedy ? `${message} (${remedy})` : message, cause === undefined ? undefined : { cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.remedy = remedy;
+  }
+}
+
+/** MR001: a value or option that cannot be accepted. Nothing was written. */
+export class InvalidArgumentError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR001", message, remedy, cause);
+  }
+}
+
+/** MR002: no job has this id (or no longer, after its retention). */
+export class JobNotFoundError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR002", message, remedy, cause);
+  }
+}
+
+/** MR003: no queue has this name. */
+export class QueueNotFoundError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR003", message, remedy, cause);
+  }
+}
+
+/** MR004: a payload at or above the limit, or pieces that do not add up. */
+export class PayloadError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR004", message, remedy, cause);
+  }
+}
+
+/** MR005: the token no longer holds these jobs; whatever was reported on them changed nothing. */
+export class LeaseLostError extends MillraceError {
+  readonly jobIds: readonly string[];
+
+  constructor(jobIds: readonly string[]) {
+    super("MR005", `the lease on job ${jobIds.join(", ")} is lost`, "stop working on it: it was finished, cancelled or given to another worker");
+    this.jobIds = jobIds;
+  }
+}
+
+/** MR006: the schema was restored from another server and must be repaired first. */
+export class SchemaRestoredError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR006", message, remedy, cause);
+  }
+}
+
+/** MR007: a claim inside a REPEATABLE READ or SERIALIZABLE transaction. */
+export class WrongIsolationError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR007", message, remedy, cause);
+  }
+}
+
+/** MR008: the schema is missing, older or newer than this release. */
+export class SchemaVersionError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR008", message, remedy, cause);
+  }
+}
+
+/** MR009: the database could not be reached, or went away. The call may or may not have taken effect. */
+export class DatabaseUnavailableError extends MillraceError {
+  constructor(message: string, cause?: unknown) {
+    super("MR009", message, "check that the server runs and DATABASE_URL is right, then try again", cause);
+  }
+}
+
+/** MR010: two job types share the hash that names their lane. */
+export class LaneCollisionError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR010", message, remedy, cause);
+  }
+}
+
+const classes: Record<string, new (message: string, remedy?: string, cause?: unknown) => MillraceError> = {
+  MR001: InvalidArgumentError,
+  MR002: JobNotFoundError,
+  MR003: QueueNotFoundError,
+  MR004: PayloadError,
+  MR006: SchemaRestoredError,
+  MR007: WrongIsolationError,
+  MR010: LaneCollisionError,
+};
+
+/** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */
+const invalidValueStates = new Set(["22P02", "22P05", "22021", "22003", "22007", "22008", "22023", "23514"]);
+const unavailableStates = /^(08|57P0|53300)/;
+const unavailableCodes = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOTFOUND", "ETIMEDOUT", "EAI_AGAIN", "ENOENT", "EHOSTUNREACH"]);
+
+/** Translate what the driver threw into our own errors; anything unknown is returned as it is. */
+export function translateError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof MillraceError) return error;
+  const { code, hint } = error as Error & { code?: string; hint?: string };
+  const known = code === undefined ? undefined : classes[code];
+  if (known) return new known(error.message, hint || undefined, error);
+  if (code !== undefined && invalidValueStates.has(code)) return new InvalidArgumentError(error.message, "correct the value", error);
+  if (code === "3F000" || code === "42883" || code === "42P01") {
+    return new SchemaVersionError(`the schema does not fit this release: ${error.message}`, 'run "millrace migrate"', error);
+  }
+  if ((code !== undefined && (unavailableStates.test(code) || unavailableCodes.has(code))) || /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message)) {
+    return new DatabaseUnavailableError(`the database is not available: ${error.message}`, error);
+  }
+  return error;
+}

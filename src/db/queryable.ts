@@ -1,0 +1,54 @@
+import { translateError } from "./errors.js";
+
+/** A result as the `pg` driver returns it. */
+export interface QueryResult {
+  readonly rows: readonly Record<string, unknown>[];
+}
+
+/** The seam to a database: what a `pg` Pool, Client and PoolClient have in common. */
+export interface Queryable {
+  query(query: { readonly text: string; readonly values: unknown[]; readonly name?: string }): Promise<QueryResult>;
+}
+
+/** A pool that can hand out one connection, for calls that need several statements. */
+export interface ConnectionPool extends Queryable {
+  connect(): Promise<Queryable & { release(error?: boolean | Error): void }>;
+}
+
+/** Options of every call. */
+export interface CallOptions {
+  /** The transaction to use, and only it. Default: the call commits by itself. */
+  readonly tx?: Queryable;
+}
+
+export async function runQuery(db: Queryable, text: string, values: unknown[], name?: string): Promise<QueryResult["rows"]> {
+  try {
+    const result = await db.query(name === undefined ? { text, values } : { text, values, name });
+    return result.rows;
+  } catch (error) {
+    throw translateError(error);
+  }
+}
+
+/** Run `work` in one transaction: the given one, or a new one on a connection of the pool. */
+export async function inTransaction<T>(pool: ConnectionPool, tx: Queryable | undefined, work: (db: Queryable) => Promise<T>): Promise<T> {
+  if (tx) return work(tx);
+  let client;
+  try {
+    client = await pool.connect();
+  } catch (error) {
+    throw translateError(error);
+  }
+  let broken = false;
+  try {
+    await runQuery(client, "begin", []);
+    const result = await work(client);
+    await runQuery(client, "commit", []);
+    return result;
+  } catch (error) {
+    await runQuery(client, "rollback", []).catch(() => (broken = true));
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}

@@ -1,0 +1,256 @@
+/** A value JSON can carry. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** A job's id: 64 bits with its creation time inside, always a string in JavaScript. */
+export type JobId = string;
+
+/** The one vocabulary of states. */
+export type JobState = "delayed" | "ready" | "running" | "blocked" | "succeeded" | "failed" | "expired" | "cancelled";
+
+/** Seconds to wait after each failed attempt: constant, a list whose last entry repeats, or exponential. */
+export type RetryPolicy =
+  | number
+  | readonly number[]
+  | { readonly base?: number; readonly factor?: number; readonly cap?: number; readonly jitter?: number };
+
+/** Options of one job. Every default is listed in docs/options.md. */
+export interface EnqueueOptions {
+  /** Queue name. Default `default`. */
+  readonly queue?: string;
+  /** 0 (most urgent) to 10. Default 5. */
+  readonly priority?: number;
+  /** Fairness key. Default none. */
+  readonly group?: string;
+  /** Tenant, for filters in listing, cancelling and counting. Default none. */
+  readonly tenant?: string;
+  /** Not before this time. Default the database's now. */
+  readonly runAt?: Date | string;
+  /** Not before this many seconds from now. Default 0. */
+  readonly delaySeconds?: number;
+  /** Must start by this time, else it expires. Default none. */
+  readonly expiresAt?: Date | string;
+  /** Must start within this many seconds of the first time it could run. Default none. */
+  readonly ttlSeconds?: number;
+  /** Must finish by this time, else it expires. Default none. */
+  readonly deadline?: Date | string;
+  /** How many attempts at most; `Infinity` for no limit. Default 25. */
+  readonly maxAttempts?: number;
+  /** How long one attempt may take. Default no limit. */
+  readonly attemptTimeoutSeconds?: number;
+  /** Delay before the next attempt. Default 1 s doubling up to 1 h, jitter 0.1. */
+  readonly retry?: RetryPolicy;
+  /** While a job with this fingerprint lives in the queue, another is not made. Default none. */
+  readonly fingerprint?: string;
+  /** What a duplicate does to the first one: nothing, replace its input, also push its run time, or queue one follow-up while it runs. Default `keep`. */
+  readonly fingerprintMode?: "keep" | "replace" | "debounce" | "followUp";
+  /** Keep refusing duplicates for this long after the enqueue, even when the first has finished. Default 0. */
+  readonly fingerprintSeconds?: number;
+  /** Small values carried beside the input. Default none. */
+  readonly headers?: { readonly [key: string]: Json };
+  /** Bytes carried beside the input. Large ones: `Engine.enqueueStream`. Default none. */
+  readonly payload?: Uint8Array;
+  /** Content type of the payload. Default none. */
+  readonly contentType?: string;
+  /** The schedule that made this job, and its slot; the pair is unique. Default none. */
+  readonly schedule?: string;
+  readonly slotAt?: Date | string;
+}
+
+export interface NewJob extends EnqueueOptions {
+  readonly type: string;
+  readonly input?: unknown;
+}
+
+export interface Enqueued {
+  readonly id: JobId;
+  /** True when the fingerprint or schedule slot was taken; `id` is the job that has it. */
+  readonly duplicate: boolean;
+}
+
+export interface ClaimOptions {
+  /** Queues to take from. Default `["default"]`. */
+  readonly queues?: readonly string[];
+  /** Types to take; unknown ones are left alone. Default all. */
+  readonly types?: readonly string[];
+  /** At most this many jobs, 1 to 10,000. Default 1. */
+  readonly limit?: number;
+  /** At most this many bytes of input and inline payload, but always one job. Default 64 MiB. */
+  readonly maxBytes?: number;
+  /** Who claims; shown in listings. Default none. */
+  readonly worker?: string;
+  /** Length of the lease. Default that of the type, the queue, the cell, or 30. */
+  readonly leaseSeconds?: number;
+  /** Growth of the lease with each attempt: `lease * factor ^ (attempt - 1)`. Default none. */
+  readonly leaseFactor?: number;
+  /** The longest a growing lease gets. Default 43,200. */
+  readonly leaseCapSeconds?: number;
+  /** Report each start with `start`; when the claim is lost, jobs never started go back without using an attempt. Default false. */
+  readonly trackStart?: boolean;
+}
+
+/** A job in the hands of whoever claimed it. */
+export interface ClaimedJob {
+  readonly id: JobId;
+  readonly token: string;
+  readonly queue: string;
+  readonly type: string;
+  readonly priority: number;
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly input: Json;
+  readonly createdAt: Date;
+  readonly claimedAt: Date;
+  readonly leaseEndsAt: Date;
+  /** It was in a lost claim before and must not share its process with others. */
+  readonly alone: boolean;
+  readonly group?: string;
+  readonly tenant?: string;
+  readonly headers?: { readonly [key: string]: Json };
+  readonly deadline?: Date;
+  readonly attemptTimeoutMs?: number;
+  /** Present up to 64 KiB; larger ones are read with `Engine.payloadRead`. */
+  readonly payload?: Uint8Array;
+  readonly payloadSize?: number;
+  readonly contentType?: string;
+  readonly source?: Json;
+  readonly schedule?: string;
+  readonly slotAt?: Date;
+  readonly fingerprint?: string;
+}
+
+/** What an attempt died of; anything JSON can carry beside the message. */
+export interface JobError {
+  readonly message: string;
+  readonly stack?: string;
+  readonly name?: string;
+  readonly code?: string;
+  readonly [key: string]: Json | undefined;
+}
+
+export type Settlement =
+  | { readonly token: string; readonly outcome: "succeeded"; readonly jobs: readonly JobId[]; readonly results?: readonly unknown[] }
+  | { readonly token: string; readonly outcome: "failed"; readonly jobs: readonly JobId[]; readonly error?: JobError }
+  | { readonly token: string; readonly outcome: "retry"; readonly jobs: readonly JobId[]; readonly error?: JobError; readonly delaySeconds?: number }
+  | { readonly token: string; readonly outcome: "released"; readonly jobs: readonly JobId[]; readonly delaySeconds?: number };
+
+/** A job as the view `jobs` shows it. */
+export interface JobRecord {
+  readonly id: JobId;
+  readonly queue: string;
+  readonly type: string;
+  readonly state: JobState;
+  readonly reason: "permanent" | "exhausted" | "lost" | "purged" | null;
+  readonly priority: number;
+  readonly group: string | null;
+  readonly tenant: string | null;
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly runAt: Date;
+  readonly expiresAt: Date | null;
+  readonly deadline: Date | null;
+  readonly lastAttemptAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly worker: string | null;
+  readonly leaseEndsAt: Date | null;
+  readonly leaseEnded: boolean;
+  readonly lastError: JobError | null;
+  readonly result: Json;
+  readonly attemptTimeoutMs: number | null;
+  readonly retry: RetryPolicy | null;
+  readonly fingerprint: string | null;
+  readonly schedule: string | null;
+  readonly scheduleSlot: Date | null;
+  readonly source: Json;
+  readonly headers: Json;
+  readonly input: Json;
+  readonly payloadSize: number | null;
+  readonly contentType: string | null;
+}
+
+export interface AttemptRecord {
+  readonly jobId: JobId;
+  readonly attempt: number;
+  readonly outcome: "succeeded" | "failed" | "lost" | "expired" | "cancelled";
+  readonly finalState: JobState | null;
+  readonly reason: string | null;
+  readonly worker: string | null;
+  readonly startedAt: Date;
+  readonly finishedAt: Date;
+  readonly error: JobError | null;
+  readonly result: Json;
+}
+
+export interface JobDetails {
+  readonly job: JobRecord;
+  readonly attempts: readonly AttemptRecord[];
+  readonly progress: Json;
+}
+
+export interface ListFilter {
+  readonly queue?: string;
+  readonly state?: JobState;
+  readonly type?: string;
+  readonly tenant?: string;
+  readonly createdFrom?: Date;
+  readonly createdTo?: Date;
+  /** Only jobs older than this id: the last id of the page before. */
+  readonly before?: JobId;
+  /** 1 to 10,000. Default 100. */
+  readonly limit?: number;
+}
+
+export interface CancelFilter {
+  readonly queue?: string;
+  readonly type?: string;
+  readonly tenant?: string;
+  readonly fingerprint?: string;
+  readonly because?: string;
+}
+
+export interface Depth {
+  readonly ready: number;
+  readonly blocked: number;
+  readonly delayed: number;
+  readonly running: number;
+  readonly oldestReadyAt: Date | null;
+  readonly oldestAgeSeconds: number | null;
+}
+
+/** Defaults that a cell, a queue or a type sets for its jobs. */
+export interface Defaults {
+  readonly priority?: number | null;
+  readonly maxAttempts?: number | null;
+  readonly ttlSeconds?: number | null;
+  readonly attemptTimeoutSeconds?: number | null;
+  readonly retry?: RetryPolicy | null;
+  readonly leaseSeconds?: number | null;
+  readonly leaseFactor?: number | null;
+  readonly leaseCapSeconds?: number | null;
+  readonly deadLetterQueue?: string | null;
+}
+
+/** How long finished things are kept, for the whole cell. */
+export interface Retention {
+  readonly retentionSucceededSeconds?: number | null;
+  readonly retentionFailedSeconds?: number | null;
+  readonly retentionExpiredSeconds?: number | null;
+  readonly retentionCancelledSeconds?: number | null;
+  readonly retentionAttemptsSeconds?: number | null;
+  readonly retentionResultsSeconds?: number | null;
+}
+
+export interface MaintenanceReport {
+  readonly lanes: number;
+  readonly promoted: number;
+  readonly reaped: number;
+  readonly expired: number;
+  readonly folded: number;
+}
+
+export interface SpaceReport {
+  readonly ticketChildren: number;
+  readonly jobChildren: number;
+  readonly compacted: readonly string[];
+}
