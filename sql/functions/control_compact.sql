@@ -1,10 +1,10 @@
--- control_compact: rewrite small control tables that an old snapshot keeps from being vacuumed. Any process may call it.
--- Copy the live rows, truncate, put them back: milliseconds, under a lock nobody waits for longer than 100 ms.
--- Returns the names of the tables rewritten. p_bound: dead rows per table before it is worth it.
-create or replace function control_compact(p_bound bigint default 20000) returns text[]
-language plpgsql set lock_timeout = '100ms' as $$
+-- control_compact: rewrite a small control table that an old snapshot keeps from being vacuumed. Any process may call it.
+-- Copy the live rows, truncate, put them back: milliseconds, under a lock nobody waits for longer than 100 ms. One table
+-- per call, so that no transaction holds two such locks. Returns its name, or null when there is nothing (more) to do.
+-- p_bound: dead rows before it is worth it.
+create or replace function control_compact(p_bound bigint default 20000) returns text
+language plpgsql security definer set search_path from current set lock_timeout = '100ms' as $$
 declare
-  v_done text[] := '{}';
   t record;
 begin
   for t in
@@ -16,13 +16,13 @@ begin
     begin
       execute format('lock table %I in access exclusive mode', t.relname);
       if table_rewrite(t.relname) then
-        v_done := v_done || t.relname::text;
+        return t.relname;
       end if;
     exception when lock_not_available or deadlock_detected then
       null;
     end;
   end loop;
-  return v_done;
+  return null;
 end $$;
 
 -- table_rewrite: the rewrite itself, for a table the caller has locked; false when its live rows are too many to be worth it.

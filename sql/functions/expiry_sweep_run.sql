@@ -12,6 +12,7 @@ declare
   v_jobs bigint[];
   v_slot smallint;
   v_waited boolean;
+  v_skipped boolean := false;
   v_lane bigint;
   v_id bigint;
 begin
@@ -32,16 +33,20 @@ begin
       select lane_key(queue_id, type, priority) into v_lane from job where slot = v_slot and id = v_id;
       delete from agenda where job_id = v_id returning true into v_waited;
       if not found then
-        perform from lane where key = v_lane for no key update;
+        perform from lane where key = v_lane for no key update skip locked;
+        if not found then
+          v_skipped := true;  -- a claim is at work there and will drop the job itself, or the next sweep will
+          continue;
+        end if;
+        continue when job_state(v_id) <> 'expired';
       end if;
-      continue when not coalesce(v_waited, false) and job_state(v_id) <> 'expired';
       if job_expire(v_slot, array[v_id], v_now) = 1 then
         insert into tally (lane, ready, delayed) values (v_lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
         v_count := v_count + 1;
       end if;
     end loop;
   end loop;
-  if v_seen < p_limit then
+  if v_seen < p_limit and not v_skipped then
     if pg_snapshot_xmin(v_snapshot)::text::bigint >= s.candidate_xmax then
       update expiry_sweep set swept_until = s.candidate, candidate = v_now, candidate_xmax = pg_snapshot_xmax(v_snapshot)::text::bigint;
     end if;

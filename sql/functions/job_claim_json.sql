@@ -1,7 +1,7 @@
 -- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child.
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
 -- reaped when there is room left. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
--- Locks: lane rows (skip locked, then one wait). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
+-- Locks: lane rows (skip locked, then at most one wait, in key order). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
 create or replace function job_claim_json(
   p_queues text[] default '{default}', p_types text[] default null, p_limit int default 1, p_worker text default null,
   p_lease_seconds float8 default null, p_lease_factor float8 default null, p_lease_cap_seconds float8 default null,
@@ -14,6 +14,7 @@ declare
   v_bytes bigint := p_max_bytes;
   v_queue_ids int[];
   v_locked bigint[];
+  v_held bigint;
   v_cell jsonb;
   v_stop boolean := false;
   l record;
@@ -47,6 +48,7 @@ begin
         v_locked := v_locked || l.key;
         continue;
       end if;
+      v_held := greatest(v_held, l.key);
       loop
         select * into t from lane_take(l.key, v_room, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.factor),
                                        coalesce(p_lease_cap_seconds, l.cap), p_track_start, v_room = p_limit);
@@ -58,9 +60,9 @@ begin
       end loop;
       exit when v_room = 0 or v_stop;
     end loop;
-    if v_room = p_limit and v_locked is not null and v_pass = 1 then  -- only busy lanes had work: wait for one, then look again
-      perform 1 from lane k where k.key = v_locked[1] for no key update;
-      continue;
+    if v_room = p_limit and v_pass = 1 then  -- only busy lanes had work: wait for one, but never against the order of keys
+      perform 1 from lane k where k.key = (select min(x) from unnest(v_locked) x where v_held is null or x > v_held) for no key update;
+      continue when found;
     end if;
     exit when v_room = 0 or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;

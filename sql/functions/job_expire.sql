@@ -19,6 +19,6 @@ begin
   if v_closed is null then
     return 0;
   end if;
-  perform fingerprint_release(v_closed);
+  perform fingerprint_release(v_closed, false);
   return cardinality(v_closed);
 end $$;

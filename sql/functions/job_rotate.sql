@@ -1,13 +1,12 @@
 -- job_rotate: give back the space of jobs whose retention has passed, one ring child (a day of jobs) at a time.
 -- Few survivors are put back into the truncated child in the same transaction; with many, the rest is deleted in batches
 -- and the child truncated when they have gone. Nothing that is not final is ever dropped. Any process may call it.
--- Returns how many children were worked on. Retention is counted from the finish; see docs/options.md for the defaults.
+-- One child per call. Returns 1 when a child was worked on, else 0. Retention is counted from the finish; see docs/options.md for the defaults.
 create or replace function job_rotate() returns int
-language plpgsql set lock_timeout = '200ms' as $$
+language plpgsql security definer set search_path from current set lock_timeout = '200ms' as $$
 declare
   v_now timestamptz := clock_now();
   v_today bigint := job_id_at(v_now) / 353894400000000;
-  v_done int := 0;
   v_end timestamptz;
   v_shortest interval;
   r ring;
@@ -21,12 +20,12 @@ begin
     continue when r.survivors = 0 and not exists (select from job j where j.slot = r.slot);
     begin
       perform ring_rotate(r.slot, v_now);
-      v_done := v_done + 1;
+      return 1;
     exception when lock_not_available or deadlock_detected then
       null;
     end;
   end loop;
-  return v_done;
+  return 0;
 end $$;
 
 -- retention_of: how long finished jobs of a state, attempt records or results are kept.

@@ -1,10 +1,9 @@
--- ticket_rotate: truncate every ring child of tickets that all cursors have passed. Any process may call it.
+-- ticket_rotate: truncate a ring child of tickets that all cursors have passed. Any process may call it.
 -- Prove, lock with a short timeout, prove again, truncate. A child that cannot be locked now is left for later.
--- Returns how many children were emptied.
+-- One child per call, so that no transaction holds two such locks. Returns 1 when a child was emptied, else 0.
 create or replace function ticket_rotate() returns int
-language plpgsql set lock_timeout = '100ms' set enable_seqscan = off as $$
+language plpgsql security definer set search_path from current set lock_timeout = '100ms' set enable_seqscan = off as $$
 declare
-  v_emptied int := 0;
   v_open smallint := ticket_slot(pg_snapshot_xmax(pg_current_snapshot())::text::bigint);
 begin
   for v_slot in 0 .. 7 loop
@@ -13,13 +12,13 @@ begin
       execute format('lock table %I in access exclusive mode', 'ticket_' || v_slot);
       if tickets_passed(v_slot::smallint) then
         execute format('truncate %I', 'ticket_' || v_slot);
-        v_emptied := v_emptied + 1;
+        return 1;
       end if;
     exception when lock_not_available or deadlock_detected then
       null;
     end;
   end loop;
-  return v_emptied;
+  return 0;
 end $$;
 
 -- tickets_passed: true when no cursor can still need a ticket of this ring child. Probes each lane found in the child.

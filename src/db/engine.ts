@@ -308,9 +308,25 @@ export class Engine {
     return (await this.#value("maintain", "select :maintain() as value", [], call)) as unknown as MaintenanceReport;
   }
 
-  /** Give space back: rotate rings, compact control tables. */
-  async maintainSpace(call?: CallOptions): Promise<SpaceReport> {
-    return (await this.#value("maintain_space", "select :maintain_space() as value", [], call)) as unknown as SpaceReport;
+  /** Give space back: rotate rings, compact control tables. Each step is a transaction of its own, so that no lock is held for long. */
+  async maintainSpace(options: { readonly compactBound?: number } = {}): Promise<SpaceReport> {
+    const bound = options.compactBound ?? 20_000;
+    const ticketChildren = await this.#untilZero("ticket_rotate", 8);
+    const jobChildren = await this.#untilZero("job_rotate", 32);
+    const compacted: string[] = [];
+    for (let i = 0; i < 6; i += 1) {
+      const table = await this.#value("control_compact", "select :control_compact($1) as value", [bound], undefined);
+      if (table === null) break;
+      compacted.push(String(table));
+    }
+    return { ticketChildren, jobChildren, compacted };
+  }
+
+  async #untilZero(name: "ticket_rotate" | "job_rotate", most: number): Promise<number> {
+    for (let done = 0; done < most; done += 1) {
+      if ((await this.#count(name, `select :${name}() as n`, [], undefined)) === 0) return done;
+    }
+    return most;
   }
 
   /** After a dump was restored into another server: give waiting jobs new tickets. Run it once, while nothing else runs. */

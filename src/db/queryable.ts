@@ -12,7 +12,13 @@ export interface Queryable {
 
 /** A pool that can hand out one connection, for calls that need several statements. */
 export interface ConnectionPool extends Queryable {
-  connect(): Promise<Queryable & { release(error?: boolean | Error): void }>;
+  connect(): Promise<PooledConnection>;
+}
+
+export interface PooledConnection extends Queryable {
+  release(error?: boolean | Error): void;
+  on?(event: "error", listener: (error: Error) => void): unknown;
+  off?(event: "error", listener: (error: Error) => void): unknown;
 }
 
 /** Options of every call. */
@@ -40,6 +46,9 @@ export async function inTransaction<T>(pool: ConnectionPool, tx: Queryable | und
     throw translateError(error);
   }
   let broken = false;
+  // A connection that dies between two statements emits an error; unheard, it would end the process.
+  const onError = () => (broken = true);
+  client.on?.("error", onError);
   try {
     await runQuery(client, "begin", []);
     const result = await work(client);
@@ -49,6 +58,7 @@ export async function inTransaction<T>(pool: ConnectionPool, tx: Queryable | und
     await runQuery(client, "rollback", []).catch(() => (broken = true));
     throw error;
   } finally {
+    client.off?.("error", onError);
     client.release(broken);
   }
 }

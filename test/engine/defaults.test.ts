@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import type { Defaults, EnqueueOptions } from "../../src/db/types.js";
+import { useDatabase } from "../support/database.js";
+import { claimOne, jobOf, newQueue } from "../support/steps.js";
+
+const db = useDatabase();
+let types = 0;
+
+const typeDefaults = { priority: 8, maxAttempts: 7, ttlSeconds: 700, attemptTimeoutSeconds: 70, retry: [7, 77], leaseSeconds: 17 } satisfies Defaults;
+
+/** What one job of a type with these defaults gets, in the words of the options. */
+async function effective(options: EnqueueOptions, defaults: Defaults = typeDefaults): Promise<Record<string, unknown>> {
+  const queue = await newQueue(db);
+  const type = `type-${(types += 1)}`;
+  await db.engine.typePut(type, defaults);
+  const { id } = await db.engine.enqueue({ type, queue, ...options });
+  const job = await jobOf(db, id);
+  const claimed = await claimOne(db, queue);
+  await db.engine.retry(claimed);
+  const retried = await jobOf(db, id);
+  return {
+    priority: job.priority,
+    maxAttempts: job.maxAttempts,
+    ttlSeconds: job.expiresAt && (job.expiresAt.getTime() - job.runAt.getTime()) / 1000,
+    attemptTimeoutSeconds: (claimed.attemptTimeoutMs ?? Number.NaN) / 1000,
+    retryDelaySeconds: (retried.runAt.getTime() - retried.updatedAt.getTime()) / 1000,
+    leaseSeconds: (claimed.leaseEndsAt.getTime() - claimed.claimedAt.getTime()) / 1000,
+  };
+}
+
+const expected = { priority: 8, maxAttempts: 7, ttlSeconds: 700, attemptTimeoutSeconds: 70, retryDelaySeconds: 7, leaseSeconds: 17 };
+
+describe("options of one job", () => {
+  it("are all its type's when it gives none [#145]", async () => {
+    expect(await effective({})).toEqual(expected);
+  });
+
+  it.each<[keyof EnqueueOptions, EnqueueOptions, Partial<typeof expected>]>([
+    ["priority", { priority: 0 }, { priority: 0 }],
+    ["maxAttempts", { maxAttempts: 2 }, { maxAttempts: 2 }],
+    ["ttlSeconds", { ttlSeconds: 9 }, { ttlSeconds: 9 }],
+    ["attemptTimeoutSeconds", { attemptTimeoutSeconds: 1.5 }, { attemptTimeoutSeconds: 1.5 }],
+    ["retry", { retry: 3 }, { retryDelaySeconds: 3 }],
+    ["tenant", { tenant: "acme" }, {}],
+    ["headers", { headers: { h: 1 } }, {}],
+  ])("that set only %s keep all other defaults of the type [#145]", async (_, options, changed) => {
+    expect(await effective(options)).toEqual({ ...expected, ...changed });
+  });
+
+  it("keep the type's defaults where they are undefined [#145]", async () => {
+    const options = { priority: undefined, maxAttempts: undefined, ttlSeconds: undefined, attemptTimeoutSeconds: undefined, retry: undefined };
+    expect(await effective(options as unknown as EnqueueOptions)).toEqual(expected);
+  });
+
+  it("apply to each job of a batch alone [#145]", async () => {
+    const type = `type-${(types += 1)}`;
+    await db.engine.typePut(type, typeDefaults);
+    const made = await db.engine.enqueueEach([{ type, priority: 1 }, { type, maxAttempts: 3 }, { type }]);
+    const jobs = await Promise.all(made.map(({ id }) => jobOf(db, id)));
+    expect(jobs.map((job) => [job.priority, job.maxAttempts])).toEqual([[1, 7], [8, 3], [8, 7]]);
+  });
+});
+
+describe("defaults of a type", () => {
+  it("that set only one field keep those of queue and cell [#145]", async () => {
+    const queue = await newQueue(db, { maxAttempts: 4, retry: 44 });
+    const type = `type-${(types += 1)}`;
+    await db.engine.typePut(type, { priority: 2 });
+    const { id } = await db.engine.enqueue({ type, queue });
+    expect(await jobOf(db, id)).toMatchObject({ priority: 2, maxAttempts: 4 });
+  });
+
+  it("are changed one at a time, and removed by null [#145]", async () => {
+    const type = `type-${(types += 1)}`;
+    await db.engine.typePut(type, { priority: 2, maxAttempts: 4 });
+    await db.engine.typePut(type, { maxAttempts: 6 });
+    expect(await jobOf(db, (await db.engine.enqueue({ type })).id)).toMatchObject({ priority: 2, maxAttempts: 6 });
+    await db.engine.typePut(type, { priority: null });
+    expect(await jobOf(db, (await db.engine.enqueue({ type })).id)).toMatchObject({ priority: 5, maxAttempts: 6 });
+  });
+});

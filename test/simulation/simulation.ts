@@ -1,0 +1,270 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { Engine } from "../../src/db/engine.js";
+import { MillraceError } from "../../src/db/errors.js";
+import { type Release, migrate, thisRelease } from "../../src/db/migrate.js";
+import type { ClaimedJob } from "../../src/db/types.js";
+import { Random } from "./random.js";
+
+export interface SimulationOptions {
+  readonly url: string;
+  readonly seed: number;
+  readonly seconds: number;
+  /** Largest claim; small ones make half-taken late transactions likely. */
+  readonly largestClaim: number;
+  /** Terminate sessions at random. Default true. */
+  readonly kill?: boolean;
+  /** The SQL to run; tests give mutants. */
+  readonly release?: Release;
+}
+
+export interface SimulationResult {
+  readonly jobs: number;
+  readonly delivered: number;
+  readonly killed: number;
+  readonly ticketChildrenEmptied: number;
+  readonly compactions: number;
+  /** What went wrong; empty when everything holds. */
+  readonly violations: readonly string[];
+}
+
+/** This release with ring children of 256 transactions instead of 262,144, so that seconds are enough to go round the ring. */
+export function smallRing(release: Release = thisRelease): Release {
+  return withText(release, (text) => replaceAll(replaceAll(text, ">> 18", ">> 8"), "<< 18", "<< 8"));
+}
+
+export function withText(release: Release, change: (text: string) => string): Release {
+  const functionsText = change(release.functionsText);
+  if (functionsText === release.functionsText) throw new Error("the mutation changed nothing");
+  return { ...release, functionsText, functionsChecksum: `${release.functionsChecksum}*` };
+}
+
+function replaceAll(text: string, from: string, to: string): string {
+  if (!text.includes(from)) throw new Error(`nothing to mutate: ${from}`);
+  return text.replaceAll(from, to);
+}
+
+const leaseSeconds = 0.7;
+
+/**
+ * Producers that sleep, roll back and write twice; claimers that finish, retry, give back and vanish; maintenance, rotation
+ * and compaction all the while; sessions killed at random. Afterwards everything is drained and counted.
+ */
+export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
+  const pool = new pg.Pool({ connectionString: options.url, max: 40 });
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {})); // killed while checked out
+  try {
+    await pool.query("drop schema if exists millrace cascade");
+    await migrate(pool, { release: options.release ?? smallRing() });
+    return await new Simulation(options, pool).run();
+  } finally {
+    await pool.end();
+  }
+}
+
+class Simulation {
+  readonly #random: Random;
+  readonly #engine: Engine;
+  readonly #end: number;
+  readonly #violations = new Set<string>();
+  /** The last delivery of each job: its attempt, and whether that attempt was given back unharmed. */
+  readonly #deliveries = new Map<string, { attempt: number; returned: boolean }>();
+  #delivered = 0;
+  #killed = 0;
+  #emptied = 0;
+  #compactions = 0;
+  #producing = true;
+  #draining = false;
+
+  constructor(
+    readonly options: SimulationOptions,
+    readonly pool: pg.Pool,
+  ) {
+    this.#random = new Random(options.seed);
+    this.#engine = new Engine({ pool });
+    this.#end = Date.now() + options.seconds * 1000;
+  }
+
+  async run(): Promise<SimulationResult> {
+    const producers = Array.from({ length: 12 }, () => this.#produce());
+    const claimers = Array.from({ length: 4 }, () => this.#consume());
+    const keepers = [this.#maintain(), this.#reclaim(), this.#watch(), ...(this.options.kill === false ? [] : [this.#kill()])];
+    await Promise.all(producers);
+    this.#producing = false;
+    await Promise.all(keepers.slice(3));
+    this.#draining = true;
+    await Promise.all(claimers);
+    await Promise.all(keepers);
+    await this.#count();
+    const [row] = (await this.pool.query("select count(*)::int as jobs from millrace.job")).rows as { jobs: number }[];
+    return {
+      jobs: row?.jobs ?? 0,
+      delivered: this.#delivered,
+      killed: this.#killed,
+      ticketChildrenEmptied: this.#emptied,
+      compactions: this.#compactions,
+      violations: [...this.#violations],
+    };
+  }
+
+  async #produce(): Promise<void> {
+    const random = this.#random;
+    while (Date.now() < this.#end) {
+      await this.#survive(async () => {
+        const tx = await this.pool.connect();
+        let broken = true;
+        try {
+          await tx.query("begin");
+          await this.#enqueue(tx, random.chance(0.1) ? random.between(50, 200) : random.between(1, 5));
+          if (random.chance(0.3)) await sleep(random.next() * (random.chance(0.1) ? 1000 : 40));
+          if (random.chance(0.3)) await this.#enqueue(tx, random.between(1, 3));
+          // a transaction that claims and then enqueues writes behind a head it may have moved itself
+          if (random.chance(0.05)) {
+            const claimed = await this.#engine.claim({ limit: 2, leaseSeconds }, { tx });
+            for (const job of claimed) await this.#engine.complete(job, undefined, { tx });
+            await this.#enqueue(tx, 1);
+          }
+          await tx.query(random.chance(0.1) ? "rollback" : "commit");
+          broken = false;
+        } finally {
+          tx.release(broken);
+        }
+      });
+    }
+  }
+
+  async #enqueue(tx: pg.PoolClient, n: number): Promise<void> {
+    const random = this.#random;
+    const delaySeconds = random.chance(0.1) ? random.next() * 0.5 : 0;
+    await this.#engine.enqueueMany(random.chance(0.8) ? "a" : "b", Array.from({ length: n }, (_, i) => i), { delaySeconds, maxAttempts: 1000 }, { tx });
+  }
+
+  async #consume(): Promise<void> {
+    let idle = 0;
+    while (idle < 30 && Date.now() < this.#end + 60_000) {
+      await this.#survive(async () => {
+        const trackStart = this.#random.chance(0.2);
+        const jobs = await this.#engine.claim({ limit: this.#random.between(1, this.options.largestClaim), leaseSeconds, trackStart });
+        for (const job of jobs) this.#deliver(job, trackStart);
+        idle = jobs.length > 0 || !this.#draining ? 0 : idle + 1;
+        if (jobs.length === 0) await sleep(this.#draining ? 50 : 5);
+        else await this.#settle(jobs);
+      });
+    }
+  }
+
+  /** Nothing here reports a start, so a lost claim that tracks starts gives its jobs back with the same attempt, unless alone. */
+  #deliver(job: ClaimedJob, trackStart: boolean): void {
+    this.#delivered += 1;
+    const before = this.#deliveries.get(job.id);
+    if (before && (job.attempt < before.attempt || (job.attempt === before.attempt && !before.returned))) {
+      this.#violations.add(`handed out twice: attempt ${job.attempt}`);
+    }
+    this.#deliveries.set(job.id, { attempt: job.attempt, returned: trackStart && !job.alone });
+  }
+
+  /** Each claimed job ends in one of the ways a worker can end it; some claims are left to the reaper. */
+  async #settle(jobs: readonly ClaimedJob[]): Promise<void> {
+    const random = this.#random;
+    for (const token of new Set(jobs.map((job) => job.token))) {
+      const claim = jobs.filter((job) => job.token === token);
+      const ids = claim.map((job) => job.id);
+      const fate = this.#draining ? 0 : random.next();
+      if (fate < 0.75) {
+        await this.#engine.completeMany(token, ids);
+      } else if (fate < 0.8) {
+        await this.#engine.completeMany(token, ids.slice(0, 1));
+        for (const job of claim.slice(1)) this.#mayReturn(job);
+        await this.#engine.settle([{ token, outcome: "released", jobs: ids.slice(1) }]);
+      } else if (fate < 0.86) {
+        await this.#engine.settle([{ token, outcome: "retry", jobs: ids, delaySeconds: random.chance(0.5) ? 0 : 0.2, error: { message: "again" } }]);
+      } else if (fate < 0.9) {
+        await this.#engine.settle([{ token, outcome: "failed", jobs: ids, error: { message: "no" } }]);
+      } else if (fate < 0.93) {
+        await this.#engine.cancel(ids.slice(0, 2));
+        await this.#engine.completeMany(token, ids);
+      } else if (fate < 0.96) {
+        await this.#engine.extend([token], leaseSeconds);
+        await this.#engine.setVisibility(claim[0]!, 0.1).catch(ignoreRefusal);
+      } // else abandoned to the reaper
+    }
+  }
+
+  /** From now on the same attempt may come again, because the job was, or may be, given back unharmed. */
+  #mayReturn(job: ClaimedJob): void {
+    const delivery = this.#deliveries.get(job.id);
+    if (delivery) delivery.returned = true;
+  }
+
+  async #maintain(): Promise<void> {
+    while (!this.#draining || Date.now() < this.#end + 3000) {
+      await this.#survive(() => this.#engine.maintain());
+      await sleep(30);
+    }
+  }
+
+  async #reclaim(): Promise<void> {
+    while (!this.#draining || Date.now() < this.#end + 3000) {
+      await this.#survive(async () => {
+        const space = await this.#engine.maintainSpace({ compactBound: 50 });
+        this.#emptied += space.ticketChildren;
+        this.#compactions += space.compacted.length;
+      });
+      await sleep(100);
+    }
+  }
+
+  /** Look at the database's own truth all the while. */
+  async #watch(): Promise<void> {
+    while (!this.#draining) {
+      await this.#survive(async () => {
+        const { rowCount } = await this.pool.query("select id from millrace.claim, unnest(jobs) id group by id having count(*) > 1");
+        if (rowCount) this.#violations.add("a job is in two live claims");
+      });
+      await sleep(20);
+    }
+  }
+
+  async #kill(): Promise<void> {
+    while (this.#producing) {
+      await sleep(this.#random.between(50, 250));
+      await this.#survive(async () => {
+        const { rowCount } = await this.pool.query(
+          "select pg_terminate_backend(pid) from (select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and xact_start is not null order by random() limit 1) x",
+        );
+        this.#killed += rowCount ?? 0;
+      });
+    }
+  }
+
+  /** Nothing may be left open, and everything must have ended exactly once. */
+  async #count(): Promise<void> {
+    const { rows } = await this.pool.query(`
+      select 'ended ' || n || ' times' as what, count(*)::int as jobs from (
+        select (select count(*) from millrace.attempt a where a.slot = j.slot and a.job_id = j.id and a.state is not null) as n from millrace.job j) x
+       where n <> 1 group by n
+      union all select 'is still ' || state, count(*)::int from millrace.jobs where state in ('ready', 'delayed', 'running', 'blocked') group by state`);
+    for (const { what, jobs } of rows as { what: string; jobs: number }[]) this.#violations.add(`${jobs} jobs: ${what}`);
+    const depth = await this.#engine.depth();
+    if (depth.ready + depth.delayed + depth.running !== 0) this.#violations.add(`depth says ${JSON.stringify(depth)}`);
+  }
+
+  /** Killed sessions are part of the game, and so is a report that comes too late; any other error is a finding. */
+  async #survive(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!isDisconnect(error)) this.#violations.add(`error: ${String(error)}`);
+    }
+  }
+}
+
+function isDisconnect(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message: string };
+  return code === "MR009" || code === "57P01" || /Connection terminated|not queryable|ECONNRESET/.test(message);
+}
+
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof MillraceError && error.code === "MR005")) throw error;
+}
