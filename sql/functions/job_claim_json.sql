@@ -52,7 +52,9 @@ begin
       loop
         select * into t from lane_take(l.key, v_room, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.factor),
                                        coalesce(p_lease_cap_seconds, l.cap), p_track_start, v_room = p_limit);
-        v_result := concat_ws(',', v_result, t.claimed);
+        if t.claimed is not null then
+          v_result := coalesce(v_result || ',', '') || t.claimed;
+        end if;
         v_room := v_room - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
         v_stop := t.stop;

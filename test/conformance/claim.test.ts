@@ -3,6 +3,7 @@ import { Engine } from "../../src/db/engine.js";
 import type { JobRecord } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimIds, claimOne, enqueue, idsOf, jobOf, newQueue, stateOf } from "../support/jobs.js";
+import { isBlocked, pidOf } from "../support/sessions.js";
 
 const db = useDatabase();
 
@@ -219,7 +220,7 @@ describe("two claimers at once", () => {
     await first.query("begin");
     expect(await claimIds(db, queue, { limit: 1 }, { tx: first })).toEqual(ids.slice(0, 1));
     const waiting = claimIds(db, queue, { limit: 1 }, { tx: second });
-    expect(await isBlocked(waiting, first)).toBe(true);
+    expect(await isBlocked(db, waiting, first)).toBe(true);
     await first.query("commit");
     expect(await waiting).toEqual(ids.slice(1, 2));
   });
@@ -231,9 +232,20 @@ describe("two claimers at once", () => {
     await first.query("begin");
     expect(await claimIds(db, queue, { limit: 1 }, { tx: first })).toEqual(ids.slice(0, 1));
     const waiting = claimIds(db, queue, { limit: 1 });
-    await isBlocked(waiting, first);
+    await isBlocked(db, waiting, first);
     await first.query("commit");
     expect(await waiting).toEqual(ids.slice(1, 2));
+  });
+
+  it("do not hide new jobs from each other, even if they serve different queues [#20]", async () => {
+    const [mine, other] = [await newQueue(db), await newQueue(db)];
+    await enqueue(db, mine);
+    const id = await enqueue(db, other);
+    const tx = await db.connect();
+    await tx.query("begin");
+    await claimOne(db, mine, {}, { tx });
+    expect(await claimIds(db, other)).toEqual([id]);
+    await tx.query("commit");
   });
 
   it("a claim leaves no transaction open behind it [#20]", async () => {
@@ -249,22 +261,6 @@ describe("two claimers at once", () => {
   /** Lanes become known by the first claim that commits; tests that are not about that begin after it. */
   async function discoverLanes(): Promise<void> {
     await db.engine.maintain();
-  }
-
-  async function pidOf(client: Awaited<ReturnType<typeof db.connect>>): Promise<number> {
-    return (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!.pid;
-  }
-
-  /** True as soon as a session waits for this one, false when the call ended without that. */
-  async function isBlocked(call: Promise<unknown>, by: Awaited<ReturnType<typeof db.connect>>): Promise<boolean> {
-    const pid = await pidOf(by);
-    let ended = false;
-    const end = () => (ended = true);
-    call.then(end, end);
-    while (!ended) {
-      if ((await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length > 0) return true;
-    }
-    return false;
   }
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { claimOne, enqueue, jobOf, newQueue } from "../support/jobs.js";
+import { isBlocked } from "../support/sessions.js";
 
 const db = useDatabase();
 const slotAt = new Date("2030-01-01T03:00:00Z");
@@ -39,6 +40,7 @@ describe("a schedule's slot", () => {
     await first.query("begin");
     await db.engine.enqueue(job, { tx: first });
     const second = db.engine.enqueue(job);
+    expect(await isBlocked(db, second, first)).toBe(true);
     await first.query("rollback");
     const made = await second;
     expect(made.duplicate).toBe(false);

@@ -12,6 +12,12 @@ export interface SimulationOptions {
   readonly seconds: number;
   /** Largest claim; small ones make half-taken late transactions likely. */
   readonly largestClaim: number;
+  /** How likely a transaction stays open after it wrote, for how long at most, and how many jobs such a one has at most. */
+  readonly late: { readonly probability: number; readonly ms: number; readonly jobs: number };
+  /** Longest pause of a producer between two transactions, so that claimers keep up. */
+  readonly paceMs: number;
+  /** End with the first violation instead of after all the seconds. Default false. */
+  readonly stopAtFirst?: boolean;
   /** Terminate sessions at random. Default true. */
   readonly kill?: boolean;
   /** The SQL to run; tests give mutants. */
@@ -86,6 +92,10 @@ class Simulation {
     this.#end = Date.now() + options.seconds * 1000;
   }
 
+  #over(extraMs = 0): boolean {
+    return Date.now() >= this.#end + extraMs || ((this.options.stopAtFirst ?? false) && this.#violations.size > 0);
+  }
+
   async run(): Promise<SimulationResult> {
     const producers = Array.from({ length: 12 }, () => this.#produce());
     const claimers = Array.from({ length: 4 }, () => this.#consume());
@@ -110,14 +120,16 @@ class Simulation {
 
   async #produce(): Promise<void> {
     const random = this.#random;
-    while (Date.now() < this.#end) {
+    while (!this.#over()) {
+      await sleep(random.between(0, this.options.paceMs));
       await this.#survive(async () => {
         const tx = await this.pool.connect();
         let broken = true;
         try {
           await tx.query("begin");
-          await this.#enqueue(tx, random.chance(0.1) ? random.between(50, 200) : random.between(1, 5));
-          if (random.chance(0.3)) await sleep(random.next() * (random.chance(0.1) ? 1000 : 40));
+          const late = random.chance(this.options.late.probability);
+          await this.#enqueue(tx, late ? random.between(4, this.options.late.jobs) : random.between(1, 5));
+          if (late) await sleep(random.next() * this.options.late.ms);
           if (random.chance(0.3)) await this.#enqueue(tx, random.between(1, 3));
           // a transaction that claims and then enqueues writes behind a head it may have moved itself
           if (random.chance(0.05)) {
@@ -142,7 +154,7 @@ class Simulation {
 
   async #consume(): Promise<void> {
     let idle = 0;
-    while (idle < 30 && Date.now() < this.#end + 60_000) {
+    while (idle < 30 && !this.#over(60_000)) {
       await this.#survive(async () => {
         const trackStart = this.#random.chance(0.2);
         const jobs = await this.#engine.claim({ limit: this.#random.between(1, this.options.largestClaim), leaseSeconds, trackStart });
@@ -198,14 +210,14 @@ class Simulation {
   }
 
   async #maintain(): Promise<void> {
-    while (!this.#draining || Date.now() < this.#end + 3000) {
+    while (!this.#draining || !this.#over(3000)) {
       await this.#survive(() => this.#engine.maintain());
       await sleep(30);
     }
   }
 
   async #reclaim(): Promise<void> {
-    while (!this.#draining || Date.now() < this.#end + 3000) {
+    while (!this.#draining || !this.#over(3000)) {
       await this.#survive(async () => {
         const space = await this.#engine.maintainSpace({ compactBound: 50 });
         this.#emptied += space.ticketChildren;

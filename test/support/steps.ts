@@ -68,3 +68,19 @@ export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
+
+/** Use up transaction numbers until tickets are written into the next child of their ring (262,144 numbers each). */
+export async function nextTicketChild(db: TestDatabase): Promise<void> {
+  await db.sql("do $$ begin for i in 1 .. 262144 - (pg_current_xact_id()::text::bigint & 262143) loop perform pg_current_xact_id(); commit; end loop; end $$");
+}
+
+/** Random numbers from 0 to below n that a printed seed repeats (mulberry32). */
+export function randomFrom(seed: number): (n: number) => number {
+  let state = seed;
+  return (n) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return (((t ^ (t >>> 14)) >>> 0) % n);
+  };
+}
