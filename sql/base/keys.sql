@@ -18,7 +18,7 @@ $$;
 
 -- job_id_at: the lowest id a job created at this time can have.
 create or replace function job_id_at(p_time timestamptz) returns bigint
-language sql immutable parallel safe as $$
+language sql immutable strict parallel safe as $$
   select greatest(0, (date_part('epoch', p_time) * 1000000)::bigint - 1577836800000000) << 12
 $$;
 

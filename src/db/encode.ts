@@ -41,9 +41,27 @@ function notJson(path: string, what: string): InvalidArgumentError {
 }
 
 const optionKeys: ReadonlySet<string> = new Set<keyof EnqueueOptions | "type">([
-  "type", "queue", "priority", "group", "tenant", "runAt", "delaySeconds", "expiresAt", "ttlSeconds", "deadline", "maxAttempts",
-  "attemptTimeoutSeconds", "retry", "fingerprint", "fingerprintMode", "fingerprintSeconds", "headers", "payload", "contentType",
-  "schedule", "slotAt",
+  "type",
+  "queue",
+  "priority",
+  "group",
+  "tenant",
+  "runAt",
+  "delaySeconds",
+  "expiresAt",
+  "ttlSeconds",
+  "deadline",
+  "maxAttempts",
+  "attemptTimeoutSeconds",
+  "retry",
+  "fingerprint",
+  "fingerprintMode",
+  "fingerprintSeconds",
+  "headers",
+  "payload",
+  "contentType",
+  "schedule",
+  "slotAt",
 ]);
 
 /** Options as the SQL functions take them; refuses unknown keys with the nearest known one. */

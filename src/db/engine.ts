@@ -6,8 +6,24 @@ import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
 import { checkSchemaName, defaultSchema } from "./schema-name.js";
 import type {
-  CancelFilter, ClaimOptions, ClaimedJob, Defaults, Depth, EnqueueOptions, Enqueued, JobDetails, JobError, JobId, JobRecord, Json,
-  ListFilter, MaintenanceReport, NewJob, Retention, Settlement, SpaceReport,
+  CancelFilter,
+  ClaimOptions,
+  ClaimedJob,
+  Defaults,
+  Depth,
+  EnqueueOptions,
+  Enqueued,
+  JobDetails,
+  JobError,
+  JobId,
+  JobRecord,
+  Json,
+  ListFilter,
+  MaintenanceReport,
+  NewJob,
+  Retention,
+  Settlement,
+  SpaceReport,
 } from "./types.js";
 
 export interface EngineOptions {
@@ -20,7 +36,15 @@ export interface EngineOptions {
 }
 
 const claimKeys = new Set<string>([
-  "queues", "types", "limit", "maxBytes", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds", "trackStart",
+  "queues",
+  "types",
+  "limit",
+  "maxBytes",
+  "worker",
+  "leaseSeconds",
+  "leaseFactor",
+  "leaseCapSeconds",
+  "trackStart",
 ] satisfies (keyof ClaimOptions)[]);
 
 /**
@@ -59,8 +83,12 @@ export class Engine {
   /** Append one job. Returns its id before anything commits. */
   async enqueue(job: NewJob, call?: CallOptions): Promise<Enqueued> {
     const { type, input, payload, ...options } = job;
-    const [row] = await this.#call("job_enqueue", "select job_id, duplicate from :job_enqueue($1, $2, $3, $4)",
-      [checkType(type), toJson(input), encodeOptions(options), payload ?? null], call);
+    const [row] = await this.#call(
+      "job_enqueue",
+      "select job_id, duplicate from :job_enqueue($1, $2, $3, $4)",
+      [checkType(type), toJson(input), encodeOptions(options), payload ?? null],
+      call,
+    );
     return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
   }
 
@@ -95,8 +123,12 @@ export class Engine {
     if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
     const { type, input, payload: _, ...options } = job;
     return inTransaction(this.#pool, call?.tx, async (tx) => {
-      const [row] = await this.#call("job_enqueue", "select job_id, duplicate from :job_enqueue($1, $2, $3)",
-        [checkType(type), toJson(input), encodeOptions(options, size)], { tx });
+      const [row] = await this.#call(
+        "job_enqueue",
+        "select job_id, duplicate from :job_enqueue($1, $2, $3)",
+        [checkType(type), toJson(input), encodeOptions(options, size)],
+        { tx },
+      );
       const id = String(row?.["job_id"]);
       const duplicate = row?.["duplicate"] === true;
       if (duplicate) return { id, duplicate };
@@ -120,7 +152,7 @@ export class Engine {
 
   /** A job's payload in pieces of 1 MiB, so that nobody holds it whole. */
   async *payloadStream(id: JobId, call?: CallOptions): AsyncGenerator<Uint8Array> {
-    for (let offset = 0; ; ) {
+    for (let offset = 0; ;) {
       const bytes = await this.payloadRead(id, offset, undefined, call);
       if (!bytes || bytes.length === 0) return;
       yield bytes;
@@ -131,10 +163,23 @@ export class Engine {
   /** Claim jobs. An empty array when there is nothing to do. */
   async claim(options: ClaimOptions = {}, call?: CallOptions): Promise<ClaimedJob[]> {
     checkKeys(options, claimKeys);
-    const [row] = await this.#call("job_claim_json", "select :job_claim_json($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as claims",
-      [options.queues ?? ["default"], options.types ?? null, options.limit ?? 1, options.worker ?? null, options.leaseSeconds ?? null,
-        options.leaseFactor ?? null, options.leaseCapSeconds ?? null, options.maxBytes ?? 67_108_864, options.trackStart ?? false,
-        call?.tx === undefined], call);
+    const [row] = await this.#call(
+      "job_claim_json",
+      "select :job_claim_json($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as claims",
+      [
+        options.queues ?? ["default"],
+        options.types ?? null,
+        options.limit ?? 1,
+        options.worker ?? null,
+        options.leaseSeconds ?? null,
+        options.leaseFactor ?? null,
+        options.leaseCapSeconds ?? null,
+        options.maxBytes ?? 67_108_864,
+        options.trackStart ?? false,
+        call?.tx === undefined,
+      ],
+      call,
+    );
     return decodeClaims((row?.["claims"] ?? []) as ClaimColumns[]);
   }
 
@@ -151,14 +196,24 @@ export class Engine {
 
   /** Record success. Throws LeaseLostError when the token no longer holds the job. */
   async complete(job: Held, result?: unknown, call?: CallOptions): Promise<void> {
-    await this.#report("job_complete", "select :job_complete($1, $2, $3) as refused", job, [result === undefined ? null : `[${toJson(result, "result")}]`], call);
+    await this.#report(
+      "job_complete",
+      "select :job_complete($1, $2, $3) as refused",
+      job,
+      [result === undefined ? null : `[${toJson(result, "result")}]`],
+      call,
+    );
   }
 
   /** Record success for many jobs of one claim. Returns the ids that the token no longer held. */
   async completeMany(token: string, ids: readonly JobId[], results?: readonly unknown[], call?: CallOptions): Promise<JobId[]> {
     const texts = results?.map((result, i) => toJson(result, `results[${i}]`));
-    const [row] = await this.#call("job_complete", "select :job_complete($1, $2, $3) as refused",
-      [checkToken(token), encodeIds(ids), texts ? `[${texts.join(",")}]` : null], call);
+    const [row] = await this.#call(
+      "job_complete",
+      "select :job_complete($1, $2, $3) as refused",
+      [checkToken(token), encodeIds(ids), texts ? `[${texts.join(",")}]` : null],
+      call,
+    );
     return (row?.["refused"] ?? []) as JobId[];
   }
 
@@ -184,7 +239,12 @@ export class Engine {
 
   /** Give one job of a claim its own end of lease; 0 ends it at once. */
   async setVisibility(job: Held, seconds: number, call?: CallOptions): Promise<Date> {
-    const [row] = await this.#call("job_set_visibility", "select :job_set_visibility($1, $2, $3) as until", [checkToken(job.token), checkId(job.id), seconds], call);
+    const [row] = await this.#call(
+      "job_set_visibility",
+      "select :job_set_visibility($1, $2, $3) as until",
+      [checkToken(job.token), checkId(job.id), seconds],
+      call,
+    );
     if (!row?.["until"]) throw new LeaseLostError([job.id]);
     return row["until"] as Date;
   }
@@ -196,7 +256,12 @@ export class Engine {
       checkToken(settlement.token);
       settlement.jobs.forEach(checkId);
     }
-    const [row] = await this.#call("job_settle", "select :job_settle($1, $2) as settled", [toJson(settlements, "settlements"), claim ? toJson(claim, "claim") : null], call);
+    const [row] = await this.#call(
+      "job_settle",
+      "select :job_settle($1, $2) as settled",
+      [toJson(settlements, "settlements"), claim ? toJson(claim, "claim") : null],
+      call,
+    );
     const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[] | null };
     return { refused: settled.refused, claimed: decodeClaims(settled.claims ?? []) };
   }
@@ -209,15 +274,27 @@ export class Engine {
   /** Cancel all live jobs that match every filter given. */
   async cancelWhere(filter: CancelFilter, call?: CallOptions): Promise<number> {
     checkKeys(filter, new Set(["queue", "type", "tenant", "fingerprint", "because"]));
-    return this.#count("job_cancel_where", "select :job_cancel_where($1, $2, $3, $4, $5) as n",
-      [filter.queue ?? null, filter.type ?? null, filter.tenant ?? null, filter.fingerprint ?? null, filter.because ?? null], call);
+    return this.#count(
+      "job_cancel_where",
+      "select :job_cancel_where($1, $2, $3, $4, $5) as n",
+      [filter.queue ?? null, filter.type ?? null, filter.tenant ?? null, filter.fingerprint ?? null, filter.because ?? null],
+      call,
+    );
   }
 
   /** Give failed and expired jobs more attempts and a renewed expiry: the given ids, or all of a type. Returns how many. */
-  async addRetries(attempts: number, which: { readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }, call?: CallOptions): Promise<number> {
+  async addRetries(
+    attempts: number,
+    which: { readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string },
+    call?: CallOptions,
+  ): Promise<number> {
     const byId = "ids" in which;
-    return this.#count("job_add_retries", "select :job_add_retries($1, $2, $3, $4) as n",
-      [attempts, byId ? encodeIds(which.ids) : null, byId ? null : which.type, byId ? null : (which.queue ?? null)], call);
+    return this.#count(
+      "job_add_retries",
+      "select :job_add_retries($1, $2, $3, $4) as n",
+      [attempts, byId ? encodeIds(which.ids) : null, byId ? null : which.type, byId ? null : (which.queue ?? null)],
+      call,
+    );
   }
 
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
@@ -239,9 +316,21 @@ export class Engine {
   /** Jobs that match every filter given, newest first. */
   async list(filter: ListFilter = {}, call?: CallOptions): Promise<JobRecord[]> {
     checkKeys(filter, new Set(["queue", "state", "type", "tenant", "createdFrom", "createdTo", "before", "limit"]));
-    const rows = await this.#call("job_list", "select * from :job_list($1, $2, $3, $4, $5, $6, $7, $8)",
-      [filter.queue ?? null, filter.state ?? null, filter.type ?? null, filter.tenant ?? null, filter.createdFrom ?? null, filter.createdTo ?? null,
-        filter.before === undefined ? null : checkId(filter.before), filter.limit ?? 100], call);
+    const rows = await this.#call(
+      "job_list",
+      "select * from :job_list($1, $2, $3, $4, $5, $6, $7, $8)",
+      [
+        filter.queue ?? null,
+        filter.state ?? null,
+        filter.type ?? null,
+        filter.tenant ?? null,
+        filter.createdFrom ?? null,
+        filter.createdTo ?? null,
+        filter.before === undefined ? null : checkId(filter.before),
+        filter.limit ?? 100,
+      ],
+      call,
+    );
     return rows.map(decodeJob);
   }
 
@@ -266,7 +355,12 @@ export class Engine {
 
   /** Leave a value for others, and for the job's next attempt. */
   async progressPut(job: Held, value: unknown, call?: CallOptions): Promise<void> {
-    const [row] = await this.#call("progress_put", "select :progress_put($1, $2, $3) as held", [checkToken(job.token), checkId(job.id), toJson(value, "progress")], call);
+    const [row] = await this.#call(
+      "progress_put",
+      "select :progress_put($1, $2, $3) as held",
+      [checkToken(job.token), checkId(job.id), toJson(value, "progress")],
+      call,
+    );
     if (!row?.["held"]) throw new LeaseLostError([job.id]);
   }
 
@@ -363,7 +457,7 @@ export type Held = Pick<ClaimedJob, "id" | "token">;
 
 function checkType(type: string): string {
   if (typeof type !== "string" || type.length < 1 || type.length > 200 || type.includes("\0")) {
-    throw new InvalidArgumentError("a job type has 1 to 200 characters", "give a name such as \"resize-image\"");
+    throw new InvalidArgumentError("a job type has 1 to 200 characters", 'give a name such as "resize-image"');
   }
   return type;
 }

@@ -114,7 +114,10 @@ export function translateError(error: unknown): unknown {
   if (code === "3F000" || code === "42883" || code === "42P01") {
     return new SchemaVersionError(`the schema does not fit this release: ${error.message}`, 'run "millrace migrate"', error);
   }
-  if ((code !== undefined && (unavailableStates.test(code) || unavailableCodes.has(code))) || /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message)) {
+  if (
+    (code !== undefined && (unavailableStates.test(code) || unavailableCodes.has(code))) ||
+    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message)
+  ) {
     return new DatabaseUnavailableError(`the database is not available: ${error.message}`, error);
   }
   return error;

@@ -97,7 +97,11 @@ async function readHistory(db: Queryable): Promise<Map<number, string>> {
 }
 
 async function record(db: Queryable, number: number, name: string, checksum: string): Promise<void> {
-  await runQuery(db, "insert into migration (number, name, checksum) values ($1, $2, $3) on conflict (number) do update set checksum = excluded.checksum, applied_at = clock_timestamp()", [number, name, checksum]);
+  await runQuery(
+    db,
+    "insert into migration (number, name, checksum) values ($1, $2, $3) on conflict (number) do update set checksum = excluded.checksum, applied_at = clock_timestamp()",
+    [number, name, checksum],
+  );
 }
 
 function refuseStrangers(release: Release, history: ReadonlyMap<number, string>): void {
@@ -108,7 +112,10 @@ function refuseStrangers(release: Release, history: ReadonlyMap<number, string>)
   for (const { number, name, checksum } of release.migrations) {
     const found = history.get(number);
     if (found !== undefined && found !== checksum) {
-      throw new SchemaVersionError(`migration ${number} (${name}) was applied with other content`, "this schema was not made by a released version; install into a new schema");
+      throw new SchemaVersionError(
+        `migration ${number} (${name}) was applied with other content`,
+        "this schema was not made by a released version; install into a new schema",
+      );
     }
   }
 }
@@ -159,6 +166,8 @@ export async function checkSchema(db: Queryable, options: MigrateOptions = {}): 
   const status = await migrationStatus(db, options);
   const command = `run "millrace migrate${status.schema === defaultSchema ? "" : ` --schema ${status.schema}`}"`;
   if (status.state === "missing") throw new SchemaVersionError(`there is no Millrace schema "${status.schema}" in this database`, command);
-  if (status.state === "older") throw new SchemaVersionError(`the schema "${status.schema}" has version ${status.installed}, this release needs ${status.wanted}`, command);
-  if (status.state === "newer") throw new SchemaVersionError(`the schema "${status.schema}" has version ${status.installed}, this release knows ${status.wanted}`, "upgrade millrace");
+  if (status.state === "older")
+    throw new SchemaVersionError(`the schema "${status.schema}" has version ${status.installed}, this release needs ${status.wanted}`, command);
+  if (status.state === "newer")
+    throw new SchemaVersionError(`the schema "${status.schema}" has version ${status.installed}, this release knows ${status.wanted}`, "upgrade millrace");
 }

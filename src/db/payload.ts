@@ -6,7 +6,7 @@ export async function* payloadChunks(bytes: AsyncIterable<Uint8Array> | Iterable
   let piece = Buffer.allocUnsafe(pieceBytes);
   let filled = 0;
   for await (const chunk of bytes) {
-    for (let at = 0; at < chunk.length; ) {
+    for (let at = 0; at < chunk.length;) {
       const taken = Math.min(pieceBytes - filled, chunk.length - at);
       piece.set(chunk.subarray(at, at + taken), filled);
       filled += taken;

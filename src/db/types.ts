@@ -8,10 +8,7 @@ export type JobId = string;
 export type JobState = "delayed" | "ready" | "running" | "blocked" | "succeeded" | "failed" | "expired" | "cancelled";
 
 /** Seconds to wait after each failed attempt: constant, a list whose last entry repeats, or exponential. */
-export type RetryPolicy =
-  | number
-  | readonly number[]
-  | { readonly base?: number; readonly factor?: number; readonly cap?: number; readonly jitter?: number };
+export type RetryPolicy = number | readonly number[] | { readonly base?: number; readonly factor?: number; readonly cap?: number; readonly jitter?: number };
 
 /** Options of one job. Every default is listed in docs/options.md. */
 export interface EnqueueOptions {

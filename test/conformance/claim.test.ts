@@ -12,13 +12,31 @@ describe("what a claim returns", () => {
     const queue = await newQueue(db);
     const payload = Buffer.from([0, 1, 254, 255]);
     const id = await enqueue(db, queue, {
-      type: "resize", input: { key: "a.png" }, payload, contentType: "image/png", tenant: "acme", group: "g", headers: { trace: "t1" }, maxAttempts: 3, attemptTimeoutSeconds: 2,
+      type: "resize",
+      input: { key: "a.png" },
+      payload,
+      contentType: "image/png",
+      tenant: "acme",
+      group: "g",
+      headers: { trace: "t1" },
+      maxAttempts: 3,
+      attemptTimeoutSeconds: 2,
     });
     const { createdAt } = await jobOf(db, id);
     const job = await claimOne(db, queue, { worker: "w1", leaseSeconds: 10 });
     expect(job).toMatchObject({
-      id, queue, type: "resize", input: { key: "a.png" }, contentType: "image/png", tenant: "acme", group: "g", headers: { trace: "t1" },
-      attempt: 1, maxAttempts: 3, attemptTimeoutMs: 2000, createdAt,
+      id,
+      queue,
+      type: "resize",
+      input: { key: "a.png" },
+      contentType: "image/png",
+      tenant: "acme",
+      group: "g",
+      headers: { trace: "t1" },
+      attempt: 1,
+      maxAttempts: 3,
+      attemptTimeoutMs: 2000,
+      createdAt,
     });
     expect(Buffer.from(job.payload!)).toEqual(payload);
     expect(job.token).toMatch(/^[0-9a-f-]{36}$/);
@@ -31,8 +49,16 @@ describe("what a claim returns", () => {
     const [row] = await db.sql("select * from job_claim(array[$1])", [queue]);
     const { createdAt, leaseEndsAt } = await jobOf(db, id);
     expect(row).toMatchObject({
-      job_id: id, queue, type: "resize", input: { key: "a.png" }, attempt: 1, max_attempts: 3, created_at: createdAt, lease_ends_at: leaseEndsAt,
-      token: expect.stringMatching(/^[0-9a-f-]{36}$/), extras: { payload: Buffer.from("bytes").toString("base64"), payloadSize: 5 },
+      job_id: id,
+      queue,
+      type: "resize",
+      input: { key: "a.png" },
+      attempt: 1,
+      max_attempts: 3,
+      created_at: createdAt,
+      lease_ends_at: leaseEndsAt,
+      token: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      extras: { payload: Buffer.from("bytes").toString("base64"), payloadSize: 5 },
     });
   });
 

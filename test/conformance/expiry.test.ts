@@ -109,7 +109,9 @@ describe("one sweep after a job has aged out", () => {
   }
 
   async function expectExpired(queue: string, ids: readonly string[]): Promise<void> {
-    expect(await db.sql("select state, count(*)::int as jobs from jobs where queue = $1 group by state", [queue])).toEqual([{ state: "expired", jobs: ids.length }]);
+    expect(await db.sql("select state, count(*)::int as jobs from jobs where queue = $1 group by state", [queue])).toEqual([
+      { state: "expired", jobs: ids.length },
+    ]);
     expect(idsOf(await db.engine.list({ queue, state: "expired" })).sort()).toEqual([...ids].sort());
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, blocked: 0, delayed: 0, running: 0 });
   }

@@ -19,10 +19,13 @@ describe("a job's id", () => {
   it.each([
     ["job_claim_json", (queue: string) => db.sql("select job_claim_json(array[$1], p_limit => 2)::text as json", [queue])],
     ["job_get", (_: string, id: string) => db.sql("select job_get($1)::text as json", [id])],
-    ["job_settle", async (queue: string, id: string) => {
-      const { token } = await claimOne(db, queue);
-      return db.sql("select job_settle($1)::text as json", [JSON.stringify([{ token, outcome: "succeeded", jobs: [id] }])]);
-    }],
+    [
+      "job_settle",
+      async (queue: string, id: string) => {
+        const { token } = await claimOne(db, queue);
+        return db.sql("select job_settle($1)::text as json", [JSON.stringify([{ token, outcome: "succeeded", jobs: [id] }])]);
+      },
+    ],
   ])("is a string in the JSON of %s, for readers that parse numbers as doubles [#43]", async (_, call) => {
     const queue = await newQueue(db);
     const done = await enqueue(db, queue);
@@ -40,7 +43,18 @@ describe("a job's id", () => {
     for (let round = 0; round < 20; round += 1) {
       ids.push(await enqueue(db, queue, {}, { tx }));
       ids.push(...idsOf(await db.engine.enqueueMany("work", [1, 2, 3], { queue }, { tx })));
-      ids.push(...idsOf(await db.engine.enqueueEach([{ type: "a", queue }, { type: "b", queue, delaySeconds: 60 }, { type: "c", queue, fingerprint: `f${round}` }], { tx })));
+      ids.push(
+        ...idsOf(
+          await db.engine.enqueueEach(
+            [
+              { type: "a", queue },
+              { type: "b", queue, delaySeconds: 60 },
+              { type: "c", queue, fingerprint: `f${round}` },
+            ],
+            { tx },
+          ),
+        ),
+      );
     }
     expect(ids).toEqual([...ids].sort((a, b) => Number(BigInt(a) - BigInt(b))));
     expect(new Set(ids).size).toBe(ids.length);
@@ -50,13 +64,17 @@ describe("a job's id", () => {
     const queue = await newQueue(db);
     const inputs = Array.from({ length: 20_000 }, (_, i) => i);
     const ids = idsOf(await db.engine.enqueueMany("work", inputs, { queue }));
-    const rows = await db.sql<{ input: number }>("select j.input from unnest($1::bigint[]) with ordinality u (id, i) join jobs j on j.id = u.id order by u.i", [ids]);
+    const rows = await db.sql<{ input: number }>("select j.input from unnest($1::bigint[]) with ordinality u (id, i) join jobs j on j.id = u.id order by u.i", [
+      ids,
+    ]);
     expect(rows.map((row) => row.input)).toEqual(inputs);
   });
 
   it("is unique among sessions that enqueue at once [#43]", async () => {
     const queue = await newQueue(db);
-    const ids = (await Promise.all(Array.from({ length: 20 }, async () => idsOf(await db.engine.enqueueMany("work", Array.from({ length: 500 }), { queue }))))).flat();
+    const ids = (
+      await Promise.all(Array.from({ length: 20 }, async () => idsOf(await db.engine.enqueueMany("work", Array.from({ length: 500 }), { queue }))))
+    ).flat();
     expect(new Set(ids).size).toBe(10_000);
   });
 
@@ -91,7 +109,10 @@ describe("a job's id", () => {
   });
 
   function insertAgain(id: string, slot: string) {
-    return db.sql(`insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type)
-      select id, xid, run_at, queue_id, max_attempts, ${slot}, priority, type from job where id = $1`, [id]);
+    return db.sql(
+      `insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type)
+      select id, xid, run_at, queue_id, max_attempts, ${slot}, priority, type from job where id = $1`,
+      [id],
+    );
   }
 });

@@ -61,7 +61,11 @@ describe("length of a lease", () => {
     await enqueue(db, queue);
     const claim = () => db.engine.claim({ queues: [queue], limit: 10, leaseSeconds: 10, leaseFactor: 3, leaseCapSeconds: 200 });
     const jobs = [...(await claim()), ...(await claim())];
-    expect(jobs.map((job) => [job.attempt, leaseSeconds(job)])).toEqual([[2, 30], [1, 10], [1, 10]]);
+    expect(jobs.map((job) => [job.attempt, leaseSeconds(job)])).toEqual([
+      [2, 30],
+      [1, 10],
+      [1, 10],
+    ]);
   });
 
   it("stays at the cap after thousands of attempts [#33] [#55]", async () => {

@@ -48,7 +48,11 @@ describe("failure", () => {
     const id = await enqueue(db, queue);
     await db.engine.fail(await claimOne(db, queue), { message: "invalid input", code: "E42" });
     expect(await jobOf(db, id)).toMatchObject({
-      state: "failed", reason: "permanent", attempts: 1, maxAttempts: 25, lastError: { message: "invalid input", code: "E42" },
+      state: "failed",
+      reason: "permanent",
+      attempts: 1,
+      maxAttempts: 25,
+      lastError: { message: "invalid input", code: "E42" },
     });
     await db.moveClock(farLater);
     await db.engine.maintain();

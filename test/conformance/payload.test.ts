@@ -68,17 +68,20 @@ describe("the limit of a payload", () => {
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 1 });
   });
 
-  it.each(["enqueue", "enqueueEach", "enqueueStream"])("refuses before anything is sent by %s, so that the caller's transaction stays usable [#41]", async (way) => {
-    const queue = await newQueue(db);
-    await lowerLimit();
-    const tx = await db.connect();
-    await tx.query("begin");
-    const before = await enqueue(db, queue, {}, { tx });
-    await expect(ways[way]!(queue, Buffer.alloc(limit, 7), { tx })).rejects.toThrow(PayloadError);
-    const after = await enqueue(db, queue, {}, { tx });
-    await tx.query("commit");
-    expect(await db.engine.claim({ queues: [queue], limit: 10 })).toMatchObject([{ id: before }, { id: after }]);
-  });
+  it.each(["enqueue", "enqueueEach", "enqueueStream"])(
+    "refuses before anything is sent by %s, so that the caller's transaction stays usable [#41]",
+    async (way) => {
+      const queue = await newQueue(db);
+      await lowerLimit();
+      const tx = await db.connect();
+      await tx.query("begin");
+      const before = await enqueue(db, queue, {}, { tx });
+      await expect(ways[way]!(queue, Buffer.alloc(limit, 7), { tx })).rejects.toThrow(PayloadError);
+      const after = await enqueue(db, queue, {}, { tx });
+      await tx.query("commit");
+      expect(await db.engine.claim({ queues: [queue], limit: 10 })).toMatchObject([{ id: before }, { id: after }]);
+    },
+  );
 
   it("is 256,000,000 bytes unless lowered: the largest payload arrives whole [#41] [#46]", async () => {
     const queue = await newQueue(db);
@@ -105,8 +108,11 @@ describe("the limit of a payload", () => {
   });
 
   it("is a CHECK of the table, for those who go around the functions [#41]", async () => {
-    const insert = db.sql(`insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type, payload_size)
-      select job_id_new(), 1, clock_now(), 1, 1, 0, 5, 'raw', $1`, [realLimit]);
+    const insert = db.sql(
+      `insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type, payload_size)
+      select job_id_new(), 1, clock_now(), 1, 1, 0, 5, 'raw', $1`,
+      [realLimit],
+    );
     await expect(insert).rejects.toMatchObject({ code: "23514" });
     // read, not tried: the error alone would print half a gigabyte of hex
     const checks = await db.sql("select pg_get_constraintdef(oid) as rule from pg_constraint where conrelid = 'job'::regclass and contype = 'c'");

@@ -104,7 +104,10 @@ describe("a job's tenant", () => {
     const queue = await newQueue(db);
     await twoTenants(queue);
     const counts = await db.sql("select tenant, state, count(*)::int as jobs from jobs where queue = $1 and tenant = 'acme' group by 1, 2 order by 2", [queue]);
-    expect(counts).toEqual([{ tenant: "acme", state: "delayed", jobs: 1 }, { tenant: "acme", state: "ready", jobs: 2 }]);
+    expect(counts).toEqual([
+      { tenant: "acme", state: "delayed", jobs: 1 },
+      { tenant: "acme", state: "ready", jobs: 2 },
+    ]);
   });
 
   it("is a filter for cancelling, and spares the others [#44]", async () => {
@@ -120,7 +123,11 @@ describe("a job's tenant", () => {
   });
 
   async function twoTenants(queue: string): Promise<{ acme: string[]; globex: string[] }> {
-    const acme = [await enqueue(db, queue, { tenant: "acme" }), await enqueue(db, queue, { tenant: "acme", type: "other" }), await enqueue(db, queue, { tenant: "acme", delaySeconds: 3600 })];
+    const acme = [
+      await enqueue(db, queue, { tenant: "acme" }),
+      await enqueue(db, queue, { tenant: "acme", type: "other" }),
+      await enqueue(db, queue, { tenant: "acme", delaySeconds: 3600 }),
+    ];
     const globex = [await enqueue(db, queue, { tenant: "globex" }), await enqueue(db, queue, { tenant: "globex" })];
     return { acme, globex };
   }

@@ -8,7 +8,7 @@ const db = useDatabase();
  * The statements speak of a million. What is asserted is that the cost does not depend on the number, and it shows
  * at this one just as well: scanning any of these tables would touch thousands of pages.
  */
-const many = 300_000;
+const many = 200_000;
 
 interface Cost {
   /** Pages touched by the statement and all functions it calls. */
@@ -51,10 +51,13 @@ describe("a queue with very many ready jobs, of which the planner's statistics k
         execute format('alter table %s set (autovacuum_enabled = off)', t);
       end loop; end $$`);
     // the rows producers would write, one ticket per job, in three statements
-    await db.sql(`
+    await db.sql(
+      `
       with first as materialized (select job_id_at(clock_now()) as id, xid_now() as xid, (select id from queue where name = $1) as queue_id)
       insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type)
-      select first.id + n, first.xid, job_created_at(first.id), first.queue_id, 25, job_slot(first.id), 5, 'work' from first, generate_series(1, ${many}) n`, [queue]);
+      select first.id + n, first.xid, job_created_at(first.id), first.queue_id, 25, job_slot(first.id), 5, 'work' from first, generate_series(1, ${many}) n`,
+      [queue],
+    );
     await db.sql(`
       insert into ticket (lane, xid, slot, jobs)
       select lane_key(j.queue_id, j.type, j.priority), x.xid, ticket_slot(x.xid), array[j.id]
@@ -90,7 +93,9 @@ describe("a queue with very many ready jobs, of which the planner's statistics k
     };
 
     beforeAll(async () => {
-      await db.sql("insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state) select id, run_at, run_at, 1, slot, 'succeeded', 'succeeded' from job");
+      await db.sql(
+        "insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state) select id, run_at, run_at, 1, slot, 'succeeded', 'succeeded' from job",
+      );
       await db.sql("update lane_cursor set head_xid = xid_now(), head_ticket = 0, head_offset = 0");
       await db.sql("truncate claim, tally, lane_depth");
       await liveJobs(queue);

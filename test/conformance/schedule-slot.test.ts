@@ -12,18 +12,22 @@ describe("a schedule's slot", () => {
     const id = await enqueue(db, queue, { schedule: "nightly", slotAt });
     expect(await jobOf(db, id)).toMatchObject({ schedule: "nightly", scheduleSlot: slotAt });
     expect(await claimOne(db, queue)).toMatchObject({ id, schedule: "nightly", slotAt });
-    expect(await db.sql("select schedule, slot_at, job_id from schedule_runs where schedule = 'nightly'")).toEqual([{ schedule: "nightly", slot_at: slotAt, job_id: id }]);
+    expect(await db.sql("select schedule, slot_at, job_id from schedule_runs where schedule = 'nightly'")).toEqual([
+      { schedule: "nightly", slot_at: slotAt, job_id: id },
+    ]);
   });
 
   it("has exactly one job, though five schedulers race for each of twenty [#59]", async () => {
     const queue = await newQueue(db);
     const schedulers = await Promise.all(Array.from({ length: 5 }, () => db.connect()));
     const slots = Array.from({ length: 20 }, (_, i) => new Date(slotAt.getTime() + i * 60_000));
-    const results = await Promise.all(schedulers.map(async (tx) => {
-      const made = [];
-      for (const slot of slots) made.push(await db.engine.enqueue({ type: "work", queue, schedule: "raced", slotAt: slot }, { tx }));
-      return made;
-    }));
+    const results = await Promise.all(
+      schedulers.map(async (tx) => {
+        const made = [];
+        for (const slot of slots) made.push(await db.engine.enqueue({ type: "work", queue, schedule: "raced", slotAt: slot }, { tx }));
+        return made;
+      }),
+    );
     slots.forEach((_, i) => {
       const outcomes = results.map((made) => made[i]!);
       expect(outcomes.filter((outcome) => !outcome.duplicate).length).toBe(1);
@@ -57,6 +61,8 @@ describe("a schedule's slot", () => {
 
   it("is unique by constraint [#59]", async () => {
     const id = await enqueue(db, await newQueue(db), { schedule: "constrained", slotAt });
-    await expect(db.sql("insert into schedule_run (schedule, slot_at, job_id) values ('constrained', $1, $2)", [slotAt, id])).rejects.toMatchObject({ code: "23505" });
+    await expect(db.sql("insert into schedule_run (schedule, slot_at, job_id) values ('constrained', $1, $2)", [slotAt, id])).rejects.toMatchObject({
+      code: "23505",
+    });
   });
 });

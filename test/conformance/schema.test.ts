@@ -24,7 +24,8 @@ beforeAll(() => migrate(db.pool, { schema: plain }));
 
 /** All that a schema holds, as text, so that two of them can be compared; the schema's own name is left out. */
 async function describeSchema(schema: string): Promise<string[]> {
-  const { rows } = await otherPool().query<{ line: string }>(`
+  const { rows } = await otherPool().query<{ line: string }>(
+    `
     with rel as (select c.* from pg_class c where c.relnamespace = $1::regnamespace)
     select format('relation %s %s %s %s', relkind, relname, reloptions, relacl) as line from rel
     union all select format('column %s.%s %s %s %s %s', rel.relname, attname, atttypid::regtype, attnotnull, attstorage, pg_get_expr(adbin, adrelid))
@@ -34,7 +35,9 @@ async function describeSchema(schema: string): Promise<string[]> {
     union all select format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid)) from pg_constraint where connamespace = $1::regnamespace
     union all select format('function %s %s', pg_get_functiondef(oid), proacl) from pg_proc where pronamespace = $1::regnamespace
     union all select format('value %s.%s', enumtypid::regtype, enumlabel) from pg_enum join pg_type t on t.oid = enumtypid where t.typnamespace = $1::regnamespace
-    union all select format('migration %s %s %s', number, name, checksum) from ${schema}.migration`, [schema]);
+    union all select format('migration %s %s %s', number, name, checksum) from ${schema}.migration`,
+    [schema],
+  );
   return rows.map((row) => row.line.replaceAll(schema, "SCHEMA")).sort();
 }
 
@@ -83,13 +86,16 @@ describe("an installation", () => {
   });
 
   it("brings the indexes that claims and reads by id rely on, on every child of every log [#52]", async () => {
-    const rows = await db.sql<{ log: string; columns: string; children: number }>(`
+    const rows = await db.sql<{ log: string; columns: string; children: number }>(
+      `
       select p.relname as log, array_to_string(array(
                select a.attname from unnest(i.indkey) with ordinality k (attnum, n) join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum order by k.n), ',') as columns,
              count(*)::int as children
         from pg_class p join pg_inherits h on h.inhparent = p.oid join pg_class c on c.oid = h.inhrelid
         join pg_index i on i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indpred is null
-       where p.relkind = 'p' and p.relnamespace = $1::regnamespace group by 1, 2 order by 1, 2`, [plain]);
+       where p.relkind = 'p' and p.relnamespace = $1::regnamespace group by 1, 2 order by 1, 2`,
+      [plain],
+    );
     expect(rows).toEqual([
       { log: "amendment", columns: "job_id", children: 32 },
       { log: "attempt", columns: "job_id,attempt", children: 32 },
@@ -98,9 +104,12 @@ describe("an installation", () => {
       { log: "progress", columns: "job_id", children: 32 },
       { log: "ticket", columns: "lane,xid,id", children: 8 },
     ]);
-    const without = await db.sql(`
+    const without = await db.sql(
+      `
       select h.inhrelid::regclass from pg_inherits h join pg_class p on p.oid = h.inhparent
-       where p.relkind = 'p' and p.relnamespace = $1::regnamespace and not exists (select from pg_index i where i.indrelid = h.inhrelid and i.indisunique)`, [plain]);
+       where p.relkind = 'p' and p.relnamespace = $1::regnamespace and not exists (select from pg_index i where i.indrelid = h.inhrelid and i.indisunique)`,
+      [plain],
+    );
     expect(without).toEqual([]);
   });
 });
@@ -140,7 +149,9 @@ describe("a role that is not a superuser, in a database with no extension", () =
     const [last] = await engine.claim({ queues });
     await engine.retry(last!, { message: "no such address" });
     expect((await engine.get(doomed.id))?.job).toMatchObject({ state: "failed", reason: "exhausted" });
-    expect(await engine.claim({ queues: ["dead"] })).toMatchObject([{ input: { to: "b" }, source: { id: doomed.id, queue: "mail", error: { message: "no such address" } } }]);
+    expect(await engine.claim({ queues: ["dead"] })).toMatchObject([
+      { input: { to: "b" }, source: { id: doomed.id, queue: "mail", error: { message: "no such address" } } },
+    ]);
     await engine.maintain();
     await engine.maintainSpace();
   });
@@ -154,7 +165,10 @@ describe("a migration", () => {
   /** The release after this one, as far as a test can know it: a column, a default for it, and a changed function. */
   const number = thisRelease.migrations.length + 1;
   const nextRelease: Release = {
-    migrations: [...thisRelease.migrations, { number, name: "next", checksum: "next", text: "alter table queue add column colour text not null default 'blue'; create index on queue (colour);" }],
+    migrations: [
+      ...thisRelease.migrations,
+      { number, name: "next", checksum: "next", text: "alter table queue add column colour text not null default 'blue'; create index on queue (colour);" },
+    ],
     functionsText: `${thisRelease.functionsText}\ncreate or replace function colour_of(p_queue text) returns text language sql as $$ select colour from queue where name = p_queue $$;`,
     functionsChecksum: "next",
   };
@@ -180,7 +194,12 @@ describe("a migration", () => {
     const [older, fresh] = [newSchema(), newSchema()];
     await migrate(db.pool, { schema: older });
     const engine = new Engine({ pool: db.pool, schema: older });
-    const ids = (await engine.enqueueMany("work", Array.from({ length: 50 }, (_, i) => i))).map((job) => job.id);
+    const ids = (
+      await engine.enqueueMany(
+        "work",
+        Array.from({ length: 50 }, (_, i) => i),
+      )
+    ).map((job) => job.id);
     await engine.enqueue({ type: "work", delaySeconds: 3600 });
     const claimed = await engine.claim({ limit: 20, leaseSeconds: 3600 });
     for (const job of claimed.slice(0, 5)) await engine.complete(job, { done: true });
@@ -197,7 +216,10 @@ describe("a migration", () => {
     expect(await describeSchema(older)).toEqual(await describeSchema(fresh));
 
     expect(await engine.list()).toEqual(before);
-    await engine.completeMany(claimed[12]!.token, claimed.slice(12).map((job) => job.id));
+    await engine.completeMany(
+      claimed[12]!.token,
+      claimed.slice(12).map((job) => job.id),
+    );
     const rest = await engine.claim({ limit: 100 });
     expect(rest.map((job) => job.id).sort()).toEqual([...ids.slice(5, 10), ...ids.slice(20)].sort());
     expect(rest.map((job) => job.input).sort()).toEqual(rest.map((job) => ids.indexOf(job.id)).sort());

@@ -11,8 +11,23 @@ describe("with plain SQL", () => {
     expect(row!["duplicate"]).toBe(false);
     const job = await jobOf(db, row!["id"]);
     expect(job).toMatchObject({
-      queue: "default", type: "hello", state: "ready", priority: 5, attempts: 0, maxAttempts: 25, input: null, expiresAt: null, deadline: null,
-      group: null, tenant: null, headers: null, retry: null, attemptTimeoutMs: null, payloadSize: null, fingerprint: null, schedule: null,
+      queue: "default",
+      type: "hello",
+      state: "ready",
+      priority: 5,
+      attempts: 0,
+      maxAttempts: 25,
+      input: null,
+      expiresAt: null,
+      deadline: null,
+      group: null,
+      tenant: null,
+      headers: null,
+      retry: null,
+      attemptTimeoutMs: null,
+      payloadSize: null,
+      fingerprint: null,
+      schedule: null,
     });
     expect(Math.abs(job.runAt.getTime() - job.createdAt.getTime())).toBeLessThan(1000);
     expect(await claimIds(db, "default", { types: ["hello"] })).toEqual([job.id]);
@@ -28,8 +43,14 @@ describe("with plain SQL", () => {
   });
 
   const unknownValues: [string, string][] = [
-    ...["-1", "11", "2.5", "\"NaN\"", "\"high\"", "true"].map((value): [string, string] => [`priority ${value}`, `select job_enqueue('t', p_options => '{"priority": ${value}}')`]),
-    ...["0", "-1", "1.5", "\"many\""].map((value): [string, string] => [`maxAttempts ${value}`, `select job_enqueue('t', p_options => '{"maxAttempts": ${value}}')`]),
+    ...["-1", "11", "2.5", '"NaN"', '"high"', "true"].map((value): [string, string] => [
+      `priority ${value}`,
+      `select job_enqueue('t', p_options => '{"priority": ${value}}')`,
+    ]),
+    ...["0", "-1", "1.5", '"many"'].map((value): [string, string] => [
+      `maxAttempts ${value}`,
+      `select job_enqueue('t', p_options => '{"maxAttempts": ${value}}')`,
+    ]),
     ["option", `select job_enqueue('t', p_options => '{"state": "running"}')`],
     ["fingerprint mode", `select job_enqueue('t', p_options => '{"fingerprint": "f", "fingerprintMode": "maybe"}')`],
     ["state", "select job_list(p_state => 'sleeping')"],
@@ -60,7 +81,13 @@ describe("an enqueue without a run time", () => {
     ["undefined", (queue: string) => enqueue(db, queue, { runAt: undefined as never })],
     ["null", (queue: string) => enqueue(db, queue, { runAt: null as never })],
     ["null in a batch", async (queue: string) => (await db.engine.enqueueEach([{ type: "work", queue, runAt: null as never }]))[0]!.id],
-    ["null in SQL", async (queue: string) => (await db.sql("select job_id from job_enqueue('work', p_options => json_build_object('queue', $1::text, 'runAt', null))", [queue]))[0]!["job_id"] as string],
+    [
+      "null in SQL",
+      async (queue: string) =>
+        (await db.sql("select job_id from job_enqueue('work', p_options => json_build_object('queue', $1::text, 'runAt', null))", [queue]))[0]![
+          "job_id"
+        ] as string,
+    ],
   ])("(%s) is available at once [#48]", async (_, make) => {
     const queue = await newQueue(db);
     const id = await make(queue);
@@ -71,7 +98,9 @@ describe("an enqueue without a run time", () => {
   it("leaves no NULL behind: the column cannot hold one [#48]", async () => {
     const insert = "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, null, 1, 1, 0, 5, 't')";
     await expect(db.sql(insert)).rejects.toMatchObject({ code: "23502", column: "run_at" });
-    const children = await db.sql("select from pg_attribute a join pg_inherits i on i.inhrelid = a.attrelid where i.inhparent = 'job'::regclass and a.attname = 'run_at' and not a.attnotnull");
+    const children = await db.sql(
+      "select from pg_attribute a join pg_inherits i on i.inhrelid = a.attrelid where i.inhparent = 'job'::regclass and a.attname = 'run_at' and not a.attnotnull",
+    );
     expect(children).toEqual([]);
   });
 });
@@ -92,10 +121,13 @@ describe("tables are private; functions and views are the contract", () => {
   });
 
   it.each(kinds)("a %s may touch no table, and read every view [#40]", async (kind) => {
-    const tables = await db.sql(`
+    const tables = await db.sql(
+      `
       select c.relname from pg_class c
        where c.relnamespace = 'millrace'::regnamespace and (c.relkind in ('r', 'p') or c.relname = 'job_line')
-         and has_table_privilege($1, c.oid, 'select, insert, update, delete, truncate')`, [roleOf(kind)]);
+         and has_table_privilege($1, c.oid, 'select, insert, update, delete, truncate')`,
+      [roleOf(kind)],
+    );
     expect(tables).toEqual([]);
     const session = await connectAs(kind);
     await expect(session.query("select from job")).rejects.toMatchObject({ code: "42501" });
@@ -104,8 +136,12 @@ describe("tables are private; functions and views are the contract", () => {
 
   it("a worker does all its work through functions [#40]", async () => {
     const session = await connectAs("worker");
-    const { rows: [job] } = await session.query("select job_id from job_enqueue('as-worker', '{\"a\": 1}')");
-    const { rows: [claim] } = await session.query("select token, input from job_claim(p_types => '{as-worker}')");
+    const {
+      rows: [job],
+    } = await session.query("select job_id from job_enqueue('as-worker', '{\"a\": 1}')");
+    const {
+      rows: [claim],
+    } = await session.query("select token, input from job_claim(p_types => '{as-worker}')");
     expect(claim.input).toEqual({ a: 1 });
     await session.query("select claim_extend(array[$1::uuid])", [claim.token]);
     await session.query("select progress_put($1, $2, '50')", [claim.token, job.job_id]);

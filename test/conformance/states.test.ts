@@ -23,7 +23,12 @@ describe("the store", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue);
     expect(await jobOf(db, id)).toMatchObject({
-      state: "ready", attempts: 0, createdAt: expect.any(Date), updatedAt: expect.any(Date), lastAttemptAt: null, lastError: null,
+      state: "ready",
+      attempts: 0,
+      createdAt: expect.any(Date),
+      updatedAt: expect.any(Date),
+      lastAttemptAt: null,
+      lastError: null,
     });
     const job = await claimOne(db, queue);
     await db.engine.retry(job, { message: "out of paper" }, 60);

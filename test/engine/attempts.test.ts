@@ -37,7 +37,9 @@ describe("attempt records", () => {
     const { id } = await db.engine.enqueue({ type: "t", queue, retry: 0, maxAttempts: 2 });
     for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message: "one" });
     for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message: "two" });
-    const rows = await db.sql("select attempt, outcome, final_state, reason, error ->> 'message' as message from attempts where job_id = $1 order by attempt", [id]);
+    const rows = await db.sql("select attempt, outcome, final_state, reason, error ->> 'message' as message from attempts where job_id = $1 order by attempt", [
+      id,
+    ]);
     expect(rows).toEqual([
       { attempt: 1, outcome: "failed", final_state: null, reason: null, message: "one" },
       { attempt: 2, outcome: "failed", final_state: "failed", reason: "exhausted", message: "two" },

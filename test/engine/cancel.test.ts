@@ -25,7 +25,10 @@ describe("cancelling by key", () => {
   it("ends running ones as cancelled: their holder is told at its next beat and its report is refused [#142]", async () => {
     const queue = await newQueue(db);
     const [k1, k2] = newTenants();
-    await db.engine.enqueueEach([{ type: "t", queue, tenant: k1 }, { type: "t", queue, tenant: k2 }]);
+    await db.engine.enqueueEach([
+      { type: "t", queue, tenant: k1 },
+      { type: "t", queue, tenant: k2 },
+    ]);
     const [doomed, neighbour] = await db.engine.claim({ queues: [queue], limit: 2 });
     expect(await db.engine.cancelWhere({ tenant: k1 })).toBe(1);
 
@@ -103,8 +106,15 @@ describe("a cancelled job", () => {
     const ids = (await db.engine.enqueueMany("t", [1, 2, 3], { queue })).map((job) => job.id);
     await db.engine.cancel([ids[1]!]);
     const claimed = await db.engine.claim({ queues: [queue], limit: 10 });
-    expect(claimed.map((job) => [job.id, job.attempt])).toEqual([[ids[0], 1], [ids[2], 1]]);
+    expect(claimed.map((job) => [job.id, job.attempt])).toEqual([
+      [ids[0], 1],
+      [ids[2], 1],
+    ]);
     for (const job of claimed) await db.engine.complete(job);
-    expect((await db.engine.list({ queue })).map((job) => [job.state, job.attempts])).toEqual([["succeeded", 1], ["cancelled", 0], ["succeeded", 1]]);
+    expect((await db.engine.list({ queue })).map((job) => [job.state, job.attempts])).toEqual([
+      ["succeeded", 1],
+      ["cancelled", 0],
+      ["succeeded", 1],
+    ]);
   });
 });

@@ -70,7 +70,10 @@ describe("a delay", () => {
 
   it("of some jobs does not hold back the others of their batch [#143]", async () => {
     const queue = await newQueue(db);
-    await db.engine.enqueueEach([{ type: "t", queue, input: "later", delaySeconds: 5 }, { type: "t", queue, input: "now" }]);
+    await db.engine.enqueueEach([
+      { type: "t", queue, input: "later", delaySeconds: 5 },
+      { type: "t", queue, input: "now" },
+    ]);
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["now"]);
     await db.moveClock(5);
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["later"]);
@@ -83,7 +86,11 @@ describe("the run time of a job without one", () => {
     await db.moveClock(10 * 86_400);
     const engine = strayEngine("UTC", "UTC", -5);
     const before = await clockOf(db);
-    const made = [await engine.enqueue({ type: "t", queue }), ...(await engine.enqueueMany("t", [1], { queue })), ...(await engine.enqueueEach([{ type: "t", queue }]))];
+    const made = [
+      await engine.enqueue({ type: "t", queue }),
+      ...(await engine.enqueueMany("t", [1], { queue })),
+      ...(await engine.enqueueEach([{ type: "t", queue }])),
+    ];
     const after = await clockOf(db);
     for (const { id } of made) {
       const { runAt } = await jobOf(db, id);
@@ -94,38 +101,48 @@ describe("the run time of a job without one", () => {
 
   it("is the same when it is given as null in SQL [#170]", async () => {
     const [made] = await db.sql(`select job_id from job_enqueue('t', null, '{"runAt": null, "delaySeconds": null}')`);
-    const [row] = await db.sql("select state, run_at between created_at - interval '1 second' and clock_now() as is_now from jobs where id = $1", [made!["job_id"]]);
+    const [row] = await db.sql("select state, run_at between created_at - interval '1 second' and clock_now() as is_now from jobs where id = $1", [
+      made!["job_id"],
+    ]);
     expect(row).toEqual({ state: "ready", is_now: true });
   });
 });
 
 describe("a process whose clock or zone is off", () => {
-  const elsewhere = [["Asia/Tokyo", "UTC", 60], ["UTC", "Asia/Kolkata", 5], ["America/St_Johns", "America/St_Johns", -5], ["Pacific/Kiritimati", "Etc/GMT+12", -60]] as const;
+  const elsewhere = [
+    ["Asia/Tokyo", "UTC", 60],
+    ["UTC", "Asia/Kolkata", 5],
+    ["America/St_Johns", "America/St_Johns", -5],
+    ["Pacific/Kiritimati", "Etc/GMT+12", -60],
+  ] as const;
 
-  it.each(elsewhere)("(TZ %s, session %s, %d min) gets delays, leases and expiry of the database's time [#146] [#172]", async (zone, sessionZone, minutesOff) => {
-    const queue = await newQueue(db);
-    const engine = strayEngine(zone, sessionZone, minutesOff);
-    expect(Intl.DateTimeFormat().resolvedOptions().timeZone).toBe(zone);
-    const claim = async () => (await engine.claim({ queues: [queue], leaseSeconds: 10 })).at(0);
+  it.each(elsewhere)(
+    "(TZ %s, session %s, %d min) gets delays, leases and expiry of the database's time [#146] [#172]",
+    async (zone, sessionZone, minutesOff) => {
+      const queue = await newQueue(db);
+      const engine = strayEngine(zone, sessionZone, minutesOff);
+      expect(Intl.DateTimeFormat().resolvedOptions().timeZone).toBe(zone);
+      const claim = async () => (await engine.claim({ queues: [queue], leaseSeconds: 10 })).at(0);
 
-    await engine.enqueue({ type: "t", queue, input: "now" });
-    await engine.enqueue({ type: "t", queue, input: "delayed", delaySeconds: 20 });
-    await engine.enqueue({ type: "t", queue, input: "expires", ttlSeconds: 5, delaySeconds: 20 });
-    expect(await claim()).toMatchObject({ input: "now", attempt: 1 });
-    await db.moveClock(9);
-    expect(await claim()).toBeUndefined();
-    await db.moveClock(1);
-    const again = await claim();
-    expect(again).toMatchObject({ input: "now", attempt: 2 });
-    await engine.complete(again!);
-    await db.moveClock(9);
-    expect(await claim()).toBeUndefined();
-    await db.moveClock(1);
-    expect(await claim()).toMatchObject({ input: "delayed", attempt: 1 });
-    await db.moveClock(5);
-    await engine.maintain();
-    expect((await engine.list({ queue, state: "expired" })).map((job) => job.input)).toEqual(["expires"]);
-  });
+      await engine.enqueue({ type: "t", queue, input: "now" });
+      await engine.enqueue({ type: "t", queue, input: "delayed", delaySeconds: 20 });
+      await engine.enqueue({ type: "t", queue, input: "expires", ttlSeconds: 5, delaySeconds: 20 });
+      expect(await claim()).toMatchObject({ input: "now", attempt: 1 });
+      await db.moveClock(9);
+      expect(await claim()).toBeUndefined();
+      await db.moveClock(1);
+      const again = await claim();
+      expect(again).toMatchObject({ input: "now", attempt: 2 });
+      await engine.complete(again!);
+      await db.moveClock(9);
+      expect(await claim()).toBeUndefined();
+      await db.moveClock(1);
+      expect(await claim()).toMatchObject({ input: "delayed", attempt: 1 });
+      await db.moveClock(5);
+      await engine.maintain();
+      expect((await engine.list({ queue, state: "expired" })).map((job) => job.input)).toEqual(["expires"]);
+    },
+  );
 
   it.each(elsewhere)("(TZ %s, session %s, %d min) reads the same instants as everybody [#146]", async (zone, sessionZone, minutesOff) => {
     const queue = await newQueue(db);

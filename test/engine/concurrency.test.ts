@@ -47,7 +47,9 @@ describe("50 workers over 5 processes", () => {
     expect(ran).toHaveLength(10_000);
     expect(new Set(ran)).toEqual(new Set(ids));
     for (const one of processes) expect(one.ran.length).toBeGreaterThan(0);
-    expect(await db.sql("select state, attempts, count(*)::int as jobs from jobs where queue = $1 group by 1, 2", [queue])).toEqual([{ state: "succeeded", attempts: 1, jobs: 10_000 }]);
+    expect(await db.sql("select state, attempts, count(*)::int as jobs from jobs where queue = $1 group by 1, 2", [queue])).toEqual([
+      { state: "succeeded", attempts: 1, jobs: 10_000 },
+    ]);
   });
 });
 
@@ -99,7 +101,9 @@ describe("rotation and compaction while 10 workers run", () => {
     expect(delivered.size).toBe(total + total / 10);
     expect([...delivered.values()].every((n) => n === 1)).toBe(true);
     expect(await claimAll(db, queue)).toEqual([]);
-    expect(await db.sql("select state, count(*)::int as jobs from jobs where queue = $1 and type <> 'old' group by 1", [queue])).toEqual([{ state: "succeeded", jobs: total }]);
+    expect(await db.sql("select state, count(*)::int as jobs from jobs where queue = $1 and type <> 'old' group by 1", [queue])).toEqual([
+      { state: "succeeded", jobs: total },
+    ]);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
     // It was a test: children were truncated and tables rewritten under the workers.
     expect(space.reduce((n, report) => n + report.jobChildren, 0)).toBeGreaterThan(0);
@@ -139,17 +143,29 @@ describe("retry, cancel, claim and sweep of the same jobs at once", () => {
     const some = (n: number): JobId[] => times(n).map(() => ids[Math.max(0, ids.length - 1 - random(200))]!);
 
     const produce = async (): Promise<void> => {
-      const made = await db.engine.enqueueEach(times(10).map(() => ({
-        type: `type-${random(3)}`, queue, priority: 4 + random(2), tenant: `tenant-${random(50)}`, maxAttempts: 1 + random(5),
-        ...(random(3) === 0 ? { ttlSeconds: 0.2 + random(10) / 10 } : {}), ...(random(4) === 0 ? { delaySeconds: random(5) / 10 } : {}),
-        ...(random(4) === 0 ? { fingerprint: `f-${random(20)}`, fingerprintMode: (["keep", "replace", "debounce", "followUp"] as const)[random(4)]! } : {}),
-      })));
+      const made = await db.engine.enqueueEach(
+        times(10).map(() => ({
+          type: `type-${random(3)}`,
+          queue,
+          priority: 4 + random(2),
+          tenant: `tenant-${random(50)}`,
+          maxAttempts: 1 + random(5),
+          ...(random(3) === 0 ? { ttlSeconds: 0.2 + random(10) / 10 } : {}),
+          ...(random(4) === 0 ? { delaySeconds: random(5) / 10 } : {}),
+          ...(random(4) === 0 ? { fingerprint: `f-${random(20)}`, fingerprintMode: (["keep", "replace", "debounce", "followUp"] as const)[random(4)]! } : {}),
+        })),
+      );
       ids.push(...made.map((job) => job.id));
     };
     const report = async (job: ClaimedJob): Promise<void> => {
       const verbs = [
-        () => db.engine.complete(job), () => db.engine.retry(job, { message: "again" }), () => db.engine.retry(job, { message: "at once" }, 0),
-        () => db.engine.release(job), () => db.engine.fail(job), () => db.engine.setVisibility(job, 0), () => db.engine.progressPut(job, { n: 1 }),
+        () => db.engine.complete(job),
+        () => db.engine.retry(job, { message: "again" }),
+        () => db.engine.retry(job, { message: "at once" }, 0),
+        () => db.engine.release(job),
+        () => db.engine.fail(job),
+        () => db.engine.setVisibility(job, 0),
+        () => db.engine.progressPut(job, { n: 1 }),
         () => db.engine.extend([job.token], 0.3),
       ];
       const n = random(verbs.length);
@@ -161,33 +177,48 @@ describe("retry, cancel, claim and sweep of the same jobs at once", () => {
     const workInBatches = async (): Promise<void> => {
       const jobs = await db.engine.claim({ queues: [queue], limit: 20, leaseSeconds: 0.3 });
       const tokens = [...new Set(jobs.map((job) => job.token))].sort(() => random(3) - 1);
-      await db.engine.settle(tokens.map((token) => {
-        const mine = jobs.filter((job) => job.token === token).map((job) => job.id);
-        return random(2) === 0 ? { token, outcome: "succeeded", jobs: mine } : { token, outcome: "retry", jobs: mine, error: { message: "batch" } };
-      }), { queues: [queue], limit: 5, leaseSeconds: 0.3 });
+      await db.engine.settle(
+        tokens.map((token) => {
+          const mine = jobs.filter((job) => job.token === token).map((job) => job.id);
+          return random(2) === 0 ? { token, outcome: "succeeded", jobs: mine } : { token, outcome: "retry", jobs: mine, error: { message: "batch" } };
+        }),
+        { queues: [queue], limit: 5, leaseSeconds: 0.3 },
+      );
     };
 
     await attempt("produce", produce);
     await Promise.all([
-      loop("produce", produce), ...times(5).map(() => loop("work", work)), ...times(3).map(() => loop("work in batches", workInBatches)),
+      loop("produce", produce),
+      ...times(5).map(() => loop("work", work)),
+      ...times(3).map(() => loop("work in batches", workInBatches)),
       ...times(2).map(() => loop("cancel", () => db.engine.cancel(some(1 + random(10))))),
       loop("cancel by tenant", () => db.engine.cancelWhere({ tenant: `tenant-${random(50)}` })),
       loop("add retries", () => db.engine.addRetries(1 + random(2), { ids: some(5) })),
-      ...times(2).map(() => loop("sweep", () => db.engine.maintain())), loop("space", () => db.engine.maintainSpace({ compactBound: 100 })),
+      ...times(2).map(() => loop("sweep", () => db.engine.maintain())),
+      loop("space", () => db.engine.maintainSpace({ compactBound: 100 })),
     ]);
     expect([...errors], `seed ${seed}, ${calls} calls`).toEqual([]);
 
     // Then let everything come to its end: whatever is still claimable succeeds.
-    for (let idle = 0; idle < 3; ) {
+    for (let idle = 0; idle < 3;) {
       await db.moveClock(60);
       await db.engine.maintain();
       const jobs = await db.engine.claim({ queues: [queue], limit: 1000 });
       idle = jobs.length === 0 ? idle + 1 : 0;
-      for (const token of new Set(jobs.map((job) => job.token))) await db.engine.completeMany(token, jobs.filter((job) => job.token === token).map((job) => job.id));
+      for (const token of new Set(jobs.map((job) => job.token)))
+        await db.engine.completeMany(
+          token,
+          jobs.filter((job) => job.token === token).map((job) => job.id),
+        );
     }
-    const open = await db.sql("select state, count(*)::int as jobs from jobs where queue = $1 and state not in ('succeeded', 'failed', 'expired', 'cancelled') group by 1", [queue]);
+    const open = await db.sql(
+      "select state, count(*)::int as jobs from jobs where queue = $1 and state not in ('succeeded', 'failed', 'expired', 'cancelled') group by 1",
+      [queue],
+    );
     expect(open, `seed ${seed}`).toEqual([]);
-    expect(await db.sql("select count(*)::int as jobs from (select id from jobs where queue = $1 group by id) j", [queue])).toEqual([{ jobs: new Set(ids).size }]);
+    expect(await db.sql("select count(*)::int as jobs from (select id from jobs where queue = $1 group by id) j", [queue])).toEqual([
+      { jobs: new Set(ids).size },
+    ]);
     expect(await db.engine.depth(queue), `seed ${seed}`).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 });

@@ -19,7 +19,17 @@ describe("an exhausted job", () => {
   it("is failed, and its copy in the dead-letter queue says where it came from and why [#99]", async () => {
     const { queue, letters } = await withDeadLetters();
     const payload = new Uint8Array([0, 255, 1]);
-    const { id } = await db.engine.enqueue({ type: "mail", queue, input: { to: "a" }, headers: { h: 1 }, tenant: "acme", priority: 2, maxAttempts: 2, payload, contentType: "x/y" });
+    const { id } = await db.engine.enqueue({
+      type: "mail",
+      queue,
+      input: { to: "a" },
+      headers: { h: 1 },
+      tenant: "acme",
+      priority: 2,
+      maxAttempts: 2,
+      payload,
+      contentType: "x/y",
+    });
     await exhaust(queue, "first");
     expect(await claimAll(db, letters)).toEqual([]);
     await exhaust(queue, "second");
@@ -27,7 +37,14 @@ describe("an exhausted job", () => {
     expect(await jobOf(db, id)).toMatchObject({ state: "failed", reason: "exhausted", attempts: 2 });
     const letter = await claimOne(db, letters);
     expect(letter).toMatchObject({
-      type: "mail", input: { to: "a" }, headers: { h: 1 }, tenant: "acme", priority: 2, attempt: 1, payload, contentType: "x/y",
+      type: "mail",
+      input: { to: "a" },
+      headers: { h: 1 },
+      tenant: "acme",
+      priority: 2,
+      attempt: 1,
+      payload,
+      contentType: "x/y",
       source: { id, queue, attempts: 2, error: { message: "second" } },
     });
     expect(letter.id).not.toBe(id);
@@ -54,7 +71,10 @@ describe("an exhausted job", () => {
     expect(Buffer.concat(pieces).equals(payload)).toBe(true);
   });
 
-  it.each([["NUL", "exit 1: \0\0"], ["a lone surrogate", "\ud800"]])("is copied whatever its error says: %s [#99]", async (_, message) => {
+  it.each([
+    ["NUL", "exit 1: \0\0"],
+    ["a lone surrogate", "\ud800"],
+  ])("is copied whatever its error says: %s [#99]", async (_, message) => {
     const { queue, letters } = await withDeadLetters();
     const { id } = await db.engine.enqueue({ type: "t", queue, maxAttempts: 1 });
     await exhaust(queue, message);

@@ -57,7 +57,11 @@ describe("options of one job", () => {
     await db.engine.typePut(type, typeDefaults);
     const made = await db.engine.enqueueEach([{ type, priority: 1 }, { type, maxAttempts: 3 }, { type }]);
     const jobs = await Promise.all(made.map(({ id }) => jobOf(db, id)));
-    expect(jobs.map((job) => [job.priority, job.maxAttempts])).toEqual([[1, 7], [8, 3], [8, 7]]);
+    expect(jobs.map((job) => [job.priority, job.maxAttempts])).toEqual([
+      [1, 7],
+      [8, 3],
+      [8, 7],
+    ]);
   });
 });
 

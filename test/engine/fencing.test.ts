@@ -70,7 +70,10 @@ describe("a lease that another worker has now", () => {
   it("is told in SQL also when the report names no ids [#96]", async () => {
     const { a } = await takenOver();
     for (const verb of ["job_complete", "job_fail", "job_retry", "job_release"]) {
-      const told = await db.sql(`select ${verb}($1) as refused`, [a.token]).then(([row]) => row!["refused"] as unknown, (error: unknown) => error);
+      const told = await db.sql(`select ${verb}($1) as refused`, [a.token]).then(
+        ([row]) => row!["refused"] as unknown,
+        (error: unknown) => error,
+      );
       expect(told, verb).not.toEqual([]);
     }
   });
@@ -137,7 +140,10 @@ describe("jobs running past their lease", () => {
     await claimOne(db, queue, { leaseSeconds: 10 });
     await db.moveClock(10);
     await db.engine.maintain();
-    expect((await claimAll(db, queue)).map((job) => [job.input, job.attempt])).toEqual([["old", 2], ["young", 1]]);
+    expect((await claimAll(db, queue)).map((job) => [job.input, job.attempt])).toEqual([
+      ["old", 2],
+      ["young", 1],
+    ]);
   });
 
   it("are claimed before younger ready ones with no sweep at all [#94]", async () => {
@@ -166,7 +172,10 @@ describe("jobs running past their lease", () => {
     await db.engine.maintain();
     expect(await db.engine.claim({ queues: [queue], types: ["b"], limit: 3 })).toEqual([]);
     expect(await db.engine.claim({ queues: [queue], types: ["a"], limit: 1 })).toHaveLength(1);
-    expect((await claimAll(db, queue)).map((job) => [job.input, job.attempt])).toEqual([[2, 2], [3, 2]]);
+    expect((await claimAll(db, queue)).map((job) => [job.input, job.attempt])).toEqual([
+      [2, 2],
+      [3, 2],
+    ]);
   });
 
   it("wait while their queue is paused [#94]", async () => {

@@ -45,8 +45,10 @@ describe("a fingerprint that is taken", () => {
   it("is seen within one batch, each answer in its place [#72]", async () => {
     const queue = await newQueue(db);
     const answers = await db.engine.enqueueEach([
-      { type: "t", queue, input: "plain" }, { type: "t", queue, input: "a", fingerprint: "a" },
-      { type: "t", queue, input: "b", fingerprint: "b" }, { type: "t", queue, input: "a again", fingerprint: "a" },
+      { type: "t", queue, input: "plain" },
+      { type: "t", queue, input: "a", fingerprint: "a" },
+      { type: "t", queue, input: "b", fingerprint: "b" },
+      { type: "t", queue, input: "a again", fingerprint: "a" },
     ]);
     expect(answers.map((answer) => answer.duplicate)).toEqual([false, false, false, true]);
     expect(answers[3]!.id).toBe(answers[1]!.id);
@@ -66,19 +68,21 @@ describe("a fingerprint that is taken", () => {
 describe("100 enqueues of one fingerprint at once", () => {
   it("make one job; every transaction commits with its own work [#73]", async () => {
     const queue = await newQueue(db);
-    const answers = await Promise.all(Array.from({ length: 100 }, async (_, n) => {
-      const tx = await crowd.connect();
-      try {
-        await tx.query("begin");
-        await tx.query("insert into public.orders (n) values ($1)", [n]);
-        const answer = await db.engine.enqueue({ type: "t", queue, fingerprint: "f", input: n }, { tx });
-        await tx.query("update public.orders set job_id = $2 where n = $1", [n, answer.id]);
-        await tx.query("commit");
-        return answer;
-      } finally {
-        tx.release();
-      }
-    }));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, async (_, n) => {
+        const tx = await crowd.connect();
+        try {
+          await tx.query("begin");
+          await tx.query("insert into public.orders (n) values ($1)", [n]);
+          const answer = await db.engine.enqueue({ type: "t", queue, fingerprint: "f", input: n }, { tx });
+          await tx.query("update public.orders set job_id = $2 where n = $1", [n, answer.id]);
+          await tx.query("commit");
+          return answer;
+        } finally {
+          tx.release();
+        }
+      }),
+    );
     expect(answers.filter((answer) => !answer.duplicate)).toHaveLength(1);
     expect(new Set(answers.map((answer) => answer.id)).size).toBe(1);
     expect(await db.engine.list({ queue })).toHaveLength(1);

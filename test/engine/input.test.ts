@@ -11,7 +11,7 @@ const values: readonly (readonly [string, unknown])[] = [
   ["an empty string", ""],
   ["false", false],
   ["nested values", { a: [{ b: { c: [null, true, "x", [], {}] } }], "": 1, "a.b": 2 }],
-  ["unicode", { "ключ": "naïve \u{1F409} \u2028\u2029 \"quoted\" \\ \n\t\u0001", rtl: "עברית" }],
+  ["unicode", { ключ: 'naïve \u{1F409} \u2028\u2029 "quoted" \\ \n\t\u0001', rtl: "עברית" }],
   ["NUL and lone surrogates inside strings", { nul: "a\0b", high: "\ud800", low: "\udc00" }],
   ["big numbers as strings", { id: "9223372036854775807", sum: "123456789012345678901234567890.12345" }],
   ["numbers at the edges of a double", [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0.1 + 0.2, 5e-324, 1.7976931348623157e308, -1.5e-7]],
@@ -59,15 +59,30 @@ describe("JSON input", () => {
   const cycle: Record<string, unknown> = {};
   cycle["self"] = { cycle };
   it.each([
-    ["a bigint", 1n], ["a function", () => 1], ["a symbol", Symbol("s")], ["NaN", Number.NaN], ["Infinity", -Infinity], ["a cycle", cycle],
-    ["a Map", new Map([[1, 2]])], ["a Set", new Set([1])], ["undefined in an array", [undefined]], ["an invalid Date", new Date(Number.NaN)],
-    ["bytes", new Uint8Array([1, 2])], ["a regular expression", /x/], ["a toJSON that gives nothing", { toJSON: () => undefined }],
+    ["a bigint", 1n],
+    ["a function", () => 1],
+    ["a symbol", Symbol("s")],
+    ["NaN", Number.NaN],
+    ["Infinity", -Infinity],
+    ["a cycle", cycle],
+    ["a Map", new Map([[1, 2]])],
+    ["a Set", new Set([1])],
+    ["undefined in an array", [undefined]],
+    ["an invalid Date", new Date(Number.NaN)],
+    ["bytes", new Uint8Array([1, 2])],
+    ["a regular expression", /x/],
+    ["a toJSON that gives nothing", { toJSON: () => undefined }],
   ])("refuses what JSON would change or drop: %s [#79]", async (_, value) => {
     const queue = await newQueue(db);
     for (const input of [value, { deep: [value] }]) {
       await expect(db.engine.enqueue({ type: "t", queue, input })).rejects.toMatchObject(invalidArgument);
       await expect(db.engine.enqueueMany("t", [1, input], { queue })).rejects.toMatchObject(invalidArgument);
-      await expect(db.engine.enqueueEach([{ type: "t", queue, input: 1 }, { type: "t", queue, input }])).rejects.toMatchObject(invalidArgument);
+      await expect(
+        db.engine.enqueueEach([
+          { type: "t", queue, input: 1 },
+          { type: "t", queue, input },
+        ]),
+      ).rejects.toMatchObject(invalidArgument);
     }
     expect(await claimAll(db, queue)).toEqual([]);
   });
@@ -101,18 +116,22 @@ describe("binary payload", () => {
     }
   });
 
-  it.each([["empty", 0], ["64 KiB, the largest handed out with the claim", 65_536], ["64 KiB and one byte", 65_537], ["over two pieces", 1_048_577]])(
-    "arrives unchanged: %s [#80]", async (_, size) => {
-      const queue = await newQueue(db);
-      const payload = Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) % 256);
-      const { id } = await db.engine.enqueue({ type: "t", queue, payload, contentType });
-      const claimed = await claimOne(db, queue);
-      expect(claimed).toMatchObject({ contentType, payloadSize: size });
-      expect(claimed.payload === undefined).toBe(size > 65_536);
-      const pieces: Uint8Array[] = [];
-      for await (const piece of db.engine.payloadStream(id)) pieces.push(piece);
-      expect(Buffer.concat(pieces).equals(payload)).toBe(true);
-    });
+  it.each([
+    ["empty", 0],
+    ["64 KiB, the largest handed out with the claim", 65_536],
+    ["64 KiB and one byte", 65_537],
+    ["over two pieces", 1_048_577],
+  ])("arrives unchanged: %s [#80]", async (_, size) => {
+    const queue = await newQueue(db);
+    const payload = Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) % 256);
+    const { id } = await db.engine.enqueue({ type: "t", queue, payload, contentType });
+    const claimed = await claimOne(db, queue);
+    expect(claimed).toMatchObject({ contentType, payloadSize: size });
+    expect(claimed.payload === undefined).toBe(size > 65_536);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of db.engine.payloadStream(id)) pieces.push(piece);
+    expect(Buffer.concat(pieces).equals(payload)).toBe(true);
+  });
 
   it("is told apart from a job that has none [#80]", async () => {
     const queue = await newQueue(db);

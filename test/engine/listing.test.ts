@@ -12,8 +12,12 @@ async function oneOfEach(): Promise<{ queue: string; ids: Record<string, string>
   const ids: Record<string, string> = {};
   for (const state of states.filter((state) => state !== "blocked")) {
     const { id } = await db.engine.enqueue({
-      type: `makes-${state}`, queue, tenant: `tenant-${state}`, input: state,
-      ...(state === "delayed" ? { delaySeconds: 3600 } : {}), ...(state === "expired" ? { ttlSeconds: 1 } : {}),
+      type: `makes-${state}`,
+      queue,
+      tenant: `tenant-${state}`,
+      input: state,
+      ...(state === "delayed" ? { delaySeconds: 3600 } : {}),
+      ...(state === "expired" ? { ttlSeconds: 1 } : {}),
     });
     ids[state] = id;
     const claim = () => claimOne(db, queue, { types: [`makes-${state}`] });
@@ -42,7 +46,14 @@ describe("jobs in progress", () => {
 
     const [row] = await db.sql("select c.*, date_part('epoch', c.elapsed) as seconds from claims c where c.queue = $1", [queue]);
     expect(row).toMatchObject({
-      job_id: id, token: job.token, type: "t", worker: "host-7/3", started_at: job.claimedAt, lease_ends_at: job.leaseEndsAt, attempt: 1, progress: { done: 3, of: 10 },
+      job_id: id,
+      token: job.token,
+      type: "t",
+      worker: "host-7/3",
+      started_at: job.claimedAt,
+      lease_ends_at: job.leaseEndsAt,
+      attempt: 1,
+      progress: { done: 3, of: 10 },
     });
     expect(row!["seconds"]).toBeGreaterThanOrEqual(12);
     expect(row!["seconds"]).toBeLessThan(60);
@@ -98,12 +109,18 @@ describe("finished jobs within their retention", () => {
     expect(await inputs(undefined, times[1])).toEqual([0]);
     expect(await inputs()).toEqual([3, 2, 1, 0]);
     const { createdAt } = (await db.engine.list({ queue }))[1]!;
-    expect((await inputs(createdAt, new Date(createdAt.getTime() + 1)))).toEqual([2]);
+    expect(await inputs(createdAt, new Date(createdAt.getTime() + 1))).toEqual([2]);
   });
 
   it("are listed in pages that neither repeat nor skip [#105]", async () => {
     const queue = await newQueue(db);
-    const ids = (await db.engine.enqueueMany("t", Array.from({ length: 25 }, (_, i) => i), { queue })).map((job) => job.id);
+    const ids = (
+      await db.engine.enqueueMany(
+        "t",
+        Array.from({ length: 25 }, (_, i) => i),
+        { queue },
+      )
+    ).map((job) => job.id);
     const claimed = await db.engine.claim({ queues: [queue], limit: 25 });
     await db.engine.completeMany(claimed[0]!.token, ids);
     const seen: string[] = [];
@@ -117,7 +134,11 @@ describe("finished jobs within their retention", () => {
 
   it("are never missing or doubled while they move from running to finished [#105]", async () => {
     const queue = await newQueue(db);
-    await db.engine.enqueueMany("t", Array.from({ length: 200 }, (_, i) => i), { queue, retry: 0 });
+    await db.engine.enqueueMany(
+      "t",
+      Array.from({ length: 200 }, (_, i) => i),
+      { queue, retry: 0 },
+    );
     let working = true;
     const work = (async () => {
       for (;;) {
@@ -129,7 +150,9 @@ describe("finished jobs within their retention", () => {
     })();
     let looks = 0;
     for (; working; looks += 1) {
-      const [seen] = await db.sql("select count(*)::int as jobs, count(distinct id)::int as ids, count(state)::int as states from jobs where queue = $1", [queue]);
+      const [seen] = await db.sql("select count(*)::int as jobs, count(distinct id)::int as ids, count(state)::int as states from jobs where queue = $1", [
+        queue,
+      ]);
       expect(seen).toEqual({ jobs: 200, ids: 200, states: 200 });
     }
     await work;
@@ -154,14 +177,24 @@ describe("peeking", () => {
 describe("the view jobs", () => {
   it("shows id, queue, type, the state's name, attempts and times of every job [#148]", async () => {
     const { queue, ids } = await oneOfEach();
-    const rows = await db.sql(`
-      select id, queue, type, state, attempts, max_attempts, created_at, updated_at, run_at, last_attempt_at, finished_at from jobs where queue = $1 order by id`, [queue]);
+    const rows = await db.sql(
+      `
+      select id, queue, type, state, attempts, max_attempts, created_at, updated_at, run_at, last_attempt_at, finished_at from jobs where queue = $1 order by id`,
+      [queue],
+    );
     expect(rows.map((row) => [row["id"], row["state"]])).toEqual(Object.entries(ids).map(([state, id]) => [id, state]));
     for (const row of rows) {
       const state = String(row["state"]);
       const ran = ["running", "succeeded", "failed"].includes(state);
       const finished = ["succeeded", "failed", "expired", "cancelled"].includes(state);
-      expect(row).toMatchObject({ queue, type: `makes-${state}`, attempts: ran ? 1 : 0, max_attempts: 25, created_at: expect.any(Date), run_at: expect.any(Date) });
+      expect(row).toMatchObject({
+        queue,
+        type: `makes-${state}`,
+        attempts: ran ? 1 : 0,
+        max_attempts: 25,
+        created_at: expect.any(Date),
+        run_at: expect.any(Date),
+      });
       expect(row["updated_at"].getTime()).toBeGreaterThanOrEqual(row["created_at"].getTime());
       expect(row["last_attempt_at"] !== null, `${state} has a last attempt`).toBe(ran);
       expect(row["finished_at"] !== null, `${state} has a finish`).toBe(finished);
@@ -175,7 +208,10 @@ describe("the view jobs", () => {
     expect(await db.sql("select state from jobs where queue = $1", [queue])).toEqual([{ state: "blocked" }]);
   });
 
-  it.each(["update jobs set state = 'ready'", "delete from jobs", "insert into jobs (id) values (1)"])("is read-only, even for its owner: %s [#148]", async (text) => {
-    await expect(db.sql(text)).rejects.toMatchObject({ code: "55000" });
-  });
+  it.each(["update jobs set state = 'ready'", "delete from jobs", "insert into jobs (id) values (1)"])(
+    "is read-only, even for its owner: %s [#148]",
+    async (text) => {
+      await expect(db.sql(text)).rejects.toMatchObject({ code: "55000" });
+    },
+  );
 });

@@ -44,7 +44,12 @@ describe("priority", () => {
     const queue = await newQueue(db);
     await expect(db.engine.enqueue({ type: "t", queue, priority })).rejects.toMatchObject(invalidArgument);
     await expect(db.engine.enqueueMany("t", [1, 2], { queue, priority })).rejects.toMatchObject(invalidArgument);
-    await expect(db.engine.enqueueEach([{ type: "t", queue }, { type: "t", queue, priority }])).rejects.toMatchObject(invalidArgument);
+    await expect(
+      db.engine.enqueueEach([
+        { type: "t", queue },
+        { type: "t", queue, priority },
+      ]),
+    ).rejects.toMatchObject(invalidArgument);
     expect(await db.engine.list({ queue })).toEqual([]);
   });
 

@@ -88,13 +88,19 @@ describe("exponential backoff", () => {
 
   it("spreads by at most the jitter either way, and does spread [#131]", async () => {
     const queue = await newQueue(db);
-    const jobs = await db.engine.enqueueMany("t", Array.from({ length: 200 }, (_, i) => i), { queue, retry: { base: 100, factor: 2, cap: 150, jitter: 0.4 } });
+    const jobs = await db.engine.enqueueMany(
+      "t",
+      Array.from({ length: 200 }, (_, i) => i),
+      { queue, retry: { base: 100, factor: 2, cap: 150, jitter: 0.4 } },
+    );
     for (const expected of [100, 150]) {
       const claimed = await db.engine.claim({ queues: [queue], limit: 200 });
       expect(claimed).toHaveLength(200);
       const { refused } = await db.engine.settle([{ token: claimed[0]!.token, outcome: "retry", jobs: jobs.map((job) => job.id) }]);
       expect(refused).toEqual([]);
-      const delays = (await db.engine.list({ queue, state: "delayed", limit: 1000 })).map((job) => (job.runAt.getTime() - job.updatedAt.getTime()) / 1000 / expected);
+      const delays = (await db.engine.list({ queue, state: "delayed", limit: 1000 })).map(
+        (job) => (job.runAt.getTime() - job.updatedAt.getTime()) / 1000 / expected,
+      );
       expect(delays).toHaveLength(200);
       // 200 samples miss the outer eighths of the range with a chance below 1e-10.
       expect(Math.min(...delays)).toBeGreaterThanOrEqual(0.599);
@@ -173,7 +179,11 @@ describe("retry with an explicit delay", () => {
 
   it("finds due jobs by index: a claim does not read those that are not due [#100]", async () => {
     const queue = await newQueue(db);
-    await db.engine.enqueueMany("waits", Array.from({ length: 20_000 }, (_, i) => i), { queue, delaySeconds: 86_400 });
+    await db.engine.enqueueMany(
+      "waits",
+      Array.from({ length: 20_000 }, (_, i) => i),
+      { queue, delaySeconds: 86_400 },
+    );
     await db.engine.enqueue({ type: "retried", queue });
     const client = await db.connect();
     await db.engine.retry(await claimOne(db, queue, { types: ["retried"] }), undefined, 60);

@@ -61,7 +61,14 @@ describe("a schema that a DBA installed beforehand", () => {
     await engineOf("owner").queuePut("worked");
     await worker.enqueueMany("t", ["complete", "fail", "retry", "release", "cancel", "lose"], { queue: "worked", maxAttempts: 2 });
     const jobs = await worker.claim({ queues: ["worked"], limit: 6, worker: "w", trackStart: true });
-    const [completed, failed, retried, released, cancelled, rest] = jobs as [typeof jobs[0], typeof jobs[0], typeof jobs[0], typeof jobs[0], typeof jobs[0], typeof jobs[0]];
+    const [completed, failed, retried, released, cancelled, rest] = jobs as [
+      (typeof jobs)[0],
+      (typeof jobs)[0],
+      (typeof jobs)[0],
+      (typeof jobs)[0],
+      (typeof jobs)[0],
+      (typeof jobs)[0],
+    ];
     await worker.start(completed);
     await worker.extend([completed.token], 60);
     await worker.progressPut(completed, { half: true });
@@ -90,20 +97,29 @@ describe("a schema that a DBA installed beforehand", () => {
     expect(await admin.addRetries(1, { type: "t", queue: "administered" })).toBe(0);
   });
 
-  it.each(["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs"])("lets a reader see the view %s and change nothing through it [#113] [#148]", async (view) => {
-    const reader = poolOf("reader");
-    await expect(reader.query(`select * from millrace.${view} limit 1`)).resolves.toBeDefined();
-    await expect(reader.query(`delete from millrace.${view}`)).rejects.toMatchObject({ code: expect.stringMatching(/^(42501|55000)$/) });
-    await expect(engineOf("reader").enqueue({ type: "t" })).rejects.toMatchObject(denied);
-  });
+  it.each(["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs"])(
+    "lets a reader see the view %s and change nothing through it [#113] [#148]",
+    async (view) => {
+      const reader = poolOf("reader");
+      await expect(reader.query(`select * from millrace.${view} limit 1`)).resolves.toBeDefined();
+      await expect(reader.query(`delete from millrace.${view}`)).rejects.toMatchObject({ code: expect.stringMatching(/^(42501|55000)$/) });
+      await expect(engineOf("reader").enqueue({ type: "t" })).rejects.toMatchObject(denied);
+    },
+  );
 
   it.each(kinds)("gives a %s no tables and no DDL [#113]", async (kind) => {
     const pool = poolOf(kind);
     for (const text of [
-      "create table millrace.mine (n int)", "select * from millrace.job", "insert into millrace.queue (name) values ('x')", "truncate millrace.ticket_0",
-      "drop view millrace.jobs", "create or replace function millrace.clock_now() returns timestamptz language sql as 'select now()'",
-      "select millrace.claim_reap(1)", "select millrace.role_grant(current_user, 'admin')",
-    ]) await expect(pool.query(text), text).rejects.toMatchObject(denied);
+      "create table millrace.mine (n int)",
+      "select * from millrace.job",
+      "insert into millrace.queue (name) values ('x')",
+      "truncate millrace.ticket_0",
+      "drop view millrace.jobs",
+      "create or replace function millrace.clock_now() returns timestamptz language sql as 'select now()'",
+      "select millrace.claim_reap(1)",
+      "select millrace.role_grant(current_user, 'admin')",
+    ])
+      await expect(pool.query(text), text).rejects.toMatchObject(denied);
   });
 });
 
@@ -117,18 +133,20 @@ describe("the check at start, as a role without DDL rights", () => {
     await expect(engine.check()).rejects.toMatchObject({ ...schemaVersion, message: expect.stringContaining("millrace migrate --schema not_there") });
   });
 
-  it.each([["older", "update millrace.migration set number = -1 where number > 0", "millrace migrate"], ["newer", "insert into millrace.migration values (99, 'next', 'x')", "upgrade"]])(
-    "refuses a schema that is %s, and says what to do [#113]", async (_, change, remedy) => {
-      const owner = await poolOf("owner").connect();
-      try {
-        await owner.query("create temp table kept as select * from millrace.migration");
-        await owner.query(change);
-        await expect(engineOf("worker").check()).rejects.toMatchObject({ ...schemaVersion, message: expect.stringContaining(remedy) });
-      } finally {
-        await owner.query("delete from millrace.migration; insert into millrace.migration select * from kept; drop table kept");
-        owner.release();
-      }
-    });
+  it.each([
+    ["older", "update millrace.migration set number = -1 where number > 0", "millrace migrate"],
+    ["newer", "insert into millrace.migration values (99, 'next', 'x')", "upgrade"],
+  ])("refuses a schema that is %s, and says what to do [#113]", async (_, change, remedy) => {
+    const owner = await poolOf("owner").connect();
+    try {
+      await owner.query("create temp table kept as select * from millrace.migration");
+      await owner.query(change);
+      await expect(engineOf("worker").check()).rejects.toMatchObject({ ...schemaVersion, message: expect.stringContaining(remedy) });
+    } finally {
+      await owner.query("delete from millrace.migration; insert into millrace.migration select * from kept; drop table kept");
+      owner.release();
+    }
+  });
 
   it("changes nothing in a database without the schema [#113]", async () => {
     await expect(new Engine({ pool: db.pool, schema: "not_there" }).check()).rejects.toMatchObject(schemaVersion);

@@ -178,6 +178,9 @@ describe("a transaction passed explicitly", () => {
 
   /** What a rollback must leave as it was. */
   async function everything(queue: string): Promise<unknown> {
-    return { jobs: await db.sql("select * from jobs where queue = $1 order by id", [queue]), queue: await db.sql("select * from queues where name = $1", [queue]) };
+    return {
+      jobs: await db.sql("select * from jobs where queue = $1 order by id", [queue]),
+      queue: await db.sql("select * from queues where name = $1", [queue]),
+    };
   }
 });

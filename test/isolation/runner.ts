@@ -97,7 +97,12 @@ export class PairRunner {
   /** Ask the database itself, so that a slow machine is not taken for a wait. */
   async #endsOrWaits(second: Promise<unknown>): Promise<boolean> {
     let hasEnded = false;
-    const ended = second.then(() => {}, () => {}).then(() => void (hasEnded = true));
+    const ended = second
+      .then(
+        () => {},
+        () => {},
+      )
+      .then(() => void (hasEnded = true));
     for (let i = 0; i < 2000; i += 1) {
       await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 2))]);
       if (hasEnded) return false;
@@ -121,9 +126,15 @@ export class PairRunner {
     const count = (state: JobState): number => jobs.filter((job) => job.state === state).length;
     const [row] = await this.#db.sql(
       `select d.ready::int, d.delayed::int, d.running::int, q.waiting::int, q.delayed::int as agenda
-         from queue_depth($1) d, queues q where q.name = $1`, [scene.queue]);
+         from queue_depth($1) d, queues q where q.name = $1`,
+      [scene.queue],
+    );
     expect(row, "depth, and the jobs the view shows").toEqual({
-      ready: count("ready"), delayed: count("delayed"), running: count("running"), waiting: count("ready"), agenda: count("delayed"),
+      ready: count("ready"),
+      delayed: count("delayed"),
+      running: count("running"),
+      waiting: count("ready"),
+      agenda: count("delayed"),
     });
     return new Map(jobs.map((job) => [job.id, job.state]));
   }
@@ -156,7 +167,9 @@ export class PairRunner {
                 where a.slot = job_slot(v.id) and a.job_id = v.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0)) as finals,
               (select count(*)::int from attempt a where a.slot = job_slot(v.id) and a.job_id = v.id and a.state is not null) as finals_ever,
               (select count(*)::int from claim c cross join unnest(c.jobs) u (id) where u.id = v.id) as claims
-         from jobs v where v.id >= $1 and v.queue = $2 order by v.id`, [scene.failed, scene.queue]);
+         from jobs v where v.id >= $1 and v.queue = $2 order by v.id`,
+      [scene.failed, scene.queue],
+    );
   }
 
   /** Not moveClock: that replaces the clock's function, and every session would plan everything again. */

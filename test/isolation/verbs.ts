@@ -52,14 +52,18 @@ const report = async (call: Promise<unknown>): Promise<unknown> => {
   }
 };
 const query = async ({ tx }: Session, text: string, values: unknown[] = []): Promise<unknown> => (await tx.query(text, values)).rows[0];
-const heldBecomes = (state: JobState) => (result: unknown, { held }: Scene) => (result === "accepted" ? { id: held.id, state } : undefined);
+const heldBecomes =
+  (state: JobState) =>
+  (result: unknown, { held }: Scene) =>
+    result === "accepted" ? { id: held.id, state } : undefined;
 const cancelled = (id: JobId, result: unknown) => (result === 1 ? { id, state: "cancelled" as const } : undefined);
 
 export const verbs: readonly Verb[] = [
   { name: "enqueue", run: ({ engine, tx }, { queue, type }) => engine.enqueue({ queue, type }, { tx }) },
   {
     name: "enqueue: replace the waiting job",
-    run: ({ engine, tx }, { queue, type }) => engine.enqueue({ queue, type, input: { replaced: true }, fingerprint: "waiting", fingerprintMode: "replace" }, { tx }),
+    run: ({ engine, tx }, { queue, type }) =>
+      engine.enqueue({ queue, type, input: { replaced: true }, fingerprint: "waiting", fingerprintMode: "replace" }, { tx }),
   },
   {
     name: "enqueue: debounce the waiting job",
@@ -79,7 +83,8 @@ export const verbs: readonly Verb[] = [
   { name: "complete", run: ({ engine, tx }, { held }) => report(engine.complete(held, { ok: true }, { tx })), decides: heldBecomes("succeeded") },
   {
     name: "complete both",
-    run: async ({ engine, tx }, { held, neighbour }) => ((await engine.completeMany(held.token, [held.id, neighbour.id], undefined, { tx })).includes(held.id) ? "lost" : "accepted"),
+    run: async ({ engine, tx }, { held, neighbour }) =>
+      (await engine.completeMany(held.token, [held.id, neighbour.id], undefined, { tx })).includes(held.id) ? "lost" : "accepted",
     decides: heldBecomes("succeeded"),
   },
   { name: "fail", run: ({ engine, tx }, { held }) => report(engine.fail(held, { message: "bad input" }, { tx })), decides: heldBecomes("failed") },
@@ -88,9 +93,21 @@ export const verbs: readonly Verb[] = [
   { name: "release", run: ({ engine, tx }, { held }) => report(engine.release(held, 0, { tx })) },
   { name: "release later", run: ({ engine, tx }, { held }) => report(engine.release(held, 20, { tx })) },
   { name: "set visibility", run: ({ engine, tx }, { held }) => report(engine.setVisibility(held, 20, { tx })) },
-  { name: "cancel the held job", run: ({ engine, tx }, { held }) => engine.cancel([held.id], "no longer needed", { tx }), decides: (result, { held }) => cancelled(held.id, result) },
-  { name: "cancel the waiting job", run: ({ engine, tx }, { waiting }) => engine.cancel([waiting], undefined, { tx }), decides: (result, { waiting }) => cancelled(waiting, result) },
-  { name: "cancel the due job", run: ({ engine, tx }, { due }) => engine.cancel([due], undefined, { tx }), decides: (result, { due }) => cancelled(due, result) },
+  {
+    name: "cancel the held job",
+    run: ({ engine, tx }, { held }) => engine.cancel([held.id], "no longer needed", { tx }),
+    decides: (result, { held }) => cancelled(held.id, result),
+  },
+  {
+    name: "cancel the waiting job",
+    run: ({ engine, tx }, { waiting }) => engine.cancel([waiting], undefined, { tx }),
+    decides: (result, { waiting }) => cancelled(waiting, result),
+  },
+  {
+    name: "cancel the due job",
+    run: ({ engine, tx }, { due }) => engine.cancel([due], undefined, { tx }),
+    decides: (result, { due }) => cancelled(due, result),
+  },
   { name: "add retries", run: ({ engine, tx }, { type, queue }) => engine.addRetries(2, { type, queue }, { tx }), revives: true },
   { name: "purge", run: ({ engine, tx }, { queue }) => engine.purge(queue, { tx }) },
   { name: "maintain", run: ({ engine, tx }) => engine.maintain({ tx }) },

@@ -13,9 +13,15 @@ const purge: Op = { purge: true };
 /** What one producer's transaction may hold: one or two tickets of one or two jobs. */
 const shapes: readonly (readonly number[])[] = [[1], [2], [1, 1], [1, 2], [2, 1], [2, 2]];
 const producers = ["P", "Q", "R"];
-const produce = (...tickets: readonly number[][]): Scenario["processes"] =>
-  Object.fromEntries(tickets.map((sizes, i) => [producers[i]!, [sizes.map(write)]]));
-const batches = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3], [3, 3]] as const;
+const produce = (...tickets: readonly number[][]): Scenario["processes"] => Object.fromEntries(tickets.map((sizes, i) => [producers[i]!, [sizes.map(write)]]));
+const batches = [
+  [1, 1],
+  [1, 2],
+  [1, 3],
+  [2, 2],
+  [2, 3],
+  [3, 3],
+] as const;
 
 const explored: string[] = [];
 afterAll(() => console.log(explored.join("\n")));
@@ -65,7 +71,11 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
   });
 
   it("a claim that takes fewer jobs than it read", () => {
-    expectSound("takes fewer", { processes: { ...produce([1], [2, 1]), C: [[claim(2)], [claim(3)]], D: [[claim(2)]] }, mayRollBack: producers, takesFewer: true });
+    expectSound("takes fewer", {
+      processes: { ...produce([1], [2, 1]), C: [[claim(2)], [claim(3)]], D: [[claim(2)]] },
+      mayRollBack: producers,
+      takesFewer: true,
+    });
     expectSound("takes fewer, narrow ring", { processes: { ...produce([1], [2, 1]), C: [[claim(3)]], D: [[claim(2)]] }, takesFewer: true, width: 2 });
   });
 
@@ -79,7 +89,11 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
 
   it("a claimer whose transaction enqueues after it has claimed", () => {
     expectSound("own jobs after", { processes: { ...produce([1], [2]), C: [[claim(1), write(2)]], D: [[claim(2)]] } });
-    expectSound("own jobs after, narrow ring", { processes: { ...produce([1], [2]), C: [[claim(1), write(2)]], D: [[claim(2)], [claim(1)]] }, width: 2, mayRollBack: producers });
+    expectSound("own jobs after, narrow ring", {
+      processes: { ...produce([1], [2]), C: [[claim(1), write(2)]], D: [[claim(2)], [claim(1)]] },
+      width: 2,
+      mayRollBack: producers,
+    });
   });
 
   it("a claimer whose transaction enqueues before and after it claims [#10]", () => {
@@ -126,11 +140,19 @@ describe("the model finds what is put in", () => {
     ["a late transaction that ended exactly with the batch stays, its position reset", "resetsAtBoundary", two, /twice/],
     ["running transactions come from a later snapshot than the tickets", "runningFromLaterSnapshot", two, /lost/],
     ["the transaction at the head is not looked for among the running ones", "skipsHeadXid", two, /lost/],
-    ["the same, after the head was placed at the start of a ring child", "skipsHeadXid",
-      { processes: { ...produce([1], [1], [1]), C: [[claim(3)], [claim(1)]] }, width: 2, mayRollBack: [] }, /lost/],
+    [
+      "the same, after the head was placed at the start of a ring child",
+      "skipsHeadXid",
+      { processes: { ...produce([1], [1], [1]), C: [[claim(3)], [claim(1)]] }, width: 2, mayRollBack: [] },
+      /lost/,
+    ],
     ["the claimer's own transaction is not remembered", "forgetsOwn", { processes: { ...produce([1]), C: [[claim(1), write(1)]] } }, /lost/],
-    ["the claimer's own transaction, when late, counts as ended", "takesOwnForEnded",
-      { processes: { ...produce([1], [1]), C: [[claim(1), claim(1), write(1)]] } }, /lost/],
+    [
+      "the claimer's own transaction, when late, counts as ended",
+      "takesOwnForEnded",
+      { processes: { ...produce([1], [1]), C: [[claim(1), claim(1), write(1)]] } },
+      /lost/,
+    ],
     ["ended late transactions are dropped although the batch could not hold them", "dropsUnread", late, /lost/],
   ];
   it.each(mutants)("%s", (name, rule, scenario, message) => {
@@ -147,7 +169,12 @@ describe("proposed: transactions from xmax up to one's own count as running", ()
   it("makes claims of one's own jobs sound [#10]", () => {
     expectSound("proposed, before and after", { processes: { ...produce([1]), C: [[write(1), claim(1), write(1)]] }, rules });
     expectSound("proposed, two claims", { processes: { ...produce([1], [2]), C: [[write(2), claim(1), write(1), claim(2)]], D: [[claim(2)]] }, rules });
-    expectSound("proposed, narrow ring", { processes: { ...produce([1], [2]), C: [[write(2), claim(1), write(1), claim(2)]], D: [[claim(2)]] }, width: 2, mayRollBack: producers, rules });
+    expectSound("proposed, narrow ring", {
+      processes: { ...produce([1], [2]), C: [[write(2), claim(1), write(1), claim(2)]], D: [[claim(2)]] },
+      width: 2,
+      mayRollBack: producers,
+      rules,
+    });
   });
 
   it("changes nothing for others", () => {
@@ -159,6 +186,10 @@ describe("proposed: a purge records which jobs of its own transaction it has dro
   const rules: Rules = { purgeKnowsOwn: true };
 
   it("makes a purge between one's own jobs sound", () => {
-    expectSound("proposed purge", { processes: { ...produce([1], [2]), X: [[write(1), purge, write(2)]], D: [[claim(1)], [claim(2)]] }, rules, mayRollBack: [...producers, "X"] });
+    expectSound("proposed purge", {
+      processes: { ...produce([1], [2]), X: [[write(1), purge, write(2)]], D: [[claim(1)], [claim(2)]] },
+      rules,
+      mayRollBack: [...producers, "X"],
+    });
   });
 });

@@ -1,5 +1,20 @@
 import type { Model, Step } from "./explorer.js";
-import { type Cursor, type Handout, type Log, type Position, type Reading, type Rules, type Snapshot, advance, cursorFault, discover, hasEnded, purge, readChild, readLate } from "./track.js";
+import {
+  type Cursor,
+  type Handout,
+  type Log,
+  type Position,
+  type Reading,
+  type Rules,
+  type Snapshot,
+  advance,
+  cursorFault,
+  discover,
+  hasEnded,
+  purge,
+  readChild,
+  readLate,
+} from "./track.js";
 
 /** One thing a process does inside a transaction: append a ticket of `write` jobs, claim up to `claim` jobs, or purge the queue. */
 export type Op = { readonly write: number } | { readonly claim: number } | { readonly purge: true };
@@ -75,8 +90,17 @@ export function cursorModel(scenario: Scenario): Model<State> {
   const start: Cursor | null = scenario.undiscovered ? null : { head: { xid: 1, ticket: 0, offset: 0 }, late: [] };
 
   const initial: State = {
-    fates: "", log: [], logKey: "", cursor: start, cursorKey: cursorKey(start), lock: -1, committed: 0, handedOut: 0, purged: null,
-    processes: names.map(() => withKey(idle)), fault: undefined,
+    fates: "",
+    log: [],
+    logKey: "",
+    cursor: start,
+    cursorKey: cursorKey(start),
+    lock: -1,
+    committed: 0,
+    handedOut: 0,
+    purged: null,
+    processes: names.map(() => withKey(idle)),
+    fault: undefined,
   };
 
   function steps(state: State): readonly Step<State>[] {
@@ -108,7 +132,8 @@ export function cursorModel(scenario: Scenario): Model<State> {
     const log = begun.log.map((tickets, i) => (i === process.xid - 1 ? [...tickets, jobs] : tickets));
     return {
       ...replace(begun, who, { ...process, op: process.op + 1, written: jobs.reduce((all, job) => all | (1 << job), process.written) }),
-      log, logKey: logKey(log),
+      log,
+      logKey: logKey(log),
     };
   }
 
@@ -166,8 +191,14 @@ export function cursorModel(scenario: Scenario): Model<State> {
     if (!commits) return { ...ended, fates, lock: lockLeft };
     const cursor = process.cursor ?? state.cursor;
     return {
-      ...ended, fates, lock: lockLeft, cursor, cursorKey: process.cursor ? cursorKey(cursor) : state.cursorKey,
-      committed: state.committed | process.written, handedOut: state.handedOut | process.taken, purged: process.purged ?? state.purged,
+      ...ended,
+      fates,
+      lock: lockLeft,
+      cursor,
+      cursorKey: process.cursor ? cursorKey(cursor) : state.cursorKey,
+      committed: state.committed | process.written,
+      handedOut: state.handedOut | process.taken,
+      purged: process.purged ?? state.purged,
     };
   }
 
@@ -194,7 +225,7 @@ export function cursorModel(scenario: Scenario): Model<State> {
 function drain(from: State, wanted: number, width: number, rules: Rules): { readonly handedOut: Jobs; readonly fault: string | undefined } {
   let { fates, handedOut } = from;
   let cursor = from.cursor;
-  for (let quiet = 0; quiet < 2; ) {
+  for (let quiet = 0; quiet < 2;) {
     fates += "r";
     const state = { ...from, fates, log: [...from.log, ...Array.from({ length: fates.length - from.log.length }, () => [])] };
     const snapshot = takeSnapshot(state, fates.length);
@@ -263,7 +294,11 @@ function numberJobs(scripts: readonly (readonly (readonly Op[])[])[]): Map<Op, r
   let count = 0;
   const jobs = new Map<Op, readonly number[]>();
   for (const op of scripts.flat(2)) {
-    if ("write" in op) jobs.set(op, Array.from({ length: op.write }, () => count++));
+    if ("write" in op)
+      jobs.set(
+        op,
+        Array.from({ length: op.write }, () => count++),
+      );
   }
   if (count > 31) throw new Error("a scenario has at most 31 jobs");
   return jobs;
@@ -331,5 +366,7 @@ function members(jobs: Jobs): number[] {
 }
 
 function describeSet(jobs: Jobs): string {
-  return members(jobs).map((job) => `job ${job}`).join(", ");
+  return members(jobs)
+    .map((job) => `job ${job}`)
+    .join(", ");
 }

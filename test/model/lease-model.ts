@@ -100,8 +100,20 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
   const newActor = (budget: number): Actor => ({ open: null, budget, extends: scenario.extends, token: 0, attempt: 0 });
   const workers = Array.from({ length: scenario.workers }, (_, i) => `worker ${i + 1}`);
   const initial: State = {
-    tickets: [1], claims: [], attempts: [], isCancelled: false, ready: 1, laneLockedBy: "", told: [], tokens: 0, settled: null,
-    actors: { ...Object.fromEntries(workers.map((name) => [name, newActor(scenario.claims)])), reaper: newActor(scenario.reaps), canceller: newActor(scenario.cancels) },
+    tickets: [1],
+    claims: [],
+    attempts: [],
+    isCancelled: false,
+    ready: 1,
+    laneLockedBy: "",
+    told: [],
+    tokens: 0,
+    settled: null,
+    actors: {
+      ...Object.fromEntries(workers.map((name) => [name, newActor(scenario.claims)])),
+      reaper: newActor(scenario.reaps),
+      canceller: newActor(scenario.cancels),
+    },
     fault: undefined,
   };
 
@@ -136,12 +148,18 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
       if (report === "extend" && actor.extends === 0) continue;
       if (!held && rules.acceptsStaleReports && report === "complete") {
         const effects: Effects = { attempt: { attempt: actor.attempt, final: "succeeded" }, told: "succeeded" };
-        next.push({ name: `${name} reports complete all the same`, next: withActor(state, name, { ...actor, open: { verb: report, stage: "done", token: actor.token, effects } }) });
+        next.push({
+          name: `${name} reports complete all the same`,
+          next: withActor(state, name, { ...actor, open: { verb: report, stage: "done", token: actor.token, effects } }),
+        });
       } else if (!held) {
         next.push({ name: `${name} is refused ${report}`, next: withActor(state, name, { ...actor, token: 0, attempt: 0 }) });
       } else if (held.lockedBy === "") {
         const locked = withClaim(state, { ...held, lockedBy: name });
-        next.push({ name: `${name} locks its claim for ${report}`, next: withActor(locked, name, { ...actor, open: { verb: report, stage: "locked", token: held.token, effects: {} } }) });
+        next.push({
+          name: `${name} locks its claim for ${report}`,
+          next: withActor(locked, name, { ...actor, open: { verb: report, stage: "locked", token: held.token, effects: {} } }),
+        });
       }
     }
     return next;
@@ -159,17 +177,25 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
   /** claim_detach and what follows it: the claim is locked, so that it is ours to decide on, unless a cancel is visible by now. */
   function decide(state: State, name: string, actor: Actor, open: Open): State {
     const { attempt } = state.claims.find(({ token }) => token === open.token)!;
-    const effects = open.verb === "extend" ? { extendsClaim: open.token } : dropCancelled(state, open.token, attempt) ?? outcomeOf(open.verb as Report, open.token, attempt);
+    const effects =
+      open.verb === "extend"
+        ? { extendsClaim: open.token }
+        : (dropCancelled(state, open.token, attempt) ?? outcomeOf(open.verb as Report, open.token, attempt));
     return withActor(state, name, { ...actor, open: { ...open, stage: "done", effects } });
   }
 
   function outcomeOf(report: Report, token: number, attempt: number): Effects {
     switch (report) {
-      case "complete": return { removesClaim: token, attempt: { attempt, final: "succeeded" }, told: "succeeded" };
-      case "fail": return { removesClaim: token, attempt: { attempt, final: "failed" }, told: "failed" };
-      case "retry": return again(token, attempt);
-      case "release": return { removesClaim: token, ticket: attempt, ready: 1 };
-      case "extend": return { extendsClaim: token };
+      case "complete":
+        return { removesClaim: token, attempt: { attempt, final: "succeeded" }, told: "succeeded" };
+      case "fail":
+        return { removesClaim: token, attempt: { attempt, final: "failed" }, told: "failed" };
+      case "retry":
+        return again(token, attempt);
+      case "release":
+        return { removesClaim: token, ticket: attempt, ready: 1 };
+      case "extend":
+        return { extendsClaim: token };
     }
   }
 
@@ -188,13 +214,21 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
   /** claim_reap: a claim somebody is reporting on is skipped. */
   function reap(state: State, name: string, actor: Actor): Step<State>[] {
     if (actor.open) {
-      const effects = reaped(state, state.claims.find(({ token }) => token === actor.open!.token)!);
+      const effects = reaped(
+        state,
+        state.claims.find(({ token }) => token === actor.open!.token)!,
+      );
       return [{ name: `${name} decides`, next: withActor(state, name, { ...actor, open: { ...actor.open, stage: "done", effects } }) }];
     }
     const ended = state.claims.find(({ hasEnded, lockedBy }) => hasEnded && lockedBy === "");
     if (actor.budget === 0 || !ended) return [];
     const open: Open = { verb: "reap", stage: "locked", token: ended.token, effects: {} };
-    return [{ name: `${name} locks claim ${ended.token}`, next: withActor(withClaim(state, { ...ended, lockedBy: name }), name, { ...actor, open, budget: actor.budget - 1 }) }];
+    return [
+      {
+        name: `${name} locks claim ${ended.token}`,
+        next: withActor(withClaim(state, { ...ended, lockedBy: name }), name, { ...actor, open, budget: actor.budget - 1 }),
+      },
+    ];
   }
 
   function reaped(state: State, { token, attempt }: Claim): Effects {
@@ -212,7 +246,8 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
       if (jobState(state) !== null) return [{ name: `${name} finds it finished`, next: withActor(state, name, { ...actor, budget: actor.budget - 1 }) }];
       return [{ name: `${name} finds it alive`, next: look(0) }];
     }
-    const finish = (from: State, effects: Effects): State => withActor(from, name, { ...actor, open: { ...open, stage: "done", effects }, budget: actor.budget - 1 });
+    const finish = (from: State, effects: Effects): State =>
+      withActor(from, name, { ...actor, open: { ...open, stage: "done", effects }, budget: actor.budget - 1 });
     if (open.token === 0) {
       const seen = state.claims[0];
       if (seen) return [{ name: `${name} sees claim ${seen.token}`, next: look(seen.token) }];
@@ -226,7 +261,11 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
       return [{ name: `${name} finds that it changed hands`, next: again }];
     }
     if (held.lockedBy !== "") return [];
-    const effects = dropCancelled(state, held.token, held.attempt) ?? { removesClaim: held.token, attempt: { attempt: held.attempt, final: "cancelled" as const }, told: "cancelled" as const };
+    const effects = dropCancelled(state, held.token, held.attempt) ?? {
+      removesClaim: held.token,
+      attempt: { attempt: held.attempt, final: "cancelled" as const },
+      told: "cancelled" as const,
+    };
     return [{ name: `${name} takes it out of claim ${held.token}`, next: finish(withClaim(state, { ...held, lockedBy: name }), effects) }];
   }
 
@@ -237,8 +276,12 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     next = {
       ...next,
       tickets: [...(effects.dropsTicket ? next.tickets.slice(1) : next.tickets), ...(effects.ticket ? [effects.ticket] : [])],
-      claims: [...next.claims.filter(({ token }) => token !== effects.removesClaim).map((held) => (held.token === effects.extendsClaim ? { ...held, hasEnded: false } : held)),
-        ...(effects.claim ? [{ ...effects.claim, hasEnded: false, lockedBy: "" }] : [])],
+      claims: [
+        ...next.claims
+          .filter(({ token }) => token !== effects.removesClaim)
+          .map((held) => (held.token === effects.extendsClaim ? { ...held, hasEnded: false } : held)),
+        ...(effects.claim ? [{ ...effects.claim, hasEnded: false, lockedBy: "" }] : []),
+      ],
       attempts: effects.attempt ? [...next.attempts, effects.attempt] : next.attempts,
       isCancelled: next.isCancelled || effects.cancels === true,
       ready: next.ready + (effects.ready ?? 0),
@@ -249,10 +292,13 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     else if (reports.includes(open.verb as Report)) next = withActor(next, name, { ...next.actors[name]!, token: 0, attempt: 0 });
     const settled = jobState(next);
     const isToleratedCancel = state.settled === "cancelled" && open.verb === "claim" && !scenario.cancelStopsClaims;
-    const fault = duplicate ? `attempt ${effects.attempt!.attempt} is recorded twice: a unique error reaches a caller`
-      : next.claims.length > 1 ? "the job is in two live claims"
-      : state.settled !== null && settled !== state.settled && !isToleratedCancel ? `the job was ${state.settled} and is now ${settled ?? "alive"}`
-      : undefined;
+    const fault = duplicate
+      ? `attempt ${effects.attempt!.attempt} is recorded twice: a unique error reaches a caller`
+      : next.claims.length > 1
+        ? "the job is in two live claims"
+        : state.settled !== null && settled !== state.settled && !isToleratedCancel
+          ? `the job was ${state.settled} and is now ${settled ?? "alive"}`
+          : undefined;
     return { ...next, settled, fault };
   }
 
@@ -315,7 +361,11 @@ function withClaim(state: State, claim: Claim): State {
 
 function show({ tickets, claims, attempts, isCancelled, ready, told }: State): string {
   return [
-    `tickets [${tickets.join()}]`, `claims [${claims.map(({ token, attempt, hasEnded }) => `${token}: attempt ${attempt}${hasEnded ? " ended" : ""}`).join()}]`,
-    `attempts [${attempts.map(({ attempt, final }) => `${attempt} ${final ?? "not final"}`).join()}]`, ...(isCancelled ? ["cancelled"] : []), `ready ${ready}`, ...(told.length > 0 ? [`told ${told.join()}`] : []),
+    `tickets [${tickets.join()}]`,
+    `claims [${claims.map(({ token, attempt, hasEnded }) => `${token}: attempt ${attempt}${hasEnded ? " ended" : ""}`).join()}]`,
+    `attempts [${attempts.map(({ attempt, final }) => `${attempt} ${final ?? "not final"}`).join()}]`,
+    ...(isCancelled ? ["cancelled"] : []),
+    `ready ${ready}`,
+    ...(told.length > 0 ? [`told ${told.join()}`] : []),
   ].join(", ");
 }

@@ -67,8 +67,7 @@ export interface Rules {
   readonly purgeKnowsOwn?: boolean;
 }
 
-const after = (a: Position, b: Position): boolean =>
-  a.xid !== b.xid ? a.xid > b.xid : a.ticket !== b.ticket ? a.ticket > b.ticket : a.offset > b.offset;
+const after = (a: Position, b: Position): boolean => (a.xid !== b.xid ? a.xid > b.xid : a.ticket !== b.ticket ? a.ticket > b.ticket : a.offset > b.offset);
 
 /** pg_visible_in_snapshot: has this transaction ended, one way or the other? */
 export const hasEnded = (xid: number, snapshot: Snapshot): boolean => xid < snapshot.xmax && !snapshot.running.includes(xid);
@@ -102,7 +101,9 @@ export function readChild(reading: Reading, snapshot: Snapshot, log: Log, width:
   const at = reading.at!;
   const end = (Math.floor(at.xid / width) + 1) * width;
   const room = reading.wanted - reading.jobs.length;
-  const found = log(snapshot, at.xid, end).filter((job) => after(job, at)).slice(0, room);
+  const found = log(snapshot, at.xid, end)
+    .filter((job) => after(job, at))
+    .slice(0, room);
   const running = snapshot.running.filter((xid) => xid >= at.xid && xid < end);
   if (rules.countsBeyondXmax) {
     for (let xid = Math.max(snapshot.xmax, at.xid); xid < Math.min(snapshot.own, end); xid += 1) running.push(xid);

@@ -7,7 +7,10 @@ const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 6);
 const seed = Number(process.env["SIMULATION_SEED"] ?? Date.now() % 1_000_000);
 
 describe(`seeded simulation (seed ${seed})`, () => {
-  for (const [name, largestClaim, paceMs] of [["small", 4, 200], ["large", 50, 20]] as const) {
+  for (const [name, largestClaim, paceMs] of [
+    ["small", 4, 200],
+    ["large", 50, 20],
+  ] as const) {
     it(`loses nothing and hands out nothing twice, ${name} claims [#23] [#84] [#88] [#101] [#167]`, { timeout: seconds * 1000 + 120_000 }, async () => {
       const result = await simulate({ url: db.url, seed, seconds, largestClaim, late: { probability: 0.2, ms: 400, jobs: 60 }, paceMs });
       console.log(`simulation seed ${seed}, claims up to ${largestClaim}:`, JSON.stringify(result));
@@ -34,7 +37,15 @@ describe("the simulation finds bugs", () => {
       const release = withText(smallRing(), (text) => text.replace(from, to));
       for (let round = 0; round < 4; round += 1) {
         const { violations } = await simulate({
-          url: db.url, seed: 1000 + round, seconds: 12, largestClaim: 3, late: { probability: 0.5, ms: 150, jobs: 12 }, paceMs: 300, kill: false, stopAtFirst: true, release,
+          url: db.url,
+          seed: 1000 + round,
+          seconds: 12,
+          largestClaim: 3,
+          late: { probability: 0.5, ms: 150, jobs: 12 },
+          paceMs: 300,
+          kill: false,
+          stopAtFirst: true,
+          release,
         });
         if (violations.length > 0) return;
       }

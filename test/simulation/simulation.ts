@@ -149,7 +149,12 @@ class Simulation {
   async #enqueue(tx: pg.PoolClient, n: number): Promise<void> {
     const random = this.#random;
     const delaySeconds = random.chance(0.1) ? random.next() * 0.5 : 0;
-    await this.#engine.enqueueMany(random.chance(0.8) ? "a" : "b", Array.from({ length: n }, (_, i) => i), { delaySeconds, maxAttempts: 1000 }, { tx });
+    await this.#engine.enqueueMany(
+      random.chance(0.8) ? "a" : "b",
+      Array.from({ length: n }, (_, i) => i),
+      { delaySeconds, maxAttempts: 1000 },
+      { tx },
+    );
   }
 
   async #consume(): Promise<void> {

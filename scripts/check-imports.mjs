@@ -1,0 +1,22 @@
+// Dependencies point one way: cli → maintenance, embedded, db. Nothing below imports what stands above it.
+import { readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+
+const allowed = {
+  ".": ["db", "embedded", "maintenance"],
+  db: ["db"],
+  embedded: ["embedded"],
+  maintenance: ["maintenance", "db"],
+  cli: ["cli", "maintenance", "embedded", "db"],
+};
+const root = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "..", "src");
+const findings = [];
+for (const file of readdirSync(root, { recursive: true }).filter((name) => name.endsWith(".ts"))) {
+  const from = path.dirname(file).split(path.sep)[0];
+  for (const [, target] of readFileSync(path.join(root, file), "utf8").matchAll(/from "(\.[^"]+)"/g)) {
+    const to = path.relative(root, path.resolve(root, path.dirname(file), target)).split(path.sep)[0];
+    if (!allowed[from]?.includes(to)) findings.push(`src/${file} imports ${to}: ${from} may import ${allowed[from]?.join(", ") ?? "nothing"}`);
+  }
+}
+for (const finding of findings) console.error(finding);
+process.exit(findings.length === 0 ? 0 : 1);

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Engine } from "../db/engine.js";
+import { checkKeys } from "../db/encode.js";
+
+export interface MaintainerOptions {
+  readonly engine: Engine;
+  /** How often to promote, reap, expire and fold. Default 1000. */
+  readonly intervalMs?: number;
+  /** How often to give space back. Default 60,000. */
+  readonly spaceIntervalMs?: number;
+  /** Told of every failed round; the next one tries again. Default: nobody. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/**
+ * Does, from time to time, what any process may do for all. Any number of them may run; none is needed for correctness,
+ * because claims promote and reap by themselves.
+ *
+ * @example
+ * ```ts
+ * const maintainer = new Maintainer({ engine });
+ * maintainer.start();
+ * // …
+ * await maintainer.stop();
+ * ```
+ */
+export class Maintainer {
+  readonly #options: Required<Omit<MaintainerOptions, "onError">> & Pick<MaintainerOptions, "onError">;
+  #stopping: AbortController | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: MaintainerOptions) {
+    checkKeys(options, new Set(["engine", "intervalMs", "spaceIntervalMs", "onError"]));
+    this.#options = Object.freeze({ intervalMs: 1000, spaceIntervalMs: 60_000, ...options });
+  }
+
+  /** Start; a second call is harmless. */
+  start(): void {
+    if (this.#running) return;
+    this.#stopping = new AbortController();
+    this.#running = this.#run(this.#stopping.signal);
+  }
+
+  /** Stop, and wait for the round in progress. */
+  async stop(): Promise<void> {
+    this.#stopping?.abort();
+    await this.#running;
+    this.#running = undefined;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    let space = performance.now();
+    while (!signal.aborted) {
+      try {
+        await this.#options.engine.maintain();
+        if (performance.now() - space >= this.#options.spaceIntervalMs) {
+          space = performance.now();
+          await this.#options.engine.maintainSpace();
+        }
+      } catch (error) {
+        this.#options.onError?.(error);
+      }
+      await sleep(this.#options.intervalMs, undefined, { signal }).catch(() => {});
+    }
+  }
+}
