@@ -34,7 +34,7 @@ begin
   ), gone as (
     delete from lane_cursor c using track t where c.track = t.key and c.seq = t.seq
   ), noted as (
-    insert into lane_purge (lane, snapshot, purged_at) select distinct t.lane, snap.s, clock_now() from track t cross join snap
+    insert into lane_purge (lane, snapshot, purged_at) select t.lane, snap.s, clock_now() from (select distinct lane from track) t cross join snap
     on conflict (lane) do update set snapshot = excluded.snapshot, purged_at = excluded.purged_at
   ), depth as materialized (
     select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed

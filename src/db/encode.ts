@@ -4,40 +4,66 @@ import type { EnqueueOptions, JobId } from "./types.js";
 /** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it. */
 export function toJson(value: unknown, what = "input"): string {
   if (value === undefined) return "null";
-  checkJson(value, what, []);
+  checkJson(value, what, 0);
   return JSON.stringify(value);
 }
 
-function checkJson(value: unknown, path: string, parents: readonly object[]): void {
+/** JSON text of a list of values; undefined ones become null. */
+export function toJsonList(values: readonly unknown[], what: string): string {
+  for (let i = 0; i < values.length; i += 1) if (values[i] !== undefined) checkJson(values[i], what, 0, i);
+  return JSON.stringify(values);
+}
+
+/** The path is put together only when something is wrong: this runs for every job. */
+function checkJson(value: unknown, path: string, depth: number, index?: number | string): void {
   switch (typeof value) {
     case "string":
     case "boolean":
       return;
     case "number":
       if (Number.isFinite(value)) return;
-      throw notJson(path, String(value));
+      throw notJson(path, index, String(value));
     case "object":
       break;
     default:
-      throw notJson(path, typeof value);
+      throw notJson(path, index, typeof value);
   }
-  if (value === null) return;
-  if (parents.includes(value)) throw notJson(path, "a cycle");
-  if (parents.length > 1000) throw notJson(path, "more than 1000 levels");
-  if (typeof (value as { toJSON?: unknown }).toJSON === "function") return;
-  const family = [...parents, value];
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i += 1) checkJson(value[i], `${path}[${i}]`, family);
-    return;
-  }
-  if (value instanceof Map || value instanceof Set) throw notJson(path, value.constructor.name);
-  for (const [key, member] of Object.entries(value)) {
-    if (member !== undefined) checkJson(member, `${path}.${key}`, family);
+  if (value === null || typeof (value as { toJSON?: unknown }).toJSON === "function") return;
+  if (depth > 1000) throw new InvalidArgumentError("the value is not JSON: it contains itself, or has more than 1000 levels", remedy);
+  try {
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length; i += 1) checkJson(value[i], "", depth + 1, i);
+    } else if (value instanceof Map || value instanceof Set) {
+      throw notJson("", undefined, value.constructor.name);
+    } else {
+      for (const key in value) {
+        const member = (value as Record<string, unknown>)[key];
+        if (member !== undefined) checkJson(member, "", depth + 1, key);
+      }
+    }
+  } catch (error) {
+    throw error instanceof NotJson ? new NotJson(place(path, index) + error.path, error.what) : error;
   }
 }
 
-function notJson(path: string, what: string): InvalidArgumentError {
-  return new InvalidArgumentError(`${path} is not JSON: ${what}`, "give plain objects, arrays, strings, finite numbers, booleans and null");
+const remedy = "give plain objects, arrays, strings, finite numbers, booleans and null";
+
+class NotJson extends InvalidArgumentError {
+  constructor(
+    readonly path: string,
+    readonly what: string,
+  ) {
+    super(`${path} is not JSON: ${what}`, remedy);
+    this.name = "InvalidArgumentError";
+  }
+}
+
+function notJson(path: string, index: number | string | undefined, what: string): NotJson {
+  return new NotJson(place(path, index), what);
+}
+
+function place(path: string, index: number | string | undefined): string {
+  return path + (index === undefined ? "" : typeof index === "number" ? `[${index}]` : `.${index}`);
 }
 
 const optionKeys: ReadonlySet<string> = new Set<keyof EnqueueOptions | "type">([
@@ -87,7 +113,7 @@ function encodeOption(key: string, value: unknown): unknown {
   }
   if (key === "maxAttempts" && value === Infinity) return "unlimited";
   if (typeof value === "number" && !Number.isFinite(value)) throw new InvalidArgumentError(`${key} cannot be ${value}`, "give a finite number");
-  if (key === "headers" || key === "retry") checkJson(value, key, []);
+  if (key === "headers" || key === "retry") checkJson(value, key, 0);
   return value;
 }
 

@@ -1,5 +1,5 @@
 import { type ClaimColumns, decodeClaims, decodeDetails, decodeJob } from "./decode.js";
-import { checkId, checkKeys, checkToken, encodeIds, encodeOptions, toJson } from "./encode.js";
+import { checkId, checkKeys, checkToken, encodeIds, encodeOptions, toJson, toJsonList } from "./encode.js";
 import { InvalidArgumentError, LeaseLostError, SchemaRestoredError } from "./errors.js";
 import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
@@ -94,18 +94,20 @@ export class Engine {
 
   /** Append many jobs that share their options, in one statement: the fastest way in. */
   async enqueueMany(type: string, inputs: readonly unknown[], options: Omit<EnqueueOptions, "payload"> = {}, call?: CallOptions): Promise<Enqueued[]> {
-    const texts = inputs.map((input, i) => toJson(input, `inputs[${i}]`));
-    return this.#enqueueMany(`[${texts.join(",")}]`, encodeOptions({ ...options, type: checkType(type) }), call);
+    return this.#enqueueMany(toJsonList(inputs, "inputs"), encodeOptions({ ...options, type: checkType(type) }), call);
   }
 
   /** Append many jobs, each with its own options. */
   async enqueueEach(jobs: readonly NewJob[], call?: CallOptions): Promise<Enqueued[]> {
-    const inputs = jobs.map((job, i) => toJson(job.input, `jobs[${i}].input`));
+    const inputs = toJsonList(
+      jobs.map((job) => job.input),
+      "inputs",
+    );
     const options = jobs.map(({ input: _, payload, ...rest }) => {
       const text = encodeOptions({ ...rest, type: checkType(rest.type) });
       return payload ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
     });
-    return this.#enqueueMany(`[${inputs.join(",")}]`, `[${options.join(",")}]`, call);
+    return this.#enqueueMany(inputs, `[${options.join(",")}]`, call);
   }
 
   async #enqueueMany(inputs: string, options: string, call?: CallOptions): Promise<Enqueued[]> {
@@ -207,11 +209,10 @@ export class Engine {
 
   /** Record success for many jobs of one claim. Returns the ids that the token no longer held. */
   async completeMany(token: string, ids: readonly JobId[], results?: readonly unknown[], call?: CallOptions): Promise<JobId[]> {
-    const texts = results?.map((result, i) => toJson(result, `results[${i}]`));
     const [row] = await this.#call(
       "job_complete",
       "select :job_complete($1, $2, $3) as refused",
-      [checkToken(token), encodeIds(ids), texts ? `[${texts.join(",")}]` : null],
+      [checkToken(token), encodeIds(ids), results ? toJsonList(results, "results") : null],
       call,
     );
     return (row?.["refused"] ?? []) as JobId[];

@@ -111,7 +111,7 @@ export function translateError(error: unknown): unknown {
   const known = code === undefined ? undefined : classes[code];
   if (known) return new known(error.message, hint || undefined, error);
   if (code !== undefined && invalidValueStates.has(code)) return new InvalidArgumentError(error.message, "correct the value", error);
-  if (code === "3F000" || code === "42883" || code === "42P01") {
+  if (code === "3F000" || code === "42P01" || (code === "42883" && /^function .* does not exist/.test(error.message))) {
     return new SchemaVersionError(`the schema does not fit this release: ${error.message}`, 'run "millrace migrate"', error);
   }
   if (

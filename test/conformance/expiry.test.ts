@@ -62,7 +62,7 @@ describe("one sweep after a job has aged out", () => {
     const id = await enqueue(db, queue, { ttlSeconds: day });
     await db.engine.retry(await claimOne(db, queue), { message: "no" }, day / 2);
     await db.moveClock(day + 1);
-    await sweepTwice();
+    await sweepOften();
     await expectExpired(queue, [id]);
   });
 
@@ -71,9 +71,9 @@ describe("one sweep after a job has aged out", () => {
     const id = await enqueue(db, queue, { ttlSeconds: day });
     const job = await claimOne(db, queue, { leaseSeconds: 10 * day });
     await db.moveClock(day + 1);
-    await sweepTwice();
+    await sweepOften();
     await db.engine.release(job);
-    await sweepTwice();
+    await sweepOften();
     await expectExpired(queue, [id]);
   });
 
@@ -83,10 +83,10 @@ describe("one sweep after a job has aged out", () => {
     const id = await enqueue(db, queue, options);
     await enqueue(db, queue, { ...options, delaySeconds: 2 * day });
     await db.moveClock(day + 1);
-    await sweepTwice();
+    await sweepOften();
     expect(await stateOf(db, id), "pushed away, so not too old yet").toBe("delayed");
     await db.moveClock(2 * day);
-    await sweepTwice();
+    await sweepOften();
     await expectExpired(queue, [id]);
   });
 
@@ -94,18 +94,17 @@ describe("one sweep after a job has aged out", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue, { ttlSeconds: day });
     await db.moveClock(day + 1);
-    await sweepTwice();
+    await sweepOften();
     expect(await db.engine.addRetries(3, { ids: [id] })).toBe(1);
     expect(await stateOf(db, id)).toBe("ready");
     await db.moveClock(day + 1);
-    await sweepTwice();
+    await sweepOften();
     await expectExpired(queue, [id]);
   });
 
-  /** A second sweep lets the first one's mark take effect: what the mark passes must not be lost. */
-  async function sweepTwice(): Promise<void> {
-    await db.engine.maintain();
-    await db.engine.maintain();
+  /** Later sweeps let the first one's mark take effect, once older transactions have ended: what the mark passes must not be lost. */
+  async function sweepOften(): Promise<void> {
+    for (let i = 0; i < 5; i += 1) await db.engine.maintain();
   }
 
   async function expectExpired(queue: string, ids: readonly string[]): Promise<void> {

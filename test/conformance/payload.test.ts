@@ -87,10 +87,14 @@ describe("the limit of a payload", () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueueStream({ type: "work", queue }, realLimit - 1, repeated(realLimit - 1));
     expect(await claimOne(db, queue)).toMatchObject({ id, payloadSize: realLimit - 1 });
-    const expected = repeated(realLimit - 1);
-    for await (const piece of db.engine.payloadStream(id)) expect(chunk.compare(piece, 0, piece.length, 0, expected.next().value?.length)).toBe(0);
-    expect(expected.next().done).toBe(true);
-  });
+    // compared where it lies, all of it: carrying it here would take most of the time
+    const [read] = await db.sql(
+      "select bool_and(payload_read($1, at) = substring($2::bytea for least(1048576, $3::bigint - at)::int)) as same from generate_series(0, $3::bigint - 1, 1048576) at",
+      [id, chunk, realLimit - 1],
+    );
+    expect(read).toEqual({ same: true });
+    expect(await db.engine.payloadRead(id, realLimit - 1)).toHaveLength(0);
+  }, 120_000);
 
   it("is checked before the first byte is asked for, in a transaction that stays usable [#41]", async () => {
     const queue = await newQueue(db);

@@ -55,7 +55,7 @@ describe("a queue with very many ready jobs, of which the planner's statistics k
       `
       with first as materialized (select job_id_at(clock_now()) as id, xid_now() as xid, (select id from queue where name = $1) as queue_id)
       insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type)
-      select first.id + n, first.xid, job_created_at(first.id), first.queue_id, 25, job_slot(first.id), 5, 'work' from first, generate_series(1, ${many}) n`,
+      select first.id + n, first.xid, job_created_at(first.id), first.queue_id, 25, job_slot(first.id + n), 5, 'work' from first, generate_series(1, ${many}) n`,
       [queue],
     );
     await db.sql(`

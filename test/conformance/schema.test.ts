@@ -89,7 +89,8 @@ describe("an installation", () => {
     const rows = await db.sql<{ log: string; columns: string; children: number }>(
       `
       select p.relname as log, array_to_string(array(
-               select a.attname from unnest(i.indkey) with ordinality k (attnum, n) join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum order by k.n), ',') as columns,
+               select a.attname from unnest(i.indkey) with ordinality k (attnum, n)
+                 join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum order by k.n), ',') as columns,
              count(*)::int as children
         from pg_class p join pg_inherits h on h.inhparent = p.oid join pg_class c on c.oid = h.inhrelid
         join pg_index i on i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indpred is null
@@ -169,7 +170,8 @@ describe("a migration", () => {
       ...thisRelease.migrations,
       { number, name: "next", checksum: "next", text: "alter table queue add column colour text not null default 'blue'; create index on queue (colour);" },
     ],
-    functionsText: `${thisRelease.functionsText}\ncreate or replace function colour_of(p_queue text) returns text language sql as $$ select colour from queue where name = p_queue $$;`,
+    functionsText: `${thisRelease.functionsText}
+      create or replace function colour_of(p_queue text) returns text language sql as $$ select colour from queue where name = p_queue $$;`,
     functionsChecksum: "next",
   };
   const tenPools = () => Array.from({ length: 10 }, () => otherPool());

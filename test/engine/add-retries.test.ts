@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { EnqueueOptions } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, invalidArgument, jobNotFound, jobOf, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll, invalidArgument, jobNotFound } from "../support/steps.js";
 
 const db = useDatabase();
 let types = 0;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { clockNow } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, clockOf, jobOf, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll } from "../support/steps.js";
 
 const db = useDatabase();
 
@@ -16,7 +18,7 @@ describe("attempt records", () => {
       await db.moveClock(7);
       if (attempt < 3) await db.engine.retry(job, { message: `failure ${attempt}`, stack: `at line ${attempt}`, code: "EFAIL" });
       else await db.engine.complete(job, { ok: true });
-      ends.push(await clockOf(db));
+      ends.push(await clockNow(db));
     }
 
     const { attempts } = (await db.engine.get(id))!;

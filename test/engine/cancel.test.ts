@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, jobOf, leaseLost, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll, leaseLost } from "../support/steps.js";
 
 const db = useDatabase();
 let tenants = 0;

@@ -1,8 +1,10 @@
 import pg from "pg";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Engine } from "../../src/db/engine.js";
+import { clockNow } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, clockOf, jobOf, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll } from "../support/steps.js";
 
 const db = useDatabase();
 const processZone = process.env["TZ"];
@@ -28,7 +30,7 @@ describe("now and later are one mechanism", () => {
   it("a job without a time and one due now are ready alike and keep their order [#87]", async () => {
     const queue = await newQueue(db);
     const ids: string[] = [];
-    for (const runAt of [undefined, await clockOf(db), undefined, "2001-01-01T00:00:00Z", await clockOf(db)]) {
+    for (const runAt of [undefined, await clockNow(db), undefined, "2001-01-01T00:00:00Z", await clockNow(db)]) {
       ids.push((await db.engine.enqueue({ type: "t", queue, ...(runAt ? { runAt } : {}) })).id);
     }
     ids.push((await db.engine.enqueue({ type: "t", queue, delaySeconds: 0 })).id);
@@ -60,9 +62,9 @@ describe("a delay", () => {
 
   it("is counted from the enqueue, to the millisecond [#143]", async () => {
     const queue = await newQueue(db);
-    const before = await clockOf(db);
+    const before = await clockNow(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, delaySeconds: 5 });
-    const after = await clockOf(db);
+    const after = await clockNow(db);
     const { runAt } = await jobOf(db, id);
     expect(runAt.getTime()).toBeGreaterThanOrEqual(before.getTime() + 5000);
     expect(runAt.getTime()).toBeLessThanOrEqual(after.getTime() + 5000);
@@ -85,13 +87,13 @@ describe("the run time of a job without one", () => {
     const queue = await newQueue(db);
     await db.moveClock(10 * 86_400);
     const engine = strayEngine("UTC", "UTC", -5);
-    const before = await clockOf(db);
+    const before = await clockNow(db);
     const made = [
       await engine.enqueue({ type: "t", queue }),
       ...(await engine.enqueueMany("t", [1], { queue })),
       ...(await engine.enqueueEach([{ type: "t", queue }])),
     ];
-    const after = await clockOf(db);
+    const after = await clockNow(db);
     for (const { id } of made) {
       const { runAt } = await jobOf(db, id);
       expect(runAt.getTime()).toBeGreaterThanOrEqual(before.getTime());
@@ -146,7 +148,7 @@ describe("a process whose clock or zone is off", () => {
 
   it.each(elsewhere)("(TZ %s, session %s, %d min) reads the same instants as everybody [#146]", async (zone, sessionZone, minutesOff) => {
     const queue = await newQueue(db);
-    const runAt = new Date((await clockOf(db)).getTime() - 1000);
+    const runAt = new Date((await clockNow(db)).getTime() - 1000);
     const { id } = await db.engine.enqueue({ type: "t", queue, runAt, ttlSeconds: 60, deadline: new Date(runAt.getTime() + 600_000) });
     const expected = await db.engine.get(id);
     const engine = strayEngine(zone, sessionZone, minutesOff);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, invalidArgument, jobOf, newQueue, queueNotFound } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll, invalidArgument, queueNotFound } from "../support/steps.js";
 
 const db = useDatabase();
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Defaults, EnqueueOptions } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
-import { claimOne, jobOf, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
 
 const db = useDatabase();
 let types = 0;

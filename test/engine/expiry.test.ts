@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { clockNow } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, clockOf, jobOf, leaseLost, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll, leaseLost } from "../support/steps.js";
 
 const db = useDatabase();
-const inSeconds = async (seconds: number): Promise<Date> => new Date((await clockOf(db)).getTime() + seconds * 1000);
+const inSeconds = async (seconds: number): Promise<Date> => new Date((await clockNow(db)).getTime() + seconds * 1000);
 
 describe("a time to start by", () => {
   it("ends the job as expired: no claim after it, and one sweep makes it final [#137]", async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { ClaimedJob } from "../../src/db/types.js";
+import { clockNow } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, clockOf, jobOf, leaseLost, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll, leaseLost } from "../support/steps.js";
 
 const db = useDatabase();
 
@@ -209,7 +211,7 @@ describe("jobs running past their lease", () => {
     await db.engine.maintain();
     const job = await jobOf(db, id);
     expect(job).toMatchObject({ state: "failed", reason: "lost", attempts: 1 });
-    expect(job.finishedAt!.getTime()).toBeLessThanOrEqual((await clockOf(db)).getTime());
+    expect(job.finishedAt!.getTime()).toBeLessThanOrEqual((await clockNow(db)).getTime());
     expect((await db.engine.get(id))?.attempts).toMatchObject([{ attempt: 1, outcome: "lost", finalState: "failed", reason: "lost" }]);
   });
 });

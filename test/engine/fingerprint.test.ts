@@ -2,7 +2,8 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EnqueueOptions } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, jobOf, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll, waitersOf } from "../support/steps.js";
 
 const db = useDatabase();
 let crowd: pg.Pool;
@@ -112,6 +113,27 @@ describe("100 enqueues of one fingerprint at once", () => {
   });
 });
 
+describe("batches that name the same fingerprints in opposite order", () => {
+  it("both get through [#73]", async () => {
+    const queue = await newQueue(db);
+    const [f, g] = [
+      { type: "t", queue, fingerprint: "f" },
+      { type: "t", queue, fingerprint: "g" },
+    ];
+    const first = await db.engine.enqueueEach([f, g]);
+    const both = await db.connect();
+    await both.query("begin");
+    await both.query("select from fingerprint for update");
+    const answers = Promise.allSettled([db.engine.enqueueEach([f, g]), db.engine.enqueueEach([g, f])]);
+    await waitersOf(db, both, 2);
+    await both.query("commit");
+    expect(await answers).toEqual([
+      { status: "fulfilled", value: first.map((job) => ({ id: job.id, duplicate: true })) },
+      { status: "fulfilled", value: [...first].reverse().map((job) => ({ id: job.id, duplicate: true })) },
+    ]);
+  });
+});
+
 describe("the mode of a duplicate", () => {
   it("keep: changes nothing [#74]", async () => {
     const queue = await newQueue(db);
@@ -151,6 +173,22 @@ describe("the mode of a duplicate", () => {
     }
     await db.moveClock(1);
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual([4]);
+  });
+
+  it.each([1, 2, 10])("debounce: a job pushed while it was ready is handed out once, to a claim of %d [#74]", async (limit) => {
+    const queue = await newQueue(db);
+    await enqueue(queue, "old");
+    await enqueue(queue, "new", { fingerprintMode: "debounce", delaySeconds: 0 });
+    const others = (await db.engine.enqueueMany("t", [1, 2, 3], { queue })).map((job) => job.id);
+    const seen: string[] = [];
+    for (;;) {
+      const jobs = await db.engine.claim({ queues: [queue], limit });
+      if (jobs.length === 0) break;
+      seen.push(...jobs.map((job) => job.id));
+      for (const job of jobs) await db.engine.complete(job);
+    }
+    expect(seen.slice(1)).toEqual(others);
+    expect((await db.engine.list({ queue })).map((job) => [job.input, job.state])).toEqual([3, 2, 1, "new"].map((input) => [input, "succeeded"]));
   });
 
   it("debounce: moves the time to start by as well [#74] [#139]", async () => {
@@ -207,6 +245,17 @@ describe("followUp", () => {
     const queue = await newQueue(db);
     const { id } = await enqueue(queue, "first");
     expect(await enqueue(queue, "second", { fingerprintMode: "followUp" })).toEqual({ id, duplicate: true });
+  });
+
+  it.each(["replace", "debounce"] as const)("takes a later %s, and still waits for the first one to end [#74]", async (fingerprintMode) => {
+    const queue = await newQueue(db);
+    await enqueue(queue, "first");
+    const first = await claimOne(db, queue);
+    const { id } = await enqueue(queue, "second", { fingerprintMode: "followUp" });
+    expect(await enqueue(queue, "third", { fingerprintMode })).toEqual({ id, duplicate: true });
+    expect(await claimAll(db, queue)).toEqual([]);
+    await db.engine.complete(first);
+    expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["third"]);
   });
 
   it("makes a new one after the follow-up was cancelled [#74]", async () => {

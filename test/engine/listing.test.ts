@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { JobState } from "../../src/db/types.js";
+import { clockNow } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";
-import { claimOne, clockOf, jobOf, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
 
 const db = useDatabase();
 const states: readonly JobState[] = ["delayed", "ready", "running", "blocked", "succeeded", "failed", "expired", "cancelled"];
@@ -97,7 +98,7 @@ describe("finished jobs within their retention", () => {
     const queue = await newQueue(db);
     const times: Date[] = [];
     for (let n = 0; n < 4; n += 1) {
-      times.push(await clockOf(db));
+      times.push(await clockNow(db));
       await db.engine.enqueue({ type: "t", queue, input: n });
       await db.engine.complete(await claimOne(db, queue));
       await db.moveClock(86_400);

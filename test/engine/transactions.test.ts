@@ -3,7 +3,8 @@ import { Engine } from "../../src/db/engine.js";
 import type { CallOptions, ConnectionPool } from "../../src/db/queryable.js";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, jobOf, newQueue, recorded } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll, recorded } from "../support/steps.js";
 
 const db = useDatabase();
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { claimAll, claimOne, jobOf, newQueue } from "../support/steps.js";
+import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { claimAll } from "../support/steps.js";
 
 const db = useDatabase();
 

@@ -1,7 +1,6 @@
 import type { TestDatabase } from "./database.js";
 
-export const minute = 60;
-export const hour = 60 * minute;
+export const hour = 3600;
 export const day = 24 * hour;
 
 /** What the database's clock says, to the millisecond below. */

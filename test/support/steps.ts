@@ -1,6 +1,8 @@
+import type pg from "pg";
 import type { Queryable } from "../../src/db/queryable.js";
-import type { ClaimOptions, ClaimedJob, Defaults, JobId, JobRecord } from "../../src/db/types.js";
+import type { ClaimOptions, ClaimedJob } from "../../src/db/types.js";
 import type { TestDatabase } from "./database.js";
+import { pidOf } from "./sessions.js";
 
 /** What refusals look like: class and stable code. For `expect(…).rejects.toMatchObject`. */
 export const invalidArgument = { name: "InvalidArgumentError", code: "MR001" };
@@ -12,22 +14,6 @@ export const schemaRestored = { name: "SchemaRestoredError", code: "MR006" };
 export const schemaVersion = { name: "SchemaVersionError", code: "MR008" };
 export const databaseUnavailable = { name: "DatabaseUnavailableError", code: "MR009" };
 
-let queues = 0;
-
-/** A queue of its own, so that tests of one file do not see each other's jobs. */
-export async function newQueue(db: TestDatabase, defaults: Defaults = {}): Promise<string> {
-  const name = `queue-${(queues += 1)}`;
-  await db.engine.queuePut(name, defaults);
-  return name;
-}
-
-/** Claim exactly one job of a queue. */
-export async function claimOne(db: TestDatabase, queue: string, options: ClaimOptions = {}): Promise<ClaimedJob> {
-  const [job, ...others] = await db.engine.claim({ queues: [queue], ...options });
-  if (!job || others.length > 0) throw new Error(`claimed ${job ? others.length + 1 : 0} jobs of ${queue}, not 1`);
-  return job;
-}
-
 /** Claim one at a time until nothing is left; what a single consumer sees, in order. */
 export async function claimAll(db: TestDatabase, queue: string, options: ClaimOptions = {}): Promise<ClaimedJob[]> {
   const jobs: ClaimedJob[] = [];
@@ -36,19 +22,6 @@ export async function claimAll(db: TestDatabase, queue: string, options: ClaimOp
     if (!job) return jobs;
     jobs.push(job);
   }
-}
-
-/** The job as listings show it; it must exist. */
-export async function jobOf(db: TestDatabase, id: JobId): Promise<JobRecord> {
-  const details = await db.engine.get(id);
-  if (!details) throw new Error(`there is no job ${id}`);
-  return details.job;
-}
-
-/** The database's clock. */
-export async function clockOf(db: TestDatabase): Promise<Date> {
-  const [row] = await db.sql("select clock_now() as now");
-  return row!["now"] as Date;
 }
 
 /** A connection that notes each statement sent through it. */
@@ -61,6 +34,12 @@ export function recorded(connection: Queryable): Queryable & { readonly statemen
       return connection.query(query);
     },
   };
+}
+
+/** Wait until this many sessions wait for one: the signal that calls have met at a lock. */
+export async function waitersOf(db: TestDatabase, holder: pg.Client, sessions: number): Promise<void> {
+  const pid = await pidOf(holder);
+  while ((await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length < sessions);
 }
 
 /** The given percentile of some measurements. */
