@@ -42,6 +42,15 @@ export async function waitersOf(db: TestDatabase, holder: pg.Client, sessions: n
   while ((await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length < sessions);
 }
 
+/** For how many seconds some session has now been waiting for a lock that rotation, compaction or the sweep holds. */
+export async function maintenanceWait(db: TestDatabase): Promise<number> {
+  const [row] = await db.sql(`
+    select coalesce(max(extract(epoch from clock_timestamp() - l.waitstart)), 0)::float8 as seconds
+      from pg_locks l cross join lateral unnest(pg_blocking_pids(l.pid)) by join pg_stat_activity a on a.pid = by
+     where not l.granted and a.datname = current_database() and a.query ~ 'maintain|rotate|compact'`);
+  return row!["seconds"] as number;
+}
+
 /** The given percentile of some measurements. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
