@@ -6,8 +6,10 @@ language plpgsql security definer set search_path from current set plan_cache_mo
 declare
   p job_plan;
   v_limit bigint;
+  v_floor bigint;
 begin
-  select payload_limit into v_limit from cell where cell_check(floor_xid) is not null or true;
+  select payload_limit, floor_xid into v_limit, v_floor from cell;
+  perform cell_check(v_floor);
   if octet_length(p_payload) >= v_limit then
     perform raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', octet_length(p_payload), v_limit), 'store it elsewhere and enqueue a reference');
   elsif p_type is null then

@@ -68,7 +68,6 @@ describe("with plain SQL", () => {
     ["outcome", "insert into attempt (job_id, slot, attempt, finished_at, outcome) values (1, 0, 1, now(), 'maybe')", "22P02"],
     ["final state", "insert into attempt (job_id, slot, attempt, finished_at, outcome, state) values (1, 0, 1, now(), 'failed', 'ready')", "22P02"],
     ["reason", "insert into attempt (job_id, slot, attempt, finished_at, outcome, reason) values (1, 0, 1, now(), 'failed', 'bored')", "22P02"],
-    ["attempt", "insert into attempt (job_id, slot, attempt, finished_at, outcome) values (1, 0, 0, now(), 'failed')", "23514"],
     ["priority", "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, now(), 1, 1, 0, 11, 't')", "23514"],
     ["partition", "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, now(), 1, 1, 32, 5, 't')", "23514"],
   ])("an unknown %s is refused by the tables themselves [#40]", async (_, text, code) => {

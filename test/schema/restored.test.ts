@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { SchemaRestoredError } from "../../src/db/errors.js";
+import { useDatabase } from "../support/database.js";
+
+const db = useDatabase();
+
+/** What a dump brings into a younger server: the same rows, with transaction numbers this server has not reached. */
+async function pretendRestored(): Promise<void> {
+  const later = 1_000_000_000;
+  await db.sql(`
+    update millrace.job set xid = xid + ${later};
+    update millrace.agenda set xid = xid + ${later};
+    create temp table moved as select * from millrace.ticket;
+    truncate millrace.ticket;
+    insert into millrace.ticket (lane, xid, id, attempt, version, largest, slot, alone, jobs)
+      select lane, xid + ${later}, id, attempt, version, largest, millrace.ticket_slot(xid + ${later}), alone, jobs from moved;
+    update millrace.lane_cursor set head_xid = head_xid + ${later}, late_xids = array(select x + ${later} from unnest(late_xids) x);
+    update millrace.cell set floor_xid = floor_xid + ${later};`);
+}
+
+describe("a schema restored into another server", () => {
+  it("is refused with the command to run, and repaired without losing or repeating a job", async () => {
+    const { engine } = db;
+    await engine.enqueueMany("done", [1, 2, 3]);
+    for (const job of await engine.claim({ limit: 3 })) await engine.complete(job);
+    await engine.enqueueMany("purged", [1, 2]);
+    await engine.purge("default");
+    const waiting = (await engine.enqueueMany("waits", [1, 2, 3, 4, 5])).map(({ id }) => id);
+    const [running] = await engine.claim({ types: ["waits"] });
+    const { id: delayed } = await engine.enqueue({ type: "waits", delaySeconds: 3600 });
+    const { id: again } = await engine.enqueue({ type: "again", retry: 0 });
+    const [failing] = await engine.claim({ types: ["again"] });
+    await engine.retry(failing!);
+
+    await pretendRestored();
+    await expect(engine.check()).rejects.toThrow(SchemaRestoredError);
+    await expect(engine.enqueue({ type: "waits" })).rejects.toThrow(/millrace repair/);
+    await expect(engine.claim()).rejects.toThrow(SchemaRestoredError);
+
+    expect(await engine.repair()).toBe(5);
+    await engine.check();
+    expect(await engine.depth()).toMatchObject({ ready: 5, delayed: 1, running: 1 });
+    const { id: fresh } = await engine.enqueue({ type: "waits" });
+    const claimed = await engine.claim({ limit: 100 });
+    expect(claimed.map((job) => job.id).toSorted()).toEqual([...waiting.filter((id) => id !== running!.id), again, fresh].toSorted());
+    expect(claimed.find((job) => job.id === again)?.attempt).toBe(2);
+    for (const job of [...claimed, running!]) await engine.complete(job);
+    await db.moveClock(3600);
+    expect((await engine.claim({ limit: 100 })).map((job) => job.id)).toEqual([delayed]);
+    expect((await engine.list({ type: "purged" })).map((job) => job.state)).toEqual(["cancelled", "cancelled"]);
+  });
+});
