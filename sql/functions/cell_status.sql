@@ -1,9 +1,10 @@
 -- cell_status: what a client compares before it works with this schema.
-create or replace function cell_status(out version int, out functions text, out restored boolean)
+create or replace function cell_status(out version int, out functions text, out restored boolean, out payload_limit bigint)
 language plpgsql security definer set search_path from current as $$
 begin
   select max(number) into version from migration where number > 0;
   select checksum into functions from migration where number = 0;
+  select c.payload_limit into payload_limit from cell c;
   restored := coalesce((select max(x) > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
     from (select floor_xid as x from cell union all select max(head_xid) from lane_cursor) known), false);
 end $$;

@@ -43,8 +43,8 @@ begin
         select v_now + case when p_outcome = 'lost' then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
                             else retry_delay(coalesce(j.retry, v_options -> 'retry'), u.attempt) end as due_at) d
   ), recorded as (
-    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, reason, worker, error)
-    select f.id, h.started_at, greatest(v_now, h.started_at), f.attempt, h.slot, p_outcome, f.state,
+    insert into attempt (job_id, started_at, finished_at, retry_at, attempt, slot, outcome, state, reason, worker, error)
+    select f.id, h.started_at, greatest(v_now, h.started_at), case when f.state is null then f.due_at end, f.attempt, h.slot, p_outcome, f.state,
            case when f.state = 'failed' then coalesce(p_reason, case when p_outcome = 'lost' then 'lost' else 'exhausted' end::failure_reason) end,
            h.worker, p_error
       from fate f

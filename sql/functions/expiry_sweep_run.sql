@@ -22,11 +22,15 @@ begin
   end if;
   for v_slot, v_jobs in
     select x.slot, array_agg(x.id) from (
-      select j.slot, j.id from job j
-       where j.start_by > s.swept_until and j.start_by <= v_now
-         and not exists (select from attempt a where a.slot = j.slot and a.job_id = j.id and a.state is not null)
-         and not exists (select from claim c where j.id = any (c.jobs))
-       order by j.start_by limit p_limit) x group by x.slot
+      select due.slot, due.id from (
+        select j.slot, j.id, j.start_by from job j where j.start_by > s.swept_until and j.start_by <= v_now
+        union all
+        select m.slot, m.job_id, m.start_by from amendment m where m.start_by > s.swept_until and m.start_by <= v_now) due
+        left join amendment m on m.slot = due.slot and m.job_id = due.id
+       where coalesce(m.start_by, due.start_by) <= v_now
+         and not exists (select from attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
+         and not exists (select from claim c where due.id = any (c.jobs))
+       order by due.start_by limit p_limit) x group by x.slot
   loop
     foreach v_id in array v_jobs loop
       v_seen := v_seen + 1;

@@ -34,8 +34,8 @@ begin
   if p_async then
     perform set_config('synchronous_commit', 'off', true);
   end if;
-  if exists (select from scout) then
-    perform lane_discover();
+  if exists (select from scout where queue_id = any (v_queue_ids)) then
+    perform lane_discover(v_queue_ids);
   end if;
   if exists (select from agenda where due_at <= clock_now()) then
     perform agenda_promote(1000);

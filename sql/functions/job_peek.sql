@@ -1,6 +1,6 @@
 -- job_peek: the jobs a claim would look at next, without touching anything. Raises: MR001, MR003.
 create or replace function job_peek(p_queue text default 'default', p_limit int default 10) returns setof jobs
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   l record;
   v_ids bigint[] := '{}';
@@ -8,6 +8,7 @@ begin
   if p_limit is null or p_limit not between 1 and 1000 then
     perform raise_error('MR001', format('a peek shows 1 to 1000 jobs, not %s', p_limit), null);
   end if;
+  perform lane_discover(array[queue_id(p_queue)]);
   for l in select k.key from lane k where k.queue_id = queue_id(p_queue) order by k.priority, lane_oldest(k.key) nulls last loop
     v_ids := v_ids || array(
       select id from unnest((track_read(l.key, p_limit)).jobs || (track_read(l.key + 1, p_limit)).jobs) id order by id limit p_limit);

@@ -16,22 +16,28 @@ begin
   return array(select id from unnest(p_jobs) id where id <> all (v_all));
 end $$;
 
--- claim_return: put jobs of a detached claim part back without using an attempt. Jobs closed meanwhile stay closed.
--- Writes: ticket or agenda, tally, amendment (when the lane was purged while they ran).
+-- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed expire.
+-- The amendment notes when: nothing else would tell, and a purge made while they ran must not take them.
+-- Writes: ticket or agenda, tally, amendment, attempt (expired ones).
 create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz, p_alone boolean) returns void
 language plpgsql as $$
 declare
   v_now timestamptz := clock_now();
+  v_expired bigint[];
   g record;
 begin
+  update amendment set revived_at = v_now, updated_at = v_now where slot = h.slot and job_id = any (p_jobs);
   insert into amendment (job_id, slot, revived_at, updated_at)
-  select id, h.slot, v_now, v_now from unnest(p_jobs) id
-   where exists (select from lane_purge p where p.lane = h.lane and p.purged_at >= h.started_at)
-  on conflict do nothing;
+  select id, h.slot, v_now, v_now from unnest(p_jobs) id on conflict do nothing;
+  select array_agg(j.id) into v_expired from unnest(p_jobs) u (id) join job j on j.slot = h.slot and j.id = u.id
+    left join amendment m on m.slot = h.slot and m.job_id = u.id where coalesce(m.start_by, j.start_by) <= p_due_at;
+  if v_expired is not null then
+    perform job_expire(h.slot, v_expired, v_now);
+  end if;
   for g in
     select u.attempt, coalesce(m.version, 0) as version, array_agg(u.id order by u.id) as jobs
       from unnest(p_jobs, p_attempts) u (id, attempt) left join amendment m on m.slot = h.slot and m.job_id = u.id
-     where not exists (select from attempt a where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt)
+     where u.id <> all (coalesce(v_expired, '{}'))
      group by u.attempt, coalesce(m.version, 0), case when p_alone then u.id end order by min(u.id)
   loop
     if p_due_at <= v_now then

@@ -12,10 +12,16 @@ declare
   r ring;
 begin
   select least(min(retention_of(s::text)), retention_of('attempts'), retention_of('results')) into v_shortest from unnest(enum_range(null::job_final_state)) s;
-  for r in select * from ring where slot <> v_today % 32 order by slot for update skip locked loop
+  for r in select * from ring order by slot for update skip locked loop
     -- the end of the newest day that lives in this child
     v_end := job_created_at((v_today - (v_today - r.slot) % 32 + 1) * 353894400000000);
-    continue when v_now < v_end + v_shortest;
+    if v_now < v_end + v_shortest then
+      -- too young to be emptied; survivors of the last time round the ring go one by one
+      continue when r.survivors = 0 or r.rotated_at > v_now - interval '12 hours';
+      perform ring_delete(r.slot, v_now);
+      update ring set rotated_at = v_now where slot = r.slot;
+      return 1;
+    end if;
     continue when r.rotated_at >= v_end + v_shortest and (r.survivors = 0 or r.rotated_at > v_now - interval '12 hours');
     continue when r.survivors = 0 and not exists (select from job j where j.slot = r.slot);
     begin
@@ -47,7 +53,8 @@ begin
       left join amendment m on m.slot = p_slot and m.job_id = j.id
       left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority)
      where j.slot = p_slot
-       and case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + retention_of(last.state::text) > p_now
+       and case when m.cancelled_at is not null then m.cancelled_at + retention_of('cancelled') > p_now
+                when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + retention_of(last.state::text) > p_now
                 when p.purged_at + retention_of('cancelled') <= p_now then job_purged_at(j, m) is null
                 else true end
      limit p_limit);
@@ -69,7 +76,7 @@ begin
   end if;
   if cardinality(v_keep) < v_many then
     k_jobs := array(select j from job j where j.slot = p_slot and j.id = any (v_keep));
-    k_attempts := array(select a from attempt a where a.slot = p_slot and a.job_id = any (v_keep) and (a.state is not null or a.finished_at > v_attempts_from));
+    k_attempts := array(select a from attempt a where a.slot = p_slot and a.job_id = any (v_keep) and (a.state is not null or a.finished_at > v_attempts_from or attempt_is_last(a)));
     k_amendments := array(select m from amendment m where m.slot = p_slot and m.job_id = any (v_keep));
     k_progress := array(select g from progress g where g.slot = p_slot and g.job_id = any (v_keep));
     k_pieces := array(select y from payload_piece y where y.slot = p_slot and y.job_id = any (v_keep));
@@ -80,19 +87,37 @@ begin
     insert into progress select (u).* from unnest(k_progress) u;
     insert into payload_piece select (u).* from unnest(k_pieces) u;
   else
-    with gone as (
-      select j.id from job j cross join lateral (select a.state, a.attempt, a.finished_at from attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last
-        left join amendment m on m.slot = p_slot and m.job_id = j.id
-       where j.slot = p_slot and last.state is not null and last.attempt > coalesce(m.revived_after, 0) and last.finished_at + retention_of(last.state::text) <= p_now
-       limit 100000
-    ), a as (delete from attempt x using gone where x.slot = p_slot and x.job_id = gone.id),
-       m as (delete from amendment x using gone where x.slot = p_slot and x.job_id = gone.id),
-       g as (delete from progress x using gone where x.slot = p_slot and x.job_id = gone.id),
-       y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id)
-    delete from job x using gone where x.slot = p_slot and x.id = gone.id;
-    delete from attempt a where a.slot = p_slot and a.state is null and a.finished_at <= v_attempts_from;
+    perform ring_delete(p_slot, p_now);
   end if;
   update attempt a set result = null where a.slot = p_slot and a.result is not null and a.finished_at <= v_results_from;
   delete from schedule_run s where s.slot_at < p_now - interval '60 days' and not exists (select from job j where j.slot = job_slot(s.job_id) and j.id = s.job_id);
   update ring set rotated_at = p_now, survivors = cardinality(v_keep) where slot = p_slot;
+end $$;
+
+-- ring_delete: the slow way, for a child that cannot be emptied: delete what has passed its retention, row by row, in bounded batches.
+create or replace function ring_delete(p_slot smallint, p_now timestamptz) returns void
+language plpgsql as $$
+begin
+  with gone as (
+    select j.id from job j
+      left join lateral (select a.state, a.attempt, a.finished_at from attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+      left join amendment m on m.slot = p_slot and m.job_id = j.id
+     where j.slot = p_slot
+       and case when m.cancelled_at is not null then m.cancelled_at + retention_of('cancelled') <= p_now
+                when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + retention_of(last.state::text) <= p_now
+                else coalesce(job_purged_at(j, m) + retention_of('cancelled') <= p_now, false) end
+     limit 100000
+  ), a as (delete from attempt x using gone where x.slot = p_slot and x.job_id = gone.id),
+     m as (delete from amendment x using gone where x.slot = p_slot and x.job_id = gone.id),
+     g as (delete from progress x using gone where x.slot = p_slot and x.job_id = gone.id),
+     y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id)
+  delete from job x using gone where x.slot = p_slot and x.id = gone.id;
+  delete from attempt a where a.slot = p_slot and a.state is null and a.finished_at <= p_now - retention_of('attempts') and not attempt_is_last(a);
+end $$;
+
+-- attempt_is_last: the newest record of a job stays with the job: it tells how often it was tried, and why it failed.
+create or replace function attempt_is_last(a attempt) returns boolean
+language plpgsql stable as $$
+begin
+  return not exists (select from attempt n where n.slot = a.slot and n.job_id = a.job_id and n.attempt > a.attempt);
 end $$;

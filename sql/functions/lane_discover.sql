@@ -1,7 +1,8 @@
 -- lane_discover: turn scouts into lanes with a cursor at the oldest ticket they can have. Any process may call it.
+-- For given queues it waits for whoever is doing the same, so that a claim sees their lanes; for all (null) it skips.
 -- A new cursor starts at the snapshot's xmin or at the oldest ticket seen, so that no running producer is behind it.
--- Locks: scout rows (skip locked). Writes: lane, lane_cursor, scout.
-create or replace function lane_discover() returns int
+-- Locks: scout rows. Writes: lane, lane_cursor, scout.
+create or replace function lane_discover(p_queue_ids int[] default null) returns int
 language plpgsql set enable_seqscan = off as $$
 declare
   s record;
@@ -10,7 +11,9 @@ declare
 begin
   for s in
     with gone as (
-      delete from scout where ctid = any (array(select ctid from scout limit 1000 for update skip locked)) returning *
+      delete from scout where p_queue_ids is null and ctid = any (array(select ctid from scout limit 1000 for update skip locked))
+          or p_queue_ids is not null and queue_id = any (p_queue_ids)
+      returning *
     ) select distinct lane, queue_id, type, priority from gone order by lane
   loop
     insert into lane (key, queue_id, type, priority) values (s.lane, s.queue_id, s.type, s.priority) on conflict do nothing;

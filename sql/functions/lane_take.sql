@@ -12,7 +12,7 @@ declare
   f track_reading := track_read(p_lane, p_wanted);
   a track_reading := track_read(p_lane + 1, p_wanted);
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
-  v_from_f int; v_from_a int; v_k int; v_slot smallint; v_now timestamptz := clock_now();
+  v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
   v_alive bigint[]; v_expired bigint[]; v_dropped bigint; v_inputs text; v_extras text; v_limits text; v_count int; v_max_attempts int; v_max_max int;
   v_start_by timestamptz; v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_amended boolean;
 begin
@@ -60,10 +60,11 @@ begin
     v_k := least(v_k, coalesce((select min(i) - 1 from unnest(v_jobs) with ordinality u (x, i) where job_slot(x) <> v_slot), v_k));
   end if;
   if greatest(f.largest, a.largest)::bigint * v_k > p_max_bytes then
+    v_full := v_k;
     select greatest(count(*) filter (where upto <= p_max_bytes), case when p_first then 1 else 0 end) into v_k
       from (select sum(coalesce(octet_length(j.input::text), 4) + coalesce(octet_length(j.headers::text), 0) + coalesce(octet_length(j.payload) * 4 / 3, 0)) over (order by u.i) as upto
               from unnest(v_jobs[1:v_k]) with ordinality u (id, i) join job j on j.slot = v_slot and j.id = u.id) sizes;
-    stop := v_k < cardinality(v_jobs);
+    stop := v_k < v_full;
     if v_k = 0 then
       return;
     end if;
@@ -73,7 +74,9 @@ begin
   end if;
 
   -- The common case in one cheap pass: nothing amended, nothing expired. Nested loops keep the order of the cursor.
-  v_amended := exists (select from amendment m where m.slot = v_slot);
+  v_amended := exists (select from amendment m where m.slot = v_slot)
+    and exists (select from amendment m, (select min(x) as low, max(x) as high from unnest(v_jobs) x) u
+                 where m.slot = v_slot and m.job_id between u.low and u.high);
   if not v_amended then
     select string_agg(coalesce(j.input::text, 'null'), ','), sum(octet_length(j.input::text)), count(*),
            min(j.max_attempts), max(j.max_attempts), min(j.start_by), min(j.deadline),
@@ -82,7 +85,7 @@ begin
       from unnest(v_jobs) u (id) join job_line j on j.slot = v_slot and j.id = u.id;
   end if;
   if v_amended or v_start_by <= v_now or v_count < v_k then
-    select array_agg(u.id) filter (where l.alive), array_agg(u.attempt) filter (where l.alive), array_agg(u.id) filter (where l.expired),
+    select array_agg(u.id) filter (where l.alive), array_agg(coalesce(u.attempt, 1)) filter (where l.alive), array_agg(u.id) filter (where l.expired),
            string_agg(coalesce(l.input::text, 'null'), ',') filter (where l.alive), sum(octet_length(l.input::text)) filter (where l.alive),
            '[' || string_agg(l.max_attempts::text, ',') filter (where l.alive) || ']', min(l.deadline) filter (where l.alive),
            string_agg(case when l.tagged then l.extras else 'null' end, ',') filter (where l.alive)
@@ -128,7 +131,7 @@ begin
   v_token := gen_random_uuid();
   v_lease := p_lease_seconds;
   if p_lease_factor is not null then
-    v_lease := least(p_lease_seconds * power(p_lease_factor, coalesce(v_attempts[1], 1) - 1), coalesce(p_lease_cap, 43200));
+    v_lease := least(p_lease_seconds * exp(least((coalesce(v_attempts[1], 1) - 1) * ln(p_lease_factor), 60)), coalesce(p_lease_cap, 43200));
   end if;
   v_until := v_now + make_interval(secs => v_lease);
   if v_attempts is null or v_attempts = array_fill(1, array[jobs]) then

@@ -17,7 +17,11 @@ begin
     perform raise_error('MR004', format('piece %s must have %s bytes, not %s', p_piece, greatest(v_expected, 0), octet_length(p_bytes)),
       'give payloadSize when enqueuing, and pieces of 1048576 bytes, the last one shorter');
   end if;
-  insert into payload_piece (job_id, slot, piece, bytes) values (p_job, job_slot(p_job), p_piece, p_bytes);
+  if j.payload_size <= 65536 then  -- small enough to come with the claim
+    update job set payload = p_bytes where slot = job_slot(p_job) and id = p_job;
+  else
+    insert into payload_piece (job_id, slot, piece, bytes) values (p_job, job_slot(p_job), p_piece, p_bytes);
+  end if;
 end $$;
 
 -- payload_read: part of a payload; an empty value past its end, null when the job has none. At most 16 MiB at a time.

@@ -78,6 +78,10 @@ begin
          when p."payloadSize" < 0
          then raise_error('MR001', 'payloadSize is negative', null)::int
          else coalesce(p."payloadSize", octet_length(p.p_payload))::int end,
-    p."contentType", name_check('schedule', p.schedule), p."slotAt"
+    p."contentType",
+    case when (p.schedule is null) <> (p."slotAt" is null)
+         then raise_error('MR001', 'schedule and slotAt belong together', 'give both or none')
+         else name_check('schedule', p.schedule) end,
+    p."slotAt"
   from p order by p.n;
 end $$;

@@ -2,18 +2,23 @@
 -- folded counts, the deltas not folded yet, the live claims, and one probe per lane. Raises: MR003.
 create or replace function queue_depth(p_queue text default 'default',
   out ready bigint, out blocked bigint, out delayed bigint, out running bigint, out oldest_ready_at timestamptz, out oldest_age_seconds float8)
-language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
+language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_id int := queue_id(p_queue);
   v_paused boolean;
+  v_due bigint;
 begin
-  if exists (select from scout) then
-    perform lane_discover();
+  if exists (select from scout where queue_id = v_id) then
+    perform lane_discover(array[v_id]);
   end if;
   select paused_at is not null into v_paused from queue where id = v_id;
   select greatest(coalesce(sum(d.ready), 0), 0), greatest(coalesce(sum(d.delayed), 0), 0) into ready, delayed
     from (select lane, x.ready, x.delayed from lane_depth x union all select lane, y.ready, y.delayed from tally y) d
-   where d.lane in (select key from lane where queue_id = v_id union select lane from scout where queue_id = v_id);
+   where d.lane in (select key from lane where queue_id = v_id);
+  select count(*) into v_due from (
+    select from agenda g join lane l on l.key = g.lane where g.due_at <= clock_now() and l.queue_id = v_id limit 10000) due;
+  ready := ready + v_due;
+  delayed := greatest(delayed - v_due, 0);
   select coalesce(sum(cardinality(c.jobs)), 0) into running from claim c join lane l on l.key = c.lane where l.queue_id = v_id;
   if ready > 0 then
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at
@@ -28,22 +33,19 @@ begin
   end if;
 end $$;
 
--- lane_oldest: the job a claim on this lane would look at first, or null.
+-- lane_oldest: the job a claim on this lane would hand out first, or null. Looks at 50 jobs of each track at most, because
+-- cancelled and expired ones may stand in front; beyond that it answers with the first of them.
 create or replace function lane_oldest(p_lane bigint) returns bigint
 language plpgsql as $$
 declare
-  v_job bigint;
+  v_id bigint;
+  v_first bigint;
 begin
-  select min(n.job) into v_job
-    from (values (p_lane), (p_lane + 1)) track (key)
-    cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
-    cross join lateral (
-      (select n.jobs[case when n.xid = c.head_xid and n.id = c.head_ticket then c.head_offset + 1 else 1 end] as job from ticket n
-        where n.lane = track.key and n.xid >= c.head_xid and (n.xid, n.id) >= (c.head_xid, c.head_ticket)
-          and not (n.xid = c.head_xid and n.id = c.head_ticket and cardinality(n.jobs) <= c.head_offset)
-        order by n.xid, n.id limit 1)
-      union all
-      select (select n.jobs[1] from ticket n where n.lane = track.key and n.xid = late.x order by n.id limit 1)
-        from unnest(c.late_xids, c.late_tickets) late (x, t) where late.t = 0) n;
-  return v_job;
+  for v_id in select id from unnest((track_read(p_lane, 50)).jobs || (track_read(p_lane + 1, 50)).jobs) id order by id loop
+    if job_state(v_id) in ('ready', 'blocked') then
+      return v_id;
+    end if;
+    v_first := coalesce(v_first, v_id);
+  end loop;
+  return v_first;
 end $$;

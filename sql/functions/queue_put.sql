@@ -36,7 +36,12 @@ language plpgsql security definer set search_path from current as $$
 declare
   v_options jsonb;
 begin
-  perform options_check(jsonb_strip_nulls(p_options));
-  update cell set options = jsonb_strip_nulls(options || p_options) returning options into v_options;
+  perform options_check(jsonb_strip_nulls(p_options - 'payloadLimitBytes'));
+  if coalesce((p_options ->> 'payloadLimitBytes')::numeric, 256000000) not between 1 and 256000000 then
+    perform raise_error('MR001', 'payloadLimitBytes is not between 1 and 256000000', null);
+  elsif p_options ? 'payloadLimitBytes' then
+    update cell set payload_limit = coalesce((p_options ->> 'payloadLimitBytes')::bigint, 256000000);
+  end if;
+  update cell set options = jsonb_strip_nulls(options || (p_options - 'payloadLimitBytes')) returning options into v_options;
   return v_options;
 end $$;

@@ -7,7 +7,7 @@ language sql volatile as $$
     when 'array' then (p_retry ->> least(greatest(p_attempt, 1), jsonb_array_length(p_retry)) - 1)::float8
     else least(
         coalesce((p_retry ->> 'base')::float8, 1)
-          * power(coalesce((p_retry ->> 'factor')::float8, 2), least(greatest(p_attempt, 1) - 1, 100)),
+          * exp(least((greatest(p_attempt, 1) - 1) * ln(coalesce((p_retry ->> 'factor')::float8, 2)), 60)),
         coalesce((p_retry ->> 'cap')::float8, 3600))
       * (1 + coalesce((p_retry ->> 'jitter')::float8, 0.1) * (2 * random() - 1))
   end)

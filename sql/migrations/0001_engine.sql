@@ -181,13 +181,15 @@ create table job (
   source             json,
   input              json,
   payload            bytea check (octet_length(payload) < 256000000),
-  check (payload_size is null or payload_size between 0 and 255999999)
+  check (payload_size is null or payload_size between 0 and 255999999),
+  check (slot = id / 353894400000000 % 32)
 ) partition by list (slot);
 
 create table attempt (
   job_id      bigint not null,
   started_at  timestamptz,
   finished_at timestamptz not null,
+  retry_at    timestamptz,
   attempt     int not null,
   slot        smallint not null,
   outcome     job_outcome not null,
@@ -261,6 +263,7 @@ begin
     execute format('create index on attempt_%s (job_id) where state <> ''succeeded''', n);
     execute format('create table amendment_%s partition of amendment for values in (%s)', n, i);
     execute format('alter table amendment_%s add primary key (job_id)', n);
+    execute format('create index on amendment_%s (start_by) where start_by is not null', n);
     execute format('create table progress_%s partition of progress for values in (%s)', n, i);
     execute format('alter table progress_%s add primary key (job_id)', n);
     execute format('create table payload_piece_%s partition of payload_piece for values in (%s)', n, i);

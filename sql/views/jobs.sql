@@ -17,7 +17,7 @@ select j.id, q.name as queue, j.type,
        coalesce(m.max_attempts, j.max_attempts) as max_attempts,
        job_created_at(j.id) as created_at,
        greatest(job_created_at(j.id), last.finished_at, c.touched_at, m.updated_at, g.created_at, case when c.id is null then p.purged_at end) as updated_at,
-       coalesce(nullif(g.due_at, 'infinity'), m.run_at, j.run_at) as run_at,
+       coalesce(nullif(g.due_at, 'infinity'), last.retry_at, m.run_at, j.run_at) as run_at,
        coalesce(m.start_by, j.start_by) as expires_at, coalesce(m.deadline, j.deadline) as deadline,
        coalesce(c.started_at, last.started_at) as last_attempt_at,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at

@@ -1,6 +1,6 @@
 import { type ClaimColumns, decodeClaims, decodeDetails, decodeJob } from "./decode.js";
 import { checkId, checkKeys, checkToken, encodeIds, encodeOptions, toJson, toJsonList } from "./encode.js";
-import { InvalidArgumentError, LeaseLostError, SchemaRestoredError } from "./errors.js";
+import { InvalidArgumentError, LeaseLostError, PayloadError, SchemaRestoredError } from "./errors.js";
 import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
@@ -75,7 +75,7 @@ export class Engine {
   /** Refuse a schema of another version, with the command to run. Changes nothing. */
   async check(): Promise<void> {
     await checkSchema(this.#pool, { schema: this.schema });
-    await this.#call("cell_status", "select restored from :cell_status()", []).then(([row]) => {
+    await this.#call("cell_status", "select payload_limit, restored from :cell_status()", []).then(([row]) => {
       if (row?.["restored"]) throw new SchemaRestoredError(`the schema "${this.schema}" was restored from another server`, 'run "millrace repair"');
     });
   }
@@ -83,6 +83,7 @@ export class Engine {
   /** Append one job. Returns its id before anything commits. */
   async enqueue(job: NewJob, call?: CallOptions): Promise<Enqueued> {
     const { type, input, payload, ...options } = job;
+    if (payload) await this.#checkPayload(payload.length, call);
     const [row] = await this.#call(
       "job_enqueue",
       "select job_id, duplicate from :job_enqueue($1, $2, $3, $4)",
@@ -99,6 +100,7 @@ export class Engine {
 
   /** Append many jobs, each with its own options. */
   async enqueueEach(jobs: readonly NewJob[], call?: CallOptions): Promise<Enqueued[]> {
+    for (const { payload } of jobs) if (payload) await this.#checkPayload(payload.length, call);
     const inputs = toJsonList(
       jobs.map((job) => job.input),
       "inputs",
@@ -124,6 +126,7 @@ export class Engine {
   async enqueueStream(job: NewJob, size: number, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, call?: CallOptions): Promise<Enqueued> {
     if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
     const { type, input, payload: _, ...options } = job;
+    await this.#checkPayload(size, call);
     return inTransaction(this.#pool, call?.tx, async (tx) => {
       const [row] = await this.#call(
         "job_enqueue",
@@ -427,6 +430,14 @@ export class Engine {
   /** After a dump was restored into another server: give waiting jobs new tickets. Run it once, while nothing else runs. */
   async repair(call?: CallOptions): Promise<number> {
     return this.#count("cell_repair", "select :cell_repair() as n", [], call);
+  }
+
+  /** Refuse a payload before anything is sent, so that the caller's transaction stays usable. The server checks again. */
+  async #checkPayload(bytes: number, call: CallOptions | undefined): Promise<void> {
+    const [row] = await this.#call("cell_status", "select payload_limit, restored from :cell_status()", [], call);
+    const limit = Number(row?.["payload_limit"]);
+    if (bytes >= limit)
+      throw new PayloadError(`the payload has ${bytes} bytes; the limit is ${limit}, exclusive`, "store it elsewhere and enqueue a reference");
   }
 
   async #report(name: string, text: string, job: Held, rest: unknown[], call: CallOptions | undefined): Promise<void> {

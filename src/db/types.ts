@@ -236,6 +236,8 @@ export interface Retention {
   readonly retentionCancelledSeconds?: number | null;
   readonly retentionAttemptsSeconds?: number | null;
   readonly retentionResultsSeconds?: number | null;
+  /** Lowers the payload limit; the largest is 256,000,000, exclusive. */
+  readonly payloadLimitBytes?: number | null;
 }
 
 export interface MaintenanceReport {

@@ -33,5 +33,5 @@ export async function dumpSchema(db: TestDatabase, schema = "millrace"): Promise
     ) x order by part, line collate "C"`,
     [schema],
   );
-  return `${rows.map(({ line }) => line.replaceAll(`${schema}.`, "")).join("\n")}\n`;
+  return `${rows.map(({ line }) => line.replaceAll(`${schema}.`, "").replaceAll(`search_path=${schema}`, "search_path=<schema>")).join("\n")}\n`;
 }
