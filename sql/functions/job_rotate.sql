@@ -16,8 +16,8 @@ begin
     -- the end of the newest day that lives in this child
     v_end := job_created_at((v_today - (v_today - r.slot) % 32 + 1) * 353894400000000);
     if v_now < v_end + v_shortest then
-      -- too young to be emptied; survivors of the last time round the ring go one by one
-      continue when r.survivors = 0 or r.rotated_at > v_now - interval '12 hours';
+      -- too young to be emptied; what is left of the last time round the ring goes one by one
+      continue when r.rotated_at > v_now - interval '12 hours' or not exists (select from job j where j.slot = r.slot and j.id < job_id_at(v_end - interval '1 day'));
       perform ring_delete(r.slot, v_now);
       update ring set rotated_at = v_now where slot = r.slot;
       return 1;

@@ -5,7 +5,9 @@ import type { TestDatabase } from "../support/database.js";
  * folded into their first one, functions by signature, properties and a digest of their body.
  */
 export async function dumpSchema(db: TestDatabase, schema = "millrace"): Promise<string> {
-  const rows = await db.sql<{ line: string }>(
+  const client = await db.connect();
+  await client.query("select set_config('search_path', $1, false)", [schema]); // else expressions name the schema
+  const { rows } = await client.query<{ line: string }>(
     `
     with kind as (select c.oid, c.relname, c.relkind, c.reloptions from pg_class c where c.relnamespace = $1::regnamespace and c.relname !~ '_(0[1-9]|[1-3][0-9]|[1-7])(_|$)')
     select line from (
