@@ -30,8 +30,8 @@ begin
     select id, lane, octet_length(input::text) + coalesce(octet_length(payload) * 4 / 3, 0) as bytes,
            (row_number() over (partition by lane order by id) - 1) / 100 as chunk from x where is_ready
   ), tickets as (
-    insert into ticket (lane, xid, slot, largest, jobs)
-    select lane, v_xid, ticket_slot(v_xid), max(bytes), array_agg(id order by id) from ready group by lane, chunk order by lane, chunk
+    insert into ticket (lane, xid, slot, bytes, jobs)
+    select lane, v_xid, ticket_slot(v_xid), sum(bytes), array_agg(id order by id) from ready group by lane, chunk order by lane, chunk
   ), later as (
     insert into agenda (job_id, due_at, lane, attempt, created_at)
     select x.id, x.run_at, x.lane, 1, clock_now() from x where not is_ready

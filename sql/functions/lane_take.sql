@@ -59,7 +59,7 @@ begin
   if job_slot(v_jobs[v_k]) <> v_slot or a.jobs is not null then
     v_k := least(v_k, coalesce((select min(i) - 1 from unnest(v_jobs) with ordinality u (x, i) where job_slot(x) <> v_slot), v_k));
   end if;
-  if greatest(f.largest, a.largest)::bigint * v_k > p_max_bytes then
+  if coalesce(f.bytes, 0) + coalesce(a.bytes, 0) > p_max_bytes then
     v_full := v_k;
     select greatest(count(*) filter (where upto <= p_max_bytes), case when p_first then 1 else 0 end) into v_k
       from (select sum(coalesce(octet_length(j.input::text), 4) + coalesce(octet_length(j.headers::text), 0) + coalesce(octet_length(j.payload) * 4 / 3, 0)) over (order by u.i) as upto

@@ -9,7 +9,7 @@ declare
   r track_reading;
   v_snapshot pg_snapshot;
   v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
-  v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_largest int;
+  v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint;
   v_again constant boolean := p_track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
   r.track := p_track;
@@ -29,14 +29,14 @@ begin
       select pg_visible_in_snapshot(x::text::xid8, v_snapshot) and x <> xid_now()
         from unnest(r.late_xids) with ordinality l (x, i) order by i);
     if true = any (r.late_done) then
-      select array_agg(l.job), array_agg(l.xid), array_agg(l.ticket), array_agg(l.ord), array_agg(l.attempt), array_agg(l.version), array_agg(l.alone), max(l.largest)
-        into r.jobs, r.xids, r.tickets, r.offsets, r.attempts, r.versions, r.alones, r.largest
+      select array_agg(l.job), array_agg(l.xid), array_agg(l.ticket), array_agg(l.ord), array_agg(l.attempt), array_agg(l.version), array_agg(l.alone), sum(l.bytes) filter (where l.first)
+        into r.jobs, r.xids, r.tickets, r.offsets, r.attempts, r.versions, r.alones, r.bytes
         from (
-          select late.xid, t.ticket, t.job, t.ord, t.attempt, t.version, t.alone, t.largest
+          select late.xid, t.ticket, t.job, t.ord, t.attempt, t.version, t.alone, t.bytes, t.ord = case when t.ticket = late.ticket then late.skip + 1 else 1 end as first
             from unnest(r.late_xids, r.late_tickets, r.late_offsets, r.late_done) with ordinality late (xid, ticket, skip, done, i)
             cross join lateral (
               select k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
-                     coalesce(k.largest, 2147483647) as largest
+                     coalesce(k.bytes, 2147483647)::bigint as bytes
                 from ticket k
                where k.slot = ticket_slot(late.xid) and k.lane = p_track and k.xid = late.xid and k.id >= late.ticket
                order by k.id limit p_wanted + late.skip) t
@@ -54,11 +54,11 @@ begin
     v_slot := ticket_slot(v_xid);
     select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord),
            array_agg(x.attempt) filter (where v_again), array_agg(x.version) filter (where v_again), array_agg(x.alone) filter (where v_again),
-           max(x.largest), (select pg_current_snapshot())
-      into v_jobs, v_xids, v_tickets, v_offsets, v_attempts, v_versions, v_alones, v_largest, v_snapshot
+           sum(x.bytes) filter (where x.ord = case when x.ticket = v_ticket then v_offset + 1 else 1 end), (select pg_current_snapshot())
+      into v_jobs, v_xids, v_tickets, v_offsets, v_attempts, v_versions, v_alones, v_bytes, v_snapshot
       from (
         select k.xid, k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
-               coalesce(k.largest, 2147483647) as largest
+               coalesce(k.bytes, 2147483647)::bigint as bytes
           from ticket k
          where k.slot = v_slot and k.lane = p_track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
          order by k.xid, k.id
@@ -69,7 +69,7 @@ begin
         v_jobs := v_jobs[1:v_room]; v_xids := v_xids[1:v_room]; v_tickets := v_tickets[1:v_room]; v_offsets := v_offsets[1:v_room];
         v_attempts := v_attempts[1:v_room]; v_versions := v_versions[1:v_room]; v_alones := v_alones[1:v_room];
       end if;
-      r.largest := greatest(r.largest, v_largest);
+      r.bytes := coalesce(r.bytes, 0) + v_bytes;
       v_room := v_room - cardinality(v_jobs);
       r.jobs := r.jobs || v_jobs; r.xids := r.xids || v_xids; r.tickets := r.tickets || v_tickets; r.offsets := r.offsets || v_offsets;
       r.attempts := r.attempts || v_attempts; r.versions := r.versions || v_versions; r.alones := r.alones || v_alones;

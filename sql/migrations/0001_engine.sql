@@ -19,7 +19,7 @@ create type track_reading as (
   late_xids bigint[], late_tickets bigint[], late_offsets int[],
   late_done boolean[], late_count int,
   jobs bigint[], xids bigint[], tickets bigint[], offsets int[], attempts int[], versions int[], alones boolean[],
-  running bigint[], passed_xid bigint, wanted int, largest int
+  running bigint[], passed_xid bigint, wanted int, bytes bigint
 );
 
 -- One row: facts about this installation. floor_xid lets a dump restored into a younger cluster be recognised.
@@ -239,7 +239,7 @@ create table ticket (
   id      bigint not null default nextval('ticket_id_seq'),
   attempt int not null default 1,
   version int not null default 0,
-  largest int,
+  bytes   int,
   slot    smallint not null,
   alone   boolean not null default false,
   jobs    bigint[] not null

@@ -12,8 +12,8 @@ async function pretendRestored(): Promise<void> {
     update millrace.agenda set xid = xid + ${later};
     create temp table moved as select * from millrace.ticket;
     truncate millrace.ticket;
-    insert into millrace.ticket (lane, xid, id, attempt, version, largest, slot, alone, jobs)
-      select lane, xid + ${later}, id, attempt, version, largest, millrace.ticket_slot(xid + ${later}), alone, jobs from moved;
+    insert into millrace.ticket (lane, xid, id, attempt, version, bytes, slot, alone, jobs)
+      select lane, xid + ${later}, id, attempt, version, bytes, millrace.ticket_slot(xid + ${later}), alone, jobs from moved;
     update millrace.lane_cursor set head_xid = head_xid + ${later}, late_xids = array(select x + ${later} from unnest(late_xids) x);
     update millrace.lane_purge set snapshot = ((pg_snapshot_xmin(snapshot)::text::bigint + ${later}) || ':' || (pg_snapshot_xmax(snapshot)::text::bigint + ${later}) || ':')::pg_snapshot;
     update millrace.cell set floor_xid = floor_xid + ${later};`);
