@@ -123,6 +123,8 @@ try {
     await engine.queuePut("busy");
     const claimers = async (limit: number) => {
       await enqueue(size.seconds * (limit === 1 ? 6000 : 40_000), "busy");
+      // a new connection plans every statement once; that is not what is measured here
+      for (let i = 0; i < 2; i += 1) await Promise.all(Array.from({ length: 16 }, () => engine.claim({ limit, queues: ["busy"] })));
       const end = performance.now() + size.seconds * 1000;
       let jobs = 0;
       await Promise.all(

@@ -48,7 +48,9 @@ describe("a steady hundred live jobs", () => {
         const mine = jobs.filter((job) => job.token === token);
         const again = mine.filter((job) => job.attempt === 1 && Number(job.input) % 10 === 0).map((job) => job.id);
         const done = mine.filter((job) => !again.includes(job.id)).map((job) => job.id);
-        return [{ token, outcome: "succeeded", jobs: done } as const, { token, outcome: "retry", jobs: again, delaySeconds: 0 } as const].filter((one) => one.jobs.length > 0);
+        return [{ token, outcome: "succeeded", jobs: done } as const, { token, outcome: "retry", jobs: again, delaySeconds: 0 } as const].filter(
+          (one) => one.jobs.length > 0,
+        );
       });
       await db.engine.enqueueMany("t", times(10), { queue }, { tx: client });
       return (await db.engine.settle(settlements, { queues: [queue], limit: 10 }, { tx: client })).claimed;
@@ -103,7 +105,9 @@ describe("a claim among many failed jobs", () => {
     const alone = await measure(client, queue);
 
     for (let n = 0; n < many / 10_000; n += 1) {
-      await db.sql(`select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`, [queue]);
+      await db.sql(`select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`, [
+        queue,
+      ]);
       const [first] = await db.engine.claim({ queues: [queue], limit: 10_000 });
       await db.sql("select job_fail($1)", [first!.token]);
     }
@@ -122,7 +126,9 @@ describe("a claim among many failed jobs", () => {
       const plan = rows[0]["QUERY PLAN"][0].Plan;
       pages.push(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]);
     }
-    const { rows } = await client.query("delete from claim where lane in (select l.key from lane l join queue q on q.id = l.queue_id where q.name = $1)", [queue]);
+    const { rows } = await client.query("delete from claim where lane in (select l.key from lane l join queue q on q.id = l.queue_id where q.name = $1)", [
+      queue,
+    ]);
     expect(rows).toEqual([]);
     return pages;
   }

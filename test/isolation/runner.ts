@@ -83,6 +83,7 @@ export class PairRunner {
     const results = { first: firstResult, second: await secondResult, waited };
 
     const faults: string[] = [];
+    this.#checkJobs(scene, await this.#jobs(scene), faults);
     const states = await this.#checkBooks(scene, faults);
     if (!first.revives && !second.revives) {
       const promises = [ending === "commit" ? first.decides?.(results.first, scene) : undefined, second.decides?.(results.second, scene)];
@@ -138,7 +139,6 @@ export class PairRunner {
 
   /** What must hold whenever nobody is in the middle of something. Returns the jobs' states. */
   async #checkBooks(scene: Scene, faults: string[]): Promise<Map<JobId, JobState>> {
-    this.#checkJobs(scene, await this.#jobs(scene), faults);
     await this.#db.engine.maintain(); // expiry and due times count from the next maintenance on
     const jobs = await this.#jobs(scene);
     this.#checkJobs(scene, jobs, faults);
@@ -164,26 +164,33 @@ export class PairRunner {
 
   /** Work until nothing is left: every job must end, and what had ended must stay as it was. */
   async #drain(scene: Scene, before: ReadonlyMap<JobId, JobState>, faults: string[]): Promise<void> {
-    const { engine } = this.#db;
-    for (let round = 0; round < 6; round += 1) {
-      await this.#moveClock(60);
-      for (let left = 20; left > 0; left -= 1) {
-        const claimed = await engine.claim({ queues: [scene.queue], limit: 100 });
-        if (claimed.length === 0) break;
-        for (const { id } of claimed) {
-          const ended = before.get(id);
-          if (ended !== undefined && finalStates.has(ended)) faults.push(`${roleOf(id, scene)} was ${ended} and is handed out`);
-        }
-        const { refused } = await engine.settle(claimed.map(({ token, id }) => ({ token, outcome: "succeeded", jobs: [id] })));
-        for (const id of refused) faults.push(`${roleOf(id, scene)} is handed out and its completion refused, with nobody else at work`);
-      }
-      if ((await this.#jobs(scene)).every(({ state }) => finalStates.has(state))) break;
+    let after: ReadonlyMap<JobId, JobState> = before;
+    for (let round = 0; round < 4; round += 1) {
+      await this.#moveClock(60); // past every lease and delay of a scene
+      await this.#work(scene, before, faults);
+      after = await this.#checkBooks(scene, faults);
+      if ([...after.values()].every((state) => finalStates.has(state))) break;
     }
-    for (const [id, state] of await this.#checkBooks(scene, faults)) {
+    for (const [id, state] of after) {
       const ended = before.get(id);
       if (!finalStates.has(state)) faults.push(`${roleOf(id, scene)} is ${state} after the drain`);
       else if (ended !== undefined && finalStates.has(ended) && state !== ended) faults.push(`${roleOf(id, scene)} was ${ended} and is now ${state}`);
     }
+  }
+
+  async #work(scene: Scene, before: ReadonlyMap<JobId, JobState>, faults: string[]): Promise<void> {
+    const { engine } = this.#db;
+    for (let left = 20; left > 0; left -= 1) {
+      const claimed = await engine.claim({ queues: [scene.queue], limit: 100 });
+      if (claimed.length === 0) return;
+      for (const { id } of claimed) {
+        const ended = before.get(id);
+        if (ended !== undefined && finalStates.has(ended)) faults.push(`${roleOf(id, scene)} was ${ended} and is handed out`);
+      }
+      const { refused } = await engine.settle(claimed.map(({ token, id }) => ({ token, outcome: "succeeded", jobs: [id] })));
+      for (const id of refused) faults.push(`${roleOf(id, scene)} is handed out and its completion refused, with nobody else at work`);
+    }
+    faults.push("the drain found no end");
   }
 
   async #jobs(scene: Scene): Promise<JobRow[]> {
