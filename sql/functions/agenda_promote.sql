@@ -6,10 +6,11 @@ language plpgsql as $$
 declare
   v_xid bigint := xid_now();
   v_promoted int;
+  v_now timestamptz := clock_now();
 begin
   with due as (
     delete from agenda where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= clock_now() order by g.due_at, g.job_id limit p_limit for update skip locked))
+      select g.job_id from agenda g where g.due_at <= v_now order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
   ), kept as (
     select d.*, (row_number() over (partition by d.lane, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk

@@ -23,7 +23,7 @@ begin
       from job j
       left join lateral (select a.state, a.attempt from attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = j.slot and m.job_id = j.id
-     where not coalesce(last.state is not null and last.attempt > coalesce(m.revived_after, 0), false)
+     where not coalesce(last.state is not null and last.attempt > coalesce(m.revived_after, 0), false) and m.closed_at is null
        and not exists (select from agenda g where g.job_id = j.id)
        and not exists (select from claim c where j.id = any (c.jobs))
   ), tickets as (
@@ -45,9 +45,7 @@ end $$;
 create or replace function ring_close_purged() returns void
 language plpgsql as $$
 begin
-  insert into attempt (job_id, slot, attempt, outcome, state, reason, finished_at)
-  select j.id, j.slot, coalesce((select max(a.attempt) from attempt a where a.slot = j.slot and a.job_id = j.id), 0) + 1, 'cancelled', 'cancelled', 'purged', v.finished_at
-    from jobs v join job j on j.slot = job_slot(v.id) and j.id = v.id
-   where v.state = 'cancelled' and v.reason = 'purged' on conflict do nothing;
-  delete from agenda g using attempt a where a.slot = job_slot(g.job_id) and a.job_id = g.job_id and a.reason = 'purged';
+  perform job_close_waiting(v.slot, v.jobs, 'cancelled', json_build_object('message', 'purged'))
+     from (select job_slot(id) as slot, array_agg(id) as jobs from jobs where state = 'cancelled' and reason = 'purged' group by 1) v;
+  delete from agenda g using amendment m where m.slot = job_slot(g.job_id) and m.job_id = g.job_id and m.closed_at is not null;
 end $$;

@@ -1,6 +1,7 @@
 -- claim_detach: take jobs out of the claim that a token names. Only jobs the claim still holds are returned, one row
 -- per part, with jobs and attempts cut down to them; whoever gets them decides their outcome. Null jobs: all of them.
--- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim. Raises: MR002.
+-- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim. Raises: MR002, MR005 for a token
+-- without jobs when no ids were given.
 create or replace function claim_detach(p_token uuid, p_jobs bigint[]) returns setof claim
 language plpgsql as $$
 declare
@@ -32,7 +33,9 @@ begin
     end if;
     return next c;
   end loop;
-  if p_jobs is not null and p_jobs <> v_all then
+  if p_jobs is null and v_all = '{}' then
+    perform raise_error('MR005', 'the lease is lost: this token holds no jobs', 'stop working on them: they were finished, cancelled or given to another worker');
+  elsif p_jobs is not null and p_jobs <> v_all then
     perform job_must_exist(array(select id from unnest(p_jobs) id where id <> all (v_all)));
   end if;
 end $$;
@@ -58,7 +61,7 @@ declare
   v_cancelled bigint[];
 begin
   select array_agg(m.job_id) into v_cancelled from amendment m
-   where m.slot = h.slot and m.job_id = any (h.jobs) and m.version = 2147483647;
+   where m.slot = h.slot and m.job_id = any (h.jobs) and m.closed_at is not null;
   if v_cancelled is null then
     return h;
   end if;

@@ -7,7 +7,7 @@ language plpgsql security definer set search_path from current as $$
 declare
   v_now timestamptz := clock_now();
 begin
-  if p_seconds is null or p_seconds <= 0 or p_seconds = 'NaN' then
+  if p_seconds is null or not p_seconds between 0.001 and 1e9 then
     perform raise_error('MR001', format('a lease of %s seconds is not possible', p_seconds), 'give more than 0');
   end if;
   return query
@@ -19,6 +19,6 @@ begin
     returning c.token, c.part, c.until, c.slot, c.jobs)
   select e.token, min(e.until), array_agg(j.id order by e.part, j.i)
     from extended e cross join lateral unnest(e.jobs) with ordinality j (id, i)
-   where not exists (select from amendment m where m.slot = e.slot and m.job_id = j.id and m.version = 2147483647)
+   where not exists (select from amendment m where m.slot = e.slot and m.job_id = j.id and m.closed_at is not null)
    group by e.token;
 end $$;

@@ -27,7 +27,7 @@ begin
         union all
         select m.slot, m.job_id, m.start_by from amendment m where m.start_by > s.swept_until and m.start_by <= v_now) due
         left join amendment m on m.slot = due.slot and m.job_id = due.id
-       where coalesce(m.start_by, due.start_by) <= v_now
+       where coalesce(m.start_by, due.start_by) <= v_now and m.closed_at is null
          and not exists (select from attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
          and not exists (select from claim c where due.id = any (c.jobs))
        order by due.start_by limit p_limit) x group by x.slot
@@ -35,7 +35,7 @@ begin
     foreach v_id in array v_jobs loop
       v_seen := v_seen + 1;
       select lane_key(queue_id, type, priority) into v_lane from job where slot = v_slot and id = v_id;
-      delete from agenda where job_id = v_id returning true into v_waited;
+      delete from agenda where job_id = v_id and due_at <> 'infinity' returning true into v_waited;
       if not found then
         perform from lane where key = v_lane for no key update skip locked;
         if not found then
@@ -44,7 +44,7 @@ begin
         end if;
         continue when job_state(v_id) <> 'expired';
       end if;
-      if job_expire(v_slot, array[v_id], v_now) = 1 then
+      if job_expire(v_slot, array[v_id]) = 1 then
         insert into tally (lane, ready, delayed) values (v_lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
         v_count := v_count + 1;
       end if;

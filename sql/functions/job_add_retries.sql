@@ -1,5 +1,5 @@
 -- job_add_retries: give finished-without-success jobs p_attempts more attempts and a renewed expiry, and make them claimable.
--- By ids, or all failed and expired ones of a type. Returns how many. Writes: amendment, ticket, tally, lane lock none.
+-- By ids, or all failed and expired ones of a type. Returns how many. Writes: amendment, ticket, tally, fingerprint.
 -- Raises: MR001, MR002, MR003.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000) returns int
 language plpgsql security definer set search_path from current as $$
@@ -18,22 +18,27 @@ begin
   elsif p_jobs is not null then
     perform job_must_exist(p_jobs);
   end if;
+  perform expiry_sweep_run(100000);  -- what has expired but was not seen yet counts too
   for d in
-    select j.id, j.slot, j.queue_id, j.type, j.priority, j.run_at, j.start_by, j.deadline, a.attempt, a.started_at
-      from attempt a join job j on j.slot = a.slot and j.id = a.job_id
-      left join amendment m on m.slot = a.slot and m.job_id = a.job_id
-     where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0)
-       and (p_jobs is null or a.job_id = any (p_jobs)) and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)
+    select j.id, j.slot, j.queue_id, j.type, j.priority, j.fingerprint, ended.attempt,
+           v_now + (j.start_by - greatest(j.run_at, job_created_at(j.id))) as start_by, v_now + (j.deadline - greatest(j.run_at, job_created_at(j.id))) as deadline
+      from (
+        select a.slot, a.job_id, a.attempt from attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
+         where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0)
+        union
+        select m.slot, m.job_id, coalesce((select max(a.attempt) from attempt a where a.slot = m.slot and a.job_id = m.job_id), 0)
+          from amendment m where m.closed_as = 'expired' and m.closed_at is not null) ended
+      join job j on j.slot = ended.slot and j.id = ended.job_id
+     where (p_jobs is null or j.id = any (p_jobs)) and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)
      order by j.id limit p_limit
   loop
-    insert into amendment (job_id, slot, version, revived_after, max_attempts, start_by, deadline, revived_at, updated_at)
-    values (d.id, d.slot, 1, d.attempt, d.attempt + p_attempts, v_now + (d.start_by - d.run_at), v_now + (d.deadline - d.run_at), v_now, v_now)
-    on conflict do nothing returning version into v_version;
-    if not found then
-      update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts,
-             start_by = v_now + (d.start_by - d.run_at), deadline = v_now + (d.deadline - d.run_at), revived_at = v_now, updated_at = v_now
-       where slot = d.slot and job_id = d.id and revived_after < d.attempt returning version into v_version;
-      continue when not found;
+    insert into amendment (job_id, slot, updated_at) values (d.id, d.slot, v_now) on conflict do nothing;
+    update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = d.start_by, deadline = d.deadline,
+           revived_at = v_now, closed_at = null, closed_as = null, note = null, updated_at = v_now
+     where slot = d.slot and job_id = d.id and (closed_at is not null or revived_after < d.attempt) returning version into v_version;
+    continue when not found;
+    if d.fingerprint is not null then
+      insert into fingerprint (queue_id, fingerprint, job_id) values (d.queue_id, d.fingerprint, d.id) on conflict do nothing;
     end if;
     v_lane := lane_key(d.queue_id, d.type, d.priority);
     perform tickets_append(v_lane + 1, array[d.id], d.attempt + 1, v_version, false);

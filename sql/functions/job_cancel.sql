@@ -1,6 +1,6 @@
 -- job_cancel: cancel jobs by id. Returns how many were cancelled; those already finished are left alone.
 -- A waiting job never runs. A running one is closed now: its worker is told at its next call and its report is refused.
--- Locks: the agenda or claim row of each job. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
+-- Locks: the fingerprint, then the agenda or claim row of each job. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
 create or replace function job_cancel(p_jobs bigint[], p_because text default null) returns int
 language plpgsql security definer set search_path from current as $$
 declare
@@ -33,12 +33,13 @@ declare
   v_error json := case when p_because is not null then json_build_object('message', p_because) end;
   v_lane bigint;
   c claim;
-  g agenda;
+  v_waited boolean;
 begin
   if job_state(p_job_id) in ('succeeded', 'failed', 'cancelled', 'expired') then
     return 'finished';
   end if;
   select lane_key(queue_id, type, priority) into v_lane from job where slot = v_slot and id = p_job_id;
+  perform from fingerprint where job_id = p_job_id or follow_up = p_job_id for update;  -- before what a debounce locks second
 
   select k.* into c from claim k where p_job_id = any (k.jobs);
   if found then
@@ -51,23 +52,11 @@ begin
     return 'cancelled';
   end if;
 
-  delete from agenda where job_id = p_job_id returning * into g;
-  if found then
-    insert into attempt (job_id, finished_at, attempt, slot, outcome, state, error)
-    values (p_job_id, greatest(v_now, job_created_at(p_job_id)), g.attempt, v_slot, 'cancelled', 'cancelled', v_error);
-    insert into tally (lane, delayed) values (v_lane, -1);
-    return 'cancelled';
+  delete from agenda where job_id = p_job_id;
+  v_waited := found;
+  if job_close_waiting(v_slot, array[p_job_id], 'cancelled', v_error) = '{}' then
+    return 'moved';
   end if;
-
-  -- Claimable now. Its ticket is made void; a claim that takes it in this very moment is told as soon as it reports.
-  insert into amendment (job_id, slot, version, updated_at, cancelled_at, note) values (p_job_id, v_slot, 2147483647, v_now, v_now, v_error) on conflict do nothing;
-  if not found then
-    update amendment set version = 2147483647, updated_at = v_now, cancelled_at = v_now, note = v_error
-     where slot = v_slot and job_id = p_job_id and version < 2147483647;
-    if not found then
-      return 'moved';
-    end if;
-  end if;
-  insert into tally (lane, ready) values (v_lane, -1);
+  insert into tally (lane, ready, delayed) values (v_lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
   return 'cancelled';
 end $$;

@@ -17,12 +17,13 @@ declare
   v_held bigint;
   v_cell jsonb;
   v_stop boolean := false;
+  v_now timestamptz := clock_now();
   l record;
   t record;
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform raise_error('MR001', format('a claim takes 1 to 10000 jobs, not %s', p_limit), null);
-  elsif p_lease_seconds <= 0 or p_lease_factor < 1 or p_lease_cap_seconds <= 0 or p_max_bytes <= 0 then
+  elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9 or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then
     perform raise_error('MR001', 'lease and bytes must be above 0, the factor at least 1', null);
   elsif current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
     perform raise_error('MR007', 'claims need READ COMMITTED', 'claim outside of a repeatable read or serializable transaction');
@@ -37,8 +38,13 @@ begin
   if exists (select from scout where queue_id = any (v_queue_ids)) then
     perform lane_discover(v_queue_ids);
   end if;
-  if exists (select from agenda where due_at <= clock_now()) then
+  if exists (select from agenda where due_at <= v_now) then
     perform agenda_promote(1000);
+  end if;
+
+  -- a look at the first pages, where claims live, so that lost ones are claimed in their turn; all of them when there is room left
+  if exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now) then
+    perform claim_reap(100);
   end if;
 
   for v_pass in 1 .. 2 loop

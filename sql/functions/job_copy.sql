@@ -16,7 +16,7 @@ begin
   p.payload_size := j.payload_size; p.content_type := j.content_type;
   p.headers := case when m.replaced then m.headers else j.headers end;
   perform job_store(v_id, p, case when m.replaced then m.input else j.input end, p.run_at,
-    (jsonb_build_object('id', j.id::text, 'queue', (select name from queue where id = j.queue_id)) || p_note::jsonb)::json);
+    ('{"id":"' || j.id || '","queue":' || to_json((select name from queue where id = j.queue_id)) || ',' || substr(p_note::text, 2))::json);
   insert into payload_piece (job_id, slot, piece, bytes)
   select v_id, job_slot(v_id), piece, bytes from payload_piece where slot = j.slot and job_id = j.id;
   return v_id;

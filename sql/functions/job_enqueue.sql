@@ -9,12 +9,12 @@ declare
   v_floor bigint;
 begin
   select payload_limit, floor_xid into v_limit, v_floor from cell;
-  perform cell_check(v_floor);
+  perform cell_check(v_floor), text_check(p_input::text), text_check(p_options::text);
   if octet_length(p_payload) >= v_limit then
     perform raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', octet_length(p_payload), v_limit), 'store it elsewhere and enqueue a reference');
   elsif p_type is null then
     perform raise_error('MR001', 'a job needs a type', 'give the option "type"');
-  elsif json_typeof(p_options) <> 'object' then
+  elsif json_typeof(p_options) is distinct from 'object' then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object');
   end if;
   select * into p from plan_resolve(json_build_array((p_options::jsonb || jsonb_build_object('type', p_type))));

@@ -1,24 +1,34 @@
--- job_expire: close waiting jobs of one ring child whose time to start has passed. The caller holds their lane's lock or took
--- them out of the agenda, so nobody else can decide on them. Returns how many were still open.
--- Writes: attempt, fingerprint.
-create or replace function job_expire(p_slot smallint, p_jobs bigint[], p_now timestamptz) returns bigint
+-- job_close_waiting: end jobs that wait, as cancelled or expired. Their tickets become void (a higher version); a claim that takes
+-- one in this very moment is told as soon as it reports. Returns the ids that were still open. Writes: amendment.
+create or replace function job_close_waiting(p_slot smallint, p_jobs bigint[], p_as job_final_state, p_note json) returns bigint[]
 language plpgsql as $$
 declare
-  v_closed bigint[];
+  v_now timestamptz := clock_now();
+  v_new bigint[];
+  v_known bigint[];
 begin
   with closed as (
-    insert into attempt (job_id, slot, attempt, outcome, state, finished_at)
-    select u.id, p_slot, coalesce((select max(a.attempt) from attempt a where a.slot = p_slot and a.job_id = u.id), 0) + 1, 'expired', 'expired',
-           greatest(p_now, job_created_at(u.id))
-      from unnest(p_jobs) u (id)
-     where not exists (
-       select from attempt a left join amendment m on m.slot = p_slot and m.job_id = a.job_id
-        where a.slot = p_slot and a.job_id = u.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
-    returning job_id)
-  select array_agg(job_id) into v_closed from closed;
-  if v_closed is null then
-    return 0;
+    insert into amendment (job_id, slot, version, closed_at, closed_as, note, updated_at)
+    select id, p_slot, 1, greatest(v_now, job_created_at(id)), p_as, p_note, greatest(v_now, job_created_at(id)) from unnest(p_jobs) id
+    on conflict do nothing returning job_id)
+  select coalesce(array_agg(job_id), '{}') into v_new from closed;
+  if cardinality(v_new) = cardinality(p_jobs) then
+    return v_new;
   end if;
+  with closed as (
+    update amendment set version = version + 1, closed_at = v_now, closed_as = p_as, note = p_note, updated_at = v_now
+     where slot = p_slot and job_id = any (p_jobs) and job_id <> all (v_new) and closed_at is null returning job_id)
+  select coalesce(array_agg(job_id), '{}') into v_known from closed;
+  return v_new || v_known;
+end $$;
+
+-- job_expire: close waiting jobs of one ring child whose time to start has passed. The caller holds their lane's lock or took
+-- them out of the agenda, so nobody else can decide on them. Returns how many were still open. Writes: amendment, fingerprint.
+create or replace function job_expire(p_slot smallint, p_jobs bigint[]) returns int
+language plpgsql as $$
+declare
+  v_closed bigint[] := job_close_waiting(p_slot, p_jobs, 'expired', null);
+begin
   perform fingerprint_release(v_closed, false);
   return cardinality(v_closed);
 end $$;

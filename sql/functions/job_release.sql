@@ -6,7 +6,7 @@ declare
   h claim;
   v_all bigint[] := '{}';
 begin
-  if p_delay_seconds < 0 or p_delay_seconds = 'NaN' then
+  if not p_delay_seconds between 0 and 1e9 then
     perform raise_error('MR001', format('a delay of %s seconds is not possible', p_delay_seconds), 'give 0 or more');
   end if;
   for h in select * from claim_detach(p_token, p_jobs) loop
@@ -32,7 +32,7 @@ begin
   select array_agg(j.id) into v_expired from unnest(p_jobs) u (id) join job j on j.slot = h.slot and j.id = u.id
     left join amendment m on m.slot = h.slot and m.job_id = u.id where coalesce(m.start_by, j.start_by) <= p_due_at;
   if v_expired is not null then
-    perform job_expire(h.slot, v_expired, v_now);
+    perform job_expire(h.slot, v_expired);
   end if;
   for g in
     select u.attempt, coalesce(m.version, 0) as version, array_agg(u.id order by u.id) as jobs

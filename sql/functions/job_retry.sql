@@ -4,7 +4,7 @@
 create or replace function job_retry(p_token uuid, p_jobs bigint[] default null, p_error json default null, p_delay_seconds float8 default null) returns bigint[]
 language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
 begin
-  if p_delay_seconds < 0 or p_delay_seconds = 'NaN' then
+  if not p_delay_seconds between 0 and 1e9 then
     perform raise_error('MR001', format('a delay of %s seconds is not possible', p_delay_seconds), 'give 0 or more');
   end if;
   return claim_close(p_token, p_jobs, 'failed', p_error, p_delay_seconds, null);

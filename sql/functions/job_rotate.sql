@@ -43,9 +43,23 @@ begin
                 else 365 * 86400 end)) from cell c);
 end $$;
 
+-- retentions, kept_for: the retention of each final state, read once and looked up for every job.
+create or replace function retentions() returns interval[]
+language plpgsql stable as $$
+begin
+  return array[retention_of('succeeded'), retention_of('failed'), retention_of('expired'), retention_of('cancelled')];
+end $$;
+
+create or replace function kept_for(p_kept interval[], p_state job_final_state) returns interval
+language sql immutable parallel safe as $$
+  select p_kept[case p_state when 'succeeded' then 1 when 'failed' then 2 when 'expired' then 3 else 4 end]
+$$;
+
 -- jobs_keep: the jobs of a ring child that must stay, at most p_limit of them.
 create or replace function jobs_keep(p_slot smallint, p_now timestamptz, p_limit int) returns bigint[]
 language plpgsql volatile as $$
+declare
+  v_kept constant interval[] := retentions();
 begin
   return array(
     select j.id from job j
@@ -53,9 +67,9 @@ begin
       left join amendment m on m.slot = p_slot and m.job_id = j.id
       left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority)
      where j.slot = p_slot
-       and case when m.cancelled_at is not null then m.cancelled_at + retention_of('cancelled') > p_now
-                when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + retention_of(last.state::text) > p_now
-                when p.purged_at + retention_of('cancelled') <= p_now then job_purged_at(j, m) is null
+       and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) > p_now
+                when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + kept_for(v_kept, last.state) > p_now
+                when p.purged_at + v_kept[4] <= p_now then job_purged_at(j, m) is null
                 else true end
      limit p_limit);
 end $$;
@@ -97,15 +111,17 @@ end $$;
 -- ring_delete: the slow way, for a child that cannot be emptied: delete what has passed its retention, row by row, in bounded batches.
 create or replace function ring_delete(p_slot smallint, p_now timestamptz) returns void
 language plpgsql as $$
+declare
+  v_kept constant interval[] := retentions();
 begin
   with gone as (
     select j.id from job j
       left join lateral (select a.state, a.attempt, a.finished_at from attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
      where j.slot = p_slot
-       and case when m.cancelled_at is not null then m.cancelled_at + retention_of('cancelled') <= p_now
-                when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + retention_of(last.state::text) <= p_now
-                else coalesce(job_purged_at(j, m) + retention_of('cancelled') <= p_now, false) end
+       and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) <= p_now
+                when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + kept_for(v_kept, last.state) <= p_now
+                else coalesce(job_purged_at(j, m) + v_kept[4] <= p_now, false) end
      limit 100000
   ), a as (delete from attempt x using gone where x.slot = p_slot and x.job_id = gone.id),
      m as (delete from amendment x using gone where x.slot = p_slot and x.job_id = gone.id),

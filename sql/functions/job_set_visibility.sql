@@ -4,11 +4,12 @@ create or replace function job_set_visibility(p_token uuid, p_job bigint, p_seco
 language plpgsql security definer set search_path from current as $$
 declare
   h claim;
-  v_until timestamptz := clock_now() + make_interval(secs => p_seconds);
+  v_until timestamptz;
 begin
-  if p_seconds is null or p_seconds < 0 or p_seconds > 43200 or p_seconds = 'NaN' then
+  if p_seconds is null or not p_seconds between 0 and 43200 then
     perform raise_error('MR001', format('a visibility of %s seconds is not possible', p_seconds), 'give 0 to 43200');
   end if;
+  v_until := clock_now() + make_interval(secs => p_seconds);
   update claim set until = v_until, touched_at = clock_now() where token = p_token and jobs = array[p_job];
   if found then
     return v_until;
@@ -18,7 +19,7 @@ begin
     return null;
   end if;
   insert into claim (token, part, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until)
-  select h.token, max(c.part) + 1, h.lane, h.slot, h.worker, h.jobs, h.attempts, case when h.unstarted @> h.jobs then h.jobs end, h.deadline,
+  select h.token, coalesce(max(c.part), -1) + 1, h.lane, h.slot, h.worker, h.jobs, h.attempts, case when h.unstarted @> h.jobs then h.jobs end, h.deadline,
          h.started_at, clock_now(), v_until
     from claim c where c.token = p_token;
   return v_until;

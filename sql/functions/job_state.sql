@@ -18,7 +18,9 @@ begin
     return a.state;
   elsif exists (select from claim c where p_job_id = any (c.jobs)) then
     return 'running';
-  elsif m.cancelled_at is not null or job_purged_at(j, m) is not null then
+  elsif m.closed_at is not null then
+    return m.closed_as;
+  elsif job_purged_at(j, m) is not null then
     return 'cancelled';
   end if;
   select * into g from agenda where job_id = p_job_id;

@@ -11,7 +11,7 @@ language plpgsql as $$
 declare
   f track_reading := track_read(p_lane, p_wanted);
   a track_reading := track_read(p_lane + 1, p_wanted);
-  v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
+  v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
   v_alive bigint[]; v_expired bigint[]; v_dropped bigint; v_inputs text; v_extras text; v_limits text; v_count int; v_max_attempts int; v_max_max int;
   v_start_by timestamptz; v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_amended boolean;
@@ -32,10 +32,10 @@ begin
       if v_from_a < cardinality(a.jobs) and (v_from_f >= coalesce(cardinality(f.jobs), 0) or a.jobs[v_from_a + 1] < f.jobs[v_from_f + 1]) then
         v_from_a := v_from_a + 1;
         v_jobs := v_jobs || a.jobs[v_from_a]; v_attempts := v_attempts || a.attempts[v_from_a];
-        v_versions := v_versions || a.versions[v_from_a]; v_alones := v_alones || a.alones[v_from_a];
+        v_versions := v_versions || a.versions[v_from_a]; v_alones := v_alones || a.alones[v_from_a]; v_again := v_again || true;
       elsif v_from_f < coalesce(cardinality(f.jobs), 0) then
         v_from_f := v_from_f + 1;
-        v_jobs := v_jobs || f.jobs[v_from_f]; v_attempts := v_attempts || 1; v_versions := v_versions || 0; v_alones := v_alones || false;
+        v_jobs := v_jobs || f.jobs[v_from_f]; v_attempts := v_attempts || 1; v_versions := v_versions || 0; v_alones := v_alones || false; v_again := v_again || false;
       else
         exit;
       end if;
@@ -80,7 +80,7 @@ begin
   if not v_amended then
     select string_agg(coalesce(j.input::text, 'null'), ','), sum(octet_length(j.input::text)), count(*),
            min(j.max_attempts), max(j.max_attempts), min(j.start_by), min(j.deadline),
-           case when bool_or(j.tagged) then string_agg(case when j.tagged then j.extras else 'null' end, ',') end
+           case when bool_or(j.tagged) then string_agg(case when j.tagged then extras_text(j.extras, j.headers, j.source) else 'null' end, ',') end
       into v_inputs, bytes, v_count, v_max_attempts, v_max_max, v_start_by, v_deadline, v_extras
       from unnest(v_jobs) u (id) join job_line j on j.slot = v_slot and j.id = u.id;
   end if;
@@ -88,12 +88,13 @@ begin
     select array_agg(u.id) filter (where l.alive), array_agg(coalesce(u.attempt, 1)) filter (where l.alive), array_agg(u.id) filter (where l.expired),
            string_agg(coalesce(l.input::text, 'null'), ',') filter (where l.alive), sum(octet_length(l.input::text)) filter (where l.alive),
            '[' || string_agg(l.max_attempts::text, ',') filter (where l.alive) || ']', min(l.deadline) filter (where l.alive),
-           string_agg(case when l.tagged then l.extras else 'null' end, ',') filter (where l.alive)
+           string_agg(case when l.tagged then extras_text(l.extras, l.headers, l.source) else 'null' end, ',') filter (where l.alive)
       into v_alive, v_attempts, v_expired, v_inputs, bytes, v_limits, v_deadline, v_extras
       from unnest(v_jobs, v_attempts, v_versions) u (id, attempt, version)
       join lateral (
         select not x.void and not x.late as alive, x.late and not x.void as expired, case when m.replaced then m.input else j.input end as input,
-               coalesce(m.max_attempts, j.max_attempts) as max_attempts, coalesce(m.deadline, j.deadline) as deadline, j.tagged, j.extras
+               coalesce(m.max_attempts, j.max_attempts) as max_attempts, coalesce(m.deadline, j.deadline) as deadline, j.tagged or m.replaced as tagged, j.extras,
+               case when m.replaced then m.headers else j.headers end as headers, j.source
           from job_line j
           left join amendment m on m.slot = v_slot and m.job_id = u.id
           cross join lateral (select coalesce(coalesce(u.version, 0) < m.version, false) as void, coalesce(coalesce(m.start_by, j.start_by) <= v_now, false) as late) x
@@ -112,13 +113,13 @@ begin
     perform track_advance(f, v_k);
     perform track_advance(a, 0);
   else
-    v_from_a := (select count(*) from unnest(v_jobs) x where x = any (a.jobs[1:v_from_a]));
+    v_from_a := (select count(*) from unnest(v_again[1:v_k]) x where x);  -- a moved job may be in both tracks, once void
     perform track_advance(f, v_k - v_from_a);
     perform track_advance(a, v_from_a);
   end if;
   v_dropped := 0;
   if v_expired is not null then
-    v_dropped := job_expire(v_slot, v_expired, v_now);
+    v_dropped := job_expire(v_slot, v_expired);
   end if;
   jobs := coalesce(cardinality(v_alive), 0);
   if jobs + v_dropped > 0 then

@@ -29,3 +29,12 @@ begin
   end if;
   return p_text;
 end $$;
+
+-- text_check: PostgreSQL's text cannot hold NUL, so neither may a JSON string: whoever reads the job in SQL would fail.
+create or replace function text_check(p_json text) returns void
+language plpgsql immutable strict as $$
+begin
+  if strpos(p_json, '\u0000') > 0 and p_json ~ '(^|[^\\])(\\\\)*\\u0000' then
+    perform raise_error('MR001', 'the input contains NUL', 'PostgreSQL text cannot hold it; use a payload for bytes');
+  end if;
+end $$;

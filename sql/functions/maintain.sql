@@ -7,10 +7,11 @@ declare
   v_reaped int := claim_reap(1000);
   v_expired int := expiry_sweep_run(10000);
   v_folded int := tally_fold(100000);
+  v_now timestamptz := clock_now();
 begin
   update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
   perform fingerprint_release(array(
-    select job_id from fingerprint where (until <= clock_now() or follow_up is not null)
+    select job_id from fingerprint where (until <= v_now or follow_up is not null)
        and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled') limit 1000), false);
   return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded);
 end $$;

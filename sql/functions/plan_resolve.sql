@@ -8,6 +8,9 @@ declare
   v_limit bigint;
   v_cell jsonb;
 begin
+  if exists (select from json_array_elements(p_options) e where json_typeof(e) <> 'object') then
+    perform raise_error('MR001', 'options are not an object', 'give a JSON object per job');
+  end if;
   select k into v_unknown
     from json_array_elements(p_options) e cross join lateral json_object_keys(e) k
    where k <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,headers,payload,payloadSize,contentType,schedule,slotAt}'::text[])

@@ -7,6 +7,7 @@ declare
   v_id int := queue_id(p_queue);
   v_paused boolean;
   v_due bigint;
+  v_now timestamptz := clock_now();
 begin
   if exists (select from scout where queue_id = v_id) then
     perform lane_discover(array[v_id]);
@@ -16,7 +17,7 @@ begin
     from (select lane, x.ready, x.delayed from lane_depth x union all select lane, y.ready, y.delayed from tally y) d
    where d.lane in (select key from lane where queue_id = v_id);
   select count(*) into v_due from (
-    select from agenda g join lane l on l.key = g.lane where g.due_at <= clock_now() and l.queue_id = v_id limit 10000) due;
+    select from agenda g join lane l on l.key = g.lane where g.due_at <= v_now and l.queue_id = v_id limit 10000) due;
   ready := ready + v_due;
   delayed := greatest(delayed - v_due, 0);
   select coalesce(sum(cardinality(c.jobs)), 0) into running from claim c join lane l on l.key = c.lane where l.queue_id = v_id;

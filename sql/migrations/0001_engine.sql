@@ -126,6 +126,7 @@ create table fingerprint (
   primary key (queue_id, fingerprint)
 );
 create index fingerprint_job on fingerprint (job_id);
+create index fingerprint_follow_up on fingerprint (follow_up) where follow_up is not null;
 
 create table schedule_run (
   schedule text not null,
@@ -187,7 +188,7 @@ create table job (
 
 create table attempt (
   job_id      bigint not null,
-  started_at  timestamptz,
+  started_at  timestamptz not null,
   finished_at timestamptz not null,
   retry_at    timestamptz,
   attempt     int not null,
@@ -213,7 +214,8 @@ create table amendment (
   input         json,
   headers       json,
   revived_at    timestamptz,
-  cancelled_at  timestamptz,
+  closed_at     timestamptz,
+  closed_as     job_final_state,
   note          json,
   updated_at    timestamptz not null
 ) partition by list (slot);

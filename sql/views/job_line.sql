@@ -1,9 +1,9 @@
--- job_line: what a claim hands out of a job row; extras only matter where tagged. Private.
+-- job_line: what a claim hands out of a job row; extras, headers and source only matter where tagged. Private.
 create or replace view job_line as
-select j.slot, j.id, j.input, j.max_attempts, j.start_by, j.deadline,
+select j.slot, j.id, j.input, j.max_attempts, j.start_by, j.deadline, j.headers, j.source,
        not (j.group_key is null and j.tenant is null and j.headers is null and j.deadline is null and j.attempt_timeout_ms is null
             and j.payload_size is null and j.source is null and j.schedule is null and j.fingerprint is null) as tagged,
-       json_strip_nulls(json_build_object('group', j.group_key, 'tenant', j.tenant, 'headers', j.headers, 'deadline', j.deadline,
+       json_strip_nulls(json_build_object('group', j.group_key, 'tenant', j.tenant, 'deadline', j.deadline,
          'attemptTimeoutMs', j.attempt_timeout_ms, 'payloadSize', j.payload_size, 'payload', translate(encode(j.payload, 'base64'), E'\n', ''),
-         'contentType', j.content_type, 'source', j.source, 'schedule', j.schedule, 'slotAt', j.schedule_slot, 'fingerprint', j.fingerprint))::text as extras
+         'contentType', j.content_type, 'schedule', j.schedule, 'slotAt', j.schedule_slot, 'fingerprint', j.fingerprint))::text as extras
   from job j;

@@ -1,19 +1,19 @@
--- jobs: every job with its one state. The state is derived, in this order: a final outcome, a live claim, a purge,
--- the agenda, a passed expiry, a paused queue; what remains is ready.
+-- jobs: every job with its one state. The state is derived, in this order: a final outcome, a live claim, an end while waiting,
+-- a purge, the agenda, a passed expiry, a paused queue; what remains is ready.
 create or replace view jobs as
 select j.id, q.name as queue, j.type,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.state::text
             when c.id is not null then 'running'
-            when m.cancelled_at is not null or p.purged_at is not null then 'cancelled'
+            when m.closed_at is not null then m.closed_as::text
+            when p.purged_at is not null then 'cancelled'
             when g.due_at > clock_now() then 'delayed'
             when coalesce(m.start_by, j.start_by) <= clock_now() then 'expired'
             when q.paused_at is not null then 'blocked'
             else 'ready' end as state,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.reason::text
-            when c.id is null and m.cancelled_at is null and p.purged_at is not null then 'purged' end as reason,
+            when c.id is null and m.closed_at is null and p.purged_at is not null then 'purged' end as reason,
        j.priority, j.group_key as "group", j.tenant,
-       case when c.id is not null then c.attempt when last.attempt is null then 0
-            when last.started_at is null then last.attempt - 1 else last.attempt end as attempts,
+       coalesce(c.attempt, last.attempt, 0) as attempts,
        coalesce(m.max_attempts, j.max_attempts) as max_attempts,
        job_created_at(j.id) as created_at,
        greatest(job_created_at(j.id), last.finished_at, c.touched_at, m.updated_at, g.created_at, case when c.id is null then p.purged_at end) as updated_at,
@@ -21,7 +21,7 @@ select j.id, q.name as queue, j.type,
        coalesce(m.start_by, j.start_by) as expires_at, coalesce(m.deadline, j.deadline) as deadline,
        coalesce(c.started_at, last.started_at) as last_attempt_at,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at
-            when c.id is null then coalesce(m.cancelled_at, p.purged_at) end as finished_at,
+            when c.id is null then coalesce(m.closed_at, p.purged_at) end as finished_at,
        coalesce(c.worker, last.worker) as worker, c.until as lease_ends_at, coalesce(c.until <= clock_now(), false) as lease_ended,
        coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { EnqueueOptions } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
-import { claimAll, invalidArgument, jobNotFound } from "../support/steps.js";
+import { claimAll, invalidArgument, jobNotFound, waitersOf } from "../support/steps.js";
 
 const db = useDatabase();
 let types = 0;
@@ -119,6 +119,23 @@ describe("adding retries", () => {
     expect((await jobOf(db, id)).state).toBe("expired");
     expect(await db.engine.addRetries(1, { type })).toBe(1);
     expect(await claimOne(db, queue)).toMatchObject({ id });
+  });
+
+  it("wins over a claim that is passing the job's old place in line [#133] [#101]", async () => {
+    const queue = await newQueue(db);
+    const type = newType();
+    const id = await expired(queue, type);
+    const cursor = await db.connect();
+    await cursor.query("begin");
+    await cursor.query("select from lane_cursor for update");
+    const claim = db.engine.claim({ queues: [queue], types: [type] });
+    await waitersOf(db, cursor, 1);
+    expect(await db.engine.addRetries(1, { ids: [id] })).toBe(1);
+    await cursor.query("commit");
+    const job = (await claim)[0] ?? (await claimOne(db, queue));
+    expect(job.id).toBe(id);
+    await db.engine.complete(job);
+    expect((await jobOf(db, id)).state).toBe("succeeded");
   });
 
   it("can be confined to one queue [#133]", async () => {

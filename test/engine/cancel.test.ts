@@ -118,4 +118,34 @@ describe("a cancelled job", () => {
       ["succeeded", 1],
     ]);
   });
+
+  it("that is claimed before the cancellation commits is refused to its holder, and counted once [#142]", async () => {
+    const queue = await newQueue(db);
+    const { id } = await db.engine.enqueue({ type: "t", queue });
+    await db.engine.enqueue({ type: "other", queue });
+    const tx = await db.connect();
+    await tx.query("begin");
+    expect(await db.engine.cancel([id], undefined, { tx })).toBe(1);
+    const job = await claimOne(db, queue, { types: ["t"] });
+    await tx.query("commit");
+    await expect(db.engine.complete(job)).rejects.toMatchObject(leaseLost);
+    expect((await jobOf(db, id)).state).toBe("cancelled");
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, running: 0 });
+  });
+
+  it("that expires before the cancellation commits has one end, is counted once, and can be revived [#142] [#101]", async () => {
+    const queue = await newQueue(db);
+    const { id } = await db.engine.enqueue({ type: "t", queue, ttlSeconds: 5 });
+    await db.engine.enqueue({ type: "other", queue });
+    const tx = await db.connect();
+    await tx.query("begin");
+    await db.engine.cancel([id], undefined, { tx });
+    await db.moveClock(5);
+    expect(await db.engine.claim({ queues: [queue], types: ["t"] })).toEqual([]);
+    await tx.query("commit");
+    const { state } = await jobOf(db, id);
+    expect(["cancelled", "expired"]).toContain(state);
+    expect((await db.engine.depth(queue)).ready).toBe(1);
+    expect(await db.engine.addRetries(1, { ids: [id] })).toBe(state === "expired" ? 1 : 0);
+  });
 });

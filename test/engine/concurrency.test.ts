@@ -6,7 +6,7 @@ import { LeaseLostError } from "../../src/db/errors.js";
 import type { ClaimedJob, JobId, SpaceReport } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
-import { claimAll, maintenanceWait, nextTicketChild, randomFrom, waitersOf } from "../support/steps.js";
+import { claimAll, crossed, maintenanceWait, nextTicketChild, randomFrom, waitersOf } from "../support/steps.js";
 
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -116,17 +116,16 @@ describe("calls that meet on the same rows in opposite order", () => {
     const queue = await newQueue(db);
     for (const type of ["x", "y"]) await db.engine.enqueueMany(type, [1, 2], { queue });
     const [x, y] = [await db.engine.claim({ queues: [queue], limit: 2 }), await db.engine.claim({ queues: [queue], limit: 2 })];
-    const both = await db.connect();
-    await both.query("begin");
-    await both.query("select from claim for update");
-    const settled = db.engine.settle([y, x].map(([first]) => ({ token: first!.token, outcome: "succeeded", jobs: [first!.id] })));
-    const cancelled = db.engine.cancel([x[1]!.id, y[1]!.id]);
-    const ends = Promise.allSettled([settled, cancelled]);
-    await waitersOf(db, both, 2);
-    await both.query("commit");
-    expect(await ends).toEqual([
-      { status: "fulfilled", value: { refused: [], claimed: [] } },
+    const hold = (jobs: ClaimedJob[]): string => `select from claim where token = '${jobs[0]!.token}' for update`;
+    const ends = await crossed(
+      db,
+      [hold(x), hold(y)],
+      () => db.engine.cancel([x[1]!.id, y[1]!.id]),
+      () => db.engine.settle([y, x].map(([first]) => ({ token: first!.token, outcome: "succeeded", jobs: [first!.id] }))),
+    );
+    expect(ends).toEqual([
       { status: "fulfilled", value: 2 },
+      { status: "fulfilled", value: { refused: [], claimed: [] } },
     ]);
   });
 
@@ -137,13 +136,14 @@ describe("calls that meet on the same rows in opposite order", () => {
       { type: "t", queue, fingerprint: "g" },
     ];
     const made = await db.engine.enqueueEach([f, g]);
-    const both = await db.connect();
-    await both.query("begin");
-    await both.query("select from fingerprint for update");
-    const ends = Promise.allSettled([db.engine.cancel(made.map((job) => job.id)), db.engine.enqueueEach([g, f])]);
-    await waitersOf(db, both, 2);
-    await both.query("commit");
-    expect((await ends).map((end) => end.status)).toEqual(["fulfilled", "fulfilled"]);
+    const hold = (job: { id: JobId }): string => `select from fingerprint where job_id = ${job.id} for update`;
+    const ends = await crossed(
+      db,
+      [hold(made[0]!), hold(made[1]!)],
+      () => db.engine.cancel(made.map((job) => job.id)),
+      () => db.engine.enqueueEach([g, f]),
+    );
+    expect(ends.map((end) => end.status)).toEqual(["fulfilled", "fulfilled"]);
   });
 
   it("changing the visibility of one job while its neighbours end keeps it held [#101]", async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EnqueueOptions } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
-import { claimAll, waitersOf } from "../support/steps.js";
+import { claimAll, crossed } from "../support/steps.js";
 
 const db = useDatabase();
 let crowd: pg.Pool;
@@ -120,16 +120,18 @@ describe("batches that name the same fingerprints in opposite order", () => {
       { type: "t", queue, fingerprint: "f" },
       { type: "t", queue, fingerprint: "g" },
     ];
-    const first = await db.engine.enqueueEach([f, g]);
-    const both = await db.connect();
-    await both.query("begin");
-    await both.query("select from fingerprint for update");
-    const answers = Promise.allSettled([db.engine.enqueueEach([f, g]), db.engine.enqueueEach([g, f])]);
-    await waitersOf(db, both, 2);
-    await both.query("commit");
-    expect(await answers).toEqual([
-      { status: "fulfilled", value: first.map((job) => ({ id: job.id, duplicate: true })) },
-      { status: "fulfilled", value: [...first].reverse().map((job) => ({ id: job.id, duplicate: true })) },
+    const made = await db.engine.enqueueEach([f, g]);
+    const duplicates = made.map((job) => ({ id: job.id, duplicate: true }));
+    const hold = (job: { id: string }): string => `select from fingerprint where job_id = ${job.id} for update`;
+    const ends = await crossed(
+      db,
+      [hold(made[0]!), hold(made[1]!)],
+      () => db.engine.enqueueEach([f, g]),
+      () => db.engine.enqueueEach([g, f]),
+    );
+    expect(ends).toEqual([
+      { status: "fulfilled", value: duplicates },
+      { status: "fulfilled", value: [...duplicates].reverse() },
     ]);
   });
 });

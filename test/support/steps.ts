@@ -42,6 +42,39 @@ export async function waitersOf(db: TestDatabase, holder: pg.Client, sessions: n
   while ((await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length < sessions);
 }
 
+/**
+ * Let two calls meet on two rows in opposite order. `aFirst` and `bFirst` are the queries that lock the row each call takes first;
+ * both are held until both calls wait, and let go one after the other, so that neither call can slip through before the other.
+ */
+export async function crossed<A, B>(
+  db: TestDatabase,
+  [aFirst, bFirst]: readonly [string, string],
+  a: () => Promise<A>,
+  b: () => Promise<B>,
+): Promise<[PromiseSettledResult<A>, PromiseSettledResult<B>]> {
+  const [holdsA, holdsB] = [await db.connect(), await db.connect()];
+  for (const [client, text] of [
+    [holdsA, aFirst],
+    [holdsB, bFirst],
+  ] as const) {
+    await client.query("begin");
+    if ((await client.query(text)).rowCount === 0) throw new Error(`no row to hold: ${text}`);
+  }
+  const running = a();
+  await waitersOf(db, holdsA, 1);
+  let ended = false;
+  const ends = Promise.allSettled([running, b()]);
+  void ends.then(() => (ended = true));
+  const waiting = async (): Promise<number> =>
+    (await db.sql("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")).length;
+  while (!ended && (await waiting()) < 2);
+  const pid = await pidOf(holdsB);
+  await holdsB.query("commit");
+  while (!ended && ((await waiting()) < 2 || (await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length > 0));
+  await holdsA.query("commit");
+  return ends;
+}
+
 /** For how many seconds some session has now been waiting for a lock that rotation, compaction or the sweep holds. */
 export async function maintenanceWait(db: TestDatabase): Promise<number> {
   const [row] = await db.sql(`

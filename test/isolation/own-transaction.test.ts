@@ -1,0 +1,110 @@
+import type pg from "pg";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { ClaimedJob } from "../../src/db/types.js";
+import { useDatabase } from "../support/database.js";
+import { isBlocked } from "../support/sessions.js";
+
+/**
+ * What the models of test/model found, shown on the real database. A snapshot lists as running only transactions below its xmax, the
+ * first number above all that have ended; a transaction that reads its own tickets reads above that.
+ */
+const db = useDatabase();
+let queue = "";
+let scenes = 0;
+let first: pg.Client;
+let second: pg.Client;
+
+beforeEach(async () => {
+  first = await db.connect();
+  second = await db.connect();
+  queue = `q${(scenes += 1)}`;
+  await db.engine.queuePut(queue);
+  await db.engine.enqueue({ queue, type: "work" });
+  const [job] = await db.engine.claim({ queues: [queue] });
+  await db.engine.complete(job!);
+});
+
+const claim = (tx?: pg.Client, limit = 10): Promise<ClaimedJob[]> => db.engine.claim({ queues: [queue], limit }, tx ? { tx } : undefined);
+const enqueue = async (tx?: pg.Client): Promise<string> => (await db.engine.enqueue({ queue, type: "work" }, tx ? { tx } : undefined)).id;
+const stateOf = async (id: string): Promise<string | undefined> => (await db.engine.get(id))?.job.state;
+
+describe("a claim that reads tickets of its own transaction does not lose those of older ones still open", () => {
+  it("when it claims what it has enqueued itself [#10] [invariant 1]", async () => {
+    await first.query("begin");
+    const early = await enqueue(first);
+    await second.query("begin");
+    const own = await enqueue(second);
+    expect((await claim(second)).map(({ id }) => id)).toEqual([own]);
+    await second.query("commit");
+    await first.query("commit");
+    expect((await claim()).map(({ id }) => id)).toEqual([early]);
+  });
+
+  it("when it has promoted a due job [#7] [invariant 1]", async () => {
+    const early = await enqueue();
+    const [held] = await claim();
+    const { id: due } = await db.engine.enqueue({ queue, type: "work", delaySeconds: 5 });
+    await db.moveClock(5);
+    await first.query("begin");
+    await db.engine.retry(held!, { message: "again" }, 0, { tx: first });
+    expect((await claim()).map(({ id }) => id)).toEqual([due]);
+    await first.query("commit");
+    expect((await claim()).map(({ id }) => id)).toEqual([early]);
+  });
+
+  it("when it settles and claims in one call [invariant 1]", async () => {
+    const [early, released] = [await enqueue(), await enqueue()];
+    const [a] = await claim(undefined, 1);
+    const [b] = await claim(undefined, 1);
+    await first.query("begin");
+    await db.engine.release(a!, 0, { tx: first });
+    const { claimed } = await db.engine.settle([{ token: b!.token, outcome: "released", jobs: [b!.id] }], { queues: [queue] });
+    expect(claimed.map(({ id }) => id)).toEqual([released]);
+    await first.query("commit");
+    expect((await claim()).map(({ id }) => id)).toEqual([early]);
+  });
+});
+
+describe("a purge among one's own jobs: each is either shown as cancelled or handed out [#3] [invariant 1]", () => {
+  const expectOneOrTheOther = async (id: string): Promise<void> => {
+    const state = await stateOf(id);
+    const isHandedOut = (await claim()).some((job) => job.id === id);
+    expect({ state, isHandedOut }).toEqual(isHandedOut ? { state: "ready", isHandedOut } : { state: "cancelled", isHandedOut });
+  };
+
+  it("when they came before it", async () => {
+    await first.query("begin");
+    const id = await enqueue(first);
+    await db.engine.purge(queue, { tx: first });
+    await first.query("commit");
+    await expectOneOrTheOther(id);
+  });
+
+  it("when they come after it, and somebody younger has committed before", async () => {
+    await first.query("begin");
+    await first.query("select pg_current_xact_id()");
+    await enqueue(second);
+    await db.engine.purge(queue, { tx: first });
+    const id = await enqueue(first);
+    await first.query("commit");
+    await expectOneOrTheOther(id);
+  });
+});
+
+describe("a cancel that is still open", () => {
+  it("does not tell its caller that it cancelled what somebody else completed meanwhile [#29] [#142] [invariant 3]", async () => {
+    const id = await enqueue();
+    await first.query("begin");
+    const cancelled = await db.engine.cancel([id], undefined, { tx: first });
+    expect(cancelled).toBe(1);
+    const claiming = claim(second);
+    const waits = await isBlocked(db, claiming, first);
+    if (!waits) for (const job of await claiming) await db.engine.complete(job);
+    await first.query("commit");
+    await claiming;
+    expect(await stateOf(id)).toBe("cancelled");
+    expect((await db.engine.depth(queue)).ready).toBe(0);
+    await enqueue();
+    expect((await db.engine.depth(queue)).ready).toBe(1);
+  });
+});

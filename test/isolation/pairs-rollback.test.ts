@@ -1,0 +1,3 @@
+import { describePairs } from "./pairs.js";
+
+describePairs("rollback");

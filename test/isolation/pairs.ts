@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { type Ending, PairRunner } from "./runner.js";
+import { verbs } from "./verbs.js";
+
+/** Every verb against every other, itself included. One test file per ending, so that the two run side by side. */
+export function describePairs(ending: Ending): void {
+  const runner = new PairRunner(useDatabase());
+  const waits = new Map<string, string[]>();
+  let pairs = 0;
+  let childrenEmptied = 0;
+
+  beforeAll(() => runner.open());
+  afterAll(() => {
+    const lines = [...waits].map(([first, seconds]) => `${first}: ${seconds.join(", ")}`);
+    console.log(`${pairs} pairs ending with ${ending}, ${childrenEmptied} ring children emptied. Who waited for whom:\n${lines.join("\n")}`);
+  });
+
+  describe(`two sessions meet, the first ends with ${ending} [#101] [#167] [invariant 1] [invariant 3]`, () => {
+    describe.each(verbs)("$name is open", (first) => {
+      it.each(verbs)("when $name comes", async (second) => {
+        const { waited, faults, ...results } = await runner.run(first, second, ending);
+        pairs += 1;
+        childrenEmptied += [results.first, results.second].filter((result) => (result as { emptied?: number } | undefined)?.emptied === 1).length;
+        if (waited) waits.set(first.name, [...(waits.get(first.name) ?? []), second.name]);
+        if (faults.length > 0) expect.fail(faults.join("\n"));
+        if (second.name === "enqueue" && !first.locksTables) expect(waited, "an enqueue waits for nobody [invariant 4]").toBe(false);
+      });
+    });
+
+    it("the ring of tickets went round meanwhile [#84]", () => {
+      expect(childrenEmptied).toBeGreaterThan(0);
+    });
+  });
+}
