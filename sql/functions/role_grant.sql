@@ -23,8 +23,7 @@ begin
   loop
     execute format('grant execute on function %s to %I', f.signature, p_role);
   end loop;
-  execute format('grant select on migration to %I', p_role);  -- for the check at start
-  execute format('grant select on jobs, attempts, claims, queues, lanes, types, schedule_runs to %I', p_role);
+  execute format('grant select on jobs, attempts, claims, queues, lanes, types, schedule_runs, migrations to %I', p_role);
   -- the views call these with the rights of whoever reads them
   execute format('grant execute on function clock_now(), lane_key(int, text, int), job_created_at(bigint) to %I', p_role);
 end $$;

@@ -18,6 +18,9 @@ export function toJsonList(values: readonly unknown[], what: string): string {
 function checkJson(value: unknown, path: string, depth: number, index?: number | string): void {
   switch (typeof value) {
     case "string":
+      if (value.includes("\0")) throw notJson(path, index, "NUL in a string, which PostgreSQL cannot hold");
+      if (!value.isWellFormed()) throw notJson(path, index, "half a surrogate pair");
+      return;
     case "boolean":
       return;
     case "number":
@@ -28,12 +31,19 @@ function checkJson(value: unknown, path: string, depth: number, index?: number |
     default:
       throw notJson(path, index, typeof value);
   }
-  if (value === null || typeof (value as { toJSON?: unknown }).toJSON === "function") return;
+  if (value === null) return;
+  const plain = (value as { toJSON?: unknown }).toJSON;
+  if (typeof plain === "function") {
+    const json: unknown = value instanceof Date && Number.isNaN(value.getTime()) ? undefined : (plain as () => unknown).call(value);
+    if (json === undefined || ArrayBuffer.isView(value)) throw notJson(path, index, value.constructor.name);
+    checkJson(json, path, depth + 1, index);
+    return;
+  }
   if (depth > 1000) throw new InvalidArgumentError("the value is not JSON: it contains itself, or has more than 1000 levels", remedy);
   try {
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i += 1) checkJson(value[i], "", depth + 1, i);
-    } else if (value instanceof Map || value instanceof Set) {
+    } else if (notPlain.some((kind) => value instanceof kind) || ArrayBuffer.isView(value)) {
       throw notJson("", undefined, value.constructor.name);
     } else {
       for (const key in value) {
@@ -45,6 +55,9 @@ function checkJson(value: unknown, path: string, depth: number, index?: number |
     throw error instanceof NotJson ? new NotJson(place(path, index) + error.path, error.what) : error;
   }
 }
+
+/** Objects that JSON would turn into something else, usually `{}`. */
+const notPlain = [Map, Set, WeakMap, WeakSet, RegExp, Promise, ArrayBuffer];
 
 const remedy = "give plain objects, arrays, strings, finite numbers, booleans and null";
 
@@ -107,14 +120,36 @@ function encodeOption(key: string, value: unknown): unknown {
     if (Number.isNaN(value.getTime())) throw new InvalidArgumentError(`${key} is not a valid date`, "give a valid Date or an ISO 8601 string");
     return value.toISOString();
   }
-  if (typeof value === "string") {
-    if (value.includes("\0")) throw new InvalidArgumentError(`${key} contains NUL`, "PostgreSQL text cannot hold it; use a payload for bytes");
-    return value;
-  }
+  if (typeof value === "string") return checkText(value, key);
   if (key === "maxAttempts" && value === Infinity) return "unlimited";
-  if (typeof value === "number" && !Number.isFinite(value)) throw new InvalidArgumentError(`${key} cannot be ${value}`, "give a finite number");
-  if (key === "headers" || key === "retry") checkJson(value, key, 0);
+  if (typeof value === "number") return checkNumber(key, value);
+  if (typeof value === "object") checkJson(value, key, 0);
   return value;
+}
+
+/** PostgreSQL's text cannot hold NUL. */
+export function checkText(text: string, what: string): string {
+  if (text.includes("\0")) throw new InvalidArgumentError(`${what} contains NUL`, "PostgreSQL text cannot hold it; use a payload for bytes");
+  return text;
+}
+
+const integers = new Set(["priority", "maxAttempts"]);
+const aboveZero = new Set(["ttlSeconds", "attemptTimeoutSeconds", "leaseSeconds", "leaseCapSeconds", "maxAttempts", "limit", "maxBytes"]);
+
+/** Refuse numbers that the database would refuse, before anything is sent. */
+function checkNumber(key: string, value: number): number {
+  const range = key === "priority" ? value >= 0 && value <= 10 : aboveZero.has(key) ? value > 0 : value >= 0;
+  if (!Number.isFinite(value) || !range || (integers.has(key) && !Number.isInteger(value))) {
+    const wanted =
+      key === "priority" ? "an integer from 0 to 10" : integers.has(key) ? "an integer of at least 1" : aboveZero.has(key) ? "more than 0" : "0 or more";
+    throw new InvalidArgumentError(`${key} cannot be ${value}`, `give ${wanted}`);
+  }
+  return value;
+}
+
+/** A number of seconds from now: 0 or more. */
+export function checkSeconds(what: string, seconds: number): number {
+  return checkNumber(what, seconds);
 }
 
 export function unknownOption(key: string, known: ReadonlySet<string>): InvalidArgumentError {
@@ -145,4 +180,30 @@ export function checkToken(token: string): string {
     throw new InvalidArgumentError(`"${String(token)}" is not a lease token`, "use the token that came with the claim");
   }
   return token;
+}
+
+const defaultKeys: ReadonlySet<string> = new Set([
+  "priority",
+  "maxAttempts",
+  "ttlSeconds",
+  "attemptTimeoutSeconds",
+  "retry",
+  "leaseSeconds",
+  "leaseFactor",
+  "leaseCapSeconds",
+  "deadLetterQueue",
+  "retentionSucceededSeconds",
+  "retentionFailedSeconds",
+  "retentionExpiredSeconds",
+  "retentionCancelledSeconds",
+  "retentionAttemptsSeconds",
+  "retentionResultsSeconds",
+  "payloadLimitBytes",
+]);
+
+/** Defaults of a cell, a queue or a type; null removes one. */
+export function encodeDefaults(defaults: object): string {
+  checkKeys(defaults, defaultKeys);
+  const given = Object.entries(defaults).filter(([, value]) => value !== undefined);
+  return JSON.stringify(Object.fromEntries(given.map(([key, value]) => [key, value === null ? null : encodeOption(key, value)])));
 }

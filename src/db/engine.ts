@@ -1,5 +1,5 @@
 import { type ClaimColumns, decodeClaims, decodeDetails, decodeJob } from "./decode.js";
-import { checkId, checkKeys, checkToken, encodeIds, encodeOptions, toJson, toJsonList } from "./encode.js";
+import { checkId, checkKeys, checkSeconds, checkText, checkToken, encodeDefaults, encodeIds, encodeOptions, toJson, toJsonList } from "./encode.js";
 import { InvalidArgumentError, LeaseLostError, PayloadError, SchemaRestoredError } from "./errors.js";
 import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
@@ -35,6 +35,8 @@ export interface EngineOptions {
   readonly prepare?: boolean;
 }
 
+const callKeys = new Set(["tx"]);
+const settlementKeys = new Set(["token", "outcome", "jobs", "results", "error", "delaySeconds"]);
 const claimKeys = new Set<string>([
   "queues",
   "types",
@@ -228,12 +230,18 @@ export class Engine {
 
   /** The attempt failed; try again after the policy's delay, or an explicit one. */
   async retry(job: Held, error?: JobError, delaySeconds?: number, call?: CallOptions): Promise<void> {
-    await this.#report("job_retry", "select :job_retry($1, $2, $3, $4) as refused", job, [encodeError(error), delaySeconds ?? null], call);
+    await this.#report(
+      "job_retry",
+      "select :job_retry($1, $2, $3, $4) as refused",
+      job,
+      [encodeError(error), delaySeconds === undefined ? null : checkSeconds("delaySeconds", delaySeconds)],
+      call,
+    );
   }
 
   /** Give the job back unharmed: the same attempt again. */
   async release(job: Held, delaySeconds = 0, call?: CallOptions): Promise<void> {
-    await this.#report("job_release", "select :job_release($1, $2, $3) as refused", job, [delaySeconds], call);
+    await this.#report("job_release", "select :job_release($1, $2, $3) as refused", job, [checkSeconds("delaySeconds", delaySeconds)], call);
   }
 
   /** Close the job as failed and put a copy into another queue, in one transaction. */
@@ -257,13 +265,15 @@ export class Engine {
   async settle(settlements: readonly Settlement[], claim?: ClaimOptions, call?: CallOptions): Promise<{ refused: JobId[]; claimed: ClaimedJob[] }> {
     if (claim) checkKeys(claim, claimKeys);
     for (const settlement of settlements) {
+      checkKeys(settlement, settlementKeys);
       checkToken(settlement.token);
       settlement.jobs.forEach(checkId);
+      if ("delaySeconds" in settlement && settlement.delaySeconds !== undefined) checkSeconds("delaySeconds", settlement.delaySeconds);
     }
     const [row] = await this.#call(
       "job_settle",
       "select :job_settle($1, $2) as settled",
-      [toJson(settlements, "settlements"), claim ? toJson(claim, "claim") : null],
+      [toJson(settlements.map(wellFormedError), "settlements"), claim ? toJson(claim, "claim") : null],
       call,
     );
     const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[] | null };
@@ -293,6 +303,7 @@ export class Engine {
     call?: CallOptions,
   ): Promise<number> {
     const byId = "ids" in which;
+    checkKeys(which, new Set(byId ? ["ids"] : ["type", "queue"]));
     return this.#count(
       "job_add_retries",
       "select :job_add_retries($1, $2, $3, $4) as n",
@@ -303,6 +314,7 @@ export class Engine {
 
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
   async redrive(queue: string, options: { readonly target?: string; readonly limit?: number } = {}, call?: CallOptions): Promise<number> {
+    checkKeys(options, new Set(["target", "limit"]));
     return this.#count("queue_redrive", "select :queue_redrive($1, $2, $3) as n", [queue, options.target ?? null, options.limit ?? 1000], call);
   }
 
@@ -379,6 +391,7 @@ export class Engine {
   }
 
   async queuePause(name: string, who: { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {
+    checkKeys(who, new Set(["by", "because"]));
     await this.#call("queue_pause", "select :queue_pause($1, $2, $3)", [name, who.by ?? null, who.because ?? null], call);
   }
 
@@ -458,6 +471,8 @@ export class Engine {
 
   /** The one place where the schema's name, checked to be a plain one, enters a statement: as `:function`. */
   #call(name: string, text: string, values: unknown[], call?: CallOptions): Promise<readonly Record<string, unknown>[]> {
+    if (call) checkKeys(call, callKeys);
+    for (const value of values) if (typeof value === "string") checkText(value, "a value");
     const db: Queryable = call?.tx ?? this.#pool;
     const qualified = text.replace(/:(?=[a-z_]+\()/, `${this.schema}.`);
     return runQuery(db, qualified, values, this.#prepare ? `${this.schema}.${name}/${values.length}` : undefined);
@@ -475,9 +490,15 @@ function checkType(type: string): string {
 }
 
 function encodeError(error: JobError | undefined): string | null {
-  return error === undefined ? null : toJson(error, "error");
+  return error === undefined ? null : toJson(wellFormed(error), "error");
 }
 
-function encodeDefaults(defaults: object): string {
-  return JSON.stringify(defaults, (_, value: unknown) => (value === Infinity ? "unlimited" : value));
+/** What a handler died of must be recorded whatever its text says; what PostgreSQL cannot hold is replaced. */
+function wellFormed(error: JobError): JobError {
+  const clean = (value: unknown): unknown => (typeof value === "string" ? value.replaceAll("\0", "\uFFFD").toWellFormed() : value);
+  return Object.fromEntries(Object.entries(error).map(([key, value]) => [key, clean(value)])) as unknown as JobError;
+}
+
+function wellFormedError(settlement: Settlement): Settlement {
+  return "error" in settlement && settlement.error ? { ...settlement, error: wellFormed(settlement.error) } : settlement;
 }

@@ -101,7 +101,7 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
 
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */
 const invalidValueStates = new Set(["22P02", "22P05", "22021", "22003", "22007", "22008", "22023", "23514"]);
-const unavailableStates = /^(08|57P0|53300)/;
+const unavailableStates = /^(08|57P0|53300|3D000|28)/;
 const unavailableCodes = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOTFOUND", "ETIMEDOUT", "EAI_AGAIN", "ENOENT", "EHOSTUNREACH"]);
 
 /** Translate what the driver threw into our own errors; anything unknown is returned as it is. */

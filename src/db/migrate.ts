@@ -128,9 +128,9 @@ function wantedVersion(release: Release): number {
 export async function migrationStatus(db: Queryable, options: MigrateOptions = {}): Promise<MigrationStatus> {
   const schema = checkSchemaName(options.schema ?? defaultSchema);
   const wanted = wantedVersion(options.release ?? thisRelease);
-  const [found] = await runQuery(db, "select to_regclass($1 || '.migration') is not null as present", [schema]);
+  const [found] = await runQuery(db, "select to_regclass($1 || '.migrations') is not null as present", [schema]);
   if (!found?.["present"]) return { schema, installed: 0, wanted, state: "missing" };
-  const [row] = await runQuery(db, `select coalesce(max(number), 0) as version from ${schema}.migration`, []);
+  const [row] = await runQuery(db, `select coalesce(max(number), 0) as version from ${schema}.migrations`, []);
   const installed = Number(row?.["version"]);
   return { schema, installed, wanted, state: installed < wanted ? "older" : installed > wanted ? "newer" : "current" };
 }

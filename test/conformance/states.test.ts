@@ -73,7 +73,7 @@ interface Combination {
   readonly id: string;
   readonly attempt: "none" | "failed" | "final succeeded" | "final failed" | "final expired" | "final cancelled";
   readonly attempt_ended: "before the purge" | "after the purge";
-  readonly amendment: "none" | "plain" | "revived before the purge" | "revived after the purge" | "cancelled" | "start_by past" | "start_by future";
+  readonly amendment: "none" | "plain" | "revived before the purge" | "revived after the purge" | "cancelled" | "expired" | "start_by past" | "start_by future";
   readonly claim: "none" | "live" | "ended";
   readonly agenda: "none" | "past" | "future" | "held";
   readonly start_by: "none" | "past" | "future";
@@ -88,7 +88,7 @@ describe("every combination of what can be stored about a job", () => {
     select (select job_id_at(clock_now() - interval '1 hour')) + row_number() over () as id, *
       from unnest(array['none', 'failed', 'final succeeded', 'final failed', 'final expired', 'final cancelled']) attempt,
            unnest(array['before the purge', 'after the purge']) attempt_ended,
-           unnest(array['none', 'plain', 'revived before the purge', 'revived after the purge', 'cancelled', 'start_by past', 'start_by future']) amendment,
+           unnest(array['none', 'plain', 'revived before the purge', 'revived after the purge', 'cancelled', 'expired', 'start_by past', 'start_by future']) amendment,
            unnest(array['none', 'live', 'ended']) claim, unnest(array['none', 'past', 'future', 'held']) agenda,
            unnest(array['none', 'past', 'future']) start_by, unnest(array[false, true]) queue_paused, unnest(array[false, true]) lane_purged
      where attempt_ended = 'before the purge' or (attempt <> 'none' and lane_purged);
@@ -104,10 +104,10 @@ describe("every combination of what can be stored about a job", () => {
            (case when n = 1 then 'failed' else replace(attempt, 'final ', '') end)::job_outcome,
            case when n = 2 and attempt like 'final %' then replace(attempt, 'final ', '')::job_final_state end
       from public.combination cross join generate_series(1, 2) n where attempt <> 'none';
-    insert into amendment (job_id, slot, revived_after, revived_at, cancelled_at, start_by, updated_at)
+    insert into amendment (job_id, slot, revived_after, revived_at, closed_at, closed_as, start_by, updated_at)
     select id, job_slot(id), case when amendment like 'revived%' then 2 else 0 end,
            clock_now() - case amendment when 'revived before the purge' then interval '25 minutes' when 'revived after the purge' then interval '15 minutes' end,
-           case when amendment = 'cancelled' then clock_now() end,
+           case when amendment in ('cancelled', 'expired') then clock_now() end, case when amendment in ('cancelled', 'expired') then amendment::job_final_state end,
            clock_now() + case amendment when 'start_by past' then interval '-1 s' when 'start_by future' then interval '1 day' end, clock_now()
       from public.combination where amendment <> 'none';
     insert into claim (token, lane, slot, jobs, attempts, started_at, touched_at, until)
@@ -135,7 +135,7 @@ describe("every combination of what can be stored about a job", () => {
   function expectedState(c: Combination): string {
     if (c.attempt.startsWith("final") && !c.amendment.startsWith("revived")) return c.attempt.slice("final ".length);
     if (c.claim !== "none") return "running";
-    if (c.amendment === "cancelled") return "cancelled";
+    if (c.amendment === "cancelled" || c.amendment === "expired") return c.amendment;
     const outlivesPurge = c.amendment === "revived after the purge" || (c.attempt !== "none" && c.attempt_ended === "after the purge");
     if (c.lane_purged && !outlivesPurge) return "cancelled";
     if (c.agenda === "future" || c.agenda === "held") return "delayed";
@@ -145,7 +145,7 @@ describe("every combination of what can be stored about a job", () => {
   }
 
   it("is one job in exactly one state, the same from the view and from the function [#3]", () => {
-    expect(seen.length).toBe((6 + 11) * 7 * 3 * 4 * 3 * 2);
+    expect(seen.length).toBe((6 + 11) * 8 * 3 * 4 * 3 * 2);
     expect(seen.filter((c) => c.rows !== 1 || c.view !== c.fn || c.view !== expectedState(c)).slice(0, 5)).toEqual([]);
     expect(new Set(seen.map((c) => c.view))).toEqual(new Set([...live, ...terminal]));
   });
