@@ -28,7 +28,7 @@ begin
       end if;
     end if;
     if exists (select from amendment m where m.slot = c.slot) then
-      c := claim_drop_cancelled(c);
+      c := claim_drop_closed(c);
       continue when c.jobs is null;
     end if;
     return next c;
@@ -53,23 +53,23 @@ begin
   end loop;
 end $$;
 
--- claim_drop_cancelled: a job may have been cancelled as waiting in the very moment it was claimed. Whoever takes it out of the
--- claim closes it as cancelled and does not get it. It had left "ready" twice, so one is put back. Writes: attempt, tally.
-create or replace function claim_drop_cancelled(h claim) returns claim
+-- claim_drop_closed: a job may have been cancelled, or have expired, as waiting in the very moment it was claimed. Whoever takes it
+-- out of the claim records that end and does not get it. It had left "ready" twice, so one is put back. Writes: attempt, tally.
+create or replace function claim_drop_closed(h claim) returns claim
 language plpgsql as $$
 declare
-  v_cancelled bigint[];
+  v_closed bigint[];
 begin
-  select array_agg(m.job_id) into v_cancelled from amendment m
+  select array_agg(m.job_id) into v_closed from amendment m
    where m.slot = h.slot and m.job_id = any (h.jobs) and m.closed_at is not null;
-  if v_cancelled is null then
+  if v_closed is null then
     return h;
   end if;
   insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
-  select u.id, h.started_at, greatest(clock_now(), h.started_at), u.attempt, h.slot, 'cancelled', 'cancelled', h.worker
-    from unnest(h.jobs, h.attempts) u (id, attempt) where u.id = any (v_cancelled);
-  insert into tally (lane, ready) values (h.lane, cardinality(v_cancelled));
+  select u.id, h.started_at, greatest(clock_now(), h.started_at), u.attempt, h.slot, m.closed_as::text::job_outcome, m.closed_as, h.worker
+    from unnest(h.jobs, h.attempts) u (id, attempt) join amendment m on m.slot = h.slot and m.job_id = u.id where m.job_id = any (v_closed);
+  insert into tally (lane, ready) values (h.lane, cardinality(v_closed));
   select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into h.jobs, h.attempts
-    from unnest(h.jobs, h.attempts) with ordinality u (id, attempt, i) where u.id <> all (v_cancelled);
+    from unnest(h.jobs, h.attempts) with ordinality u (id, attempt, i) where u.id <> all (v_closed);
   return h;
 end $$;

@@ -24,7 +24,7 @@ begin
     continue when c.until > v_now;
     delete from claim where token = c.token and part = c.part;
     c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
-    c := claim_drop_cancelled(c);
+    c := claim_drop_closed(c);
     continue when c.jobs is null;
     if c.unstarted is not null then
       perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), v_now, true)

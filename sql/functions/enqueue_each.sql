@@ -49,6 +49,11 @@ begin
     return;
   end if;
   duplicates := array_fill(false, array[cardinality(job_ids)]);
+  -- reserve the fingerprints in one order first, so that two batches cannot wait for each other
+  insert into fingerprint (queue_id, fingerprint, job_id)
+  select distinct p.queue_id, p.fingerprint, 0 from plan_resolve(p_options) p where p.fingerprint is not null order by p.queue_id, p.fingerprint on conflict do nothing;
+  perform from fingerprint f where (f.queue_id, f.fingerprint) in (select p.queue_id, p.fingerprint from plan_resolve(p_options) p)
+    order by f.queue_id, f.fingerprint for update;
   for u in
     select p, i.value as input from plan_resolve(p_options) p
       join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n

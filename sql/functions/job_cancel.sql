@@ -1,6 +1,6 @@
 -- job_cancel: cancel jobs by id. Returns how many were cancelled; those already finished are left alone.
 -- A waiting job never runs. A running one is closed now: its worker is told at its next call and its report is refused.
--- Locks: the fingerprint, then the agenda or claim row of each job. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
+-- Locks: claims, then fingerprints, then the agenda row of each job. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
 create or replace function job_cancel(p_jobs bigint[], p_because text default null) returns int
 language plpgsql security definer set search_path from current as $$
 declare
@@ -8,6 +8,9 @@ declare
   v_count int := 0;
 begin
   perform job_must_exist(p_jobs);
+  -- claims before fingerprints, each in one order: so does every report
+  perform from claim where jobs && p_jobs order by token, part for update;
+  perform from fingerprint where job_id = any (p_jobs) or follow_up = any (p_jobs) order by queue_id, fingerprint for update;
   for v_id in select distinct id from unnest(p_jobs) id order by id loop
     for v_try in 1 .. 10 loop  -- the job may change hands while we look; each try sees the newest state
       case cancel_once(v_id, p_because)
@@ -39,7 +42,6 @@ begin
     return 'finished';
   end if;
   select lane_key(queue_id, type, priority) into v_lane from job where slot = v_slot and id = p_job_id;
-  perform from fingerprint where job_id = p_job_id or follow_up = p_job_id for update;  -- before what a debounce locks second
 
   select k.* into c from claim k where p_job_id = any (k.jobs);
   if found then

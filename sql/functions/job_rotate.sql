@@ -81,14 +81,16 @@ declare
   v_attempts_from timestamptz := p_now - retention_of('attempts');
   v_results_from timestamptz := p_now - retention_of('results');
   v_many constant int := 10000;
+  v_began constant timestamptz := clock_now();
   v_keep bigint[] := jobs_keep(p_slot, p_now, v_many);
   k_jobs job[]; k_attempts attempt[]; k_amendments amendment[]; k_progress progress[]; k_pieces payload_piece[];
 begin
   if cardinality(v_keep) < v_many then
     execute format('lock table job_%1$s, attempt_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s in access exclusive mode', n);
-    v_keep := jobs_keep(p_slot, p_now, v_many);
-  end if;
-  if cardinality(v_keep) < v_many then
+    -- only a revival could have made a job worth keeping meanwhile; it leaves an amendment
+    if exists (select from amendment m where m.slot = p_slot and m.revived_at >= v_began) then
+      return;
+    end if;
     k_jobs := array(select j from job j where j.slot = p_slot and j.id = any (v_keep));
     k_attempts := array(select a from attempt a where a.slot = p_slot and a.job_id = any (v_keep) and (a.state is not null or a.finished_at > v_attempts_from or attempt_is_last(a)));
     k_amendments := array(select m from amendment m where m.slot = p_slot and m.job_id = any (v_keep));

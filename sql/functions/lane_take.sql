@@ -2,7 +2,7 @@
 -- Both tracks are merged by job id, so that the oldest claimable job goes first. A claim's jobs share a ring child,
 -- and, where the lease grows, an attempt number; a job that must run alone is claimed alone.
 -- Returns the claim as JSON text (null when nothing was claimed), how many jobs it holds, how many bytes,
--- and whether the cursor moved at all. Writes: lane_cursor, claim, attempt (expired ones), tally.
+-- and whether the cursor moved at all. Expired and void ones are passed over; the sweep records them. Writes: lane_cursor, claim, tally.
 create or replace function lane_take(
   p_lane bigint, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
   p_lease_cap float8, p_track_start boolean, p_first boolean,
@@ -13,7 +13,7 @@ declare
   a track_reading := track_read(p_lane + 1, p_wanted);
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
-  v_alive bigint[]; v_expired bigint[]; v_dropped bigint; v_inputs text; v_extras text; v_limits text; v_count int; v_max_attempts int; v_max_max int;
+  v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_count int; v_max_attempts int; v_max_max int;
   v_start_by timestamptz; v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_amended boolean;
 begin
   jobs := 0; bytes := 0; moved := false; stop := false;
@@ -85,14 +85,14 @@ begin
       from unnest(v_jobs) u (id) join job_line j on j.slot = v_slot and j.id = u.id;
   end if;
   if v_amended or v_start_by <= v_now or v_count < v_k then
-    select array_agg(u.id) filter (where l.alive), array_agg(coalesce(u.attempt, 1)) filter (where l.alive), array_agg(u.id) filter (where l.expired),
+    select array_agg(u.id) filter (where l.alive), array_agg(coalesce(u.attempt, 1)) filter (where l.alive),
            string_agg(coalesce(l.input::text, 'null'), ',') filter (where l.alive), sum(octet_length(l.input::text)) filter (where l.alive),
            '[' || string_agg(l.max_attempts::text, ',') filter (where l.alive) || ']', min(l.deadline) filter (where l.alive),
            string_agg(case when l.tagged then extras_text(l.extras, l.headers, l.source) else 'null' end, ',') filter (where l.alive)
-      into v_alive, v_attempts, v_expired, v_inputs, bytes, v_limits, v_deadline, v_extras
+      into v_alive, v_attempts, v_inputs, bytes, v_limits, v_deadline, v_extras
       from unnest(v_jobs, v_attempts, v_versions) u (id, attempt, version)
       join lateral (
-        select not x.void and not x.late as alive, x.late and not x.void as expired, case when m.replaced then m.input else j.input end as input,
+        select not x.void and not x.late as alive, case when m.replaced then m.input else j.input end as input,
                coalesce(m.max_attempts, j.max_attempts) as max_attempts, coalesce(m.deadline, j.deadline) as deadline, j.tagged or m.replaced as tagged, j.extras,
                case when m.replaced then m.headers else j.headers end as headers, j.source
           from job_line j
@@ -117,17 +117,11 @@ begin
     perform track_advance(f, v_k - v_from_a);
     perform track_advance(a, v_from_a);
   end if;
-  v_dropped := 0;
-  if v_expired is not null then
-    v_dropped := job_expire(v_slot, v_expired);
-  end if;
   jobs := coalesce(cardinality(v_alive), 0);
-  if jobs + v_dropped > 0 then
-    insert into tally (lane, ready) values (p_lane, -(jobs + v_dropped));
-  end if;
   if jobs = 0 then
     return;
   end if;
+  insert into tally (lane, ready) values (p_lane, -jobs);
 
   v_token := gen_random_uuid();
   v_lease := p_lease_seconds;

@@ -227,19 +227,30 @@ describe("a payload at the limit", () => {
 });
 
 describe("text with NUL where JSON carries it", () => {
-  it("is recorded by settle as by complete, and does not stop the others' reports", async () => {
+  it("in an error is recorded, its unspeakable characters replaced, and does not stop the others' reports", async () => {
     const queue = await newQueue(db);
-    await db.engine.enqueueMany("t", [1, 2, 3], { queue, maxAttempts: 1 });
-    const [a, b, c] = [await claimOne(db, queue), await claimOne(db, queue), await claimOne(db, queue)];
+    await db.engine.enqueueMany("t", [1, 2], { queue, maxAttempts: 1 });
+    const [bad, good] = [await claimOne(db, queue), await claimOne(db, queue)];
     const { refused } = await db.engine.settle([
-      { token: a.token, outcome: "succeeded", jobs: [a.id], results: [{ out: nul }] },
-      { token: b.token, outcome: "failed", jobs: [b.id], error: { message: nul, stack: "\ud800" } },
-      { token: c.token, outcome: "succeeded", jobs: [c.id] },
+      { token: bad.token, outcome: "failed", jobs: [bad.id], error: { message: `exit 1: ${nul}`, stack: "\ud800" } },
+      { token: good.token, outcome: "succeeded", jobs: [good.id] },
     ]);
     expect(refused).toEqual([]);
-    expect(await jobOf(db, a.id)).toMatchObject({ state: "succeeded", result: { out: nul } });
-    expect(await jobOf(db, b.id)).toMatchObject({ state: "failed", lastError: { message: nul } });
-    expect((await jobOf(db, c.id)).state).toBe("succeeded");
+    expect(await jobOf(db, bad.id)).toMatchObject({ state: "failed", lastError: { message: expect.stringMatching(/^exit 1: a.b$/s) } });
+    expect((await jobOf(db, good.id)).state).toBe("succeeded");
+  });
+
+  it("in a result is refused by complete and by settle alike, and the lease stays", async () => {
+    const queue = await newQueue(db);
+    await db.engine.enqueue({ type: "t", queue });
+    const job = await claimOne(db, queue);
+    await expect(db.engine.complete(job, { out: nul })).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.completeMany(job.token, [job.id], [{ out: nul }])).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.settle([{ token: job.token, outcome: "succeeded", jobs: [job.id], results: [{ out: nul }] }])).rejects.toMatchObject(
+      invalidArgument,
+    );
+    await db.engine.complete(job, { out: "readable" });
+    expect((await jobOf(db, job.id)).result).toEqual({ out: "readable" });
   });
 
   it("in headers never makes a lane that cannot be claimed from", async () => {
@@ -280,7 +291,7 @@ describe("plain SQL", () => {
     ["an unknown queue for a job", `select job_enqueue('t', null, '{"queue": "nowhere"}')`, "MR003"],
     ["JSON that is none", `select job_enqueue('t', '{"a":')`, "22P02"],
     ["options that are no JSON", `select job_enqueue('t', null, '{priority: 1}')`, "22P02"],
-    ["NUL in a text option", `select job_enqueue('t', null, '{"tenant": "\\u0000"}')`, "22P05"],
+    ["NUL in a text option", `select job_enqueue('t', null, '{"tenant": "\\u0000"}')`, "MR001"],
   ])("refuses %s with a stable SQLSTATE, before anything is written", async (_, text, code) => {
     const before = await rowCounts();
     await expect(db.sql(text)).rejects.toMatchObject({ code });

@@ -133,7 +133,7 @@ describe("a cancelled job", () => {
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, running: 0 });
   });
 
-  it("that expires before the cancellation commits has one end, is counted once, and can be revived [#142] [#101]", async () => {
+  it("that expires before the cancellation commits holds up no claim, has one end and is counted once [#142] [#101]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, ttlSeconds: 5 });
     await db.engine.enqueue({ type: "other", queue });
@@ -141,8 +141,12 @@ describe("a cancelled job", () => {
     await tx.query("begin");
     await db.engine.cancel([id], undefined, { tx });
     await db.moveClock(5);
-    expect(await db.engine.claim({ queues: [queue], types: ["t"] })).toEqual([]);
+    // A claim must not wait for the caller's transaction, however long that stays open.
+    const claimer = await db.connect();
+    await claimer.query("set lock_timeout = '3s'");
+    expect(await db.engine.claim({ queues: [queue], types: ["t"] }, { tx: claimer })).toEqual([]);
     await tx.query("commit");
+    await db.engine.maintain();
     const { state } = await jobOf(db, id);
     expect(["cancelled", "expired"]).toContain(state);
     expect((await db.engine.depth(queue)).ready).toBe(1);

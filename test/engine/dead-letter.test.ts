@@ -74,13 +74,14 @@ describe("an exhausted job", () => {
 
   it.each([
     ["NUL", "exit 1: \0\0"],
-    ["a lone surrogate", "\ud800"],
+    ["a lone surrogate", "exit 1: \ud800"],
   ])("is copied whatever its error says: %s [#99]", async (_, message) => {
     const { queue, letters } = await withDeadLetters();
     const { id } = await db.engine.enqueue({ type: "t", queue, maxAttempts: 1 });
     await exhaust(queue, message);
     expect((await jobOf(db, id)).state).toBe("failed");
-    expect((await claimOne(db, letters)).source).toMatchObject({ id, error: { message } });
+    // What PostgreSQL's text cannot hold may have been replaced; the report must not fail for it.
+    expect((await claimOne(db, letters)).source).toMatchObject({ id, error: { message: expect.stringMatching(/^exit 1: ./) } });
   });
 
   it("and its copy appear together: both or neither [#99]", async () => {

@@ -62,7 +62,8 @@ describe("priority", () => {
   });
 
   it("says which end is urgent when it refuses [#65]", async () => {
-    await expect(db.engine.enqueue({ type: "t", priority: 11 })).rejects.toThrow("0 is the most urgent");
+    const refusal = db.sql("select job_enqueue('t', null, $1)", ['{"priority": 11}']);
+    await expect(refusal).rejects.toMatchObject({ hint: expect.stringContaining("0 is the most urgent") });
   });
 
   it.each(["-1", "11", "2.5", '"NaN"', '"high"', "true"])("is refused by the SQL function when it is %s [#65]", async (priority) => {

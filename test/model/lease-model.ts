@@ -206,7 +206,7 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
       : { removesClaim: token, attempt: { attempt, final: null }, ticket: attempt + 1, ready: 1 };
   }
 
-  /** claim_drop_cancelled: it had left "ready" twice, so one is put back. Whoever reports is refused; the canceller has been told before. */
+  /** claim_drop_closed: it had left "ready" twice, so one is put back. Whoever reports is refused; the canceller has been told before. */
   function dropCancelled(state: State, token: number, attempt: number): Effects | undefined {
     return state.isCancelled ? { removesClaim: token, attempt: { attempt, final: "cancelled" }, ready: 1 } : undefined;
   }
@@ -293,7 +293,7 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     const settled = jobState(next);
     const isToleratedCancel = state.settled === "cancelled" && open.verb === "claim" && !scenario.cancelStopsClaims;
     const fault = duplicate
-      ? `attempt ${effects.attempt!.attempt} is recorded twice: a unique error reaches a caller`
+      ? `attempt ${effects.attempt.attempt} is recorded twice: a unique error reaches a caller`
       : next.claims.length > 1
         ? "the job is in two live claims"
         : state.settled !== null && settled !== state.settled && !isToleratedCancel
