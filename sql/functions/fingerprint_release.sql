@@ -1,16 +1,13 @@
 -- fingerprint_release: finished jobs no longer stand in the way of their fingerprint; a follow-up becomes due.
--- With p_wait false (for callers that hold a lane), rows a producer is deciding on are left to maintain().
--- Locks: fingerprint rows. Writes: fingerprint, agenda.
-create or replace function fingerprint_release(p_jobs bigint[], p_wait boolean default true) returns void
+-- Never waits: a row some producer is deciding on is left to maintain(); until then the next enqueue takes it over by itself.
+-- Locks: fingerprint rows (skip locked). Writes: fingerprint, agenda.
+create or replace function fingerprint_release(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
   f fingerprint;
 begin
   if not exists (select from fingerprint) then
     return;
-  end if;
-  if p_wait then
-    perform from fingerprint where job_id = any (p_jobs) order by queue_id, fingerprint for update;
   end if;
   for f in select * from fingerprint where job_id = any (p_jobs) order by queue_id, fingerprint for update skip locked loop
     if f.follow_up is not null then

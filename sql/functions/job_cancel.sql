@@ -1,6 +1,6 @@
 -- job_cancel: cancel jobs by id. Returns how many were cancelled; those already finished are left alone.
 -- A waiting job never runs. A running one is closed now: its worker is told at its next call and its report is refused.
--- Locks: claims, then fingerprints, then the agenda row of each job. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
+-- Locks: claims in token order, then the agenda row of each job. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
 create or replace function job_cancel(p_jobs bigint[], p_because text default null) returns int
 language plpgsql security definer set search_path from current as $$
 declare
@@ -8,27 +8,27 @@ declare
   v_count int := 0;
 begin
   perform job_must_exist(p_jobs);
-  -- claims before fingerprints, each in one order: so does every report
-  perform from claim where jobs && p_jobs order by token, part for update;
-  perform from fingerprint where job_id = any (p_jobs) or follow_up = any (p_jobs) order by queue_id, fingerprint for update;
+  perform from claim where jobs && p_jobs order by token, part for update;  -- in the order of every report
   for v_id in select distinct id from unnest(p_jobs) id order by id loop
-    for v_try in 1 .. 10 loop  -- the job may change hands while we look; each try sees the newest state
-      case cancel_once(v_id, p_because)
+    for v_try in 1 .. 20 loop  -- the job may change hands while we look; each try sees the newest state, and only the last ones wait
+      case cancel_once(v_id, p_because, v_try > 15)
         when 'cancelled' then
           v_count := v_count + 1;
           perform fingerprint_release(array[v_id]);
           exit;
         when 'finished' then
           exit;
-        else null;
+        else
+          perform pg_sleep(0.005);
       end case;
     end loop;
   end loop;
   return v_count;
 end $$;
 
--- cancel_once: one try at cancelling one job: 'cancelled', 'finished', or 'moved' when it changed hands meanwhile.
-create or replace function cancel_once(p_job_id bigint, p_because text) returns text
+-- cancel_once: one try at cancelling one job: 'cancelled', 'finished', or 'moved' when it changed hands meanwhile or, unless
+-- p_wait, somebody else is at work on it.
+create or replace function cancel_once(p_job_id bigint, p_because text, p_wait boolean) returns text
 language plpgsql as $$
 declare
   v_slot smallint := job_slot(p_job_id);
@@ -45,6 +45,10 @@ begin
 
   select k.* into c from claim k where p_job_id = any (k.jobs);
   if found then
+    perform from claim k where k.token = c.token for update skip locked;
+    if not found and not p_wait then
+      return 'moved';
+    end if;
     select * into c from claim_detach(c.token, array[p_job_id]);
     if not found then
       return 'moved';
@@ -54,6 +58,12 @@ begin
     return 'cancelled';
   end if;
 
+  if not p_wait and exists (select from agenda where job_id = p_job_id) then
+    perform from agenda where job_id = p_job_id for update skip locked;
+    if not found then
+      return 'moved';
+    end if;
+  end if;
   delete from agenda where job_id = p_job_id;
   v_waited := found;
   if job_close_waiting(v_slot, array[p_job_id], 'cancelled', v_error) = '{}' then

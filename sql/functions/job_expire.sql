@@ -29,6 +29,6 @@ language plpgsql as $$
 declare
   v_closed bigint[] := job_close_waiting(p_slot, p_jobs, 'expired', null);
 begin
-  perform fingerprint_release(v_closed, false);
+  perform fingerprint_release(v_closed);
   return cardinality(v_closed);
 end $$;

@@ -12,6 +12,6 @@ begin
   update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
   perform fingerprint_release(array(
     select job_id from fingerprint where (until <= v_now or follow_up is not null)
-       and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled') limit 1000), false);
+       and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled') limit 1000));
   return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded);
 end $$;
