@@ -1,7 +1,7 @@
 -- track_read: the next p_wanted jobs of a track, without moving its cursor. The caller holds the lane's lock.
 -- Late transactions that have ended come first, then tickets after the head, one ring child at a time.
 -- Every transaction below the new head is read here, or was running in the very snapshot that read its
--- neighbourhood (running), or is our own. That is the whole argument for losing nothing; see sql/README.md.
+-- neighbourhood (running), or lies beyond it, or is our own. That is the whole argument for losing nothing; see sql/README.md.
 -- VOLATILE: each statement sees the newest snapshot. Raises: MR006.
 create or replace function track_read(p_track bigint, p_wanted int) returns track_reading
 language plpgsql volatile as $$
@@ -9,7 +9,8 @@ declare
   r track_reading;
   v_snapshot pg_snapshot;
   v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
-  v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint;
+  v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint; v_xmax bigint;
+  v_own constant bigint := xid_now();
   v_again constant boolean := p_track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
   r.track := p_track;
@@ -26,7 +27,7 @@ begin
   if r.late_xids <> '{}' then
     v_snapshot := pg_current_snapshot();
     r.late_done := array(
-      select pg_visible_in_snapshot(x::text::xid8, v_snapshot) and x <> xid_now()
+      select pg_visible_in_snapshot(x::text::xid8, v_snapshot) and x <> v_own
         from unnest(r.late_xids) with ordinality l (x, i) order by i);
     if true = any (r.late_done) then
       select array_agg(l.job), array_agg(l.xid), array_agg(l.ticket), array_agg(l.ord), array_agg(l.attempt), array_agg(l.version), array_agg(l.alone), sum(l.bytes) filter (where l.first)
@@ -78,7 +79,12 @@ begin
       r.running := r.running || array(
         select x::text::bigint from pg_snapshot_xip(v_snapshot) x where x >= v_xid::text::xid8 and x < v_end::text::xid8);
     end if;
-    exit when v_room = 0 or pg_snapshot_xmax(v_snapshot)::text::bigint < v_end;
+    -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as running.
+    v_xmax := pg_snapshot_xmax(v_snapshot)::text::bigint;
+    if v_own > v_xmax then
+      r.running := r.running || array(select x from generate_series(greatest(v_xmax, v_xid), least(v_own, v_end) - 1) x);
+    end if;
+    exit when v_room = 0 or v_xmax < v_end;
     v_xid := v_end; v_ticket := 0; v_offset := 0;
     r.passed_xid := v_end;
   end loop;

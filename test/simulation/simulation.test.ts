@@ -31,6 +31,7 @@ describe("the simulation finds bugs", () => {
     ],
     "a late transaction that ended at a batch boundary stays in the list": ["where not (l.done and i < v_at)", "where true"],
     "running transactions are forgotten": ["x >= r.head_xid and x < v_xid", "false"],
+    "transactions between the snapshot and our own are forgotten": ["if v_own > v_xmax then", "if false then"],
   } as const;
   for (const [name, [from, to]] of Object.entries(mutants)) {
     it(name, { timeout: 240_000 }, async () => {
