@@ -38,29 +38,31 @@ begin
   return v_n;
 end $$;
 
--- claim_expire: close those jobs of a live claim whose deadline has passed; whoever runs them is refused from now on.
--- Returns their ids. Writes: attempt, claim, fingerprint.
+-- claim_expire: close those jobs of a live claim part whose deadline has passed; whoever runs them is refused from now on.
+-- The caller has locked the part. Returns their ids. Writes: attempt, claim, fingerprint.
 create or replace function claim_expire(c claim, p_now timestamptz) returns bigint[]
 language plpgsql as $$
 declare
-  h claim;
   v_late bigint[];
+  v_rest bigint[];
+  v_attempts int[];
+  v_deadline timestamptz;
 begin
-  select array_agg(j.id) into v_late
-    from unnest(c.jobs) u (id) join job j on j.slot = c.slot and j.id = u.id left join amendment m on m.slot = c.slot and m.job_id = u.id
-   where coalesce(m.deadline, j.deadline) <= p_now;
-  if v_late is null then
-    return null;
+  c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
+  select array_agg(u.id) filter (where l.late), array_agg(u.id order by u.i) filter (where not l.late), array_agg(u.attempt order by u.i) filter (where not l.late),
+         min(l.deadline) filter (where not l.late)
+    into v_late, v_rest, v_attempts, v_deadline
+    from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) cross join lateral (
+      select coalesce(m.deadline, j.deadline) as deadline, coalesce(coalesce(m.deadline, j.deadline) <= p_now, false) as late
+        from job j left join amendment m on m.slot = c.slot and m.job_id = j.id where j.slot = c.slot and j.id = u.id) l;
+  if v_rest is null then
+    delete from claim where token = c.token and part = c.part;
+  else
+    update claim set jobs = v_rest, attempts = v_attempts, deadline = v_deadline where token = c.token and part = c.part;
   end if;
-  for h in select * from claim_detach(c.token, v_late) loop
-    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
-    select u.id, h.started_at, greatest(p_now, h.started_at), u.attempt, h.slot, 'expired', 'expired', h.worker
-      from unnest(h.jobs, h.attempts) u (id, attempt);
-    perform fingerprint_release(h.jobs);
-  end loop;
-  update claim set deadline = (
-    select min(coalesce(m.deadline, j.deadline)) from unnest(jobs) u (id) join job j on j.slot = c.slot and j.id = u.id
-      left join amendment m on m.slot = c.slot and m.job_id = u.id)
-   where token = c.token and part = c.part;
+  insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
+  select u.id, c.started_at, greatest(p_now, c.started_at), u.attempt, c.slot, 'expired', 'expired', c.worker
+    from unnest(c.jobs, c.attempts) u (id, attempt) where u.id = any (v_late);
+  perform fingerprint_release(v_late);
   return v_late;
 end $$;

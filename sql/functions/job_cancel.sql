@@ -8,7 +8,8 @@ declare
   v_count int := 0;
 begin
   perform job_must_exist(p_jobs);
-  perform from claim where jobs && p_jobs order by token, part for update;  -- in the order of every report
+  -- whole claims, in the order of every report
+  perform from claim where token in (select token from claim where jobs && p_jobs) order by token, part for update;
   for v_id in select distinct id from unnest(p_jobs) id order by id loop
     for v_try in 1 .. 20 loop  -- the job may change hands while we look; each try sees the newest state, and only the last ones wait
       case cancel_once(v_id, p_because, v_try > 15)
@@ -45,8 +46,8 @@ begin
 
   select k.* into c from claim k where p_job_id = any (k.jobs);
   if found then
-    perform from claim k where k.token = c.token for update skip locked;
-    if not found and not p_wait then
+    if not p_wait and (select count(*) from claim k where k.token = c.token)
+                    > (select count(*) from (select from claim k where k.token = c.token for update skip locked) free) then
       return 'moved';
     end if;
     select * into c from claim_detach(c.token, array[p_job_id]);

@@ -263,7 +263,6 @@ describe("retry, cancel, claim and sweep of the same jobs at once", () => {
       "select state, count(*)::int as jobs from jobs where queue = $1 and state not in ('succeeded', 'failed', 'expired', 'cancelled') group by 1",
       [queue],
     );
-    if (open.length > 0) console.log(JSON.stringify(await db.sql("select v.*, (select json_agg(a) from attempt a where a.job_id = v.id) as at, (select row_to_json(m) from amendment m where m.job_id = v.id) as am, (select json_agg(t) from ticket t where v.id = any(t.jobs)) as ti, (select json_agg(c) from lane_cursor c where c.track in (select lane from ticket t where v.id = any(t.jobs))) as cu, (select json_agg(g) from agenda g where g.job_id=v.id) as ag, (select json_agg(g) from fingerprint g where g.job_id=v.id or g.follow_up = v.id) as fp from jobs v where v.queue = $1 and v.state not in ('succeeded', 'failed', 'expired', 'cancelled')", [queue]), null, 1));
     expect(open, `seed ${seed}`).toEqual([]);
     expect(await db.sql("select count(*)::int as jobs from (select id from jobs where queue = $1 group by id) j", [queue])).toEqual([
       { jobs: new Set(ids).size },
