@@ -11,7 +11,7 @@ const allowed = {
 };
 const root = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "..", "src");
 const findings = [];
-for (const file of readdirSync(root, { recursive: true }).filter((name) => name.endsWith(".ts"))) {
+for (const file of readdirSync(root, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))) {
   const from = path.dirname(file).split(path.sep)[0];
   for (const [, target] of readFileSync(path.join(root, file), "utf8").matchAll(/from "(\.[^"]+)"/g)) {
     const to = path.relative(root, path.resolve(root, path.dirname(file), target)).split(path.sep)[0];

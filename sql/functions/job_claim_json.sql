@@ -42,8 +42,8 @@ begin
     perform agenda_promote(1000);
   end if;
 
-  -- a look at the first page, where claims live, so that lost ones are claimed in their turn; all of them when there is room left
-  if exists (select from claim k where k.ctid < '(1,0)'::tid and k.until <= v_now) then
+  -- a look at the first pages, where claims live, so that lost ones are claimed in their turn; all of them when there is room left
+  if exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now) then
     perform claim_reap(100);
   end if;
 

@@ -170,14 +170,14 @@ export function encodeIds(ids: readonly JobId[]): string {
 
 export function checkId(id: JobId): JobId {
   if (typeof id !== "string" || !/^\d{1,19}$/.test(id) || BigInt(id) > 9223372036854775807n) {
-    throw new InvalidArgumentError(`"${String(id)}" is not a job id`, "ids are strings of digits");
+    throw new InvalidArgumentError(`"${id}" is not a job id`, "ids are strings of digits");
   }
   return id;
 }
 
 export function checkToken(token: string): string {
   if (typeof token !== "string" || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)) {
-    throw new InvalidArgumentError(`"${String(token)}" is not a lease token`, "use the token that came with the claim");
+    throw new InvalidArgumentError(`"${token}" is not a lease token`, "use the token that came with the claim");
   }
   return token;
 }

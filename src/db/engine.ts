@@ -107,7 +107,7 @@ export class Engine {
       jobs.map((job) => job.input),
       "inputs",
     );
-    const options = jobs.map(({ input: _, payload, ...rest }) => {
+    const options = jobs.map(({ input: _input, payload, ...rest }) => {
       const text = encodeOptions({ ...rest, type: checkType(rest.type) });
       return payload ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
     });
@@ -127,7 +127,7 @@ export class Engine {
    */
   async enqueueStream(job: NewJob, size: number, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, call?: CallOptions): Promise<Enqueued> {
     if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
-    const { type, input, payload: _, ...options } = job;
+    const { type, input, payload: _payload, ...options } = job;
     await this.#checkPayload(size, call);
     return inTransaction(this.#pool, call?.tx, async (tx) => {
       const [row] = await this.#call(
@@ -428,7 +428,7 @@ export class Engine {
     for (let i = 0; i < 6; i += 1) {
       const table = await this.#value("control_compact", "select :control_compact($1) as value", [bound], undefined);
       if (table === null) break;
-      compacted.push(String(table));
+      compacted.push(table as string);
     }
     return { ticketChildren, jobChildren, compacted };
   }

@@ -224,6 +224,6 @@ describe("a migration", () => {
     );
     const rest = await engine.claim({ limit: 100 });
     expect(rest.map((job) => job.id).sort()).toEqual([...ids.slice(5, 10), ...ids.slice(20)].sort());
-    expect(rest.map((job) => job.input).sort()).toEqual(rest.map((job) => ids.indexOf(job.id)).sort());
+    expect(new Set(rest.map((job) => job.input))).toEqual(new Set(rest.map((job) => ids.indexOf(job.id))));
   });
 });

@@ -45,7 +45,7 @@ export interface Reading {
   readonly at: Position | null;
 }
 
-/** Ways to get it wrong, each of which the model must notice; and, last, ways to get it right that the SQL does not have yet. */
+/** Ways to get it wrong, each of which the model must notice; and, last, a way to get it right that the SQL does not have yet. */
 export interface Rules {
   /** Storing the position of one half-taken late transaction resets those of the others. */
   readonly overwritesPositions?: boolean;
@@ -61,8 +61,8 @@ export interface Rules {
   readonly takesOwnForEnded?: boolean;
   /** Ended late transactions are dropped even when the batch was too small to read them all. */
   readonly dropsUnread?: boolean;
-  /** Transactions from xmax up to one's own count as running when one's own tickets are read. */
-  readonly countsBeyondXmax?: boolean;
+  /** Transactions from xmax up to one's own, which no snapshot lists, are not counted as running when one's own tickets are read. */
+  readonly ignoresBeyondXmax?: boolean;
   /** A purge records which jobs of its own transaction it has dropped, instead of leaving that to its snapshot. */
   readonly purgeKnowsOwn?: boolean;
 }
@@ -105,7 +105,7 @@ export function readChild(reading: Reading, snapshot: Snapshot, log: Log, width:
     .filter((job) => after(job, at))
     .slice(0, room);
   const running = snapshot.running.filter((xid) => xid >= at.xid && xid < end);
-  if (rules.countsBeyondXmax) {
+  if (!rules.ignoresBeyondXmax) {
     for (let xid = Math.max(snapshot.xmax, at.xid); xid < Math.min(snapshot.own, end); xid += 1) running.push(xid);
   }
   const isLast = found.length === room || snapshot.xmax < end;

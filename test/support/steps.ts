@@ -61,18 +61,23 @@ export async function crossed<A, B>(
     if ((await client.query(text)).rowCount === 0) throw new Error(`no row to hold: ${text}`);
   }
   const running = a();
-  await Promise.race([waitersOf(db, holdsA, 1), waitersOf(db, holdsB, 1)]);
-  let ended = false;
-  const ends = Promise.allSettled([running, b()]);
-  void ends.then(() => (ended = true));
   const waiting = async (): Promise<number> =>
     (await db.sql("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")).length;
+  let ended = false;
+  const first = Date.now() + 1000;
+  while (Date.now() < first && (await waiting()) < 1);
+  const ends = Promise.allSettled([running, b()]);
+  void ends.then(() => (ended = true));
   // calls that lock in one order may never meet; then there is nothing to cross
   const patience = Date.now() + 3000;
   while (!ended && Date.now() < patience && (await waiting()) < 2);
   const pid = await pidOf(holdsB);
   await holdsB.query("commit");
-  while (!ended && Date.now() < patience && ((await waiting()) < 2 || (await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length > 0));
+  while (
+    !ended &&
+    Date.now() < patience &&
+    ((await waiting()) < 2 || (await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length > 0)
+  );
   await holdsA.query("commit");
   return ends;
 }
