@@ -1,21 +1,25 @@
 -- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call it.
 -- Rows another process is moving are skipped; rows of a purged backlog vanish here. Returns how many became claimable.
--- Locks: agenda rows (skip locked). Writes: agenda, ticket, tally.
+-- Locks: lanes (key share, skip locked), agenda rows (skip locked). Writes: agenda, ticket, tally.
 create or replace function agenda_promote(p_limit int default 1000) returns int
 language plpgsql as $$
 declare
   v_xid bigint := xid_now();
   v_promoted int;
   v_now timestamptz := clock_now();
+  v_lanes bigint[];
 begin
+  -- against a purge, which wants the lane for itself
+  v_lanes := array(select key from lane where key in (select g.lane from agenda g where g.due_at <= v_now order by g.due_at limit p_limit)
+                     order by key for key share skip locked);
   with due as (
     delete from agenda where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= v_now order by g.due_at, g.job_id limit p_limit for update skip locked))
+      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
   ), kept as (
     select d.*, (row_number() over (partition by d.lane, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk
       from due d where not exists (
-        select from lane_purge p where p.lane = d.lane and pg_visible_in_snapshot(d.xid::text::xid8, p.snapshot))
+        select from lane_purge p where p.lane = d.lane and purge_saw(p, d.xid, d.job_id))
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
     select lane + 1, v_xid, ticket_slot(v_xid), attempt, version, alone, array_agg(job_id order by job_id)

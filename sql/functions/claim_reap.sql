@@ -11,6 +11,8 @@ declare
   v_late bigint[];
 begin
   for c in select * from claim k where k.until <= v_now or k.deadline <= v_now order by k.until limit p_limit for update skip locked loop
+    perform from lane where key = c.lane for key share skip locked;
+    continue when not found;  -- being purged; the next one will do
     v_n := v_n + 1;
     if c.deadline <= v_now then
       v_late := claim_expire(c, v_now);

@@ -34,6 +34,7 @@ begin
   loop
     foreach v_id in array v_jobs loop
       v_seen := v_seen + 1;
+      perform from lane where key = (select lane_key(queue_id, type, priority) from job where slot = v_slot and id = v_id) for key share;
       delete from agenda where job_id = v_id returning true into v_waited;
       continue when not coalesce(v_waited, false) and job_state(v_id) <> 'expired';
       if job_expire(v_slot, array[v_id]) = 1 then

@@ -19,6 +19,9 @@ begin
     perform job_must_exist(p_jobs);
   end if;
   perform expiry_sweep_run(100000);  -- what has expired but was not seen yet counts too
+  perform from lane l where (p_type is null or l.type = p_type) and (v_queue_id is null or l.queue_id = v_queue_id)
+     and (p_jobs is null or l.key in (select lane_key(j.queue_id, j.type, j.priority) from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id))
+   order by l.key for key share;  -- against a purge
   for d in
     select j.id, j.slot, j.queue_id, j.type, j.priority, j.fingerprint, ended.attempt,
            v_now + (j.start_by - greatest(j.run_at, job_created_at(j.id))) as start_by, v_now + (j.deadline - greatest(j.run_at, job_created_at(j.id))) as deadline

@@ -70,6 +70,10 @@ begin
   if job_close_waiting(v_slot, array[p_job_id], 'cancelled', v_error) = '{}' then
     return 'moved';
   end if;
+  if not v_waited then  -- somebody may have put it off while we waited for its amendment
+    delete from agenda where job_id = p_job_id;
+    v_waited := found;
+  end if;
   insert into tally (lane, ready, delayed) values (v_lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
   return 'cancelled';
 end $$;

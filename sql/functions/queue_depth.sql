@@ -13,13 +13,16 @@ begin
     perform lane_discover(array[v_id]);
   end if;
   select paused_at is not null into v_paused from queue where id = v_id;
-  select greatest(coalesce(sum(d.ready), 0), 0), greatest(coalesce(sum(d.delayed), 0), 0) into ready, delayed
+  select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0) into ready, delayed
     from (select lane, x.ready, x.delayed from lane_depth x union all select lane, y.ready, y.delayed from tally y) d
    where d.lane in (select key from lane where queue_id = v_id);
   select count(*) into v_due from (
     select from agenda g join lane l on l.key = g.lane where g.due_at <= v_now and l.queue_id = v_id limit 10000) due;
   ready := ready + v_due;
-  delayed := greatest(delayed - v_due, 0);
+  delayed := delayed - v_due;
+  -- cancelled while being claimed: gone from ready twice, until its worker reports
+  ready := ready + (select count(*) from claim c join lane l on l.key = c.lane and l.queue_id = v_id cross join lateral unnest(c.jobs) u (id)
+    join amendment m on m.slot = c.slot and m.job_id = u.id and m.closed_at is not null);
   select coalesce(sum(cardinality(c.jobs)), 0) into running from claim c join lane l on l.key = c.lane where l.queue_id = v_id;
   if ready > 0 then
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at

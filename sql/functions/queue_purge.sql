@@ -1,41 +1,43 @@
 -- queue_purge: drop all waiting jobs of a queue, ready and delayed, by moving its cursors to the end of the log.
 -- The cost does not depend on the backlog. Running jobs go on; jobs of transactions still open arrive afterwards and stay.
 -- Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Returns how many were dropped.
--- Locks: the queue's lanes. Writes: lane_cursor, lane_purge, tally. Raises: MR003.
+-- Locks: the queue's lanes (for update: whatever moves a waiting job waits). Writes: lane_cursor, lane_purge, tally. Raises: MR003.
 create or replace function queue_purge(p_queue text) returns bigint
 language plpgsql security definer set search_path from current as $$
 declare
   v_queue_id int := queue_id(p_queue);
   v_own bigint := xid_now();
+  v_last bigint := job_id_new();  -- jobs of this very transaction: those so far are purged, those to come are not
   v_purged bigint;
 begin
   perform lane_discover();
-  perform from lane where queue_id = v_queue_id order by key for no key update;
+  perform from lane where queue_id = v_queue_id order by key for update;
   with snap as materialized (
     select pg_current_snapshot() as s, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax,
            array(select x::text::bigint from pg_snapshot_xip(pg_current_snapshot()) x order by x) as running
   ), track as materialized (
-    select l.key as lane, t.key, c.*, (select max(k.id) from ticket k where k.lane = t.key and k.xid = v_own) as own_ticket
+    select l.key as lane, t.key, c.*, own.id as own_ticket, own.jobs as own_jobs
       from lane l cross join lateral (values (l.key), (l.key + 1)) t (key)
       cross join lateral (select c.seq from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
+      left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k where k.lane = t.key and k.xid = v_own order by k.id desc limit 1) own on true
      where l.queue_id = v_queue_id
   ), passed as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
     select t.key, t.seq + 1, greatest(snap.xmax, v_own), case when v_own >= snap.xmax then coalesce(t.own_ticket, 0) else 0 end,
-           case when v_own >= snap.xmax and t.own_ticket is not null then 2147483647 else 0 end,
+           case when v_own >= snap.xmax then coalesce(t.own_jobs, 0) else 0 end,
            late.xids, late.tickets, late.offsets
       from track t cross join snap
       cross join lateral (
         select coalesce(array_agg(x order by x), '{}') as xids,
                coalesce(array_agg(case when x = v_own then coalesce(t.own_ticket, 0) else 0 end order by x), '{}') as tickets,
-               coalesce(array_agg(case when x = v_own and t.own_ticket is not null then 2147483647 else 0 end order by x), '{}') as offsets
+               coalesce(array_agg(case when x = v_own then coalesce(t.own_jobs, 0) else 0 end order by x), '{}') as offsets
           from (select unnest(snap.running) as x union select v_own where v_own < snap.xmax
                 union select generate_series(snap.xmax, v_own - 1)) late_x) late
   ), gone as (
     delete from lane_cursor c using track t where c.track = t.key and c.seq = t.seq
   ), noted as (
-    insert into lane_purge (lane, snapshot, purged_at) select t.lane, snap.s, clock_now() from (select distinct lane from track) t cross join snap
-    on conflict (lane) do update set snapshot = excluded.snapshot, purged_at = excluded.purged_at
+    insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at) select t.lane, snap.s, v_own, v_last, clock_now() from (select distinct lane from track) t cross join snap
+    on conflict (lane) do update set snapshot = excluded.snapshot, own_xid = excluded.own_xid, own_job = excluded.own_job, purged_at = excluded.purged_at
   ), depth as materialized (
     select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed
       from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d

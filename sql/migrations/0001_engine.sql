@@ -84,6 +84,8 @@ create table lane_cursor (
 create table lane_purge (
   lane      bigint primary key,
   snapshot  pg_snapshot not null,
+  own_xid   bigint not null,
+  own_job   bigint not null,
   purged_at timestamptz not null
 );
 

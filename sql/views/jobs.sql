@@ -35,5 +35,5 @@ select j.id, q.name as queue, j.type,
                from claim k cross join lateral unnest(k.jobs, k.attempts) u (id, attempt)) c on c.id = j.id
   left join agenda g on g.job_id = j.id
   left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority)
-        and pg_visible_in_snapshot(j.xid::text::xid8, p.snapshot) and coalesce(m.revived_at, '-infinity') < p.purged_at
+        and purge_saw(p, j.xid, j.id) and coalesce(m.revived_at, '-infinity') < p.purged_at
         and coalesce(last.finished_at, '-infinity') <= p.purged_at;

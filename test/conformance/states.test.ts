@@ -117,8 +117,8 @@ describe("every combination of what can be stored about a job", () => {
     select id, case agenda when 'held' then 'infinity' when 'past' then clock_now() - interval '1 s' else clock_now() + interval '1 day' end, 0, 3, clock_now()
       from public.combination where agenda <> 'none';`;
   const purge = `
-    insert into lane_purge (lane, snapshot, purged_at)
-    select lane_key(id, 'purged', 5), pg_current_snapshot(), clock_now() - interval '20 minutes' from queue where name like 'combination-%'`;
+    insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at)
+    select lane_key(id, 'purged', 5), pg_current_snapshot(), 0, 0, clock_now() - interval '20 minutes' from queue where name like 'combination-%'`;
 
   let seen: (Combination & { view: string; fn: string; lease_ended: boolean; rows: number; complete: boolean; ordered: boolean })[];
 

@@ -15,7 +15,7 @@ async function pretendRestored(): Promise<void> {
     insert into millrace.ticket (lane, xid, id, attempt, version, bytes, slot, alone, jobs)
       select lane, xid + ${later}, id, attempt, version, bytes, millrace.ticket_slot(xid + ${later}), alone, jobs from moved;
     update millrace.lane_cursor set head_xid = head_xid + ${later}, late_xids = array(select x + ${later} from unnest(late_xids) x);
-    update millrace.lane_purge set snapshot = ((pg_snapshot_xmin(snapshot)::text::bigint + ${later}) || ':' || (pg_snapshot_xmax(snapshot)::text::bigint + ${later}) || ':')::pg_snapshot;
+    update millrace.lane_purge set snapshot = ((pg_snapshot_xmin(snapshot)::text::bigint + ${later}) || ':' || (pg_snapshot_xmax(snapshot)::text::bigint + ${later}) || ':')::pg_snapshot, own_xid = own_xid + ${later};
     update millrace.cell set floor_xid = floor_xid + ${later};`);
 }
 
