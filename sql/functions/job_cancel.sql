@@ -59,7 +59,10 @@ begin
     return 'cancelled';
   end if;
 
-  if not p_wait and exists (select from agenda where job_id = p_job_id) then
+  perform from lane where key = v_lane for key share;  -- against a purge
+  if job_state(p_job_id) in ('succeeded', 'failed', 'cancelled', 'expired') then
+    return 'finished';
+  elsif not p_wait and exists (select from agenda where job_id = p_job_id) then
     perform from agenda where job_id = p_job_id for update skip locked;
     if not found then
       return 'moved';

@@ -16,10 +16,10 @@ begin
   select * into m from amendment where slot = v_slot and job_id = p_job_id;
   if a.state is not null and a.attempt > coalesce(m.revived_after, 0) then
     return a.state;
-  elsif exists (select from claim c where p_job_id = any (c.jobs)) then
-    return 'running';
   elsif m.closed_at is not null then
     return m.closed_as;
+  elsif exists (select from claim c where p_job_id = any (c.jobs)) then
+    return 'running';
   elsif job_purged_at(j, m) is not null then
     return 'cancelled';
   end if;

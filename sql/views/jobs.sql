@@ -1,10 +1,10 @@
--- jobs: every job with its one state. The state is derived, in this order: a final outcome, a live claim, an end while waiting,
+-- jobs: every job with its one state. The state is derived, in this order: a final outcome, an end while waiting, a live claim,
 -- a purge, the agenda, a passed expiry, a paused queue; what remains is ready.
 create or replace view jobs as
 select j.id, q.name as queue, j.type,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.state::text
-            when c.id is not null then 'running'
             when m.closed_at is not null then m.closed_as::text
+            when c.id is not null then 'running'
             when p.purged_at is not null then 'cancelled'
             when g.due_at > clock_now() then 'delayed'
             when coalesce(m.start_by, j.start_by) <= clock_now() then 'expired'
@@ -21,7 +21,8 @@ select j.id, q.name as queue, j.type,
        coalesce(m.start_by, j.start_by) as expires_at, coalesce(m.deadline, j.deadline) as deadline,
        coalesce(c.started_at, last.started_at) as last_attempt_at,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at
-            when c.id is null then coalesce(m.closed_at, p.purged_at) end as finished_at,
+            when m.closed_at is not null then m.closed_at
+            when c.id is null then p.purged_at end as finished_at,
        coalesce(c.worker, last.worker) as worker, c.until as lease_ends_at, coalesce(c.until <= clock_now(), false) as lease_ended,
        coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,

@@ -134,8 +134,8 @@ describe("every combination of what can be stored about a job", () => {
   /** The order of precedence, said once more in other words. */
   function expectedState(c: Combination): string {
     if (c.attempt.startsWith("final") && !c.amendment.startsWith("revived")) return c.attempt.slice("final ".length);
-    if (c.claim !== "none") return "running";
     if (c.amendment === "cancelled" || c.amendment === "expired") return c.amendment;
+    if (c.claim !== "none") return "running";
     const outlivesPurge = c.amendment === "revived after the purge" || (c.attempt !== "none" && c.attempt_ended === "after the purge");
     if (c.lane_purged && !outlivesPurge) return "cancelled";
     if (c.agenda === "future" || c.agenda === "held") return "delayed";

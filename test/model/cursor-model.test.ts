@@ -161,6 +161,7 @@ describe("the model finds what is put in", () => {
       { processes: { ...produce([1]), C: [[write(1), claim(1)]] } },
       /lost/,
     ],
+    ["a purge forgets which of its own jobs it dropped", "purgeForgetsOwn", { processes: { ...produce([1]), X: [[write(1), purge]] } }, /lost|purged/],
     ["ended late transactions are dropped although the batch could not hold them", "dropsUnread", late, /lost/],
   ];
   it.each(mutants)("%s", (name, rule, scenario, message) => {
@@ -168,17 +169,5 @@ describe("the model finds what is put in", () => {
     const { violation } = run(`mutant: ${name}`, { ...scenario, rules: { [rule]: true } });
     expect(violation?.message).toMatch(message);
     expect(violation?.trace.length).toBeGreaterThan(0);
-  });
-});
-
-describe("proposed: a purge records which jobs of its own transaction it has dropped", () => {
-  const rules: Rules = { purgeKnowsOwn: true };
-
-  it("makes a purge between one's own jobs sound", () => {
-    expectSound("proposed purge", {
-      processes: { ...produce([1], [2]), X: [[write(1), purge, write(2)]], D: [[claim(1)], [claim(2)]] },
-      rules,
-      mayRollBack: [...producers, "X"],
-    });
   });
 });

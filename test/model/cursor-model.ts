@@ -252,7 +252,7 @@ function purgedJobs({ purged, log, committed, handedOut }: State, rules: Rules):
   if (!purged) return 0;
   let jobs = 0;
   log.forEach((tickets, i) => {
-    const isOwn = rules.purgeKnowsOwn && i + 1 === purged.own;
+    const isOwn = !rules.purgeForgetsOwn && i + 1 === purged.own;
     if (isOwn) jobs |= purged.ownJobs;
     else if (hasEnded(i + 1, purged)) for (const job of tickets.flat()) jobs |= 1 << job;
   });

@@ -16,8 +16,6 @@ export interface LeaseScenario {
   readonly maxAttempts: number;
   /** Any transaction may roll back instead of committing (a killed connection). */
   readonly mayRollBack: boolean;
-  /** Also ask that a job shown as cancelled never runs again, not even until its worker reports. */
-  readonly cancelStopsClaims?: boolean;
   readonly rules?: LeaseRules;
 }
 
@@ -291,12 +289,11 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     else if (open.verb === "extend") next = withActor(next, name, { ...next.actors[name]!, extends: actor.extends - 1 });
     else if (reports.includes(open.verb as Report)) next = withActor(next, name, { ...next.actors[name]!, token: 0, attempt: 0 });
     const settled = jobState(next);
-    const isToleratedCancel = state.settled === "cancelled" && open.verb === "claim" && !scenario.cancelStopsClaims;
     const fault = duplicate
       ? `attempt ${effects.attempt.attempt} is recorded twice: a unique error reaches a caller`
       : next.claims.length > 1
         ? "the job is in two live claims"
-        : state.settled !== null && settled !== state.settled && !isToleratedCancel
+        : state.settled !== null && settled !== state.settled
           ? `the job was ${state.settled} and is now ${settled ?? "alive"}`
           : undefined;
     return { ...next, settled, fault };
@@ -345,10 +342,10 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
   return { initial: [initial], steps, key: (state) => JSON.stringify(state), check, show };
 }
 
-/** The job's final state, null while it has none. A live claim outranks a cancel that came too late to stop it, as in job_state. */
+/** The job's final state, null while it has none. An end while waiting outranks a live claim, as in job_state. */
 function jobState(state: State): FinalState | null {
   const final = state.attempts.find((row) => row.final !== null)?.final;
-  return final ?? (state.claims.length === 0 && state.isCancelled ? "cancelled" : null);
+  return final ?? (state.isCancelled ? "cancelled" : null);
 }
 
 function withActor(state: State, name: string, actor: Actor): State {

@@ -63,8 +63,8 @@ export interface Rules {
   readonly dropsUnread?: boolean;
   /** Transactions from xmax up to one's own, which no snapshot lists, are not counted as running when one's own tickets are read. */
   readonly ignoresBeyondXmax?: boolean;
-  /** A purge records which jobs of its own transaction it has dropped, instead of leaving that to its snapshot. */
-  readonly purgeKnowsOwn?: boolean;
+  /** A purge leaves it to its snapshot which jobs of its own transaction it has dropped. */
+  readonly purgeForgetsOwn?: boolean;
 }
 
 const after = (a: Position, b: Position): boolean => (a.xid !== b.xid ? a.xid > b.xid : a.ticket !== b.ticket ? a.ticket > b.ticket : a.offset > b.offset);
