@@ -24,7 +24,8 @@ begin
   -- cancelled in the moment they were claimed: gone from ready twice, and not running, until their worker reports
   select count(*) into v_closed from claim c join lane l on l.key = c.lane and l.queue_id = v_id cross join lateral unnest(c.jobs) u (id)
     join amendment m on m.slot = c.slot and m.job_id = u.id and m.closed_at is not null;
-  ready := ready + v_closed;
+  ready := greatest(ready + v_closed, 0);
+  delayed := greatest(delayed, 0);
   select coalesce(sum(cardinality(c.jobs)), 0) - v_closed into running from claim c join lane l on l.key = c.lane where l.queue_id = v_id;
   if ready > 0 then
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at

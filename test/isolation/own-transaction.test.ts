@@ -2,7 +2,6 @@ import type pg from "pg";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
-import { isBlocked } from "../support/sessions.js";
 
 /**
  * What the models of test/model found, shown on the real database. A snapshot lists as running only transactions below its xmax, the

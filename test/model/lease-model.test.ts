@@ -44,8 +44,8 @@ describe("the model finds what is put in", () => {
   });
 });
 
-describe("proposed: a cancel locks the lane, looks for a claim, then at the state", () => {
-  it("makes cancelling sound [#101] [#142]", () => {
-    expectSound("proposed cancel", { ...scenario, cancelStopsClaims: true, rules: { cancelLocksLane: true } });
+describe("the alternative: a cancel that locks the lane, looks for a claim, then at the state", () => {
+  it("would tell nobody too early, at the price of stopping the lane [#101] [#142]", () => {
+    expectSound("cancel with the lane's lock", { ...scenario, rules: { cancelLocksLane: true } });
   });
 });
