@@ -1,6 +1,6 @@
 -- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call it.
 -- Rows another process is moving are skipped; rows of a purged backlog vanish here. Returns how many became claimable.
--- Locks: lanes (key share, skip locked), agenda rows (skip locked). Writes: agenda, ticket, tally.
+-- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket, tally.
 create or replace function agenda_promote(p_limit int default 1000) returns int
 language plpgsql as $$
 declare
@@ -9,9 +9,9 @@ declare
   v_now timestamptz := clock_now();
   v_lanes bigint[];
 begin
-  -- against a purge, which wants the lane for itself
-  v_lanes := array(select key from lane where key in (select g.lane from agenda g where g.due_at <= v_now order by g.due_at limit p_limit)
-                     order by key for key share skip locked);
+  v_lanes := array(select d.lane from (
+    select distinct g.lane from (select lane from agenda where due_at <= v_now order by due_at limit p_limit) g) d
+     where pg_try_advisory_xact_lock_shared(lane_entry(d.lane)));
   with due as (
     delete from agenda where job_id = any (array(
       select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))

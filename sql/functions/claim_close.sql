@@ -28,7 +28,7 @@ declare
   v_options jsonb;
   v_target int;
 begin
-  perform from lane where key = h.lane for key share;  -- against a purge
+  perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
   select c.options || q.options || coalesce(t.options, '{}') into v_options
     from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
 

@@ -27,10 +27,6 @@ begin
         update claim set jobs = v_rest, attempts = v_rest_attempts where token = p_token and part = c.part;
       end if;
     end if;
-    if exists (select from amendment m where m.slot = c.slot) then
-      c := claim_drop_closed(c);
-      continue when c.jobs is null;
-    end if;
     return next c;
   end loop;
   if p_jobs is null and v_all = '{}' then
@@ -51,25 +47,4 @@ begin
       perform raise_error('MR002', format('there is no job %s', coalesce(v_id::text, 'null')), 'it may have been removed after its retention');
     end if;
   end loop;
-end $$;
-
--- claim_drop_closed: a job may have been cancelled, or have expired, as waiting in the very moment it was claimed. Whoever takes it
--- out of the claim records that end and does not get it. It had left "ready" twice, so one is put back. Writes: attempt, tally.
-create or replace function claim_drop_closed(h claim) returns claim
-language plpgsql as $$
-declare
-  v_closed bigint[];
-begin
-  select array_agg(m.job_id) into v_closed from amendment m
-   where m.slot = h.slot and m.job_id = any (h.jobs) and m.closed_at is not null;
-  if v_closed is null then
-    return h;
-  end if;
-  insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
-  select u.id, h.started_at, greatest(clock_now(), h.started_at), u.attempt, h.slot, m.closed_as::text::job_outcome, m.closed_as, h.worker
-    from unnest(h.jobs, h.attempts) u (id, attempt) join amendment m on m.slot = h.slot and m.job_id = u.id where m.job_id = any (v_closed);
-  insert into tally (lane, ready) values (h.lane, cardinality(v_closed));
-  select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into h.jobs, h.attempts
-    from unnest(h.jobs, h.attempts) with ordinality u (id, attempt, i) where u.id <> all (v_closed);
-  return h;
 end $$;

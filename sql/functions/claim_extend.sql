@@ -16,9 +16,8 @@ begin
   ), extended as (
     update claim c set until = v_now + make_interval(secs => p_seconds), touched_at = v_now
       from held where c.token = held.token and c.part = held.part
-    returning c.token, c.part, c.until, c.slot, c.jobs)
+    returning c.token, c.part, c.until, c.jobs)
   select e.token, min(e.until), array_agg(j.id order by e.part, j.i)
     from extended e cross join lateral unnest(e.jobs) with ordinality j (id, i)
-   where not exists (select from amendment m where m.slot = e.slot and m.job_id = j.id and m.closed_at is not null)
    group by e.token;
 end $$;

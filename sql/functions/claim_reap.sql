@@ -11,8 +11,7 @@ declare
   v_late bigint[];
 begin
   for c in select * from claim k where k.until <= v_now or k.deadline <= v_now order by k.until limit p_limit for update skip locked loop
-    perform from lane where key = c.lane for key share skip locked;
-    continue when not found;  -- being purged; the next one will do
+    continue when not pg_try_advisory_xact_lock_shared(lane_entry(c.lane));  -- being purged; the next one will do
     v_n := v_n + 1;
     if c.deadline <= v_now then
       v_late := claim_expire(c, v_now);
@@ -26,8 +25,6 @@ begin
     continue when c.until > v_now;
     delete from claim where token = c.token and part = c.part;
     c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
-    c := claim_drop_closed(c);
-    continue when c.jobs is null;
     if c.unstarted is not null then
       perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), v_now, true)
          from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted) having count(*) > 0;

@@ -5,7 +5,7 @@ language plpgsql as $$
 declare
   v_xid bigint := xid_now();
   v_unique boolean;
-  v_scouted bigint;
+  v_scouted bigint;  -- read so that it is done
   u record;
   e record;
 begin
@@ -54,6 +54,8 @@ begin
   select distinct p.queue_id, p.fingerprint, 0 from plan_resolve(p_options) p where p.fingerprint is not null order by p.queue_id, p.fingerprint on conflict do nothing;
   perform from fingerprint f where (f.queue_id, f.fingerprint) in (select p.queue_id, p.fingerprint from plan_resolve(p_options) p)
     order by f.queue_id, f.fingerprint for update;
+  perform job_hold(array(select unnest(array[f.job_id, f.follow_up]) from plan_resolve(p_options) p join fingerprint f using (queue_id, fingerprint)
+                          where p.fingerprint_mode in ('replace', 'debounce') and f.job_id <> 0));
   for u in
     select p, i.value as input from plan_resolve(p_options) p
       join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n

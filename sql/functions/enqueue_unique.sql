@@ -32,6 +32,12 @@ begin
     end if;
 
     if v_state is null or v_state in ('succeeded', 'failed', 'expired', 'cancelled') then
+      if f.follow_up is not null then  -- its end was not noticed yet
+        perform pg_advisory_xact_lock(job_mark(f.follow_up));
+        update fingerprint set job_id = f.follow_up, follow_up = null where queue_id = p.queue_id and fingerprint = p.fingerprint;
+        perform follow_up_release(f.follow_up);
+        continue;
+      end if;
       if f.until > clock_now() then
         job_id := f.job_id; duplicate := true;
         return;

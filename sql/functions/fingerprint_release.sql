@@ -1,6 +1,6 @@
 -- fingerprint_release: finished jobs no longer stand in the way of their fingerprint; a follow-up becomes due.
--- Never waits: a row some producer is deciding on is left to maintain(); until then the next enqueue takes it over by itself.
--- Locks: fingerprint rows (skip locked). Writes: fingerprint, agenda.
+-- Never waits: a row or follow-up somebody is deciding on is left to maintain(); until then the next enqueue takes it over by itself.
+-- Locks: fingerprint rows and the follow-up's mark, skipped when taken. Writes: fingerprint, agenda.
 create or replace function fingerprint_release(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
@@ -11,6 +11,7 @@ begin
   end if;
   for f in select * from fingerprint where job_id = any (p_jobs) order by queue_id, fingerprint for update skip locked loop
     if f.follow_up is not null then
+      continue when not pg_try_advisory_xact_lock(job_mark(f.follow_up));
       update fingerprint set job_id = f.follow_up, follow_up = null where queue_id = f.queue_id and fingerprint = f.fingerprint;
       perform follow_up_release(f.follow_up);
     elsif f.until is null or f.until <= clock_now() then

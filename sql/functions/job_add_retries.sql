@@ -1,5 +1,5 @@
 -- job_add_retries: give finished-without-success jobs p_attempts more attempts and a renewed expiry, and make them claimable.
--- By ids, or all failed and expired ones of a type. Returns how many. Writes: amendment, ticket, tally, fingerprint.
+-- By ids, or all failed and expired ones of a type. Returns how many. Locks: as job_hold. Writes: amendment, ticket, tally, fingerprint.
 -- Raises: MR001, MR002, MR003.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000) returns int
 language plpgsql security definer set search_path from current as $$
@@ -18,10 +18,12 @@ begin
   elsif p_jobs is not null then
     perform job_must_exist(p_jobs);
   end if;
-  perform expiry_sweep_run(100000);  -- what has expired but was not seen yet counts too
-  perform from lane l where (p_type is null or l.type = p_type) and (v_queue_id is null or l.queue_id = v_queue_id)
-     and (p_jobs is null or l.key in (select lane_key(j.queue_id, j.type, j.priority) from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id))
-   order by l.key for key share;  -- against a purge
+  if p_jobs is not null then
+    perform job_hold(p_jobs);
+  else
+    perform lanes_seize(array(select key from lane where type = p_type and (v_queue_id is null or queue_id = v_queue_id) order by key));
+  end if;
+  perform expiry_sweep_run(100000, false);  -- what has expired but was not seen yet counts too
   for d in
     select j.id, j.slot, j.queue_id, j.type, j.priority, j.fingerprint, ended.attempt,
            v_now + (j.start_by - greatest(j.run_at, job_created_at(j.id))) as start_by, v_now + (j.deadline - greatest(j.run_at, job_created_at(j.id))) as deadline

@@ -1,6 +1,6 @@
 -- job_amend: change a job that still waits: its input, or the time it runs. Returns false when it waits no longer.
 -- A job that is already claimable is moved by voiding its ticket (a higher version) and giving it a new place.
--- Locks: the agenda row, or the lane until the caller commits, so that no claim can hand out the old version meanwhile.
+-- Locks: as job_hold, then the agenda row: until the caller commits no claim hands out the old version.
 -- Writes: amendment, agenda, tally.
 create or replace function job_amend(p_job_id bigint, p_replace boolean, p_input json, p_headers json, p_run_at timestamptz) returns boolean
 language plpgsql as $$
@@ -14,15 +14,11 @@ declare
 begin
   select * into j from job where slot = v_slot and id = p_job_id;
   v_lane := lane_key(j.queue_id, j.type, j.priority);
-  perform from agenda where job_id = p_job_id for update;
+  perform job_hold(array[p_job_id]);
+  perform from agenda where job_id = p_job_id for update;  -- waits for whoever is promoting it
   v_waits_in_agenda := found;
-  if not v_waits_in_agenda then
-    perform from lane where key = v_lane for no key update;
-    perform from agenda where job_id = p_job_id for update;
-    v_waits_in_agenda := found;
-    if job_state(p_job_id) not in ('ready', 'blocked', 'delayed') then
-      return false;
-    end if;
+  if job_state(p_job_id) not in ('ready', 'blocked', 'delayed') then
+    return false;
   end if;
 
   insert into amendment (job_id, slot, replaced, input, headers, run_at, updated_at)

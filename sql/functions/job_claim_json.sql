@@ -1,7 +1,7 @@
 -- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child.
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
 -- reaped when there is room left. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
--- Locks: lane rows (skip locked, then at most one wait, in key order). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
+-- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
 create or replace function job_claim_json(
   p_queues text[] default '{default}', p_types text[] default null, p_limit int default 1, p_worker text default null,
   p_lease_seconds float8 default null, p_lease_factor float8 default null, p_lease_cap_seconds float8 default null,
@@ -15,6 +15,9 @@ declare
   v_queue_ids int[];
   v_locked bigint[];
   v_held bigint;
+  v_busy bigint;
+  v_flagged boolean;
+  v_may_wait boolean;
   v_cell jsonb;
   v_stop boolean := false;
   v_now timestamptz := clock_now();
@@ -38,6 +41,9 @@ begin
   if exists (select from scout where queue_id = any (v_queue_ids)) then
     perform lane_discover(v_queue_ids);
   end if;
+  if exists (select from postponed) then
+    perform postponed_return();
+  end if;
   if exists (select from agenda where due_at <= v_now) then
     perform agenda_promote(1000);
   end if;
@@ -47,17 +53,18 @@ begin
     perform claim_reap(100);
   end if;
 
+  v_may_wait := pg_current_xact_id_if_assigned() is null;  -- what wrote before may hold locks others wait for
   for v_pass in 1 .. 2 loop
     for l in select * from lane_candidates(v_queue_ids, p_types, v_cell) loop
-      perform 1 from lane k where k.key = l.key for no key update skip locked;
-      if not found then
+      if not pg_try_advisory_xact_lock(lane_lock(l.key)) then
         v_locked := v_locked || l.key;
         continue;
       end if;
       v_held := greatest(v_held, l.key);
+      v_flagged := not pg_try_advisory_xact_lock(lane_flag(l.key));
       loop
         select * into t from lane_take(l.key, v_room, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.factor),
-                                       coalesce(p_lease_cap_seconds, l.cap), p_track_start, v_room = p_limit);
+                                       coalesce(p_lease_cap_seconds, l.cap), p_track_start, v_room = p_limit, v_flagged);
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
         end if;
@@ -68,9 +75,12 @@ begin
       end loop;
       exit when v_room = 0 or v_stop;
     end loop;
-    if v_room = p_limit and v_pass = 1 then  -- only busy lanes had work: wait for one, but never against the order of keys
-      perform 1 from lane k where k.key = (select min(x) from unnest(v_locked) x where v_held is null or x > v_held) for no key update;
-      continue when found;
+    if v_room = p_limit and v_pass = 1 and v_may_wait then  -- only busy lanes had work: wait for one, but never against the order of keys
+      v_busy := (select min(x) from unnest(v_locked) x where v_held is null or x > v_held);
+      if v_busy is not null then
+        perform pg_advisory_xact_lock(lane_lock(v_busy));
+        continue;
+      end if;
     end if;
     exit when v_room = 0 or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;

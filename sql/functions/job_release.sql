@@ -26,7 +26,7 @@ declare
   v_expired bigint[];
   g record;
 begin
-  perform from lane where key = h.lane for key share;  -- against a purge
+  perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
   update amendment set revived_at = v_now, updated_at = v_now where slot = h.slot and job_id = any (p_jobs);
   insert into amendment (job_id, slot, revived_at, updated_at)
   select id, h.slot, v_now, v_now from unnest(p_jobs) id on conflict do nothing;

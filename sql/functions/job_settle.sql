@@ -14,6 +14,8 @@ begin
     perform raise_error('MR001', 'settlements are not a list', 'give a JSON array');
   end if;
   perform from claim where token in (select (e ->> 'token')::uuid from json_array_elements(p_settlements) e) order by token, part for update;
+  perform pg_advisory_xact_lock_shared(lane_entry(lane)) from (
+    select distinct lane from claim where token in (select (e ->> 'token')::uuid from json_array_elements(p_settlements) e) order by lane) entered;
   for s in select * from json_to_recordset(p_settlements) as x (token uuid, outcome text, jobs json, results json, error json, "delaySeconds" float8) loop
     v_jobs := case when s.jobs is not null then array(select e::bigint from json_array_elements_text(s.jobs) e) end;
     v_refused := v_refused || case s.outcome

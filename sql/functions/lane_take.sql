@@ -1,11 +1,12 @@
--- lane_take: claim up to p_wanted jobs of one lane, whose row the caller has locked.
+-- lane_take: claim up to p_wanted jobs of one lane, whose lock the caller has.
 -- Both tracks are merged by job id, so that the oldest claimable job goes first. A claim's jobs share a ring child,
 -- and, where the lease grows, an attempt number; a job that must run alone is claimed alone.
 -- Returns the claim as JSON text (null when nothing was claimed), how many jobs it holds, how many bytes,
--- and whether the cursor moved at all. Expired and void ones are passed over; the sweep records them. Writes: lane_cursor, claim, tally.
+-- and whether the cursor moved at all. Expired and void ones are passed over; the sweep records them. Jobs that somebody holds
+-- (p_flagged: there may be some) are put aside. Writes: lane_cursor, claim, tally, postponed.
 create or replace function lane_take(
   p_lane bigint, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
-  p_lease_cap float8, p_track_start boolean, p_first boolean,
+  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean,
   out claimed text, out jobs int, out bytes bigint, out moved boolean, out stop boolean)
 language plpgsql as $$
 declare
@@ -14,7 +15,7 @@ declare
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
   v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_count int; v_max_attempts int; v_max_max int;
-  v_start_by timestamptz; v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_amended boolean;
+  v_start_by timestamptz; v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_amended boolean; v_held bigint[] := '{}'; v_all_attempts int[];
 begin
   jobs := 0; bytes := 0; moved := false; stop := false;
   if f.jobs is null and a.jobs is null then
@@ -72,19 +73,23 @@ begin
   if v_k < cardinality(v_jobs) then
     v_jobs := v_jobs[1:v_k]; v_attempts := v_attempts[1:v_k]; v_versions := v_versions[1:v_k];
   end if;
+  v_all_attempts := v_attempts;
 
+  if p_flagged then
+    v_held := jobs_held(v_jobs);
+  end if;
   -- The common case in one cheap pass: nothing amended, nothing expired. Nested loops keep the order of the cursor.
   v_amended := exists (select from amendment m where m.slot = v_slot)
     and exists (select from amendment m, (select min(x) as low, max(x) as high from unnest(v_jobs) x) u
                  where m.slot = v_slot and m.job_id between u.low and u.high);
-  if not v_amended then
+  if not v_amended and v_held = '{}' then
     select string_agg(coalesce(j.input::text, 'null'), ','), sum(octet_length(j.input::text)), count(*),
            min(j.max_attempts), max(j.max_attempts), min(j.start_by), min(j.deadline),
            case when bool_or(j.tagged) then string_agg(case when j.tagged then extras_text(j.extras, j.headers, j.source) else 'null' end, ',') end
       into v_inputs, bytes, v_count, v_max_attempts, v_max_max, v_start_by, v_deadline, v_extras
       from unnest(v_jobs) u (id) join job_line j on j.slot = v_slot and j.id = u.id;
   end if;
-  if v_amended or v_start_by <= v_now or v_count < v_k then
+  if v_amended or v_held <> '{}' or v_start_by <= v_now or v_count < v_k then
     select array_agg(u.id) filter (where l.alive), array_agg(coalesce(u.attempt, 1)) filter (where l.alive),
            string_agg(coalesce(l.input::text, 'null'), ',') filter (where l.alive), sum(octet_length(l.input::text)) filter (where l.alive),
            '[' || string_agg(l.max_attempts::text, ',') filter (where l.alive) || ']', min(l.deadline) filter (where l.alive),
@@ -92,7 +97,7 @@ begin
       into v_alive, v_attempts, v_inputs, bytes, v_limits, v_deadline, v_extras
       from unnest(v_jobs, v_attempts, v_versions) u (id, attempt, version)
       join lateral (
-        select not x.void and not x.late as alive, case when m.replaced then m.input else j.input end as input,
+        select not x.void and not x.late and u.id <> all (v_held) as alive, case when m.replaced then m.input else j.input end as input,
                coalesce(m.max_attempts, j.max_attempts) as max_attempts, coalesce(m.deadline, j.deadline) as deadline, j.tagged or m.replaced as tagged, j.extras,
                case when m.replaced then m.headers else j.headers end as headers, j.source
           from job_line j
@@ -108,6 +113,11 @@ begin
     end if;
   end if;
 
+  if v_held <> '{}' then
+    insert into postponed (job_id, lane, attempt, version, alone)
+    select u.id, p_lane, coalesce(u.attempt, 1), coalesce(u.version, 0), coalesce(v_alones[1], false)
+      from unnest(v_jobs, v_all_attempts, v_versions) u (id, attempt, version) where u.id = any (v_held);
+  end if;
   moved := true;
   if v_from_f is null then
     perform track_advance(f, v_k);

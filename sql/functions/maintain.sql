@@ -3,7 +3,7 @@ create or replace function maintain() returns json
 language plpgsql security definer set search_path from current as $$
 declare
   v_lanes int := lane_discover();
-  v_promoted int := agenda_promote(10000);
+  v_promoted int := agenda_promote(10000) + postponed_return();
   v_reaped int := claim_reap(1000);
   v_expired int := expiry_sweep_run(10000);
   v_folded int := tally_fold(100000);

@@ -7,7 +7,6 @@ declare
   v_id int := queue_id(p_queue);
   v_paused boolean;
   v_due bigint;
-  v_closed bigint;
   v_now timestamptz := clock_now();
 begin
   if exists (select from scout where queue_id = v_id) then
@@ -21,12 +20,9 @@ begin
     select from agenda g join lane l on l.key = g.lane where g.due_at <= v_now and l.queue_id = v_id limit 10000) due;
   ready := ready + v_due;
   delayed := delayed - v_due;
-  -- cancelled in the moment they were claimed: gone from ready twice, and not running, until their worker reports
-  select count(*) into v_closed from claim c join lane l on l.key = c.lane and l.queue_id = v_id cross join lateral unnest(c.jobs) u (id)
-    join amendment m on m.slot = c.slot and m.job_id = u.id and m.closed_at is not null;
-  ready := greatest(ready + v_closed, 0);
+  ready := greatest(ready, 0);
   delayed := greatest(delayed, 0);
-  select coalesce(sum(cardinality(c.jobs)), 0) - v_closed into running from claim c join lane l on l.key = c.lane where l.queue_id = v_id;
+  select coalesce(sum(cardinality(c.jobs)), 0) into running from claim c join lane l on l.key = c.lane where l.queue_id = v_id;
   if ready > 0 then
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at
       from (select lane_oldest(l.key) as job from lane l where l.queue_id = v_id) first

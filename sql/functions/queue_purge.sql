@@ -1,7 +1,7 @@
 -- queue_purge: drop all waiting jobs of a queue, ready and delayed, by moving its cursors to the end of the log.
 -- The cost does not depend on the backlog. Running jobs go on; jobs of transactions still open arrive afterwards and stay.
 -- Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Returns how many were dropped.
--- Locks: the queue's lanes (for update: whatever moves a waiting job waits). Writes: lane_cursor, lane_purge, tally. Raises: MR003.
+-- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor, lane_purge, tally. Raises: MR003.
 create or replace function queue_purge(p_queue text) returns bigint
 language plpgsql security definer set search_path from current as $$
 declare
@@ -9,9 +9,12 @@ declare
   v_own bigint := xid_now();
   v_last bigint := job_id_new();  -- jobs of this very transaction: those so far are purged, those to come are not
   v_purged bigint;
+  v_lanes bigint[];
 begin
   perform lane_discover();
-  perform from lane where queue_id = v_queue_id order by key for update;
+  v_lanes := array(select key from lane where queue_id = v_queue_id order by key);
+  perform lanes_seize(v_lanes);
+  perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(v_lanes) lane;
   with snap as materialized (
     select pg_current_snapshot() as s, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax,
            array(select x::text::bigint from pg_snapshot_xip(pg_current_snapshot()) x order by x) as running

@@ -48,7 +48,7 @@ create table job_type (
   options jsonb not null default '{}'
 );
 
--- Lanes are found by claimers, never written by producers. The row is only locked, never updated.
+-- Lanes are found by claimers, never written by producers, and never updated. Their locks are in base/locks.sql.
 create table lane (
   key        bigint primary key check (key % 2 = 0),
   queue_id   int not null references queue (id),
@@ -118,6 +118,16 @@ create table agenda (
   created_at timestamptz not null
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 create index agenda_due on agenda (due_at, job_id);
+
+-- Jobs a claim went round because somebody held them (job_hold); they still count as ready.
+create table postponed (
+  job_id  bigint not null,
+  lane    bigint not null,
+  xid     bigint not null default pg_current_xact_id()::text::bigint,
+  attempt int not null,
+  version int not null,
+  alone   boolean not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 create table fingerprint (
   queue_id    int not null,

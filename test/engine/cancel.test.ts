@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
-import { claimAll, leaseLost } from "../support/steps.js";
+import { claimAll, leaseLost, waitersOf } from "../support/steps.js";
 
 const db = useDatabase();
 let tenants = 0;
@@ -119,18 +119,38 @@ describe("a cancelled job", () => {
     ]);
   });
 
-  it("that is claimed before the cancellation commits is refused to its holder, and counted once [#142]", async () => {
+  it.each(["commit", "rollback"])(
+    "in a transaction still open is passed over by claims, which take its neighbours at once, until the %s [#29] [#142]",
+    async (end) => {
+      const queue = await newQueue(db);
+      const { id } = await db.engine.enqueue({ type: "t", queue, input: "held" });
+      await db.engine.enqueueMany("t", ["next", "last"], { queue });
+      const tx = await db.connect();
+      await tx.query("begin");
+      expect(await db.engine.cancel([id], undefined, { tx })).toBe(1);
+      const claimed = [await claimOne(db, queue), await claimOne(db, queue)];
+      expect(claimed.map((job) => job.input)).toEqual(["next", "last"]);
+      expect(await claimAll(db, queue)).toEqual([]);
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, running: 2 });
+      await tx.query(end);
+      expect((await jobOf(db, id)).state).toBe(end === "commit" ? "cancelled" : "ready");
+      expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(end === "commit" ? [] : ["held"]);
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, running: end === "commit" ? 2 : 3 });
+    },
+  );
+
+  it("that was claimed in a transaction still open is cancelled as running, once that is known [#29] [#142]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue });
-    await db.engine.enqueue({ type: "other", queue });
     const tx = await db.connect();
     await tx.query("begin");
-    expect(await db.engine.cancel([id], undefined, { tx })).toBe(1);
-    const job = await claimOne(db, queue, { types: ["t"] });
+    const [job] = await db.engine.claim({ queues: [queue] }, { tx });
+    const cancelled = db.engine.cancel([id]);
+    await waitersOf(db, tx, 1);
     await tx.query("commit");
-    await expect(db.engine.complete(job)).rejects.toMatchObject(leaseLost);
-    expect((await jobOf(db, id)).state).toBe("cancelled");
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, running: 0 });
+    expect(await cancelled).toBe(1);
+    await expect(db.engine.complete(job!)).rejects.toMatchObject(leaseLost);
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, running: 0 });
   });
 
   it("that expires before the cancellation commits holds up no claim, has one end and is counted once [#142] [#101]", async () => {

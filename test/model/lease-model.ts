@@ -26,8 +26,8 @@ export interface LeaseRules {
   readonly ignoresCap?: boolean;
   /** The reaper gives the job back but leaves the claim. */
   readonly reaperKeepsClaim?: boolean;
-  /** Cancelling locks the lane first, looks for a claim, and only then at the job's state. */
-  readonly cancelLocksLane?: boolean;
+  /** Cancelling looks at the job's state and for a claim without keeping others from claiming it meanwhile. */
+  readonly cancelHoldsNothing?: boolean;
 }
 
 type FinalState = "succeeded" | "failed" | "cancelled";
@@ -204,9 +204,9 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
       : { removesClaim: token, attempt: { attempt, final: null }, ticket: attempt + 1, ready: 1 };
   }
 
-  /** claim_drop_closed: it had left "ready" twice, so one is put back. Whoever reports is refused; the canceller has been told before. */
+  /** What an engine without job_hold would have to do: whoever reports is refused; the canceller has been told before. */
   function dropCancelled(state: State, token: number, attempt: number): Effects | undefined {
-    return state.isCancelled ? { removesClaim: token, attempt: { attempt, final: "cancelled" }, ready: 1 } : undefined;
+    return rules.cancelHoldsNothing && state.isCancelled ? { removesClaim: token, attempt: { attempt, final: "cancelled" }, ready: 1 } : undefined;
   }
 
   /** claim_reap: a claim somebody is reporting on is skipped. */
@@ -234,13 +234,14 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     return rules.reaperKeepsClaim ? { ...effects, removesClaim: 0 } : effects;
   }
 
-  /** cancel_once, statement by statement: is it finished, is it claimed (then wait for that claim), else make its ticket void. */
+  /** job_cancel, step by step: hold the job, is it claimed (then wait for that claim), is it finished, else make its ticket void. */
   function cancel(state: State, name: string, actor: Actor): Step<State>[] {
     const { open } = actor;
     const look = (token: number, from = state): State => withActor(from, name, { ...actor, open: { verb: "cancel", stage: "looking", token, effects: {} } });
     if (!open) {
       if (actor.budget === 0) return [];
-      if (rules.cancelLocksLane) return state.laneLockedBy === "" ? [{ name: `${name} locks the lane`, next: look(0, { ...state, laneLockedBy: name }) }] : [];
+      if (!rules.cancelHoldsNothing)
+        return state.laneLockedBy === "" ? [{ name: `${name} holds the job`, next: look(0, { ...state, laneLockedBy: name }) }] : [];
       if (jobState(state) !== null) return [{ name: `${name} finds it finished`, next: withActor(state, name, { ...actor, budget: actor.budget - 1 }) }];
       return [{ name: `${name} finds it alive`, next: look(0) }];
     }
@@ -249,13 +250,13 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     if (open.token === 0) {
       const seen = state.claims[0];
       if (seen) return [{ name: `${name} sees claim ${seen.token}`, next: look(seen.token) }];
-      if (rules.cancelLocksLane && jobState(state) !== null) return [{ name: `${name} finds it finished`, next: finish(state, {}) }];
+      if (!rules.cancelHoldsNothing && jobState(state) !== null) return [{ name: `${name} finds it finished`, next: finish(state, {}) }];
       if (state.isCancelled) return [{ name: `${name} finds it cancelled`, next: finish(state, {}) }];
       return [{ name: `${name} makes the ticket void`, next: finish(state, { cancels: true, ready: -1, told: "cancelled" }) }];
     }
     const held = state.claims.find(({ token }) => token === open.token);
     if (!held) {
-      const again = rules.cancelLocksLane ? look(0) : withActor(state, name, { ...actor, open: null });
+      const again = !rules.cancelHoldsNothing ? look(0) : withActor(state, name, { ...actor, open: null });
       return [{ name: `${name} finds that it changed hands`, next: again }];
     }
     if (held.lockedBy !== "") return [];

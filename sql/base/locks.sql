@@ -1,0 +1,17 @@
+-- Keys of the advisory locks, distinct for each cell of a database. They cost no write, and are gone with their transaction.
+
+-- lane_lock: claims of a lane follow each other; whoever seizes the lane keeps them off.
+create or replace function lane_lock(p_lane bigint) returns bigint
+language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid::bigint * 4) $$;
+
+-- lane_flag: shared by those who hold single jobs of the lane. A claim that gets it for itself need not look for held jobs.
+create or replace function lane_flag(p_lane bigint) returns bigint
+language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid::bigint * 4 + 1) $$;
+
+-- lane_entry: shared by those who put jobs back into a lane; taken by a purge.
+create or replace function lane_entry(p_lane bigint) returns bigint
+language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid::bigint * 4 + 2) $$;
+
+-- job_mark: taken by the one who decides on a waiting job.
+create or replace function job_mark(p_job_id bigint) returns bigint
+language sql stable as $$ select hashint8extended(p_job_id, 'lane'::regclass::oid::bigint * 4 + 3) $$;

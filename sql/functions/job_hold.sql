@@ -1,0 +1,63 @@
+-- job_hold: keep jobs as they are until the end of this transaction: after it, each is named by a claim everybody sees, or is
+-- finished, or waits and nobody can claim it. Claims go round a held job instead of waiting (lane_take, postponed).
+-- Few jobs are marked one by one; many take their lanes as a whole. Locks: job marks in id order, lane flags, then lanes, in key order.
+create or replace function job_hold(p_jobs bigint[]) returns void
+language plpgsql as $$
+declare
+  v_lanes bigint[] := array(
+    select distinct lane_key(j.queue_id, j.type, j.priority) from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id order by 1);
+begin
+  if cardinality(p_jobs) > 100 then
+    perform lanes_seize(v_lanes);
+    return;
+  end if;
+  perform pg_advisory_xact_lock(job_mark(id)) from (select distinct id from unnest(p_jobs) id order by id) ids;
+  perform pg_advisory_xact_lock_shared(lane_flag(lane)) from unnest(v_lanes) lane;
+  perform lanes_await(v_lanes);
+end $$;
+
+-- lanes_await: let the claims end that may not have seen our marks. The lock itself is given back: a subtransaction undone.
+create or replace function lanes_await(p_lanes bigint[]) returns void
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(lane_lock(lane)) from unnest(p_lanes) lane;
+  raise sqlstate 'MR000';
+exception when sqlstate 'MR000' then
+  null;
+end $$;
+
+-- lanes_seize: nobody else claims from, holds a job of, or purges these lanes until the end of this transaction. Keys in rising order.
+create or replace function lanes_seize(p_lanes bigint[]) returns void
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(lane_flag(lane)) from unnest(p_lanes) lane;
+  perform pg_advisory_xact_lock(lane_lock(lane)) from unnest(p_lanes) lane;
+end $$;
+
+-- jobs_held: those of some jobs that another transaction holds right now. Reads the server's list of locks.
+create or replace function jobs_held(p_jobs bigint[]) returns bigint[]
+language sql volatile as $$
+  select coalesce(array_agg(id), '{}') from unnest(p_jobs) id where job_mark(id) in (
+    select (k.classid::bigint << 32) | k.objid::bigint from pg_locks k
+     where k.locktype = 'advisory' and k.objsubid = 1 and k.granted and k.pid <> pg_backend_pid())
+$$;
+
+-- postponed_return: jobs that claims went round become claimable again once nobody holds them. Any process may call it.
+-- Those that were cancelled or changed meanwhile have a higher version, which makes the ticket void. Writes: postponed, ticket.
+create or replace function postponed_return() returns int
+language plpgsql as $$
+declare
+  p postponed;
+  v_n int := 0;
+begin
+  for p in
+    delete from postponed where ctid = any (array(
+      select o.ctid from postponed o where job_id <> all (jobs_held(array(select job_id from postponed))) limit 1000 for update skip locked))
+    returning *
+  loop
+    continue when exists (select from lane_purge l where l.lane = p.lane and purge_saw(l, p.xid, p.job_id));
+    perform tickets_append(p.lane + 1, array[p.job_id], p.attempt, p.version, p.alone);
+    v_n := v_n + 1;
+  end loop;
+  return v_n;
+end $$;
