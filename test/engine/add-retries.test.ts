@@ -130,8 +130,10 @@ describe("adding retries", () => {
     await cursor.query("select from lane_cursor for update");
     const claim = db.engine.claim({ queues: [queue], types: [type] });
     await waitersOf(db, cursor, 1);
-    expect(await db.engine.addRetries(1, { ids: [id] })).toBe(1);
+    const added = db.engine.addRetries(1, { ids: [id] });
+    await waitersOf(db, cursor, 1);
     await cursor.query("commit");
+    expect(await added).toBe(1);
     const job = (await claim)[0] ?? (await claimOne(db, queue));
     expect(job.id).toBe(id);
     await db.engine.complete(job);
