@@ -26,6 +26,7 @@ export type {
   JobDetails,
   JobError,
   JobId,
+  JobOutcome,
   JobRecord,
   JobState,
   Json,

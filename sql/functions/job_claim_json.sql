@@ -1,4 +1,5 @@
--- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child.
+-- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child,
+-- and {"busy": true} as its last element when lanes that may have more were in somebody else's hands.
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
 -- reaped when there is room left. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
@@ -85,5 +86,8 @@ begin
     exit when v_room = 0 or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;
   end loop;
+  if v_room > 0 and v_locked is not null and not v_stop then
+    v_result := coalesce(v_result || ',', '') || '{"busy":true}';
+  end if;
   return ('[' || coalesce(v_result, '') || ']')::json;
 end $$;

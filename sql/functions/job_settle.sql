@@ -1,17 +1,22 @@
 -- job_settle: report several outcomes in one round trip, and claim more in the same one if asked.
 -- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released", "jobs": [ids], "results", "error", "delaySeconds"}].
--- p_claim: {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds", "maxBytes", "trackStart"}, or null.
--- Returns {"refused": [ids no longer held], "claims": as job_claim_json}. Locks and writes as the single verbs. Raises: MR001, MR002.
-create or replace function job_settle(p_settlements json, p_claim json default null) returns json
+-- p_claims: a list of {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds", "maxBytes", "trackStart"}, or null.
+-- p_async lets the commit be asynchronous when nothing is reported: only for a transaction that does nothing else.
+-- Returns {"refused": [ids no longer held], "claims": [as job_claim_json, one for each]}. Locks and writes as the single verbs. Raises: MR001, MR002.
+create or replace function job_settle(p_settlements json, p_claims json default null, p_async boolean default false) returns json
 language plpgsql security definer set search_path from current as $$
 declare
   s record;
   v_jobs bigint[];
   v_refused bigint[] := '{}';
-  v_claims json;
+  v_claims text[] := '{}';
+  c record;
 begin
   if json_typeof(p_settlements) is distinct from 'array' then
     perform raise_error('MR001', 'settlements are not a list', 'give a JSON array');
+  end if;
+  if json_array_length(p_settlements) = 0 and pg_current_xact_id_if_assigned() is null and p_async then
+    perform set_config('synchronous_commit', 'off', true);  -- only claims follow
   end if;
   perform from claim where token in (select (e ->> 'token')::uuid from json_array_elements(p_settlements) e) order by token, part for update;
   perform pg_advisory_xact_lock_shared(lane_entry(lane)) from (
@@ -26,13 +31,13 @@ begin
       else raise_error('MR001', format('unknown outcome "%s"', s.outcome), 'use succeeded, failed, retry or released')::bigint[]
     end;
   end loop;
-  if p_claim is not null then
-    select job_claim_json(
+  for c in
+    select * from json_to_recordset(coalesce(p_claims, '[]')) as x (queues json, types json, "limit" int, worker text, "leaseSeconds" float8,
+                                         "leaseFactor" float8, "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean)
+  loop
+    v_claims := v_claims || job_claim_json(
         coalesce(array(select json_array_elements_text(c.queues)), '{default}'), case when c.types is not null then array(select json_array_elements_text(c.types)) end,
-        coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false))
-      into v_claims
-      from json_to_record(p_claim) as c (queues json, types json, "limit" int, worker text, "leaseSeconds" float8, "leaseFactor" float8,
-                                         "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean);
-  end if;
-  return json_build_object('refused', array(select id::text from unnest(v_refused) id), 'claims', v_claims);
+        coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false))::text;
+  end loop;
+  return ('{"refused":' || to_json(array(select id::text from unnest(v_refused) id)) || ',"claims":[' || array_to_string(v_claims, ',') || ']}')::json;
 end $$;

@@ -17,7 +17,12 @@ export interface ClaimColumns {
 }
 
 export function decodeClaims(claims: readonly ClaimColumns[]): ClaimedJob[] {
-  return claims.flatMap(decodeClaim);
+  return (isBusy(claims) ? claims.slice(0, -1) : claims).flatMap(decodeClaim);
+}
+
+/** Lanes that may have more were in somebody else's hands. */
+export function isBusy(claims: readonly ClaimColumns[]): boolean {
+  return (claims.at(-1) as { busy?: true } | undefined)?.busy ?? false;
 }
 
 function decodeClaim(claim: ClaimColumns): ClaimedJob[] {
@@ -60,7 +65,7 @@ const unlimited = 2_147_483_647;
 const decodeMaxAttempts = (max: number): number => (max === unlimited ? Infinity : max);
 
 type Row = Readonly<Record<string, unknown>>;
-const date = (value: unknown): Date | null => (value === null || value === undefined ? null : new Date(value as string | Date));
+export const asDate = (value: unknown): Date | null => (value === null || value === undefined ? null : new Date(value as string | Date));
 
 export function decodeJob(row: Row): JobRecord {
   return {
@@ -74,15 +79,15 @@ export function decodeJob(row: Row): JobRecord {
     tenant: row["tenant"],
     attempts: row["attempts"],
     maxAttempts: decodeMaxAttempts(row["max_attempts"] as number),
-    createdAt: date(row["created_at"]),
-    updatedAt: date(row["updated_at"]),
-    runAt: date(row["run_at"]),
-    expiresAt: date(row["expires_at"]),
-    deadline: date(row["deadline"]),
-    lastAttemptAt: date(row["last_attempt_at"]),
-    finishedAt: date(row["finished_at"]),
+    createdAt: asDate(row["created_at"]),
+    updatedAt: asDate(row["updated_at"]),
+    runAt: asDate(row["run_at"]),
+    expiresAt: asDate(row["expires_at"]),
+    deadline: asDate(row["deadline"]),
+    lastAttemptAt: asDate(row["last_attempt_at"]),
+    finishedAt: asDate(row["finished_at"]),
     worker: row["worker"],
-    leaseEndsAt: date(row["lease_ends_at"]),
+    leaseEndsAt: asDate(row["lease_ends_at"]),
     leaseEnded: row["lease_ended"],
     lastError: row["last_error"],
     result: row["result"],
@@ -90,7 +95,7 @@ export function decodeJob(row: Row): JobRecord {
     retry: row["retry"],
     fingerprint: row["fingerprint"],
     schedule: row["schedule"],
-    scheduleSlot: date(row["schedule_slot"]),
+    scheduleSlot: asDate(row["schedule_slot"]),
     source: row["source"],
     headers: row["headers"],
     input: row["input"],
@@ -107,8 +112,8 @@ function decodeAttempt(row: Row): AttemptRecord {
     finalState: row["final_state"],
     reason: row["reason"],
     worker: row["worker"],
-    startedAt: date(row["started_at"]),
-    finishedAt: date(row["finished_at"]),
+    startedAt: asDate(row["started_at"]),
+    finishedAt: asDate(row["finished_at"]),
     error: row["error"],
     result: row["result"],
   } as AttemptRecord;

@@ -1,6 +1,7 @@
-import { type ClaimColumns, decodeClaims, decodeDetails, decodeJob } from "./decode.js";
+import { type ClaimColumns, asDate, decodeClaims, decodeDetails, decodeJob, isBusy } from "./decode.js";
 import { checkId, checkKeys, checkSeconds, checkText, checkToken, encodeDefaults, encodeIds, encodeOptions, toJson, toJsonList } from "./encode.js";
 import { InvalidArgumentError, LeaseLostError, PayloadError, SchemaRestoredError } from "./errors.js";
+import { asQueryable } from "./foreign.js";
 import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
@@ -16,6 +17,7 @@ import type {
   JobDetails,
   JobError,
   JobId,
+  JobOutcome,
   JobRecord,
   Json,
   ListFilter,
@@ -88,7 +90,7 @@ export class Engine {
     if (payload) await this.#checkPayload(payload.length, call);
     const [row] = await this.#call(
       "job_enqueue",
-      "select job_id, duplicate from :job_enqueue($1, $2, $3, $4)",
+      "select job_id, duplicate from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)",
       [checkType(type), toJson(input), encodeOptions(options), payload ?? null],
       call,
     );
@@ -115,10 +117,10 @@ export class Engine {
   }
 
   async #enqueueMany(inputs: string, options: string, call?: CallOptions): Promise<Enqueued[]> {
-    const [row] = await this.#call("job_enqueue_many", "select job_ids, duplicates from :job_enqueue_many($1, $2)", [inputs, options], call);
-    const ids = (row?.["job_ids"] ?? []) as string[];
+    const [row] = await this.#call("job_enqueue_many", "select job_ids, duplicates from :job_enqueue_many($1::json, $2::json)", [inputs, options], call);
+    const ids = (row?.["job_ids"] ?? []) as unknown[];
     const duplicates = row?.["duplicates"] as boolean[] | null;
-    return ids.map((id, i) => ({ id, duplicate: duplicates?.[i] ?? false }));
+    return ids.map((id, i) => ({ id: String(id), duplicate: duplicates?.[i] ?? false }));
   }
 
   /**
@@ -129,10 +131,10 @@ export class Engine {
     if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
     const { type, input, payload: _payload, ...options } = job;
     await this.#checkPayload(size, call);
-    return inTransaction(this.#pool, call?.tx, async (tx) => {
+    return inTransaction(this.#pool, call?.tx && asQueryable(call.tx), async (tx) => {
       const [row] = await this.#call(
         "job_enqueue",
-        "select job_id, duplicate from :job_enqueue($1, $2, $3)",
+        "select job_id, duplicate from :job_enqueue($1::text, $2::json, $3::json)",
         [checkType(type), toJson(input), encodeOptions(options, size)],
         { tx },
       );
@@ -143,7 +145,7 @@ export class Engine {
       let seen = 0;
       for await (const chunk of payloadChunks(bytes)) {
         seen += chunk.length;
-        await this.#call("payload_append", "select :payload_append($1, $2, $3)", [id, piece, chunk], { tx });
+        await this.#call("payload_append", "select :payload_append($1::bigint, $2::int, $3::bytea)", [id, piece, chunk], { tx });
         piece += 1;
       }
       if (seen !== size) throw new InvalidArgumentError(`the payload had ${seen} bytes, not ${size}`, "give its exact length");
@@ -153,7 +155,7 @@ export class Engine {
 
   /** A part of a job's payload; null when it has none, empty past its end. */
   async payloadRead(id: JobId, offset = 0, length = 1_048_576, call?: CallOptions): Promise<Uint8Array | null> {
-    const [row] = await this.#call("payload_read", "select :payload_read($1, $2, $3) as bytes", [checkId(id), offset, length], call);
+    const [row] = await this.#call("payload_read", "select :payload_read($1::bigint, $2::bigint, $3::int) as bytes", [checkId(id), offset, length], call);
     return (row?.["bytes"] ?? null) as Uint8Array | null;
   }
 
@@ -172,7 +174,7 @@ export class Engine {
     checkKeys(options, claimKeys);
     const [row] = await this.#call(
       "job_claim_json",
-      "select :job_claim_json($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as claims",
+      "select :job_claim_json($1::text[], $2::text[], $3::int, $4::text, $5::float8, $6::float8, $7::float8, $8::bigint, $9::boolean, $10::boolean) as claims",
       [
         options.queues ?? ["default"],
         options.types ?? null,
@@ -192,20 +194,27 @@ export class Engine {
 
   /** Prolong leases. Returns the ids of the jobs each token still holds; a missing token or job is lost. */
   async extend(tokens: readonly string[], seconds = 30, call?: CallOptions): Promise<Map<string, { leaseEndsAt: Date; jobIds: JobId[] }>> {
-    const rows = await this.#call("claim_extend", "select token, lease_ends_at, job_ids from :claim_extend($1, $2)", [tokens.map(checkToken), seconds], call);
-    return new Map(rows.map((row) => [String(row["token"]), { leaseEndsAt: row["lease_ends_at"] as Date, jobIds: row["job_ids"] as JobId[] }]));
+    const rows = await this.#call(
+      "claim_extend",
+      "select token, lease_ends_at, job_ids from :claim_extend($1::uuid[], $2::float8)",
+      [tokens.map(checkToken), seconds],
+      call,
+    );
+    return new Map(
+      rows.map((row) => [String(row["token"]), { leaseEndsAt: asDate(row["lease_ends_at"])!, jobIds: (row["job_ids"] as unknown[]).map(String) }]),
+    );
   }
 
   /** Say that work on a job has begun; see `ClaimOptions.trackStart`. */
   async start(job: Held, call?: CallOptions): Promise<void> {
-    await this.#report("job_start", "select :job_start($1, $2) as refused", job, [], call);
+    await this.#report("job_start", "select :job_start($1::uuid, $2::bigint[]) as refused", job, [], call);
   }
 
   /** Record success. Throws LeaseLostError when the token no longer holds the job. */
   async complete(job: Held, result?: unknown, call?: CallOptions): Promise<void> {
     await this.#report(
       "job_complete",
-      "select :job_complete($1, $2, $3) as refused",
+      "select :job_complete($1::uuid, $2::bigint[], $3::json) as refused",
       job,
       [result === undefined ? null : `[${toJson(result, "result")}]`],
       call,
@@ -216,23 +225,23 @@ export class Engine {
   async completeMany(token: string, ids: readonly JobId[], results?: readonly unknown[], call?: CallOptions): Promise<JobId[]> {
     const [row] = await this.#call(
       "job_complete",
-      "select :job_complete($1, $2, $3) as refused",
+      "select :job_complete($1::uuid, $2::bigint[], $3::json) as refused",
       [checkToken(token), encodeIds(ids), results ? toJsonList(results, "results") : null],
       call,
     );
-    return (row?.["refused"] ?? []) as JobId[];
+    return ((row?.["refused"] ?? []) as unknown[]).map(String);
   }
 
   /** The job failed for good. */
   async fail(job: Held, error?: JobError, call?: CallOptions): Promise<void> {
-    await this.#report("job_fail", "select :job_fail($1, $2, $3) as refused", job, [encodeError(error)], call);
+    await this.#report("job_fail", "select :job_fail($1::uuid, $2::bigint[], $3::json) as refused", job, [encodeError(error)], call);
   }
 
   /** The attempt failed; try again after the policy's delay, or an explicit one. */
   async retry(job: Held, error?: JobError, delaySeconds?: number, call?: CallOptions): Promise<void> {
     await this.#report(
       "job_retry",
-      "select :job_retry($1, $2, $3, $4) as refused",
+      "select :job_retry($1::uuid, $2::bigint[], $3::json, $4::float8) as refused",
       job,
       [encodeError(error), delaySeconds === undefined ? null : checkSeconds("delaySeconds", delaySeconds)],
       call,
@@ -241,29 +250,51 @@ export class Engine {
 
   /** Give the job back unharmed: the same attempt again. */
   async release(job: Held, delaySeconds = 0, call?: CallOptions): Promise<void> {
-    await this.#report("job_release", "select :job_release($1, $2, $3) as refused", job, [checkSeconds("delaySeconds", delaySeconds)], call);
+    await this.#report(
+      "job_release",
+      "select :job_release($1::uuid, $2::bigint[], $3::float8) as refused",
+      job,
+      [checkSeconds("delaySeconds", delaySeconds)],
+      call,
+    );
   }
 
   /** Close the job as failed and put a copy into another queue, in one transaction. */
   async deadLetter(job: Held, queue: string, error?: JobError, call?: CallOptions): Promise<void> {
-    await this.#report("job_dead_letter", "select :job_dead_letter($1, $2, $3, $4) as refused", job, [queue, encodeError(error)], call);
+    await this.#report(
+      "job_dead_letter",
+      "select :job_dead_letter($1::uuid, $2::bigint[], $3::text, $4::json) as refused",
+      job,
+      [queue, encodeError(error)],
+      call,
+    );
   }
 
   /** Give one job of a claim its own end of lease; 0 ends it at once. */
   async setVisibility(job: Held, seconds: number, call?: CallOptions): Promise<Date> {
     const [row] = await this.#call(
       "job_set_visibility",
-      "select :job_set_visibility($1, $2, $3) as until",
+      "select :job_set_visibility($1::uuid, $2::bigint, $3::float8) as until",
       [checkToken(job.token), checkId(job.id), seconds],
       call,
     );
     if (!row?.["until"]) throw new LeaseLostError([job.id]);
-    return row["until"] as Date;
+    return asDate(row["until"])!;
   }
 
   /** Report several outcomes, and claim more in the same round trip if asked. */
   async settle(settlements: readonly Settlement[], claim?: ClaimOptions, call?: CallOptions): Promise<{ refused: JobId[]; claimed: ClaimedJob[] }> {
-    if (claim) checkKeys(claim, claimKeys);
+    const { refused, claims } = await this.settleAndClaim(settlements, claim ? [claim] : [], call);
+    return { refused, claimed: claims.flatMap(({ jobs }) => jobs) };
+  }
+
+  /** Report several outcomes and make several claims, all in one round trip. Busy lanes are not waited for. */
+  async settleAndClaim(
+    settlements: readonly Settlement[],
+    claims: readonly ClaimOptions[],
+    call?: CallOptions,
+  ): Promise<{ refused: JobId[]; claims: { jobs: ClaimedJob[]; busy: boolean }[] }> {
+    for (const claim of claims) checkKeys(claim, claimKeys);
     for (const settlement of settlements) {
       checkKeys(settlement, settlementKeys);
       checkToken(settlement.token);
@@ -272,17 +303,17 @@ export class Engine {
     }
     const [row] = await this.#call(
       "job_settle",
-      "select :job_settle($1, $2) as settled",
-      [toJson(settlements.map(wellFormedError), "settlements"), claim ? toJson(claim, "claim") : null],
+      "select :job_settle($1::json, $2::json, $3::boolean) as settled",
+      [toJson(settlements.map(wellFormedError), "settlements"), toJson(claims, "claims"), call?.tx === undefined],
       call,
     );
-    const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[] | null };
-    return { refused: settled.refused, claimed: decodeClaims(settled.claims ?? []) };
+    const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[][] };
+    return { refused: settled.refused, claims: settled.claims.map((columns) => ({ jobs: decodeClaims(columns), busy: isBusy(columns) })) };
   }
 
   /** Cancel jobs by id. Returns how many were cancelled; finished ones are left alone. */
   async cancel(ids: readonly JobId[], because?: string, call?: CallOptions): Promise<number> {
-    return this.#count("job_cancel", "select :job_cancel($1, $2) as n", [encodeIds(ids), because ?? null], call);
+    return this.#count("job_cancel", "select :job_cancel($1::bigint[], $2::text) as n", [encodeIds(ids), because ?? null], call);
   }
 
   /** Cancel all live jobs that match every filter given. */
@@ -290,7 +321,7 @@ export class Engine {
     checkKeys(filter, new Set(["queue", "type", "tenant", "fingerprint", "because"]));
     return this.#count(
       "job_cancel_where",
-      "select :job_cancel_where($1, $2, $3, $4, $5) as n",
+      "select :job_cancel_where($1::text, $2::text, $3::text, $4::text, $5::text) as n",
       [filter.queue ?? null, filter.type ?? null, filter.tenant ?? null, filter.fingerprint ?? null, filter.because ?? null],
       call,
     );
@@ -306,7 +337,7 @@ export class Engine {
     checkKeys(which, new Set(byId ? ["ids"] : ["type", "queue"]));
     return this.#count(
       "job_add_retries",
-      "select :job_add_retries($1, $2, $3, $4) as n",
+      "select :job_add_retries($1::int, $2::bigint[], $3::text, $4::text) as n",
       [attempts, byId ? encodeIds(which.ids) : null, byId ? null : which.type, byId ? null : (which.queue ?? null)],
       call,
     );
@@ -315,18 +346,29 @@ export class Engine {
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
   async redrive(queue: string, options: { readonly target?: string; readonly limit?: number } = {}, call?: CallOptions): Promise<number> {
     checkKeys(options, new Set(["target", "limit"]));
-    return this.#count("queue_redrive", "select :queue_redrive($1, $2, $3) as n", [queue, options.target ?? null, options.limit ?? 1000], call);
+    return this.#count(
+      "queue_redrive",
+      "select :queue_redrive($1::text, $2::text, $3::int) as n",
+      [queue, options.target ?? null, options.limit ?? 1000],
+      call,
+    );
   }
 
   /** Drop all waiting jobs of a queue, whatever their number, at the same cost. Returns how many. */
   async purge(queue: string, call?: CallOptions): Promise<number> {
-    return this.#count("queue_purge", "select :queue_purge($1) as n", [queue], call);
+    return this.#count("queue_purge", "select :queue_purge($1::text) as n", [queue], call);
   }
 
   async get(id: JobId, call?: CallOptions): Promise<JobDetails | null> {
-    const [row] = await this.#call("job_get", "select :job_get($1) as details", [checkId(id)], call);
+    const [row] = await this.#call("job_get", "select :job_get($1::bigint) as details", [checkId(id)], call);
     const details = row?.["details"] as Parameters<typeof decodeDetails>[1] | null;
     return details ? decodeDetails(id, details) : null;
+  }
+
+  /** Those of some jobs that have ended, and how. An id nobody knows has the state `unknown`. */
+  async outcomes(ids: readonly JobId[], call?: CallOptions): Promise<JobOutcome[]> {
+    const rows = await this.#call("job_outcomes", "select job_id, state, reason, result, error from :job_outcomes($1::bigint[])", [encodeIds(ids)], call);
+    return rows.map((row) => ({ ...row, id: String(row["job_id"]) }) as unknown as JobOutcome);
   }
 
   /** Jobs that match every filter given, newest first. */
@@ -334,7 +376,7 @@ export class Engine {
     checkKeys(filter, new Set(["queue", "state", "type", "tenant", "createdFrom", "createdTo", "before", "limit"]));
     const rows = await this.#call(
       "job_list",
-      "select * from :job_list($1, $2, $3, $4, $5, $6, $7, $8)",
+      "select * from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int)",
       [
         filter.queue ?? null,
         filter.state ?? null,
@@ -352,19 +394,19 @@ export class Engine {
 
   /** The jobs a claim would look at next, untouched. */
   async peek(queue = "default", limit = 10, call?: CallOptions): Promise<JobRecord[]> {
-    const rows = await this.#call("job_peek", "select * from :job_peek($1, $2)", [queue, limit], call);
+    const rows = await this.#call("job_peek", "select * from :job_peek($1::text, $2::int)", [queue, limit], call);
     return rows.map(decodeJob);
   }
 
   /** How much waits and runs, at constant cost. */
   async depth(queue = "default", call?: CallOptions): Promise<Depth> {
-    const [row] = await this.#call("queue_depth", "select * from :queue_depth($1)", [queue], call);
+    const [row] = await this.#call("queue_depth", "select * from :queue_depth($1::text)", [queue], call);
     return {
       ready: Number(row?.["ready"]),
       blocked: Number(row?.["blocked"]),
       delayed: Number(row?.["delayed"]),
       running: Number(row?.["running"]),
-      oldestReadyAt: (row?.["oldest_ready_at"] ?? null) as Date | null,
+      oldestReadyAt: asDate(row?.["oldest_ready_at"]),
       oldestAgeSeconds: (row?.["oldest_age_seconds"] ?? null) as number | null,
     };
   }
@@ -373,7 +415,7 @@ export class Engine {
   async progressPut(job: Held, value: unknown, call?: CallOptions): Promise<void> {
     const [row] = await this.#call(
       "progress_put",
-      "select :progress_put($1, $2, $3) as held",
+      "select :progress_put($1::uuid, $2::bigint, $3::json) as held",
       [checkToken(job.token), checkId(job.id), toJson(value, "progress")],
       call,
     );
@@ -381,37 +423,42 @@ export class Engine {
   }
 
   async progressGet(id: JobId, call?: CallOptions): Promise<{ value: Json; updatedAt: Date } | null> {
-    const [row] = await this.#call("progress_get", "select value, updated_at from :progress_get($1)", [checkId(id)], call);
-    return row?.["updated_at"] ? { value: row["value"] as Json, updatedAt: row["updated_at"] as Date } : null;
+    const [row] = await this.#call("progress_get", "select value, updated_at from :progress_get($1::bigint)", [checkId(id)], call);
+    return row?.["updated_at"] ? { value: row["value"] as Json, updatedAt: asDate(row["updated_at"])! } : null;
+  }
+
+  /** Wake workers that sleep on these queues. Jobs are found without it, by polling. */
+  async notify(queues: readonly string[], call?: CallOptions): Promise<void> {
+    await this.#call("queue_notify", "select :queue_notify($1::text[])", [queues], call);
   }
 
   /** Create a queue, or change its defaults. Returns them. */
   async queuePut(name: string, defaults: Defaults = {}, call?: CallOptions): Promise<Json> {
-    return this.#value("queue_put", "select :queue_put($1, $2) as value", [name, encodeDefaults(defaults)], call);
+    return this.#value("queue_put", "select :queue_put($1::text, $2::jsonb) as value", [name, encodeDefaults(defaults)], call);
   }
 
   async queuePause(name: string, who: { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {
     checkKeys(who, new Set(["by", "because"]));
-    await this.#call("queue_pause", "select :queue_pause($1, $2, $3)", [name, who.by ?? null, who.because ?? null], call);
+    await this.#call("queue_pause", "select :queue_pause($1::text, $2::text, $3::text)", [name, who.by ?? null, who.because ?? null], call);
   }
 
   async queueResume(name: string, call?: CallOptions): Promise<void> {
-    await this.#call("queue_resume", "select :queue_resume($1)", [name], call);
+    await this.#call("queue_resume", "select :queue_resume($1::text)", [name], call);
   }
 
   /** Set the defaults of a job type, in all queues. */
   async typePut(type: string, defaults: Defaults, call?: CallOptions): Promise<Json> {
-    return this.#value("type_put", "select :type_put($1, $2) as value", [type, encodeDefaults(defaults)], call);
+    return this.#value("type_put", "select :type_put($1::text, $2::jsonb) as value", [type, encodeDefaults(defaults)], call);
   }
 
   /** Set the defaults and retention of the whole cell. */
   async cellPut(defaults: Defaults & Retention, call?: CallOptions): Promise<Json> {
-    return this.#value("cell_put", "select :cell_put($1) as value", [encodeDefaults(defaults)], call);
+    return this.#value("cell_put", "select :cell_put($1::jsonb) as value", [encodeDefaults(defaults)], call);
   }
 
   /** Let a database role act as producer, worker, reader or admin. */
   async roleGrant(role: string, kind: "producer" | "worker" | "reader" | "admin", call?: CallOptions): Promise<void> {
-    await this.#call("role_grant", "select :role_grant($1, $2)", [role, kind], call);
+    await this.#call("role_grant", "select :role_grant($1::name, $2::text)", [role, kind], call);
   }
 
   /** What any process may do for all, once: promote, reap, expire, fold. */
@@ -426,7 +473,7 @@ export class Engine {
     const jobChildren = await this.#untilZero("job_rotate", 32);
     const compacted: string[] = [];
     for (let i = 0; i < 6; i += 1) {
-      const table = await this.#value("control_compact", "select :control_compact($1) as value", [bound], undefined);
+      const table = await this.#value("control_compact", "select :control_compact($1::bigint) as value", [bound], undefined);
       if (table === null) break;
       compacted.push(table as string);
     }
@@ -455,7 +502,7 @@ export class Engine {
 
   async #report(name: string, text: string, job: Held, rest: unknown[], call: CallOptions | undefined): Promise<void> {
     const [row] = await this.#call(name, text, [checkToken(job.token), encodeIds([job.id]), ...rest], call);
-    const refused = (row?.["refused"] ?? []) as JobId[];
+    const refused = ((row?.["refused"] ?? []) as unknown[]).map(String);
     if (refused.length > 0) throw new LeaseLostError(refused);
   }
 
@@ -473,7 +520,7 @@ export class Engine {
   #call(name: string, text: string, values: unknown[], call?: CallOptions): Promise<readonly Record<string, unknown>[]> {
     if (call) checkKeys(call, callKeys);
     for (const value of values) if (typeof value === "string") checkText(value, "a value");
-    const db: Queryable = call?.tx ?? this.#pool;
+    const db: Queryable = call?.tx ? asQueryable(call.tx) : this.#pool;
     const qualified = text.replace(/:(?=[a-z_]+\()/, `${this.schema}.`);
     return runQuery(db, qualified, values, this.#prepare ? `${this.schema}.${name}/${values.length}` : undefined);
   }

@@ -3,7 +3,7 @@
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR010`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR013`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -86,6 +86,36 @@ export class DatabaseUnavailableError extends MillraceError {
 export class LaneCollisionError extends MillraceError {
   constructor(message: string, remedy?: string, cause?: unknown) {
     super("MR010", message, remedy, cause);
+  }
+}
+
+/** MR011: an input or result that its schema refuses. `issues` names each field. */
+export class InputError extends MillraceError {
+  readonly issues: readonly { readonly path: string; readonly message: string }[];
+
+  constructor(what: string, issues: readonly { readonly path: string; readonly message: string }[]) {
+    const list = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
+    super("MR011", `${what} is not valid: ${list}`, "correct it; nothing was stored");
+    this.issues = issues;
+  }
+}
+
+/** MR012: a wait for something that did not happen in time. */
+export class TimeoutError extends MillraceError {
+  constructor(message: string, remedy?: string) {
+    super("MR012", message, remedy);
+  }
+}
+
+/** MR013: a job whose result was waited for did not succeed. */
+export class JobFailedError extends MillraceError {
+  readonly jobId: string;
+  readonly state: string;
+
+  constructor(jobId: string, state: string, message: string) {
+    super("MR013", `job ${jobId} ended as ${state}: ${message}`);
+    this.jobId = jobId;
+    this.state = state;
   }
 }
 

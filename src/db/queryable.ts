@@ -1,4 +1,5 @@
 import { translateError } from "./errors.js";
+import type { Transaction } from "./foreign.js";
 
 /** A result as the `pg` driver returns it. */
 export interface QueryResult {
@@ -24,7 +25,7 @@ export interface PooledConnection extends Queryable {
 /** Options of every call. */
 export interface CallOptions {
   /** The transaction to use, and only it. Default: the call commits by itself. */
-  readonly tx?: Queryable;
+  readonly tx?: Transaction;
 }
 
 export async function runQuery(db: Queryable, text: string, values: unknown[], name?: string): Promise<QueryResult["rows"]> {

@@ -185,6 +185,15 @@ export interface JobDetails {
   readonly progress: Json;
 }
 
+/** How a job ended. */
+export interface JobOutcome {
+  readonly id: JobId;
+  readonly state: "succeeded" | "failed" | "expired" | "cancelled" | "unknown";
+  readonly reason: string | null;
+  readonly result: Json;
+  readonly error: JobError | null;
+}
+
 export interface ListFilter {
   readonly queue?: string;
   readonly state?: JobState;

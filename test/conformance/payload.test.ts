@@ -21,7 +21,7 @@ const ways: Record<string, (queue: string, bytes: Buffer, call?: CallOptions) =>
   enqueueStream: async (queue, bytes, call) => (await db.engine.enqueueStream({ type: "work", queue }, bytes.length, [bytes], call)).id,
   async "plain SQL"(queue, bytes, call) {
     const text = "select job_id from job_enqueue('work', p_options => json_build_object('queue', $1::text), p_payload => $2)";
-    return String((await (call?.tx ?? db.pool).query({ text, values: [queue, bytes] })).rows[0]!["job_id"]);
+    return String((await ((call?.tx as Queryable | undefined) ?? db.pool).query({ text, values: [queue, bytes] })).rows[0]!["job_id"]);
   },
 };
 

@@ -371,13 +371,13 @@ describe("a database that goes away", () => {
       const pool = new pg.Pool({ host, port, user: "postgres", database: "postgres" });
       const engine = new Engine({ pool });
       for (const call of [
-        engine.enqueue({ type: "t" }),
-        engine.claim(),
-        engine.check(),
-        engine.enqueueStream({ type: "t" }, 1, [new Uint8Array(1)]),
-        migrate(pool),
+        () => engine.enqueue({ type: "t" }),
+        () => engine.claim(),
+        () => engine.check(),
+        () => engine.enqueueStream({ type: "t" }, 1, [new Uint8Array(1)]),
+        () => migrate(pool),
       ]) {
-        await expect(call).rejects.toMatchObject(databaseUnavailable);
+        await expect(call()).rejects.toMatchObject(databaseUnavailable);
       }
       await pool.end();
     }

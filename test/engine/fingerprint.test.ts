@@ -10,6 +10,7 @@ let crowd: pg.Pool;
 
 beforeAll(async () => {
   crowd = new pg.Pool({ connectionString: db.url, max: 100 });
+  crowd.on("error", () => {}); // its connections may still be closing when the database is dropped
   await db.sql("create table public.orders (n int primary key, job_id bigint)");
 });
 afterAll(() => crowd.end());

@@ -1,8 +1,10 @@
+import type pg from "pg";
 import { describe, expect, it } from "vitest";
 import type { EnqueueOptions } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
 import { claimAll, invalidArgument } from "../support/steps.js";
+import { flushStatistics } from "./statistics.js";
 
 const db = useDatabase();
 
@@ -210,10 +212,10 @@ describe("retry with an explicit delay", () => {
 });
 
 /** How many rows and index entries of the agenda this connection has read so far. */
-async function rowsRead(client: { query(text: string): Promise<{ rows: Record<string, unknown>[] }> }): Promise<number> {
-  await client.query("select pg_stat_force_next_flush()");
+async function rowsRead(client: pg.Client): Promise<number> {
+  await flushStatistics(client);
   const { rows } = await client.query(`
     select coalesce(t.seq_tup_read, 0) + (select coalesce(sum(i.idx_tup_read), 0) from pg_stat_user_indexes i where i.relid = t.relid) as n
       from pg_stat_user_tables t where t.relid = 'millrace.agenda'::regclass`);
-  return Number(rows[0]?.["n"]);
+  return Number(rows[0].n);
 }

@@ -17,6 +17,7 @@ function poolOf(kind: string): pg.Pool {
   const known = pools.get(kind);
   if (known) return known;
   const pool = new pg.Pool({ connectionString: db.url, max: 3, options: `-c role=${roleOf(kind)}` });
+  pool.on("error", () => {}); // its connections may still be closing when the database is dropped
   pools.set(kind, pool);
   return pool;
 }

@@ -4,6 +4,7 @@ import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
 import { percentile } from "../support/steps.js";
+import { flushStatistics } from "./statistics.js";
 
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -23,7 +24,7 @@ describe("heartbeats", () => {
   });
 
   async function updates(client: pg.Client): Promise<{ all: number; hot: number }> {
-    await client.query("select pg_stat_force_next_flush()");
+    await flushStatistics(client);
     const { rows } = await client.query("select n_tup_upd as all, n_tup_hot_upd as hot from pg_stat_user_tables where relid = 'claim'::regclass");
     return { all: Number(rows[0].all), hot: Number(rows[0].hot) };
   }
@@ -92,7 +93,7 @@ describe("a steady hundred live jobs", () => {
   }
 
   async function pagesTouched(client: pg.Client): Promise<number> {
-    await client.query("select pg_stat_force_next_flush()");
+    await flushStatistics(client);
     const { rows } = await client.query(
       `select sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0)) as pages from pg_statio_user_tables where relid = any ($1::regclass[])`,
       [controls],

@@ -37,6 +37,10 @@ export interface HoldRules {
   readonly dropsHeld?: boolean;
   /** Jobs put aside come back although somebody holds them. */
   readonly returnsHeld?: boolean;
+  /** Two can return the same job at once. */
+  readonly returnsUnlocked?: boolean;
+  /** A claim does not take the lane's lock. */
+  readonly claimsUnlocked?: boolean;
   /** A ticket is claimed although its job was cancelled. */
   readonly claimsVoids?: boolean;
   /** A bulk holder takes the lane's lock, but not its flag. */
@@ -152,7 +156,7 @@ export function holdModel(scenario: HoldScenario): Model<State> {
 
   function report(state: State, name: string, job: number): Step<State>[] {
     const claims = state.claims.filter((claim) => claim.job !== job || claim.by !== name);
-    const completed = { name: `${name} completes job ${job}`, next: { ...state, claims, completed: [...state.completed, job].sort() } };
+    const completed = { name: `${name} completes job ${job}`, next: { ...state, claims, completed: inOrder([...state.completed, job]) } };
     if (!scenario.mayRelease) return [completed];
     return [completed, { name: `${name} releases job ${job}`, next: { ...state, claims, tickets: [...state.tickets, job] } }];
   }
@@ -223,7 +227,8 @@ export function holdModel(scenario: HoldScenario): Model<State> {
 
   function returnPostponed(state: State, name: string, process: Process): State {
     const returns = returnable(state, name);
-    const postponed = state.postponed.map((row) => (returns.includes(row.job) ? { ...row, lockedBy: name } : row));
+    const lockedBy = rules.returnsUnlocked ? "" : name;
+    const postponed = state.postponed.map((row) => (returns.includes(row.job) ? { ...row, lockedBy } : row));
     return withProcess({ ...state, postponed }, name, { ...process, effects: { ...process.effects, returns } });
   }
 
@@ -275,8 +280,8 @@ function scriptsOf(scenario: HoldScenario, rules: HoldRules): Record<string, rea
 
 /** job_hold with its barrier, lanes_await; then job_cancel looks and closes what waits. Claims and outcomes cannot change between its looks. */
 function holderScript(jobs: readonly number[], rules: HoldRules): Operation[] {
-  const inOrder = rules.marksInAnyOrder ? jobs : jobs.toSorted();
-  const hold: Operation[] = [...inOrder.map((job) => markOf(job)), "share flag"];
+  const marked = rules.marksInAnyOrder ? jobs : inOrder(jobs);
+  const hold: Operation[] = [...marked.map((job) => markOf(job)), "share flag"];
   if (!rules.skipsBarrier) hold.push("await lane", "give lane back");
   return rules.looksBeforeMark ? ["look", ...hold] : [...hold, "look"];
 }
@@ -290,7 +295,8 @@ function seizerScript(rules: HoldRules): Operation[] {
 function claimerScript(rules: HoldRules): Operation[] {
   const flag: Operation[] = rules.ignoresFlag ? [] : ["try flag"];
   const marks: Operation[] = rules.ignoresMarks ? [] : rules.looksForVoidsBeforeMarks ? ["read voids", "read marks"] : ["read marks"];
-  return ["return", "lock lane", ...flag, "read tickets", ...marks, "take"];
+  const lane: Operation[] = rules.claimsUnlocked ? [] : ["lock lane"];
+  return ["return", ...lane, ...flag, "read tickets", ...marks, "take"];
 }
 
 function numbered(kind: string, count: number): string[] {
@@ -318,16 +324,16 @@ function isWaiting({ claims, completed, cancelled }: State, job: number): boolea
   return !completed.includes(job) && !cancelled.includes(job) && !claims.some((claim) => claim.job === job);
 }
 
-/** Whoever cannot have the lock at once waits behind all who came before. */
+/** Whoever cannot have the lock at once waits behind all who came before. Across different locks it does not matter who came first. */
 function ask(state: State, on: string, by: string, isShared: boolean): State {
   const isGranted = state.locks.every((lock) => isCompatible(lock, on, isShared));
-  return { ...state, locks: [...state.locks, { on, by, isShared, isGranted }] };
+  const place = state.locks.filter((lock) => lock.on <= on).length;
+  return { ...state, locks: state.locks.toSpliced(place, 0, { on, by, isShared, isGranted }) };
 }
 
 /** Undefined when the lock cannot be had at once: somebody has it, or waits for it. */
 function tryLock(state: State, on: string, by: string): State | undefined {
-  const asked = ask(state, on, by, false);
-  return asked.locks.at(-1)!.isGranted ? asked : undefined;
+  return state.locks.every((lock) => isCompatible(lock, on, false)) ? ask(state, on, by, false) : undefined;
 }
 
 function isCompatible(other: Lock, on: string, isShared: boolean): boolean {
@@ -362,14 +368,14 @@ function deadlocked(locks: readonly Lock[]): string[] {
 
 /** A transaction's effects become visible, and only then its locks are given back. */
 function commit(state: State, name: string, effects: Effects): State {
-  const kept = state.postponed.filter(({ lockedBy }) => lockedBy !== name);
+  const kept = state.postponed.filter(({ job }) => !effects.returns.includes(job));
   return close(
     {
       ...state,
       tickets: without([...state.tickets, ...effects.returns], effects.passes),
       postponed: [...kept, ...effects.postpones.map((job) => ({ job, lockedBy: "" }))],
       claims: [...state.claims, ...effects.claims.map((job) => ({ job, by: name }))],
-      cancelled: [...state.cancelled, ...effects.cancels].sort(),
+      cancelled: inOrder([...state.cancelled, ...effects.cancels]),
     },
     name,
   );
@@ -397,9 +403,13 @@ function faultOf(state: State, job: number, isEnd: boolean): string | undefined 
   return undefined;
 }
 
+function inOrder(jobs: readonly number[]): number[] {
+  return jobs.toSorted((a, b) => a - b);
+}
+
 function without(list: readonly number[], taken: readonly number[]): number[] {
   const rest = [...list];
-  for (const job of taken) rest.splice(rest.indexOf(job), 1);
+  for (const job of taken) if (rest.includes(job)) rest.splice(rest.indexOf(job), 1);
   return rest;
 }
 
@@ -407,26 +417,38 @@ function withProcess(state: State, name: string, process: Process): State {
   return { ...state, processes: { ...state.processes, [name]: process } };
 }
 
-/** Of two locks on different things it does not matter which was asked for first. */
 function keyOf({ tickets, postponed, claims, completed, cancelled, locks, processes }: State): string {
-  const queues: Record<string, string> = {};
-  for (const { on, by, isShared, isGranted } of locks) queues[on] = `${queues[on] ?? on}<${by}${isShared}${isGranted}`;
-  return [
-    tickets.join(),
-    postponed.map(({ job, lockedBy }) => job + lockedBy).join(),
-    claims.map(({ job, by }) => job + by).join(),
-    completed.join(),
-    cancelled.join(),
-    Object.values(queues).sort().join(),
-    ...Object.values(processes).map(keyOfProcess),
-  ].join(";");
+  let key = `${tickets.join()};${completed.join()};${cancelled.join()};${keyOfLocks(locks)}`;
+  for (const { job, lockedBy } of postponed) key += `;${job}${lockedBy}`;
+  for (const { job, by } of claims) key += `;${job}=${by}`;
+  for (const name in processes) key += `;${keyOfProcess(processes[name]!)}`;
+  return key;
 }
 
-function keyOfProcess({ budget, at, effects, isFlagged, tickets, voids, held }: Process): string {
-  if (at === null) return `${budget}`;
-  const { returns, passes, claims, postpones, cancels } = effects;
-  const lists = [returns, passes, claims, postpones, cancels, tickets, voids ?? "-", held];
-  return `${budget} ${at} ${isFlagged} ${lists.join("/")}`;
+const keyOfLocks = remembered((locks: readonly Lock[]) => {
+  let key = "";
+  for (const { on, by, isShared, isGranted } of locks) key += `${on}${isGranted ? "=" : "<"}${by}${isShared ? "+" : "!"}`;
+  return key;
+});
+
+const keyOfProcess = remembered(({ budget, at, effects, isFlagged, tickets, voids, held }: Process) =>
+  at === null ? `${budget}` : `${budget} ${at}${isFlagged ? "!" : ""} ${tickets.join()} ${voids?.join() ?? "-"} ${held.join()} ${keyOfEffects(effects)}`,
+);
+
+const keyOfEffects = remembered(({ returns, passes, claims, postpones, cancels }: Effects) =>
+  [returns, passes, claims, postpones, cancels].map((jobs) => jobs.join()).join("/"),
+);
+
+/** Most parts of a state are those of the state before. */
+function remembered<Part extends object>(keyOf: (part: Part) => string): (part: Part) => string {
+  const keys = new WeakMap<Part, string>();
+  return (part) => {
+    const known = keys.get(part);
+    if (known !== undefined) return known;
+    const key = keyOf(part);
+    keys.set(part, key);
+    return key;
+  };
 }
 
 function show({ tickets, postponed, claims, completed, cancelled, locks }: State): string {

@@ -4,6 +4,7 @@ import { Engine } from "../../src/db/engine.js";
 import { MillraceError } from "../../src/db/errors.js";
 import { type Release, migrate, thisRelease } from "../../src/db/migrate.js";
 import type { ClaimedJob } from "../../src/db/types.js";
+import { OverlapWriter, overlapQueue } from "./overlap.js";
 import { Random } from "./random.js";
 
 export interface SimulationOptions {
@@ -30,6 +31,8 @@ export interface SimulationResult {
   readonly killed: number;
   readonly ticketChildrenEmptied: number;
   readonly compactions: number;
+  /** How many overlapping transactions were half taken when an older one committed; see OverlapWriter. */
+  readonly halfTaken: number;
   /** What went wrong; empty when everything holds. */
   readonly violations: readonly string[];
 }
@@ -52,12 +55,24 @@ function replaceAll(text: string, from: string, to: string): string {
 
 const leaseSeconds = 0.7;
 
+/** No wait for a connection or a statement is longer than this; one that is counts as a violation, not as a test that hangs. */
+const patienceMs = 20_000;
+
+/** How long after the end of all producers everything must be drained. */
+const drainMs = 60_000;
+
 /**
- * Producers that sleep, roll back and write twice; claimers that finish, retry, give back and vanish; maintenance, rotation
+ * Producers that sleep, roll back, write twice and overlap; claimers that finish, retry, give back and vanish; maintenance, rotation
  * and compaction all the while; sessions killed at random. Afterwards everything is drained and counted.
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
-  const pool = new pg.Pool({ connectionString: options.url, max: 40 });
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: 40,
+    connectionTimeoutMillis: patienceMs,
+    statement_timeout: patienceMs,
+    query_timeout: patienceMs * 1.5,
+  });
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {})); // killed while checked out
   try {
@@ -72,6 +87,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
 class Simulation {
   readonly #random: Random;
   readonly #engine: Engine;
+  readonly #overlap: OverlapWriter;
   readonly #end: number;
   readonly #violations = new Set<string>();
   /** The last delivery of each job: its attempt, and whether that attempt was given back unharmed. */
@@ -89,6 +105,13 @@ class Simulation {
   ) {
     this.#random = new Random(options.seed);
     this.#engine = new Engine({ pool });
+    this.#overlap = new OverlapWriter({
+      engine: this.#engine,
+      random: this.#random,
+      inTransaction: (work) => this.#inTransaction(work),
+      isDelivered: (id) => this.#deliveries.has(id),
+      isOver: () => this.#over(),
+    });
     this.#end = Date.now() + options.seconds * 1000;
   }
 
@@ -97,8 +120,9 @@ class Simulation {
   }
 
   async run(): Promise<SimulationResult> {
-    const producers = Array.from({ length: 12 }, () => this.#produce());
-    const claimers = Array.from({ length: 4 }, () => this.#consume());
+    await this.#engine.queuePut(overlapQueue);
+    const producers = [...times(12, () => this.#produce()), ...times(2, () => this.#produceOverlap())];
+    const claimers = [...times(4, () => this.#consume("default", this.options.largestClaim)), ...times(2, () => this.#consume(overlapQueue, 3))];
     const keepers = [this.#maintain(), this.#reclaim(), this.#watch(), ...(this.options.kill === false ? [] : [this.#kill()])];
     await Promise.all(producers);
     this.#producing = false;
@@ -114,35 +138,52 @@ class Simulation {
       killed: this.#killed,
       ticketChildrenEmptied: this.#emptied,
       compactions: this.#compactions,
+      halfTaken: this.#overlap.halfTaken,
       violations: [...this.#violations],
     };
   }
 
   async #produce(): Promise<void> {
-    const random = this.#random;
     while (!this.#over()) {
-      await sleep(random.between(0, this.options.paceMs));
-      await this.#survive(async () => {
-        const tx = await this.pool.connect();
-        let broken = true;
-        try {
-          await tx.query("begin");
-          const late = random.chance(this.options.late.probability);
-          await this.#enqueue(tx, late ? random.between(4, this.options.late.jobs) : random.between(1, 5));
-          if (late) await sleep(random.next() * this.options.late.ms);
-          if (random.chance(0.3)) await this.#enqueue(tx, random.between(1, 3));
-          // a transaction that claims and then enqueues writes behind a head it may have moved itself
-          if (random.chance(0.05)) {
-            const claimed = await this.#engine.claim({ limit: 2, leaseSeconds }, { tx });
-            for (const job of claimed) await this.#engine.complete(job, undefined, { tx });
-            await this.#enqueue(tx, 1);
-          }
-          await tx.query(random.chance(0.1) ? "rollback" : "commit");
-          broken = false;
-        } finally {
-          tx.release(broken);
-        }
-      });
+      await sleep(this.#random.between(0, this.options.paceMs));
+      await this.#survive(() => this.#inTransaction((tx) => this.#write(tx)));
+    }
+  }
+
+  async #produceOverlap(): Promise<void> {
+    while (!this.#over()) {
+      await sleep(this.#random.between(0, 20));
+      await this.#survive(() => this.#overlap.write());
+    }
+  }
+
+  async #write(tx: pg.PoolClient): Promise<void> {
+    const random = this.#random;
+    const late = random.chance(this.options.late.probability);
+    await this.#enqueue(tx, late ? random.between(4, this.options.late.jobs) : random.between(1, 5));
+    if (late) await sleep(random.next() * this.options.late.ms);
+    if (random.chance(0.3)) await this.#enqueue(tx, random.between(1, 3));
+    // a transaction that claims and then enqueues writes behind a head it may have moved itself
+    if (random.chance(0.05)) {
+      const claimed = await this.#engine.claim({ limit: 2, leaseSeconds }, { tx });
+      for (const job of claimed) await this.#engine.complete(job, undefined, { tx });
+      await this.#enqueue(tx, 1);
+    }
+  }
+
+  /** Run work in a transaction that is sometimes rolled back; tells whether it committed. */
+  async #inTransaction(work: (tx: pg.PoolClient) => Promise<void>): Promise<boolean> {
+    const tx = await this.pool.connect();
+    let broken = true;
+    try {
+      await tx.query("begin");
+      await work(tx);
+      const committed = !this.#random.chance(0.1);
+      await tx.query(committed ? "commit" : "rollback");
+      broken = false;
+      return committed;
+    } finally {
+      tx.release(broken);
     }
   }
 
@@ -157,12 +198,12 @@ class Simulation {
     );
   }
 
-  async #consume(): Promise<void> {
+  async #consume(queue: string, largestClaim: number): Promise<void> {
     let idle = 0;
-    while (idle < 30 && !this.#over(60_000)) {
+    while (idle < 30 && !this.#over(drainMs)) {
       await this.#survive(async () => {
         const trackStart = this.#random.chance(0.2);
-        const jobs = await this.#engine.claim({ limit: this.#random.between(1, this.options.largestClaim), leaseSeconds, trackStart });
+        const jobs = await this.#engine.claim({ queues: [queue], limit: this.#random.between(1, largestClaim), leaseSeconds, trackStart });
         for (const job of jobs) this.#deliver(job, trackStart);
         idle = jobs.length > 0 || !this.#draining ? 0 : idle + 1;
         if (jobs.length === 0) await sleep(this.#draining ? 50 : 5);
@@ -263,8 +304,10 @@ class Simulation {
        where n <> 1 group by n
       union all select 'is still ' || state, count(*)::int from millrace.jobs where state in ('ready', 'delayed', 'running', 'blocked') group by state`);
     for (const { what, jobs } of rows as { what: string; jobs: number }[]) this.#violations.add(`${jobs} jobs: ${what}`);
-    const depth = await this.#engine.depth();
-    if (depth.ready + depth.delayed + depth.running !== 0) this.#violations.add(`depth says ${JSON.stringify(depth)}`);
+    for (const queue of ["default", overlapQueue]) {
+      const depth = await this.#engine.depth(queue);
+      if (depth.ready + depth.delayed + depth.running !== 0) this.#violations.add(`depth of ${queue} says ${JSON.stringify(depth)}`);
+    }
   }
 
   /** Killed sessions are part of the game, and so is a report that comes too late; any other error is a finding. */
@@ -277,8 +320,14 @@ class Simulation {
   }
 }
 
+function times<T>(n: number, make: () => T): T[] {
+  return Array.from({ length: n }, make);
+}
+
+/** A connection that went away. One that could not be had for too long is something else. */
 function isDisconnect(error: unknown): boolean {
   const { code, message } = error as { code?: string; message: string };
+  if (/timeout/i.test(message)) return false;
   return code === "MR009" || code === "57P01" || /Connection terminated|not queryable|ECONNRESET/.test(message);
 }
 

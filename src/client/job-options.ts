@@ -1,0 +1,99 @@
+import { checkKeys } from "../db/encode.js";
+import { InvalidArgumentError } from "../db/errors.js";
+import type { EnqueueOptions as EngineEnqueueOptions, Json, RetryPolicy } from "../db/types.js";
+import { type Duration, durationSeconds } from "./duration.js";
+
+/** How long to wait after a failed attempt: always the same, a list whose last entry repeats, or growing. */
+export type RetryDelay = Duration | readonly Duration[] | { readonly base?: Duration; readonly factor?: number; readonly cap?: Duration; readonly jitter?: number };
+
+/** Options that a definition may set for all its jobs, and an enqueue for one. */
+export interface JobDefaults {
+  /** Queue. Default `default`. */
+  readonly queue?: string;
+  /** 0 (most urgent) to 10. Default 5. */
+  readonly priority?: number;
+  /** How many attempts at most; `Infinity` for no limit. Default 25. */
+  readonly maxAttempts?: number;
+  /** Delay before the next attempt. Default 1 s doubling up to 1 h, jitter 0.1. */
+  readonly retryDelay?: RetryDelay;
+  /** How long one attempt may take; then its signal fires and it counts as failed. Default no limit. */
+  readonly attemptTimeout?: Duration;
+  /** Must start within this time of the first moment it could run, else it expires. Default none. */
+  readonly ttl?: Duration;
+}
+
+/** Options of one job. */
+export interface JobOptions extends JobDefaults {
+  /** Fairness key. Default none. */
+  readonly group?: string;
+  /** Tenant, for filters in listing, cancelling and counting. Default none. */
+  readonly tenant?: string;
+  /** Not before this much time has passed. Default 0. */
+  readonly delay?: Duration;
+  /** Not before this time. Default the database's now. */
+  readonly runAt?: Date;
+  /** Must start by this time, else it expires. Default none. */
+  readonly expiresAt?: Date;
+  /** Must finish by this time, else its signal fires and it expires. Default none. */
+  readonly deadline?: Date;
+  /** While a job with this fingerprint lives in the queue, another is not made. Default none. */
+  readonly fingerprint?: string;
+  /** What a duplicate does to the first one. Default `keep`. */
+  readonly fingerprintMode?: "keep" | "replace" | "debounce" | "followUp";
+  /** Keep refusing duplicates for this long, even when the first has finished. Default 0. */
+  readonly fingerprintFor?: Duration;
+  /** Small values carried beside the input. Default none. */
+  readonly headers?: { readonly [key: string]: Json };
+  /** Bytes carried beside the input. Default none. */
+  readonly payload?: Uint8Array;
+  /** Content type of the payload. Default none. */
+  readonly contentType?: string;
+}
+
+export const jobDefaultKeys = ["queue", "priority", "maxAttempts", "retryDelay", "attemptTimeout", "ttl"] as const satisfies readonly (keyof JobDefaults)[];
+const jobOptionKeys = new Set<string>([
+  ...jobDefaultKeys,
+  "group",
+  "tenant",
+  "delay",
+  "runAt",
+  "expiresAt",
+  "deadline",
+  "fingerprint",
+  "fingerprintMode",
+  "fingerprintFor",
+  "headers",
+  "payload",
+  "contentType",
+] satisfies (keyof JobOptions)[]);
+
+/** The options as the engine knows them: seconds instead of durations. */
+export function toEngineOptions(options: JobOptions): EngineEnqueueOptions {
+  checkKeys(options, jobOptionKeys);
+  const { retryDelay, attemptTimeout, ttl, delay, fingerprintFor, ...rest } = options;
+  return {
+    ...rest,
+    ...(retryDelay === undefined ? {} : { retry: toRetryPolicy(retryDelay) }),
+    ...(attemptTimeout === undefined ? {} : { attemptTimeoutSeconds: durationSeconds(attemptTimeout, "attemptTimeout") }),
+    ...(ttl === undefined ? {} : { ttlSeconds: durationSeconds(ttl, "ttl") }),
+    ...(delay === undefined ? {} : { delaySeconds: durationSeconds(delay, "delay") }),
+    ...(fingerprintFor === undefined ? {} : { fingerprintSeconds: durationSeconds(fingerprintFor, "fingerprintFor") }),
+  };
+}
+
+function toRetryPolicy(delay: RetryDelay): RetryPolicy {
+  if (Array.isArray(delay)) return (delay as readonly Duration[]).map((one) => durationSeconds(one, "retryDelay"));
+  if (typeof delay !== "object" || !isGrowing(delay)) return durationSeconds(delay as Duration, "retryDelay");
+  checkKeys(delay, new Set(["base", "factor", "cap", "jitter"]));
+  const { base, cap, ...rest } = delay;
+  if (Object.keys(delay).length === 0) throw new InvalidArgumentError("retryDelay is empty", "give base, factor, cap or jitter");
+  return {
+    ...rest,
+    ...(base === undefined ? {} : { base: durationSeconds(base, "retryDelay.base") }),
+    ...(cap === undefined ? {} : { cap: durationSeconds(cap, "retryDelay.cap") }),
+  };
+}
+
+function isGrowing(delay: RetryDelay): delay is Exclude<RetryDelay, Duration | readonly Duration[]> {
+  return typeof delay === "object" && ["base", "factor", "cap", "jitter"].some((key) => key in delay);
+}

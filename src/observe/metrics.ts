@@ -1,0 +1,25 @@
+/** What is measured. Every name is listed in docs/observability.md; a test compares. */
+export const metricNames = {
+  busy: "millrace_jobs_busy",
+  duration: "millrace_job_duration_seconds",
+  wait: "millrace_job_wait_seconds",
+  enqueued: "millrace_jobs_enqueued_total",
+  polls: "millrace_polls_total",
+  leasesLost: "millrace_leases_lost_total",
+  leases: "millrace_leases_held",
+  fetch: "millrace_fetch_duration_seconds",
+  errors: "millrace_worker_errors_total",
+} as const;
+
+export type MetricName = (typeof metricNames)[keyof typeof metricNames];
+export type Labels = Readonly<Record<string, string>>;
+
+/** Where measurements go. Without one, nothing is measured and nothing is paid. */
+export interface Metrics {
+  /** A counter goes up. */
+  count(name: MetricName, labels: Labels, by?: number): void;
+  /** A gauge moves by this much. */
+  move(name: MetricName, labels: Labels, by: number): void;
+  /** A histogram takes in one value, in seconds. */
+  observe(name: MetricName, labels: Labels, seconds: number): void;
+}
