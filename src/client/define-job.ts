@@ -64,7 +64,10 @@ export function defineJob<I extends StandardSchema, R extends StandardSchema = S
  */
 export function defineJob<In = unknown, Out = unknown>(type: string, options?: JobDefinitionOptions): JobDefinition<In, In, Out, Out>;
 
-export function defineJob(type: string, options: JobDefinitionOptions & { readonly input?: StandardSchema; readonly result?: StandardSchema } = {}): AnyJobDefinition {
+export function defineJob(
+  type: string,
+  options: JobDefinitionOptions & { readonly input?: StandardSchema; readonly result?: StandardSchema } = {},
+): AnyJobDefinition {
   checkKeys(options, new Set([...jobDefaultKeys, "input", "result", "version", "upcast"]));
   if (typeof type !== "string" || type.length < 1 || type.length > 200) {
     throw new InvalidArgumentError("a job type has 1 to 200 characters", 'give a name such as "resize-image"');

@@ -26,7 +26,10 @@ export type SchemaOutput<S> = S extends StandardSchema<unknown, infer Output> ? 
 export async function validate<Output>(schema: StandardSchema<unknown, Output>, value: unknown, what: string): Promise<Output> {
   const result = await schema["~standard"].validate(value);
   if (!result.issues) return result.value;
-  throw new InputError(what, result.issues.map(({ path, message }) => ({ path: pathText(path), message })));
+  throw new InputError(
+    what,
+    result.issues.map(({ path, message }) => ({ path: pathText(path), message })),
+  );
 }
 
 function pathText(path: SchemaIssue["path"]): string {

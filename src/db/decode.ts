@@ -1,4 +1,4 @@
-import type { AttemptRecord, ClaimedJob, JobDetails, JobId, JobRecord, Json } from "./types.js";
+import type { AttemptRecord, ClaimedJob, JobDetails, JobId, JobRecord, Json, QueueRecord } from "./types.js";
 
 /** A claim as job_claim_json returns it: columns instead of rows, so that neither side builds an object per field. */
 export interface ClaimColumns {
@@ -102,6 +102,21 @@ export function decodeJob(row: Row): JobRecord {
     payloadSize: row["payload_size"],
     contentType: row["content_type"],
   } as JobRecord;
+}
+
+export function decodeQueue(row: Row): QueueRecord {
+  return {
+    name: row["name"],
+    state: row["state"],
+    options: row["options"],
+    pausedAt: asDate(row["paused_at"]),
+    pausedBy: row["paused_by"],
+    pausedBecause: row["paused_because"],
+    createdAt: asDate(row["created_at"]),
+    waiting: Number(row["waiting"]),
+    delayed: Number(row["delayed"]),
+    running: Number(row["running"]),
+  } as QueueRecord;
 }
 
 function decodeAttempt(row: Row): AttemptRecord {

@@ -1,4 +1,4 @@
-import { type ClaimColumns, asDate, decodeClaims, decodeDetails, decodeJob, isBusy } from "./decode.js";
+import { type ClaimColumns, asDate, decodeClaims, decodeDetails, decodeJob, decodeQueue, isBusy } from "./decode.js";
 import { checkId, checkKeys, checkSeconds, checkText, checkToken, encodeDefaults, encodeIds, encodeOptions, toJson, toJsonList } from "./encode.js";
 import { InvalidArgumentError, LeaseLostError, PayloadError, SchemaRestoredError } from "./errors.js";
 import { asQueryable } from "./foreign.js";
@@ -23,6 +23,7 @@ import type {
   ListFilter,
   MaintenanceReport,
   NewJob,
+  QueueRecord,
   Retention,
   Settlement,
   SpaceReport,
@@ -437,6 +438,11 @@ export class Engine {
     return this.#value("queue_put", "select :queue_put($1::text, $2::jsonb) as value", [name, encodeDefaults(defaults)], call);
   }
 
+  /** All queues with their state and counts, by name. */
+  async queueList(call?: CallOptions): Promise<QueueRecord[]> {
+    return (await this.#call("queues", "select * from :queues", [], call)).map(decodeQueue);
+  }
+
   async queuePause(name: string, who: { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {
     checkKeys(who, new Set(["by", "because"]));
     await this.#call("queue_pause", "select :queue_pause($1::text, $2::text, $3::text)", [name, who.by ?? null, who.because ?? null], call);
@@ -521,7 +527,7 @@ export class Engine {
     if (call) checkKeys(call, callKeys);
     for (const value of values) if (typeof value === "string") checkText(value, "a value");
     const db: Queryable = call?.tx ? asQueryable(call.tx) : this.#pool;
-    const qualified = text.replace(/:(?=[a-z_]+\()/, `${this.schema}.`);
+    const qualified = text.replace(/(?<![:\w]):(?=[a-z_]+)/, `${this.schema}.`);
     return runQuery(db, qualified, values, this.#prepare ? `${this.schema}.${name}/${values.length}` : undefined);
   }
 }

@@ -215,6 +215,20 @@ export interface CancelFilter {
   readonly because?: string;
 }
 
+/** A queue as the view `queues` shows it. */
+export interface QueueRecord {
+  readonly name: string;
+  readonly state: "active" | "paused";
+  readonly options: Json;
+  readonly pausedAt: Date | null;
+  readonly pausedBy: string | null;
+  readonly pausedBecause: string | null;
+  readonly createdAt: Date;
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly running: number;
+}
+
 export interface Depth {
   readonly ready: number;
   readonly blocked: number;

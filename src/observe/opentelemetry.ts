@@ -4,7 +4,10 @@ import { type Tracing, traceHeader } from "./tracing.js";
 /** The part of `@opentelemetry/api` that is used; pass the module itself. */
 export interface OpenTelemetryApi {
   readonly context: { active(): unknown; with<T>(context: unknown, work: () => T): T };
-  readonly propagation: { inject(context: unknown, carrier: Record<string, string>): void; extract(context: unknown, carrier: Record<string, string>): unknown };
+  readonly propagation: {
+    inject(context: unknown, carrier: Record<string, string>): void;
+    extract(context: unknown, carrier: Record<string, string>): unknown;
+  };
   readonly trace: { getTracer(name: string): OpenTelemetryTracer; setSpan(context: unknown, span: unknown): unknown };
   readonly metrics: { getMeter(name: string): OpenTelemetryMeter };
 }

@@ -54,7 +54,8 @@ export class PrometheusMetrics implements Metrics {
     const lines: string[] = [];
     for (const [name, { kind, byLabels }] of this.#series) {
       lines.push(`# HELP ${name} ${help[name]}`, `# TYPE ${name} ${kind}`);
-      for (const [labels, series] of byLabels) lines.push(...(kind === "histogram" ? histogramLines(name, labels, series) : [`${name}${braced(labels)} ${series.value}`]));
+      for (const [labels, series] of byLabels)
+        lines.push(...(kind === "histogram" ? histogramLines(name, labels, series) : [`${name}${braced(labels)} ${series.value}`]));
     }
     return `${lines.join("\n")}\n`;
   }

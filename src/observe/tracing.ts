@@ -6,5 +6,8 @@ export interface Tracing {
   /** The trace of the caller as a W3C `traceparent`, if there is one. */
   current(): string | undefined;
   /** Run `work` as a span below `parent`. */
-  run<T>(span: { readonly name: string; readonly parent: string | undefined; readonly attributes: Readonly<Record<string, string | number>> }, work: () => Promise<T>): Promise<T>;
+  run<T>(
+    span: { readonly name: string; readonly parent: string | undefined; readonly attributes: Readonly<Record<string, string | number>> },
+    work: () => Promise<T>,
+  ): Promise<T>;
 }

@@ -418,37 +418,27 @@ function withProcess(state: State, name: string, process: Process): State {
 }
 
 function keyOf({ tickets, postponed, claims, completed, cancelled, locks, processes }: State): string {
-  let key = `${tickets.join()};${completed.join()};${cancelled.join()};${keyOfLocks(locks)}`;
+  let key = `${keyOfJobs(tickets)};${keyOfJobs(completed)};${keyOfJobs(cancelled)}`;
   for (const { job, lockedBy } of postponed) key += `;${job}${lockedBy}`;
   for (const { job, by } of claims) key += `;${job}=${by}`;
-  for (const name in processes) key += `;${keyOfProcess(processes[name]!)}`;
+  for (const { on, by, isShared, isGranted } of locks) key += `;${on}${isGranted ? "=" : "<"}${by}${isShared ? "+" : ""}`;
+  for (const name in processes) key += keyOfProcess(processes[name]!);
   return key;
 }
 
-const keyOfLocks = remembered((locks: readonly Lock[]) => {
-  let key = "";
-  for (const { on, by, isShared, isGranted } of locks) key += `${on}${isGranted ? "=" : "<"}${by}${isShared ? "+" : "!"}`;
+function keyOfProcess({ budget, at, effects, isFlagged, tickets, voids, held }: Process): string {
+  if (at === null) return `;${budget}`;
+  const { returns, passes, claims, postpones, cancels } = effects;
+  let key = `;${budget},${at},${isFlagged ? "flagged" : ""},${voids ? keyOfJobs(voids) : "-"}`;
+  for (const jobs of [tickets, held, returns, passes, claims, postpones, cancels]) key += `,${keyOfJobs(jobs)}`;
   return key;
-});
+}
 
-const keyOfProcess = remembered(({ budget, at, effects, isFlagged, tickets, voids, held }: Process) =>
-  at === null ? `${budget}` : `${budget} ${at}${isFlagged ? "!" : ""} ${tickets.join()} ${voids?.join() ?? "-"} ${held.join()} ${keyOfEffects(effects)}`,
-);
-
-const keyOfEffects = remembered(({ returns, passes, claims, postpones, cancels }: Effects) =>
-  [returns, passes, claims, postpones, cancels].map((jobs) => jobs.join()).join("/"),
-);
-
-/** Most parts of a state are those of the state before. */
-function remembered<Part extends object>(keyOf: (part: Part) => string): (part: Part) => string {
-  const keys = new WeakMap<Part, string>();
-  return (part) => {
-    const known = keys.get(part);
-    if (known !== undefined) return known;
-    const key = keyOf(part);
-    keys.set(part, key);
-    return key;
-  };
+/** Jobs have one digit. */
+function keyOfJobs(jobs: readonly number[]): string {
+  let key = "";
+  for (const job of jobs) key += job;
+  return key;
 }
 
 function show({ tickets, postponed, claims, completed, cancelled, locks }: State): string {

@@ -116,7 +116,11 @@ class Simulation {
   }
 
   #over(extraMs = 0): boolean {
-    return Date.now() >= this.#end + extraMs || ((this.options.stopAtFirst ?? false) && this.#violations.size > 0);
+    return Date.now() >= this.#end + extraMs || this.#stopped();
+  }
+
+  #stopped(): boolean {
+    return (this.options.stopAtFirst ?? false) && this.#violations.size > 0;
   }
 
   async run(): Promise<SimulationResult> {
@@ -130,7 +134,7 @@ class Simulation {
     this.#draining = true;
     await Promise.all(claimers);
     await Promise.all(keepers);
-    await this.#count();
+    if (!this.#stopped()) await this.#count();
     const [row] = (await this.pool.query("select count(*)::int as jobs from millrace.job")).rows as { jobs: number }[];
     return {
       jobs: row?.jobs ?? 0,
@@ -316,6 +320,7 @@ class Simulation {
       await work();
     } catch (error) {
       if (!isDisconnect(error)) this.#violations.add(`error: ${String(error)}`);
+      await sleep(10); // whoever fails again and again leaves room for the others
     }
   }
 }

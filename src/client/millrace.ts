@@ -1,0 +1,322 @@
+import pg from "pg";
+import { checkKeys } from "../db/encode.js";
+import { Engine } from "../db/engine.js";
+import { InvalidArgumentError } from "../db/errors.js";
+import type { Transaction } from "../db/foreign.js";
+import type { ConnectionPool } from "../db/queryable.js";
+import type { CancelFilter, Defaults, Depth, EnqueueOptions, Enqueued, JobDetails, JobId, JobRecord, Json, ListFilter, QueueRecord } from "../db/types.js";
+import { type MetricName, type Metrics, metricNames } from "../observe/metrics.js";
+import { type Tracing, traceHeader } from "../observe/tracing.js";
+import { Worker } from "../worker/worker.js";
+import type { WorkerOptions } from "../worker/worker-options.js";
+import { type AnyJobDefinition, type JobDefinition, versionHeader } from "./define-job.js";
+import { type Duration, durationMs } from "./duration.js";
+import { type JobOptions, toEngineOptions } from "./job-options.js";
+import { Results } from "./results.js";
+import { WakeUp } from "./wake-up.js";
+
+export interface MillraceOptions {
+  /** A connection string, the options of a `pg` Pool, or a Pool of yours (which you close). Default: the variable `DATABASE_URL`. */
+  readonly connection?: string | pg.PoolConfig | pg.Pool;
+  /** The schema that holds the queue. Default `millrace`. */
+  readonly schema?: string;
+  /** Keep statements prepared on each connection. Default true; turn off behind poolers that cannot. */
+  readonly prepare?: boolean;
+  /** Where measurements go. Default nowhere. */
+  readonly metrics?: Metrics;
+  /** How runs join the trace of their enqueue. Default they do not. */
+  readonly tracing?: Tracing;
+}
+
+/** In which transaction a call happens. */
+export interface TxOptions {
+  /** The transaction to use, and only it. Default: the call commits by itself. */
+  readonly tx?: Transaction;
+}
+
+export interface EnqueueCallOptions extends JobOptions, TxOptions {
+  /** Wake workers from inside the transaction given as `tx`, when it commits. Costs the server more; default false: they find the job when they poll. */
+  readonly notify?: boolean;
+}
+
+export interface ResultOptions {
+  /** How long to wait. Default forever. */
+  readonly timeout?: Duration;
+  readonly signal?: AbortSignal;
+}
+
+const batchSize = 1000;
+
+/**
+ * A queue on a PostgreSQL database: enqueue jobs, look at them, and make workers that run them.
+ *
+ * @example
+ * ```ts
+ * const mill = new Millrace({ connection: process.env.DATABASE_URL });
+ * const hello = defineJob<{ name: string }>("hello");
+ *
+ * await mill.enqueue(hello, { name: "world" });
+ *
+ * const worker = mill.worker();
+ * worker.handle(hello, async (job) => console.log(`Hello, ${job.input.name}`));
+ * await worker.start();
+ * ```
+ */
+export class Millrace {
+  /** The verbs below this class, one per SQL function. */
+  readonly engine: Engine;
+  readonly jobs: Jobs;
+  readonly queues: Queues;
+  readonly #pool: pg.Pool;
+  readonly #ownsPool: boolean;
+  readonly #options: MillraceOptions;
+  readonly #wakeUp: WakeUp;
+  readonly #results: Results;
+  readonly #workers = new Set<Worker>();
+
+  constructor(options: MillraceOptions = {}) {
+    checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing"]));
+    const connection = options.connection ?? process.env["DATABASE_URL"];
+    if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
+    this.#ownsPool = !isPool(connection);
+    this.#pool = isPool(connection) ? connection : newPool(connection);
+    this.#options = options;
+    this.engine = new Engine({
+      pool: this.#pool as unknown as ConnectionPool,
+      ...(options.schema === undefined ? {} : { schema: options.schema }),
+      ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
+    });
+    this.jobs = new Jobs(this.engine);
+    this.queues = new Queues(this.engine);
+    this.#wakeUp = new WakeUp(this.engine);
+    this.#results = new Results(this.engine);
+  }
+
+  /** Store one job. Its id is known before anything commits. */
+  async enqueue<In>(
+    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
+    input: In,
+    options: EnqueueCallOptions = {},
+  ): Promise<Enqueued> {
+    const { tx, notify, ...jobOptions } = options;
+    const job = await this.#newJob(definition, input, jobOptions);
+    const enqueued = await this.engine.enqueue(job, callOf(tx));
+    await this.#afterEnqueue(job.type, job.queue, 1, tx, notify);
+    return enqueued;
+  }
+
+  /**
+   * Store many jobs, a thousand in each statement. An array commits as a whole; anything else that can be iterated, such as a
+   * stream, commits in batches as it goes (or in your `tx`), so that it never has to fit into memory.
+   *
+   * @example
+   * ```ts
+   * await mill.enqueueMany(resize, keys.map((key) => ({ key })));
+   * const { count } = await mill.enqueueMany(resize, fs.createReadStream("inputs.ndjson").pipe(parseLines));
+   * ```
+   */
+  async enqueueMany<In>(
+    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
+    inputs: readonly In[],
+    options?: EnqueueCallOptions,
+  ): Promise<Enqueued[]>;
+  async enqueueMany<In>(
+    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
+    inputs: Iterable<In> | AsyncIterable<In>,
+    options?: EnqueueCallOptions,
+  ): Promise<{ readonly count: number }>;
+  async enqueueMany(
+    definition: AnyJobDefinition | string,
+    inputs: Iterable<unknown> | AsyncIterable<unknown>,
+    options: EnqueueCallOptions = {},
+  ): Promise<Enqueued[] | { readonly count: number }> {
+    const { tx, notify, ...jobOptions } = options;
+    const { type, queue, input: _input, ...shared } = await this.#newJob(definition, undefined, jobOptions, false);
+    const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
+      await checkInputs(definition, batch);
+      const made = await this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf(tx));
+      await this.#afterEnqueue(type, queue, made.length, tx, notify);
+      return made;
+    };
+    if (Array.isArray(inputs)) return store(inputs);
+    let count = 0;
+    for await (const batch of inBatches(inputs)) count += (await store(batch)).length;
+    return { count };
+  }
+
+  async #newJob(
+    definition: AnyJobDefinition | string,
+    input: unknown,
+    options: JobOptions,
+    check = true,
+  ): Promise<EnqueueOptions & { type: string; input: unknown }> {
+    if (typeof definition === "string") return { ...toEngineOptions(this.#traced(options)), type: definition, input };
+    if (typeof definition?.checkInput !== "function")
+      throw new InvalidArgumentError("this is not a job definition", "make one with defineJob, or give a type's name");
+    if (check) await definition.checkInput(input);
+    const { type, version, defaults } = definition;
+    const versioned = version === 1 ? options : { ...options, headers: { ...options.headers, [versionHeader]: version } };
+    return { ...toEngineOptions({ ...defaults, ...this.#traced(versioned) }), type, input };
+  }
+
+  #traced(options: JobOptions): JobOptions {
+    const trace = this.#options.tracing?.current();
+    return trace === undefined || options.headers?.[traceHeader] !== undefined
+      ? options
+      : { ...options, headers: { ...options.headers, [traceHeader]: trace } };
+  }
+
+  async #afterEnqueue(type: string, queue = "default", jobs: number, tx: Transaction | undefined, notify: boolean | undefined): Promise<void> {
+    this.#options.metrics?.count(metricNames.enqueued satisfies MetricName, { type, queue }, jobs);
+    if (!tx) this.#wakeUp.tell(queue);
+    else if (notify) await this.engine.notify([queue], { tx });
+  }
+
+  /**
+   * Wait until a job has ended, and get its result. Rejects with JobFailedError when it failed, expired or was cancelled.
+   *
+   * @example
+   * ```ts
+   * const job = await mill.enqueue(resize, { key: "a.png" });
+   * const { width } = await mill.result<{ width: number }>(job, { timeout: "1m" });
+   * ```
+   */
+  async result<Result = Json>(job: JobId | Pick<Enqueued, "id">, options: ResultOptions = {}): Promise<Result> {
+    checkKeys(options, new Set(["timeout", "signal"]));
+    const timeoutMs = options.timeout === undefined ? Infinity : durationMs(options.timeout, "timeout");
+    return (await this.#results.wait(idOf(job), timeoutMs, options.signal)) as Result;
+  }
+
+  /** Cancel one job. False when it had ended already. */
+  async cancel(job: JobId | Pick<Enqueued, "id">, options: TxOptions & { readonly because?: string } = {}): Promise<boolean> {
+    return (await this.engine.cancel([idOf(job)], options.because, callOf(options.tx))) === 1;
+  }
+
+  /** Give a failed or expired job one more attempt (or several). False when it is in neither state. */
+  async retry(job: JobId | Pick<Enqueued, "id">, options: TxOptions & { readonly attempts?: number } = {}): Promise<boolean> {
+    return (await this.engine.addRetries(options.attempts ?? 1, { ids: [idOf(job)] }, callOf(options.tx))) === 1;
+  }
+
+  /** A worker on this database. Give it handlers, then start it. */
+  worker(options: WorkerOptions = {}): Worker {
+    const worker = new Worker(options, { engine: this.engine, pool: this.#pool, metrics: this.#options.metrics, tracing: this.#options.tracing });
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  /** Stop the workers, send what is left to send, and close the connections (not those of a Pool you passed in). */
+  async close(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop()));
+    await this.#wakeUp.close();
+    if (this.#ownsPool) await this.#pool.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** Looking at jobs, and changing many. */
+export class Jobs {
+  constructor(readonly engine: Engine) {}
+
+  /** One job with its attempts and progress; null when there is none. */
+  get(id: JobId, options: TxOptions = {}): Promise<JobDetails | null> {
+    return this.engine.get(id, callOf(options.tx));
+  }
+
+  /** Jobs that match every filter given, newest first. */
+  list(filter: ListFilter = {}, options: TxOptions = {}): Promise<JobRecord[]> {
+    return this.engine.list(filter, callOf(options.tx));
+  }
+
+  /** The jobs that are next in line. */
+  peek(queue = "default", limit = 10, options: TxOptions = {}): Promise<JobRecord[]> {
+    return this.engine.peek(queue, limit, callOf(options.tx));
+  }
+
+  /** Cancel all live jobs that match every filter given. Returns how many. */
+  cancel(filter: CancelFilter, options: TxOptions = {}): Promise<number> {
+    return this.engine.cancelWhere(filter, callOf(options.tx));
+  }
+
+  /** Give failed and expired jobs more attempts: the given ids, or all of a type. Returns how many. */
+  retry(
+    which: { readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string },
+    attempts = 1,
+    options: TxOptions = {},
+  ): Promise<number> {
+    return this.engine.addRetries(attempts, which, callOf(options.tx));
+  }
+
+  /** What a running job has left for others to see; null when nothing. */
+  progress(id: JobId, options: TxOptions = {}): Promise<{ value: Json; updatedAt: Date } | null> {
+    return this.engine.progressGet(id, callOf(options.tx));
+  }
+}
+
+/** Queues as a whole. */
+export class Queues {
+  constructor(readonly engine: Engine) {}
+
+  /** Create a queue, or change its defaults. */
+  async put(name: string, defaults: Defaults = {}, options: TxOptions = {}): Promise<void> {
+    await this.engine.queuePut(name, defaults, callOf(options.tx));
+  }
+
+  /** All queues with their state and counts. */
+  list(options: TxOptions = {}): Promise<QueueRecord[]> {
+    return this.engine.queueList(callOf(options.tx));
+  }
+
+  /** Hand out no more jobs of a queue, in any process, until it is resumed. Running ones go on. */
+  pause(name: string, who: { readonly by?: string; readonly because?: string } = {}, options: TxOptions = {}): Promise<void> {
+    return this.engine.queuePause(name, who, callOf(options.tx));
+  }
+
+  resume(name: string, options: TxOptions = {}): Promise<void> {
+    return this.engine.queueResume(name, callOf(options.tx));
+  }
+
+  /** Drop all waiting jobs, whatever their number, at the same cost. Returns how many. */
+  purge(name: string, options: TxOptions = {}): Promise<number> {
+    return this.engine.purge(name, callOf(options.tx));
+  }
+
+  /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
+  redrive(name: string, how: { readonly target?: string; readonly limit?: number } = {}, options: TxOptions = {}): Promise<number> {
+    return this.engine.redrive(name, how, callOf(options.tx));
+  }
+
+  /** How much waits and runs, at constant cost. */
+  depth(name = "default", options: TxOptions = {}): Promise<Depth> {
+    return this.engine.depth(name, callOf(options.tx));
+  }
+}
+
+const callOf = (tx: Transaction | undefined): { tx: Transaction } | undefined => (tx === undefined ? undefined : { tx });
+const idOf = (job: JobId | Pick<Enqueued, "id">): JobId => (typeof job === "string" ? job : job.id);
+
+function isPool(connection: string | pg.PoolConfig | pg.Pool): connection is pg.Pool {
+  return typeof connection === "object" && "connect" in connection && typeof connection.connect === "function";
+}
+
+function newPool(connection: string | pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(typeof connection === "string" ? { connectionString: connection } : connection);
+  pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
+  return pool;
+}
+
+async function checkInputs(definition: AnyJobDefinition | string, inputs: readonly unknown[]): Promise<void> {
+  if (typeof definition !== "string") for (const input of inputs) await definition.checkInput(input);
+}
+
+async function* inBatches(inputs: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<unknown[]> {
+  let batch: unknown[] = [];
+  for await (const input of inputs) {
+    if (batch.push(input) < batchSize) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
