@@ -1,13 +1,16 @@
-// Dependencies point one way: cli → maintenance, embedded, db. Nothing below imports what stands above it.
+// Dependencies point one way: cli → client ↔ worker → observe, maintenance, embedded, db. Nothing below imports what stands above it.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 
 const allowed = {
-  ".": ["db", "embedded", "maintenance"],
+  ".": ["client", "worker", "observe", "db", "embedded", "maintenance"],
   db: ["db"],
   embedded: ["embedded"],
   maintenance: ["maintenance", "db"],
-  cli: ["cli", "maintenance", "embedded", "db"],
+  observe: ["observe"],
+  worker: ["worker", "client", "observe", "maintenance", "db"],
+  client: ["client", "worker", "observe", "db"],
+  cli: ["cli", "client", "worker", "observe", "maintenance", "embedded", "db"],
 };
 const root = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "..", "src");
 const findings = [];

@@ -1,7 +1,9 @@
 export { Engine, type EngineOptions, type Held } from "./db/engine.js";
 export {
   DatabaseUnavailableError,
+  InputError,
   InvalidArgumentError,
+  JobFailedError,
   JobNotFoundError,
   LaneCollisionError,
   LeaseLostError,
@@ -10,6 +12,7 @@ export {
   QueueNotFoundError,
   SchemaRestoredError,
   SchemaVersionError,
+  TimeoutError,
   WrongIsolationError,
 } from "./db/errors.js";
 export { type MigrateOptions, type MigrateResult, type MigrationStatus, checkSchema, migrate, migrationScript, migrationStatus } from "./db/migrate.js";
@@ -33,6 +36,7 @@ export type {
   ListFilter,
   MaintenanceReport,
   NewJob,
+  QueueRecord,
   Retention,
   RetryPolicy,
   Settlement,
@@ -40,3 +44,17 @@ export type {
 } from "./db/types.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";
 export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js";
+export { type AnyJobDefinition, type JobDefinition, type JobDefinitionOptions, type Upcast, defineJob } from "./client/define-job.js";
+export type { Duration, DurationParts } from "./client/duration.js";
+export type { JobDefaults, JobOptions, RetryDelay } from "./client/job-options.js";
+export { type EnqueueCallOptions, type Jobs, Millrace, type MillraceOptions, type Queues, type ResultOptions, type TxOptions } from "./client/millrace.js";
+export type { SchemaInput, SchemaOutput, StandardSchema } from "./client/standard-schema.js";
+export type { Transaction } from "./db/foreign.js";
+export { type Labels, type MetricName, type Metrics, metricNames } from "./observe/metrics.js";
+export { type OpenTelemetryApi, openTelemetryMetrics, openTelemetryTracing } from "./observe/opentelemetry.js";
+export { PrometheusMetrics } from "./observe/prometheus.js";
+export type { Tracing } from "./observe/tracing.js";
+export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
+export { type Decision, PermanentError, failed, release, retryLater } from "./worker/outcome.js";
+export type { WorkerOptions } from "./worker/worker-options.js";
+export { Worker, type WorkerEvents } from "./worker/worker.js";

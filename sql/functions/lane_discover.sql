@@ -1,5 +1,6 @@
 -- lane_discover: turn scouts into lanes with a cursor at the oldest ticket they can have. Any process may call it.
 -- For given queues it waits for whoever is doing the same, so that a claim sees their lanes; for all (null) it skips.
+-- Locked before they are deleted: who finds them gone after that wait has written nothing, and may still wait for a lane.
 -- A new cursor starts at the snapshot's xmin or at the oldest ticket seen, so that no running producer is behind it.
 -- Locks: scout rows. Writes: lane, lane_cursor, scout.
 create or replace function lane_discover(p_queue_ids int[] default null) returns int
@@ -11,8 +12,9 @@ declare
 begin
   for s in
     with gone as (
-      delete from scout where p_queue_ids is null and ctid = any (array(select ctid from scout limit 1000 for update skip locked))
-          or p_queue_ids is not null and queue_id = any (p_queue_ids)
+      delete from scout where ctid = any (case when p_queue_ids is null
+          then array(select ctid from scout limit 1000 for update skip locked)
+          else array(select ctid from scout where queue_id = any (p_queue_ids) for update) end)
       returning *
     ) select distinct lane, queue_id, type, priority from gone order by lane
   loop

@@ -28,9 +28,9 @@ export interface JobDefinition<In = unknown, Parsed = In, Out = unknown, Result 
   /** Check an input before it is stored. */
   readonly checkInput: (input: unknown) => Promise<void>;
   /** A stored input as the handler gets it: brought to this version, then checked. */
-  readonly readInput: (job: Pick<ClaimedJob, "input" | "headers">) => Promise<Parsed>;
+  readonly readInput: (job: Pick<ClaimedJob, "input" | "headers">) => Promise<Parsed> | Parsed;
   /** A result as it is stored. */
-  readonly checkResult: (result: unknown) => Promise<unknown>;
+  readonly checkResult: (result: unknown) => Promise<unknown> | unknown;
   /** For the compiler only. */
   readonly types?: { readonly in: In; readonly parsed: Parsed; readonly out: Out; readonly result: Result };
 }
@@ -86,12 +86,12 @@ export function defineJob(
     checkInput: async (value: unknown) => {
       if (input) await validate(input, value, `the input of "${type}"`);
     },
-    readInput: async (job: Pick<ClaimedJob, "input" | "headers">) => {
+    readInput: (job: Pick<ClaimedJob, "input" | "headers">) => {
       let value: unknown = job.input;
       for (let from = storedVersion(job); from < version; from += 1) value = upcast[from]!(value as never);
       return input ? validate(input, value, `the input of "${type}"`) : value;
     },
-    checkResult: async (value: unknown) => (result ? validate(result, value, `the result of "${type}"`) : value),
+    checkResult: (value: unknown) => (result ? validate(result, value, `the result of "${type}"`) : value),
   });
 }
 

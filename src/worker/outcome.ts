@@ -14,7 +14,8 @@ export type Outcome =
   | { readonly kind: "retry"; readonly error: JobError; readonly delaySeconds?: number }
   | { readonly kind: "released"; readonly delaySeconds?: number }
   /** Nothing is left to report: the handler completed it in a transaction of its own, or it was taken away. */
-  | { readonly kind: "settled" | "lost" };
+  | { readonly kind: "settled" }
+  | { readonly kind: "lost" };
 
 const decision = Symbol("millrace.decision");
 

@@ -18,7 +18,7 @@ export interface Surroundings {
 }
 
 /** How long to wait for claimers before going on without them: they may be killed, or hold the jobs in a claim nobody heard of. */
-const patienceMs = 400;
+const patienceMs = 1500;
 
 /**
  * Two or three transactions that lie in each other: all write, stay open while a younger job is claimed past them, and commit
@@ -43,7 +43,7 @@ export class OverlapWriter {
     if (depth === 0) return this.#passBy();
     let ids: JobId[] = [];
     const committed = await this.surroundings.inTransaction(async (tx) => {
-      ids = await this.#enqueue(this.surroundings.random.between(6, 16), tx);
+      ids = await this.#enqueue(this.surroundings.random.between(4, 9), tx);
       await this.#writeAround(depth - 1);
     });
     if (!committed) return;

@@ -15,6 +15,8 @@ export interface SimulationOptions {
   readonly largestClaim: number;
   /** How likely a transaction stays open after it wrote, for how long at most, and how many jobs such a one has at most. */
   readonly late: { readonly probability: number; readonly ms: number; readonly jobs: number };
+  /** How many producers there are, besides two of overlapping transactions. */
+  readonly producers: number;
   /** Longest pause of a producer between two transactions, so that claimers keep up. */
   readonly paceMs: number;
   /** End with the first violation instead of after all the seconds. Default false. */
@@ -125,8 +127,8 @@ class Simulation {
 
   async run(): Promise<SimulationResult> {
     await this.#engine.queuePut(overlapQueue);
-    const producers = [...times(12, () => this.#produce()), ...times(2, () => this.#produceOverlap())];
-    const claimers = [...times(4, () => this.#consume("default", this.options.largestClaim)), ...times(2, () => this.#consume(overlapQueue, 3))];
+    const producers = [...times(this.options.producers, () => this.#produce()), ...times(2, () => this.#produceOverlap())];
+    const claimers = [...times(4, () => this.#consume("default", this.options.largestClaim)), ...times(3, () => this.#consume(overlapQueue, 3))];
     const keepers = [this.#maintain(), this.#reclaim(), this.#watch(), ...(this.options.kill === false ? [] : [this.#kill()])];
     await Promise.all(producers);
     this.#producing = false;

@@ -1,0 +1,87 @@
+import type { AnyJobDefinition, JobDefinition } from "../client/define-job.js";
+import type { Transaction } from "../db/foreign.js";
+import type { ClaimedJob } from "../db/types.js";
+import type { Decision } from "./outcome.js";
+
+/** A job as its handler sees it. */
+export interface Job<Input = unknown, Result = unknown> extends Omit<ClaimedJob, "input"> {
+  readonly input: Input;
+  /** No attempt will follow this one. */
+  readonly isLastAttempt: boolean;
+  /**
+   * Complete the job inside your own transaction: your writes and the job's end become visible together, or not at all.
+   * Throws LeaseLostError when the job was given to somebody else meanwhile; let that roll your transaction back.
+   *
+   * @example
+   * ```ts
+   * worker.handle(charge, async (job) => {
+   *   await db.transaction(async (tx) => {
+   *     await tx.insert(charges).values({ id: job.input.id });
+   *     await job.complete({ ok: true }, { tx });
+   *   });
+   * });
+   * ```
+   */
+  complete(result: Result, options: { readonly tx: Transaction }): Promise<void>;
+  /** The job's bytes, in pieces, read when asked for. */
+  payloadStream(): AsyncIterable<Uint8Array>;
+  /** All of the job's bytes; null when it has none. */
+  payloadBytes(): Promise<Uint8Array | null>;
+}
+
+/** What a handler gets beside its job. */
+export interface Context {
+  /** Fires when the job is cancelled, its lease is lost, its attempt timeout or deadline passes, or the worker must stop. */
+  readonly signal: AbortSignal;
+  /** Leave a value for others to see, and for the next attempt. */
+  progress(value: unknown): Promise<void>;
+  /** What this or an earlier attempt left as progress; null when nothing. */
+  lastProgress(): Promise<unknown>;
+  /** Note something about this attempt; the last hundred notes are stored with it when it fails. */
+  log(message: string): void;
+}
+
+export type Handler<Input = unknown, Result = unknown> = (
+  job: Job<Input, Result>,
+  context: Context,
+) => Promise<Result | Decision | void> | Result | Decision | void;
+
+/** Returns one outcome per job, in the same order: a result, `failed(error)`, `retryLater(…)` or `release()`. Throwing fails them all. */
+export type BatchHandler<Input = unknown, Result = unknown> = (
+  jobs: readonly Job<Input, Result>[],
+  context: Context,
+) => Promise<readonly (Result | Decision | undefined)[] | void> | readonly (Result | Decision | undefined)[] | void;
+
+export interface HandlerOptions {
+  /** How many of this type may run at once in this worker. Default the worker's `concurrency`. */
+  readonly concurrency?: number;
+}
+
+export interface BatchHandlerOptions {
+  /** The most jobs in one call. Default 100. */
+  readonly size?: number;
+  /** How many calls may run at once. Default 1. */
+  readonly concurrency?: number;
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- the registry holds handlers of all types
+type AnyHandler = Handler<any, any>;
+// oxlint-disable-next-line typescript/no-explicit-any -- the registry holds handlers of all types
+type AnyBatchHandler = BatchHandler<any, any>;
+
+/** A type and what runs its jobs. */
+export interface Registration {
+  readonly definition: AnyJobDefinition;
+  readonly run: { readonly one: AnyHandler } | { readonly many: AnyBatchHandler };
+  /** Jobs in one call; 1 unless it is a batch handler. */
+  readonly size: number;
+  /** Calls at once; undefined when only the worker's own limit holds. */
+  concurrency: number | undefined;
+}
+
+export type InputOf<D> =
+  D extends JobDefinition<never, infer Parsed, never, never>
+    ? Parsed
+    : D extends JobDefinition<infer _In, infer Parsed, infer _Out, infer _Result>
+      ? Parsed
+      : never;

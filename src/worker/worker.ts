@@ -1,0 +1,276 @@
+import { EventEmitter } from "node:events";
+import { hostname } from "node:os";
+import type pg from "pg";
+import type { AnyJobDefinition, JobDefinition } from "../client/define-job.js";
+import { checkKeys } from "../db/encode.js";
+import type { Engine } from "../db/engine.js";
+import { InvalidArgumentError } from "../db/errors.js";
+import type { ClaimedJob, JobId } from "../db/types.js";
+import { Maintainer } from "../maintenance/maintainer.js";
+import { type Metrics, metricNames } from "../observe/metrics.js";
+import type { Tracing } from "../observe/tracing.js";
+import { Dispatcher } from "./dispatcher.js";
+import { Fetcher } from "./fetcher.js";
+import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from "./handler.js";
+import { Heartbeat } from "./heartbeat.js";
+import type { Outcome } from "./outcome.js";
+import { catchStrayErrors } from "./stray-errors.js";
+import { type WorkerOptions, type WorkerSettings, checkConcurrency, checkWorkerOptions } from "./worker-options.js";
+
+/** What a worker tells, each with the job it is about. Listed in docs/observability.md; a test compares. */
+export interface WorkerEvents {
+  /** A handler is about to be called. */
+  start: [job: ClaimedJob];
+  /** A handler returned; the success is about to be recorded. */
+  success: [job: ClaimedJob, durationMs: number];
+  /** An attempt failed; `final` when the handler said that no other will follow. */
+  failure: [job: ClaimedJob, error: unknown, final: boolean];
+  /** The handler gave the job back. */
+  released: [job: ClaimedJob];
+  /** The job was taken away: cancelled, expired, or its lease ended. */
+  lost: [job: ClaimedJob];
+  /** A report came too late and changed nothing. */
+  refused: [ids: readonly JobId[]];
+  /** A handler went on after its jobs had ended; its slot was given to others. */
+  abandoned: [jobs: readonly ClaimedJob[]];
+  /** Something failed around the handlers, such as the connection. The worker goes on. */
+  error: [error: unknown];
+  started: [];
+  stopped: [];
+}
+
+export const workerEventNames = [
+  "start",
+  "success",
+  "failure",
+  "released",
+  "lost",
+  "refused",
+  "abandoned",
+  "error",
+  "started",
+  "stopped",
+] as const satisfies readonly (keyof WorkerEvents)[];
+
+export interface WorkerParts {
+  readonly engine: Engine;
+  readonly pool: pg.Pool;
+  readonly metrics: Metrics | undefined;
+  readonly tracing: Tracing | undefined;
+}
+
+type Phase = "new" | "starting" | "running" | "stopping" | "stopped";
+
+/**
+ * Runs jobs. One fetcher feeds all handlers of the process.
+ *
+ * @example
+ * ```ts
+ * const worker = mill.worker({ concurrency: 50 });
+ * worker.handle(resize, async (job, { signal, progress }) => {
+ *   await progress({ done: 0.5 });
+ *   return { width: 100, height: 50 };
+ * });
+ * await worker.start();
+ * // …
+ * await worker.stop();
+ * ```
+ */
+export class Worker extends EventEmitter<WorkerEvents> {
+  readonly settings: WorkerSettings;
+  readonly #parts: WorkerParts;
+  readonly #dispatcher: Dispatcher;
+  readonly #fetcher: Fetcher;
+  readonly #heartbeat: Heartbeat;
+  readonly #maintainer: Maintainer;
+  #phase: Phase = "new";
+  #stopping: Promise<void> | undefined;
+  #forgetStrayErrors: (() => void) | undefined;
+
+  constructor(options: WorkerOptions, parts: WorkerParts) {
+    super();
+    this.settings = checkWorkerOptions(options, `${hostname()}:${process.pid}`);
+    this.#parts = parts;
+    const onError = (error: unknown): void => this.#tellError(error);
+    this.#dispatcher = new Dispatcher(this.settings, parts.engine, parts.metrics, parts.tracing, {
+      onStart: (job) => this.emit("start", job),
+      onOutcome: (job, outcome, durationMs) => this.#tellOutcome(job, outcome, durationMs),
+      onAbandoned: (run) => this.emit("abandoned", run.jobs),
+      onChange: () => this.#fetcher.changed(),
+    });
+    this.#fetcher = new Fetcher(parts.engine, this.#dispatcher, this.settings, parts.metrics, {
+      onClaimed: (jobs) => this.#heartbeat.add([...new Set(jobs.map((job) => job.token))]),
+      onRefused: (ids) => this.#onRefused(ids),
+      onError,
+    });
+    this.#heartbeat = new Heartbeat(parts.engine, parts.pool, this.settings, {
+      held: () => this.#dispatcher.tokens(),
+      onLost: (ids) => this.#onLost(ids),
+      onWake: () => this.#fetcher.wake(),
+      onError,
+    });
+    this.#maintainer = new Maintainer({ engine: parts.engine, intervalMs: 5000, onError });
+  }
+
+  /** Register what runs the jobs of a type. Before `start()`, and once per type. */
+  handle<Parsed, Out>(
+    definition: JobDefinition<never, Parsed, Out, never> | JobDefinition<unknown, Parsed, Out, unknown>,
+    handler: Handler<Parsed, Out>,
+    options?: HandlerOptions,
+  ): this;
+  handle(definition: AnyJobDefinition, handler: Handler, options: HandlerOptions = {}): this {
+    checkKeys(options, new Set(["concurrency"]));
+    if (options.concurrency !== undefined) checkConcurrency(options.concurrency);
+    this.#register(definition, handler);
+    this.#dispatcher.register({ definition, run: { one: handler }, size: 1, concurrency: options.concurrency });
+    return this;
+  }
+
+  /** Register what runs the jobs of a type many at a time. */
+  handleBatch<Parsed, Out>(
+    definition: JobDefinition<never, Parsed, Out, never> | JobDefinition<unknown, Parsed, Out, unknown>,
+    handler: BatchHandler<Parsed, Out>,
+    options?: BatchHandlerOptions,
+  ): this;
+  handleBatch(definition: AnyJobDefinition, handler: BatchHandler, options: BatchHandlerOptions = {}): this {
+    checkKeys(options, new Set(["size", "concurrency"]));
+    const { size = 100, concurrency = 1 } = options;
+    checkConcurrency(concurrency);
+    if (!Number.isInteger(size) || size < 1 || size > 10_000) throw new InvalidArgumentError(`a batch of ${size} is not possible`, "give 1 to 10,000");
+    this.#register(definition, handler);
+    this.#dispatcher.register({ definition, run: { many: handler }, size, concurrency });
+    return this;
+  }
+
+  #register(definition: AnyJobDefinition, handler: unknown): void {
+    if (typeof definition?.readInput !== "function") throw new InvalidArgumentError("this is not a job definition", "make one with defineJob");
+    if (typeof handler !== "function") throw new InvalidArgumentError(`the handler of "${definition.type}" is not a function`);
+    if (this.#dispatcher.has(definition.type))
+      throw new InvalidArgumentError(`"${definition.type}" has a handler already`, "register each type once per worker");
+    if (this.#phase !== "new") throw new InvalidArgumentError("the worker has been started", "register handlers before start()");
+  }
+
+  /** How many handlers may run at once. May be changed while the worker runs. */
+  get concurrency(): number {
+    return this.#dispatcher.concurrency;
+  }
+
+  set concurrency(concurrency: number) {
+    checkConcurrency(concurrency);
+    this.#dispatcher.concurrency = concurrency;
+    this.#dispatcher.startWaiting();
+    this.#fetcher.wake();
+  }
+
+  /** Jobs held by this worker now, started or not. */
+  get held(): number {
+    return this.#dispatcher.held;
+  }
+
+  /** Check the database, then take jobs. Rejects, having started nothing, when something is wrong. */
+  async start(): Promise<void> {
+    if (this.#phase !== "new") throw new InvalidArgumentError("a worker is started once", "make a new one");
+    if (this.#dispatcher.types.length === 0) throw new InvalidArgumentError("the worker has no handlers", "add one with worker.handle(definition, handler)");
+    this.#phase = "starting";
+    try {
+      await this.#parts.engine.check();
+      for (const queue of this.settings.queues) await this.#parts.engine.depth(queue);
+    } catch (error) {
+      this.#phase = "new";
+      throw error;
+    }
+    this.#phase = "running";
+    this.#forgetStrayErrors = catchStrayErrors();
+    if (this.settings.handleSignals) this.#onSignals();
+    this.#heartbeat.start();
+    if (this.settings.maintenance) this.#maintainer.start();
+    this.#fetcher.start();
+    this.emit("started");
+  }
+
+  /** Look for jobs now, without waiting for a wake-up or the next poll. */
+  wake(): void {
+    this.#fetcher.wake();
+  }
+
+  /**
+   * Take no more jobs, give back those that have not started, let running ones end within the grace period, then tell them to stop;
+   * resolves when everything has been reported. A second call with `force` does not wait for handlers.
+   */
+  async stop(options: { readonly force?: boolean } = {}): Promise<void> {
+    if (this.#phase === "new") this.#phase = "stopped";
+    if (this.#phase === "stopped") return;
+    if (options.force) this.#abortAll(0);
+    this.#stopping ??= this.#stop();
+    await this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    this.#phase = "stopping";
+    this.#dispatcher.stop();
+    this.#abortAll(this.settings.graceMs);
+    await this.#fetcher.stop();
+    await Promise.all([this.#heartbeat.stop(), this.#maintainer.stop()]);
+    this.#forgetStrayErrors?.();
+    this.#phase = "stopped";
+    this.emit("stopped");
+  }
+
+  /** After the grace period handlers are told to stop; those that do not are left behind, and their jobs go back unharmed. */
+  #abortAll(graceMs: number): void {
+    const timer = setTimeout(() => {
+      const reason = new Error("the worker is stopping");
+      for (const run of this.#dispatcher.runs) run.abort(reason);
+      setTimeout(() => this.#leaveBehind(), graceMs === 0 ? 0 : 1000).unref();
+    }, graceMs);
+    timer.unref();
+    this.once("stopped", () => clearTimeout(timer));
+  }
+
+  #leaveBehind(): void {
+    for (const run of [...this.#dispatcher.runs]) {
+      for (const job of run.openJobs) run.end(job, { kind: "released" });
+      this.#dispatcher.abandon(run);
+    }
+  }
+
+  #onSignals(): void {
+    let received = 0;
+    const onSignal = (): void => {
+      received += 1;
+      if (received === 1) void this.stop();
+      else void this.stop({ force: true });
+    };
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.on(signal, onSignal);
+      this.once("stopped", () => process.off(signal, onSignal));
+    }
+  }
+
+  #onLost(ids: ReadonlySet<JobId>): void {
+    for (const job of this.#dispatcher.lose(ids)) this.#tellLost(job);
+  }
+
+  #onRefused(ids: readonly JobId[]): void {
+    this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name }, ids.length);
+    this.emit("refused", ids);
+  }
+
+  #tellLost(job: ClaimedJob): void {
+    this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name });
+    this.emit("lost", job);
+  }
+
+  #tellOutcome(job: ClaimedJob, outcome: Outcome, durationMs: number): void {
+    if (outcome.kind === "succeeded" || outcome.kind === "settled") this.emit("success", job, durationMs);
+    else if (outcome.kind === "released") this.emit("released", job);
+    else if (outcome.kind === "lost") void this.#parts.engine.maintain().catch((error: unknown) => this.#tellError(error));
+    else this.emit("failure", job, outcome.error, outcome.kind === "failed" || job.attempt >= job.maxAttempts);
+  }
+
+  /** An error nobody listens for must not end the process. */
+  #tellError(error: unknown): void {
+    if (this.listenerCount("error") > 0) this.emit("error", error);
+    else process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: "MILLRACE_WORKER" });
+  }
+}
