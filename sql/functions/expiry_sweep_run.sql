@@ -14,6 +14,7 @@ declare
   v_waited boolean;
   d record;
 begin
+  perform isolation_check('maintenance');
   select * into s from expiry_sweep for update skip locked;
   if not found then
     return 0;

@@ -29,9 +29,8 @@ begin
     perform raise_error('MR001', format('a claim takes 1 to 10000 jobs, not %s', p_limit), null);
   elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9 or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then
     perform raise_error('MR001', 'lease and bytes must be above 0, the factor at least 1', null);
-  elsif current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
-    perform raise_error('MR007', 'claims need READ COMMITTED', 'claim outside of a repeatable read or serializable transaction');
   end if;
+  perform isolation_check('a claim');
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
          (select options from cell)
     into v_queue_ids, v_cell

@@ -1,12 +1,13 @@
 -- job_hold: keep jobs as they are until the end of this transaction: after it, each is named by a claim everybody sees, or is
 -- finished, or waits and nobody can claim it. Claims go round a held job instead of waiting (lane_take, postponed).
--- Few jobs are marked one by one; many take their lanes as a whole. Locks: job marks in id order, lane flags, then lanes, in key order.
+-- Few jobs are marked one by one; many take their lanes as a whole. Locks: job marks in id order, lane flags, then lanes, in key order. Raises: MR007.
 create or replace function job_hold(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
   v_lanes bigint[] := array(
     select distinct lane_key(j.queue_id, j.type, j.priority) from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id order by 1);
 begin
+  perform isolation_check('cancelling, changing or purging jobs');
   if cardinality(p_jobs) > 100 then
     perform lanes_seize(v_lanes);
     return;
@@ -30,6 +31,7 @@ end $$;
 create or replace function lanes_seize(p_lanes bigint[]) returns void
 language plpgsql as $$
 begin
+  perform isolation_check('cancelling, changing or purging jobs');
   perform pg_advisory_xact_lock(lane_flag(lane)) from unnest(p_lanes) lane;
   perform pg_advisory_xact_lock(lane_lock(lane)) from unnest(p_lanes) lane;
 end $$;
@@ -43,7 +45,7 @@ language sql volatile as $$
 $$;
 
 -- postponed_return: jobs that claims went round become claimable again once nobody holds them. Any process may call it.
--- Those that were cancelled or changed meanwhile have a higher version, which makes the ticket void. Writes: postponed, ticket.
+-- Those that were cancelled or changed meanwhile have a higher version, which makes the ticket void. Locks: the entry of lanes, skipped when taken. Writes: postponed, ticket.
 create or replace function postponed_return() returns int
 language plpgsql as $$
 declare
@@ -52,7 +54,9 @@ declare
 begin
   for p in
     delete from postponed where ctid = any (array(
-      select o.ctid from postponed o where job_id <> all (jobs_held(array(select job_id from postponed))) limit 1000 for update skip locked))
+      select o.ctid from postponed o
+       where job_id <> all (jobs_held(array(select job_id from postponed))) and pg_try_advisory_xact_lock_shared(lane_entry(o.lane))
+       limit 1000 for update skip locked))
     returning *
   loop
     continue when exists (select from lane_purge l where l.lane = p.lane and purge_saw(l, p.xid, p.job_id));

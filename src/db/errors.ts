@@ -61,7 +61,7 @@ export class SchemaRestoredError extends MillraceError {
   }
 }
 
-/** MR007: a claim inside a REPEATABLE READ or SERIALIZABLE transaction. */
+/** MR007: a claim, cancel, change or purge inside a REPEATABLE READ or SERIALIZABLE transaction. */
 export class WrongIsolationError extends MillraceError {
   constructor(message: string, remedy?: string, cause?: unknown) {
     super("MR007", message, remedy, cause);

@@ -13,7 +13,7 @@ describe("docs list exactly what the code has", () => {
     const coded = Object.values(millrace)
       .filter((value) => typeof value === "function" && value.prototype instanceof millrace.MillraceError)
       .map((errorClass) => {
-        const error = Reflect.construct(errorClass as new (message: unknown) => millrace.MillraceError, [[]]);
+        const error = Reflect.construct(errorClass as new (message: unknown) => millrace.MillraceError, [[], []]);
         return `${error.code} ${(errorClass as { name: string }).name}`;
       });
     expect(documented.toSorted()).toEqual(coded.toSorted());

@@ -314,6 +314,17 @@ describe("plain SQL", () => {
     await expect(db.engine.claim({}, { tx })).rejects.toMatchObject({ name: "WrongIsolationError", code: "MR007" });
     await tx.query("rollback");
   });
+
+  it("refuses to cancel or purge there too: an old snapshot would decide on what is no longer true [#29]", async () => {
+    const { id } = await db.engine.enqueue({ type: "t" });
+    const tx = await db.connect();
+    for (const call of [() => db.engine.cancel([id], undefined, { tx }), () => db.engine.purge("default", { tx })]) {
+      await tx.query("begin isolation level repeatable read");
+      await expect(call()).rejects.toMatchObject({ code: "MR007" });
+      await tx.query("rollback");
+    }
+    expect(await db.engine.cancel([id])).toBe(1);
+  });
 });
 
 describe("a schema that is not this release's", () => {

@@ -37,7 +37,7 @@ describe("a payload of 200 MB", () => {
     const read = await inProcess("read", queue);
     expect(read.extraBytes).toBeLessThanOrEqual(threeTimes);
     expect(read.hash).toBe(sent.hash);
-  });
+  }, 120_000);
 
   async function inProcess(action: string, queue: string): Promise<{ hash: string | null; extraBytes: number }> {
     const { stdout } = await run(process.execPath, [script, compiled, db.url, queue, action, String(size)]);

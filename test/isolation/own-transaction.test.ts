@@ -93,6 +93,24 @@ describe("a purge among one's own jobs: each is either shown as cancelled or han
   });
 });
 
+describe("a job that was put aside while somebody held it", () => {
+  it("does not come back from a purge [#20]", async () => {
+    const [held] = [await enqueue(), await enqueue()];
+    await first.query("begin");
+    await db.engine.cancel([held], undefined, { tx: first });
+    await claim();
+    await first.query("rollback");
+    await first.query("begin");
+    await first.query("select postponed_return()");
+    const purged = db.engine.purge(queue);
+    await second.query("select pg_sleep(0.2)");
+    await first.query("commit");
+    await purged;
+    expect(await stateOf(held)).toBe("cancelled");
+    expect(await claim()).toEqual([]);
+  });
+});
+
 describe("a cancel that is still open", () => {
   it("keeps its job and nothing else: claims go round it [#20] [invariant 3]", async () => {
     const [held, other] = [await enqueue(), await enqueue()];
