@@ -28,25 +28,27 @@ export function isBusy(claims: readonly ClaimColumns[]): boolean {
 function decodeClaim(claim: ClaimColumns): ClaimedJob[] {
   const claimedAt = new Date(claim.claimedAt);
   const leaseEndsAt = new Date(claim.leaseEndsAt);
-  return claim.ids.map((id, i) => ({
-    id,
-    token: claim.token,
-    queue: claim.queue,
-    type: claim.type,
-    priority: claim.priority,
-    attempt: claim.attempts?.[i] ?? 1,
-    maxAttempts: decodeMaxAttempts(typeof claim.maxAttempts === "number" ? claim.maxAttempts : (claim.maxAttempts[i] ?? 0)),
-    input: claim.inputs[i] ?? null,
-    createdAt: createdAt(id),
-    claimedAt,
-    leaseEndsAt,
-    alone: claim.alone ?? false,
-    ...decodeExtras(claim.extras?.[i]),
-  }));
+  const { token, queue, type, priority, alone = false, attempts, maxAttempts, inputs, extras } = claim;
+  return claim.ids.map((id, i) => {
+    const job: ClaimedJob = {
+      id,
+      token,
+      queue,
+      type,
+      priority,
+      attempt: attempts?.[i] ?? 1,
+      maxAttempts: decodeMaxAttempts(typeof maxAttempts === "number" ? maxAttempts : (maxAttempts[i] ?? 0)),
+      input: inputs[i] ?? null,
+      createdAt: createdAt(id),
+      claimedAt,
+      leaseEndsAt,
+      alone,
+    };
+    return extras?.[i] ? Object.assign(job, decodeExtras(extras[i])) : job;
+  });
 }
 
-function decodeExtras(extras: Record<string, unknown> | null | undefined): Partial<ClaimedJob> {
-  if (!extras) return {};
+function decodeExtras(extras: Record<string, unknown>): Partial<ClaimedJob> {
   const { deadline, slotAt, payload, ...rest } = extras as { deadline?: string; slotAt?: string; payload?: string };
   return {
     ...rest,

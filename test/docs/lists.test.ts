@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as millrace from "../../src/index.js";
+import { workerEventNames } from "../../src/worker/worker.js";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const functions = readdirSync(new URL("../../sql/functions/", import.meta.url))
@@ -35,5 +36,35 @@ describe("docs list exactly what the code has", () => {
     expect(jobOptions.length).toBeGreaterThan(15);
     expect(claim.length).toBeGreaterThan(5);
     for (const name of [...jobOptions.filter((option) => option !== "type"), ...defaults, ...claim]) expect([...documented]).toContain(name);
+  });
+
+  it("options of definitions, clients and workers", () => {
+    const documented = [...read("docs/options.md").matchAll(/^\| (`[^|]+)\|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    for (const [file, name] of [
+      ["src/client/job-options.ts", "JobDefaults"],
+      ["src/client/job-options.ts", "JobOptions"],
+      ["src/client/define-job.ts", "JobDefinitionOptions"],
+      ["src/client/millrace.ts", "MillraceOptions"],
+      ["src/client/millrace.ts", "EnqueueCallOptions"],
+      ["src/worker/worker-options.ts", "WorkerOptions"],
+    ] as const) {
+      const body = new RegExp(`export interface ${name}[^{]*\\{([\\s\\S]*?)\\n\\}`).exec(read(file))?.[1] ?? "";
+      const options = [...body.matchAll(/^ {2}readonly (\w+)\?/gm)].map(([, option]) => option);
+      expect(options.length, name).toBeGreaterThan(0);
+      for (const option of options) expect(documented, name).toContain(option);
+    }
+  });
+
+  it("metrics and worker events", () => {
+    const text = read("docs/observability.md");
+    const listed = (heading: string): string[] =>
+      [
+        ...text
+          .split(`## ${heading}`)[1]!
+          .split("\n## ")[0]!
+          .matchAll(/^\| `(\w+)` \|/gm),
+      ].map(([, name]) => name!);
+    expect(listed("Metrics").toSorted()).toEqual(Object.values(millrace.metricNames).toSorted());
+    expect(listed("Events").toSorted()).toEqual([...workerEventNames].toSorted());
   });
 });

@@ -4,6 +4,7 @@ import { Engine } from "../../src/db/engine.js";
 import { MillraceError } from "../../src/db/errors.js";
 import { type Release, migrate, thisRelease } from "../../src/db/migrate.js";
 import type { ClaimedJob } from "../../src/db/types.js";
+import { isDisconnect, openEnds } from "./findings.js";
 import { OverlapWriter, overlapQueue } from "./overlap.js";
 import { Random } from "./random.js";
 
@@ -136,7 +137,7 @@ class Simulation {
     this.#draining = true;
     await Promise.all(claimers);
     await Promise.all(keepers);
-    if (!this.#stopped()) await this.#count();
+    if (!this.#stopped()) for (const finding of await openEnds(this.pool, this.#engine, ["default", overlapQueue])) this.#violations.add(finding);
     const [row] = (await this.pool.query("select count(*)::int as jobs from millrace.job")).rows as { jobs: number }[];
     return {
       jobs: row?.jobs ?? 0,
@@ -302,20 +303,6 @@ class Simulation {
     }
   }
 
-  /** Nothing may be left open, and everything must have ended exactly once. */
-  async #count(): Promise<void> {
-    const { rows } = await this.pool.query(`
-      select 'ended ' || n || ' times' as what, count(*)::int as jobs from (
-        select (select count(*) from millrace.attempt a where a.slot = j.slot and a.job_id = j.id and a.state is not null) as n from millrace.job j) x
-       where n <> 1 group by n
-      union all select 'is still ' || state, count(*)::int from millrace.jobs where state in ('ready', 'delayed', 'running', 'blocked') group by state`);
-    for (const { what, jobs } of rows as { what: string; jobs: number }[]) this.#violations.add(`${jobs} jobs: ${what}`);
-    for (const queue of ["default", overlapQueue]) {
-      const depth = await this.#engine.depth(queue);
-      if (depth.ready + depth.delayed + depth.running !== 0) this.#violations.add(`depth of ${queue} says ${JSON.stringify(depth)}`);
-    }
-  }
-
   /** Killed sessions are part of the game, and so is a report that comes too late; any other error is a finding. */
   async #survive(work: () => Promise<unknown>): Promise<void> {
     try {
@@ -329,13 +316,6 @@ class Simulation {
 
 function times<T>(n: number, make: () => T): T[] {
   return Array.from({ length: n }, make);
-}
-
-/** A connection that went away. One that could not be had for too long is something else. */
-function isDisconnect(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message: string };
-  if (/timeout/i.test(message)) return false;
-  return code === "MR009" || code === "57P01" || /Connection terminated|not queryable|ECONNRESET/.test(message);
 }
 
 function ignoreRefusal(error: unknown): void {
