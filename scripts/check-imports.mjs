@@ -10,6 +10,7 @@ const allowed = {
   observe: ["observe"],
   worker: ["worker", "client", "observe", "maintenance", "db"],
   client: ["client", "worker", "observe", "db"],
+  testing: ["testing", "client", "worker", "embedded", "db"],
   cli: ["cli", "client", "worker", "observe", "maintenance", "embedded", "db"],
 };
 const root = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "..", "src");

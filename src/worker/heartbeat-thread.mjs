@@ -55,7 +55,7 @@ async function extend() {
   tell({ kind: "extended", asked, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids.map(String)])) });
 }
 
-const stalledMs = () => Date.now() - Number(Atomics.load(turns, 0));
+const stalledMs = () => Number(process.hrtime.bigint() - Atomics.load(turns, 0)) / 1e6;
 
 while (!stopping) {
   try {

@@ -32,7 +32,7 @@ export interface ThreadData {
   readonly leaseMs: number;
   readonly everyMs: number;
   readonly stallMs: number;
-  /** One number: when the event loop last turned, in milliseconds since the epoch. */
+  /** One number: when the event loop last turned, in nanoseconds of the monotonic clock. */
   readonly pulse: SharedArrayBuffer;
 }
 
@@ -73,7 +73,7 @@ export class Heartbeat {
   #startThread(): boolean {
     const pulse = new SharedArrayBuffer(8);
     const turns = new BigInt64Array(pulse);
-    const beat = (): void => void Atomics.store(turns, 0, BigInt(Date.now()));
+    const beat = (): void => void Atomics.store(turns, 0, process.hrtime.bigint());
     beat();
     const workerData: ThreadData = {
       connection: connectionOf(this.pool),

@@ -162,6 +162,16 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#fetcher.wake();
   }
 
+  /** The types it has handlers for. */
+  get types(): readonly string[] {
+    return this.#dispatcher.types;
+  }
+
+  /** It has been started, and not been told to stop. */
+  get isRunning(): boolean {
+    return this.#phase === "running";
+  }
+
   /** Jobs held by this worker now, started or not. */
   get held(): number {
     return this.#dispatcher.held;

@@ -25,12 +25,12 @@ describe(`a server that is killed (seed ${seed})`, () => {
     const work = new Work(server, new Random(seed));
     const workers = work.begin();
     for (let crash = 0; crash < crashes; crash += 1) {
-      await sleep(work.random.between(800, 2200));
+      await work.untilCrash();
       await server.crash();
       await sleep(work.random.between(0, 200));
       await server.start();
     }
-    await sleep(work.random.between(500, 1000));
+    await sleep(work.random.between(200, 700));
     await work.drain();
     await workers;
     console.log(`crash seed ${seed}: ${work.describe()}`);
@@ -57,6 +57,7 @@ class Work {
   #handedOutAgain = 0;
   #refused = 0;
   #interrupted = 0;
+  #claims = 0;
   #producing = true;
   #claiming = true;
 
@@ -70,7 +71,7 @@ class Work {
     const isProducing = () => this.#producing;
     const isClaiming = () => this.#claiming;
     return Promise.all([
-      ...Array.from({ length: 3 }, () => this.#repeat(isProducing, 10, (life) => this.#enqueue(life))),
+      ...Array.from({ length: 3 }, () => this.#repeat(isProducing, 60, (life) => this.#enqueue(life))),
       ...Array.from({ length: 2 }, () => this.#repeat(isProducing, 100, (life) => this.#enqueueLate(life))),
       ...Array.from({ length: 4 }, () => this.#repeat(isClaiming, 2, (life) => this.#claim(life))),
       this.#repeat(isClaiming, 50, ({ engine }) => engine.maintain()),
@@ -78,11 +79,19 @@ class Work {
     ]);
   }
 
+  /** Some work must have been done in this life; then at random, often just after a claim was acknowledged. */
+  async untilCrash(): Promise<void> {
+    await until(() => this.endedIn(this.server.life.number) >= 30, 4000);
+    await sleep(this.random.between(0, 1000));
+    const claims = this.#claims;
+    if (this.random.chance(0.7)) await until(() => this.#claims > claims, 300);
+  }
+
   /** Produce no more, and claim until nothing is left. */
   async drain(): Promise<void> {
     this.#producing = false;
-    const end = Date.now() + drainMs;
-    while (Date.now() < end && (await openEnds(this.server.life.pool, this.server.life.engine, ["default"])).length > 0) await sleep(100);
+    const { pool, engine } = this.server.life;
+    await until(async () => (await openEnds(pool, engine, ["default"])).length === 0, drainMs);
     this.#claiming = false;
   }
 
@@ -146,12 +155,13 @@ class Work {
 
   async #claim(life: Life): Promise<void> {
     const jobs = await life.engine.claim({ limit: this.random.between(1, 10), leaseSeconds });
+    if (jobs.length > 0) this.#claims += 1;
     for (const job of jobs) this.#deliver(job, life);
+    await sleep(this.random.between(0, 40));
     for (const token of new Set(jobs.map((job) => job.token))) {
       const ids = jobs.filter((job) => job.token === token).map((job) => job.id);
-      await this.#report(life, token, ids);
+      await this.#report(token, ids, this.random.next());
     }
-    if (jobs.length === 0) await sleep(20);
   }
 
   /** An attempt may come a second time only if a crash lies between, and never after its outcome was acknowledged. */
@@ -165,9 +175,21 @@ class Work {
     this.#deliveries.set(job.id, { attempt: job.attempt, life: life.number });
   }
 
+  /** A worker that loses its connection reports again, in the next life if need be: accepted, or refused, but never for another's claim. */
+  async #report(token: string, ids: readonly JobId[], fate: number): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#reportOnce(this.server.life, token, ids, fate);
+      } catch (error) {
+        if (!isDisconnect(error) || !this.#claiming) throw error;
+        this.#interrupted += 1;
+        await sleep(20);
+      }
+    }
+  }
+
   /** Most succeed, some fail, some are tried again, some are left to the reaper. */
-  async #report({ engine, number }: Life, token: string, ids: readonly JobId[]): Promise<void> {
-    const fate = this.random.next();
+  async #reportOnce({ engine, number }: Life, token: string, ids: readonly JobId[], fate: number): Promise<void> {
     if (fate < 0.8) {
       this.#record("succeeded", ids, await engine.completeMany(token, ids), number);
     } else if (fate < 0.88) {
@@ -184,6 +206,12 @@ class Work {
     this.#endedIn[life] = this.endedIn(life) + recorded.length;
     this.#refused += refused.length;
   }
+}
+
+/** Wait for something, but not for ever. */
+async function until(condition: () => boolean | Promise<boolean>, patienceMs: number): Promise<void> {
+  const end = Date.now() + patienceMs;
+  while (!(await condition()) && Date.now() < end) await sleep(1);
 }
 
 async function missingJobs(pool: pg.Pool, ids: ReadonlySet<JobId>): Promise<JobId[]> {

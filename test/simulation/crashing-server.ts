@@ -14,8 +14,11 @@ export interface Life {
   readonly engine: Engine;
 }
 
-/** The operating system survives, so what was written stays written without fsync; what was only in memory is lost. */
-const settings = { max_connections: "60", fsync: "off" };
+/**
+ * The operating system survives, so what was written stays written without fsync; what was only in the server's memory is lost.
+ * That is what commits asynchronously: nobody writes it in the background here, so it stays there until somebody else's commit.
+ */
+const settings = { max_connections: "60", fsync: "off", wal_writer_delay: "10s" };
 
 /** How long a restart may take, and any wait for a connection or a statement. */
 const patienceMs = 15_000;

@@ -1,0 +1,35 @@
+// Exactly-once effects: the handler's writes and the job's end commit together, so a crash in between undoes both and the next attempt starts clean.
+import pg from "pg";
+import { Millrace, defineJob } from "millrace";
+
+const pool = new pg.Pool({ connectionString: process.env["DATABASE_URL"] });
+const mill = new Millrace({ connection: pool });
+await pool.query("create table if not exists payment (order_id text, cents int)");
+
+const charge = defineJob<{ orderId: string; cents: number }, { charged: boolean }>("charge", { retryDelay: "100ms" });
+
+const worker = mill.worker();
+worker.handle(charge, async (job) => {
+  const tx = await pool.connect();
+  try {
+    await tx.query("begin");
+    await tx.query("insert into payment (order_id, cents) values ($1, $2)", [job.input.orderId, job.input.cents]);
+    if (job.attempt === 1) throw new Error("a crash after the write");
+    await job.complete({ charged: true }, { tx });
+    await tx.query("commit");
+  } catch (error) {
+    await tx.query("rollback");
+    throw error;
+  } finally {
+    tx.release();
+  }
+});
+await worker.start();
+
+const job = await mill.enqueue(charge, { orderId: "o-1", cents: 995 });
+console.log(await mill.result(job, { timeout: "20s" }));
+const { rows } = await pool.query("select count(*)::int as payments from payment where order_id = 'o-1'");
+console.log(rows[0]); // { payments: 1 }, although the handler ran twice
+
+await mill.close();
+await pool.end();

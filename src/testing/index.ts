@@ -1,0 +1,147 @@
+/** Helpers for testing code that uses Millrace: a real PostgreSQL, a clock that can be moved, and ways to run and look at jobs. */
+import { AssertionError } from "node:assert";
+import { isDeepStrictEqual } from "node:util";
+import pg from "pg";
+import type { AnyJobDefinition, JobDefinition } from "../client/define-job.js";
+import { type Duration, durationMs } from "../client/duration.js";
+import { type EnqueueCallOptions, Millrace, type MillraceOptions } from "../client/millrace.js";
+import { migrate } from "../db/migrate.js";
+import type { JobDetails, JobRecord } from "../db/types.js";
+import { type EmbeddedServer, startEmbeddedServer } from "../embedded/server.js";
+import type { Handler } from "../worker/handler.js";
+import type { Worker } from "../worker/worker.js";
+import { TestClock } from "./clock.js";
+
+export { TestClock } from "./clock.js";
+
+export interface TestMillOptions extends Omit<MillraceOptions, "connection"> {
+  /** A server to use; the schema is dropped and made anew. Default: an embedded one, made for this test and removed afterwards. */
+  readonly url?: string;
+}
+
+/**
+ * A queue to test with. Close it after the test.
+ *
+ * @example
+ * ```ts
+ * const test = await createTestMill();
+ * await signUp(test.mill, "ada@example.org");
+ * await test.expectEnqueued(welcomeMail, { to: "ada@example.org" });
+ * await test.clock.advance(86_400_000);
+ * await test.drain(worker);
+ * await test.close();
+ * ```
+ */
+export async function createTestMill(options: TestMillOptions = {}): Promise<TestMill> {
+  const { url, ...millOptions } = options;
+  const server = url === undefined ? await startEmbeddedServer({ settings: { fsync: "off", synchronous_commit: "off" } }) : undefined;
+  const pool = new pg.Pool({ connectionString: url ?? server!.url, max: 10 });
+  pool.on("error", () => {});
+  const schema = millOptions.schema ?? "millrace";
+  await pool.query(`drop schema if exists ${new pg.Client().escapeIdentifier(schema)} cascade`);
+  await migrate(pool, { schema });
+  return new TestMill(new Millrace({ ...millOptions, connection: pool }), pool, server);
+}
+
+export class TestMill {
+  readonly clock: TestClock;
+
+  constructor(
+    readonly mill: Millrace,
+    readonly pool: pg.Pool,
+    readonly server: EmbeddedServer | undefined,
+  ) {
+    this.clock = new TestClock(pool, mill.engine.schema);
+  }
+
+  /** Move the time by a duration such as `"1h"`. */
+  async advance(duration: Duration): Promise<void> {
+    await this.clock.advance(durationMs(duration));
+  }
+
+  /** Let a worker run everything that can run now, and whatever that enqueues; delayed jobs stay. Starts the worker if need be. */
+  async drain(worker: Worker, options: { readonly timeout?: Duration } = {}): Promise<void> {
+    const end = performance.now() + durationMs(options.timeout ?? "30s");
+    if (!worker.isRunning) await worker.start();
+    for (;;) {
+      await this.mill.engine.maintain();
+      worker.wake();
+      const left = await this.#left(worker);
+      if (left === 0) return;
+      if (performance.now() > end) throw new AssertionError({ message: `${left} jobs of ${worker.types.join(", ")} are left` });
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** How many jobs this worker could run now, or somebody runs. */
+  async #left(worker: Worker): Promise<number> {
+    const schema = `"${this.mill.engine.schema}"`;
+    const { rows } = await this.pool.query<{ left: number }>(
+      `select ((select coalesce(sum(l.waiting), 0) from ${schema}.lanes l where l.queue = any ($1) and l.type = any ($2))
+             + (select count(*) from ${schema}.claims c where c.queue = any ($1) and c.type = any ($2)))::int as left`,
+      [worker.settings.queues, worker.types],
+    );
+    return rows[0]!.left;
+  }
+
+  /** All jobs, oldest first; of one type if given. */
+  async enqueued(definition?: AnyJobDefinition | string): Promise<JobRecord[]> {
+    const type = typeof definition === "object" ? definition.type : definition;
+    return (await this.mill.jobs.list({ limit: 10_000, ...(type === undefined ? {} : { type }) })).toReversed();
+  }
+
+  /** Fail unless a job of this type was enqueued whose input has at least these fields. Returns it. */
+  async expectEnqueued<In>(definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string, input?: unknown): Promise<JobRecord> {
+    const jobs = await this.enqueued(definition as AnyJobDefinition | string);
+    const found = jobs.find((job) => input === undefined || contains(job.input, input));
+    if (found) return found;
+    const type = typeof definition === "string" ? definition : definition.type;
+    throw new AssertionError({
+      message: jobs.length === 0 ? `no "${type}" was enqueued` : `no "${type}" with this input was enqueued; there are ${jobs.length} others`,
+      actual: jobs.map((job) => job.input),
+      expected: input,
+      operator: "expectEnqueued",
+    });
+  }
+
+  /** Enqueue one job and run it here and now with a handler, alone. Returns the job with its attempt, whatever its outcome. */
+  async runInline<In, Parsed, Out>(
+    definition: JobDefinition<In, Parsed, Out, unknown>,
+    input: In,
+    handler: Handler<Parsed, Out>,
+    options: EnqueueCallOptions = {},
+  ): Promise<JobDetails> {
+    const queue = `inline-${process.pid}-${(inlineRuns += 1)}`;
+    await this.mill.queues.put(queue);
+    const { id } = await this.mill.enqueue(definition as AnyJobDefinition, input, { ...options, queue });
+    const worker = this.mill.worker({ queues: [queue], concurrency: 1, prefetch: 0, heartbeatThread: false, maintenance: false });
+    worker.handle(definition as JobDefinition<unknown, Parsed, Out, unknown>, handler);
+    const ended = new Promise<void>((resolve) => {
+      for (const event of ["success", "failure", "released", "lost"] as const) worker.once(event, () => resolve());
+    });
+    await worker.start();
+    await ended;
+    await worker.stop();
+    return (await this.mill.jobs.get(id))!;
+  }
+
+  /** Stop the workers, give the process its time back, and remove the embedded server. */
+  async close(): Promise<void> {
+    this.clock.restore();
+    await this.mill.close();
+    await this.pool.end();
+    await this.server?.stop("immediate");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+let inlineRuns = 0;
+
+/** Every field of `part` is in `whole`, at any depth. */
+function contains(whole: unknown, part: unknown): boolean {
+  if (typeof part !== "object" || part === null || typeof whole !== "object" || whole === null) return isDeepStrictEqual(whole, part);
+  return Object.entries(part).every(([key, value]) => contains((whole as Record<string, unknown>)[key], value));
+}

@@ -1,0 +1,37 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { useDatabase } from "../support/database.js";
+
+const db = useDatabase();
+afterEach(() => vi.restoreAllMocks());
+
+/** Run an example as it stands, and give back what it printed. */
+async function run(name: string): Promise<unknown[]> {
+  const log = vi.spyOn(console, "log").mockImplementation(() => {});
+  vi.stubEnv("DATABASE_URL", db.url);
+  await import(`../../examples/${name}.ts`);
+  vi.unstubAllEnvs();
+  return log.mock.calls.map(([line]) => line);
+}
+
+it("a first job [#125]", async () => {
+  expect(await run("first-job")).toEqual([{ greeting: "Hello, world!" }]);
+});
+
+it("exactly-once effects [#93] [#125]", async () => {
+  expect(await run("exactly-once")).toEqual([{ charged: true }, { payments: 1 }]);
+});
+
+it("a batch handler [#125]", async () => {
+  const [first, ...rest] = await run("batch-handler");
+  expect(first).toMatch(/^indexing [123] documents at once$/);
+  const results = rest.filter((line) => typeof line !== "string" || !line.startsWith("indexing"));
+  expect(results).toEqual([{ words: 3 }, expect.stringContaining("nothing to index"), { words: 2 }]);
+});
+
+it("enqueue in a Drizzle transaction [#117] [#125]", async () => {
+  expect(await run("drizzle-transaction")).toEqual(["rolled back, and the job with it", [{ orderId: 1 }]]);
+});
+
+it("fan-out of 100,000 jobs [#125]", { timeout: 120_000 }, async () => {
+  expect(await run("fan-out")).toEqual([{ mails: 100_000 }, "100000 mails sent"]);
+});
