@@ -36,7 +36,7 @@ begin
                                          "leaseFactor" float8, "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean)
   loop
     v_claims := v_claims || job_claim_json(
-        coalesce(array(select json_array_elements_text(c.queues)), '{default}'), case when c.types is not null then array(select json_array_elements_text(c.types)) end,
+        case when c.queues is null then '{default}' else array(select json_array_elements_text(c.queues)) end, case when c.types is not null then array(select json_array_elements_text(c.types)) end,
         coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false))::text;
   end loop;
   return ('{"refused":' || to_json(array(select id::text from unnest(v_refused) id)) || ',"claims":[' || array_to_string(v_claims, ',') || ']}')::json;

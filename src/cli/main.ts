@@ -1,60 +1,46 @@
 #!/usr/bin/env node
-import { parseArgs } from "node:util";
 import { MillraceError } from "../db/errors.js";
-import { demo } from "./demo.js";
-import { migrateCommand } from "./migrate.js";
-import { repairCommand } from "./repair.js";
+import type { ExitCode } from "./command.js";
+import { commandHelp, mainHelp } from "./help.js";
+import { Output } from "./output.js";
+import { parse } from "./parse.js";
+import { redact } from "./redact.js";
+import { commands } from "./table.js";
+import { version } from "./version.js";
 
-const help = `millrace: a job queue on PostgreSQL
-
-  millrace migrate            install the schema, or bring it to this release
-  millrace migrate --status   compare the schema with this release; exit 1 when they differ
-  millrace migrate --print    print the whole schema as SQL for psql, touching nothing
-  millrace repair             after a dump was restored into another server
-  millrace demo               enqueue, claim and finish a few thousand jobs on an embedded PostgreSQL
-
-Options
-  --schema NAME     the schema to use (default millrace)
-  --url URL         the database (default: the environment variable DATABASE_URL)
-
-Examples
-  DATABASE_URL=postgres://localhost/app millrace migrate
-  millrace migrate --print --schema jobs | psql app
-`;
-
-const commands: Record<string, (options: CliOptions) => Promise<number>> = { demo, migrate: migrateCommand, repair: repairCommand };
-
-export interface CliOptions {
-  readonly schema: string;
-  readonly url: string | undefined;
-  readonly status: boolean;
-  readonly print: boolean;
-}
-
-async function main(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      schema: { type: "string", default: "millrace" },
-      url: { type: "string" },
-      status: { type: "boolean", default: false },
-      print: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  const command = commands[positionals[0] ?? ""];
-  if (values.help || !command) {
-    (values.help ? process.stdout : process.stderr).write(help);
-    return values.help ? 0 : 2;
+async function main(argv: readonly string[]): Promise<ExitCode> {
+  if (argv.length === 0) {
+    process.stderr.write(mainHelp(commands));
+    return 2;
   }
-  return command({ schema: values.schema, url: values.url ?? process.env["DATABASE_URL"], status: values.status, print: values.print });
+  const parsed = parse(argv, commands);
+  const out = new Output(argv.includes("--json"));
+  if (parsed.kind === "run") return parsed.command.run({ args: parsed.args, options: parsed.options, out });
+  if (parsed.kind === "version") out.result({ version: version() }, version());
+  else if (parsed.command) out.result(parsed.command, commandHelp(parsed.command, commands));
+  else out.result(commands, mainHelp(commands));
+  return 0;
 }
 
+/** Tell an error: its message when we know it, else where it came from. */
+function tell(error: unknown, isJson: boolean): void {
+  const known = error instanceof MillraceError;
+  const { message, stack, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: String(error), stack: undefined, code: undefined };
+  const remedy = known ? error.remedy : undefined;
+  const cause = known && error.cause instanceof Error && error.name === "UsageError" ? `\n${error.cause.stack}` : "";
+  const text = isJson ? JSON.stringify({ error: { code, message, remedy } }) : `millrace: ${known ? message + cause : (stack ?? message)}`;
+  process.stderr.write(redact(`${text}\n`));
+}
+
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0); // whoever read us has seen enough
+  throw error;
+});
+
+const argv = process.argv.slice(2);
 try {
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await main(argv);
 } catch (error) {
-  const known = error instanceof MillraceError || (error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS");
-  process.stderr.write(`millrace: ${known ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`);
-  process.exitCode = known ? 2 : 1;
+  tell(error, argv.includes("--json"));
+  process.exitCode = 2;
 }

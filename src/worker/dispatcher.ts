@@ -16,16 +16,26 @@ export interface DispatcherHooks {
   readonly onChange: () => void;
 }
 
+/** Jobs of one type that came together. */
+interface Parcel {
+  readonly jobs: ClaimedJob[];
+  next: number;
+  /** Its place among all that came: lines take turns by it, so that no type waits behind those that came later. */
+  readonly place: number;
+  readonly receivedAt: number;
+}
+
 /** The jobs of one type that are here: waiting for a slot, and how many run. */
 interface Line {
   readonly registration: Registration;
-  readonly waiting: ClaimedJob[];
-  next: number;
+  parcels: Parcel[];
+  waiting: number;
   calls: number;
   reserved: number;
 }
 
 const abandonAfterMs = 5000;
+const longestReportDelayMs = 10;
 const smoothing = 0.2;
 
 /**
@@ -38,6 +48,8 @@ export class Dispatcher {
   #settlements: Settlement[] = [];
   readonly #succeeded = new Map<string, { ids: JobId[]; results: unknown[]; hasResults: boolean }>();
   #settlementCount = 0;
+  #firstUnreportedAt = 0;
+  #parcels = 0;
   #busySlots = 0;
   #waiting = 0;
   #callMs = 50;
@@ -58,7 +70,7 @@ export class Dispatcher {
   concurrency: number;
 
   register(registration: Registration): void {
-    this.#lines.set(registration.definition.type, { registration, waiting: [], next: 0, calls: 0, reserved: 0 });
+    this.#lines.set(registration.definition.type, { registration, parcels: [], waiting: 0, calls: 0, reserved: 0 });
   }
 
   has(type: string): boolean {
@@ -78,8 +90,16 @@ export class Dispatcher {
     return this.#runs.size === 0 && this.#waiting === 0 && this.#settlementCount === 0;
   }
 
-  get pendingSettlements(): number {
-    return this.#settlementCount;
+  get hasOutcomes(): boolean {
+    return this.#settlementCount > 0;
+  }
+
+  /** Outcomes are worth a round trip of their own, unless quick handlers will soon have more of them. */
+  get isReportDue(): boolean {
+    if (this.#settlementCount === 0) return false;
+    return (
+      this.#waiting === 0 || this.#stopped || this.#settlementCount * 2 >= this.prefetch || performance.now() - this.#firstUnreportedAt >= longestReportDelayMs
+    );
   }
 
   /** Jobs held here that have not ended. */
@@ -96,7 +116,7 @@ export class Dispatcher {
   /** As many as the handlers would finish during two round trips. */
   get prefetch(): number {
     const { prefetch, maxPrefetch } = this.settings;
-    if (prefetch !== "auto") return Math.floor(prefetch * this.concurrency);
+    if (prefetch !== "auto") return Math.round(prefetch * this.concurrency);
     return Math.min(maxPrefetch, Math.floor((2 * this.#roundTripMs * this.concurrency) / Math.max(this.#callMs, 0.002)));
   }
 
@@ -108,7 +128,7 @@ export class Dispatcher {
     if (this.#stopped) return [];
     const lines = [...this.#lines.values()];
     const { prefetch } = this;
-    const held = (line: Line): number => line.waiting.length - line.next + line.reserved;
+    const held = (line: Line): number => line.waiting + line.reserved;
     let free = this.concurrency - this.#busySlots + prefetch - lines.reduce((sum, line) => sum + Math.ceil(held(line) / line.registration.size), 0);
     const wanted: { claim: ClaimOptions; release: () => void }[] = [];
     const want = (group: readonly Line[], limit: number): void => {
@@ -137,33 +157,46 @@ export class Dispatcher {
     return wanted;
   }
 
-  /** Take in claimed jobs and start what can start. */
+  /** Take in claimed jobs and start what can start. When nothing starts any more, they go back unharmed. */
   accept(jobs: readonly ClaimedJob[]): void {
+    const receivedAt = performance.now();
+    let parcel: Parcel | undefined;
     for (const job of jobs) {
-      this.#lines.get(job.type)?.waiting.push(job);
+      const line = this.#lines.get(job.type);
+      if (!line) continue;
+      if (parcel?.jobs[0]?.type !== job.type) line.parcels.push((parcel = { jobs: [], next: 0, place: (this.#parcels += 1), receivedAt }));
+      parcel.jobs.push(job);
+      line.waiting += 1;
       if (job.attempt === 1)
         this.metrics?.observe(metricNames.wait, { type: job.type, queue: job.queue }, Math.max(0, job.claimedAt.getTime() - job.createdAt.getTime()) / 1000);
     }
     this.#waiting += jobs.length;
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, jobs.length);
-    this.startWaiting();
+    if (this.#stopped) this.#releaseWaiting();
+    else this.startWaiting();
   }
 
   startWaiting(): void {
-    for (const line of this.#lines.values()) {
-      const most = line.registration.concurrency ?? Infinity;
-      while (!this.#stopped && line.next < line.waiting.length && this.#busySlots < this.concurrency && line.calls < most) this.#start(line);
+    while (!this.#stopped && this.#busySlots < this.concurrency) {
+      const line = this.#nextLine();
+      if (!line) return;
+      this.#start(line);
     }
   }
 
-  #start(line: Line): void {
-    const jobs = line.waiting.slice(line.next, line.next + line.registration.size);
-    line.next += jobs.length;
-    if (line.next === line.waiting.length || line.next > 1000) {
-      line.waiting.splice(0, line.next);
-      line.next = 0;
+  /** Of the lines that may start one more call, the one whose jobs have been here for longest. */
+  #nextLine(): Line | undefined {
+    let next: Line | undefined;
+    for (const line of this.#lines.values()) {
+      if (line.waiting === 0 || line.calls >= (line.registration.concurrency ?? Infinity)) continue;
+      if (!next || line.parcels[0]!.place < next.parcels[0]!.place) next = line;
     }
-    this.#waiting -= jobs.length;
+    return next;
+  }
+
+  #start(line: Line): void {
+    const { receivedAt } = line.parcels[0]!;
+    const jobs = this.#take(line, line.registration.size);
     this.#busySlots += 1;
     line.calls += 1;
     const run = new Run(line.registration, jobs, this.engine, this.#onOutcome);
@@ -172,14 +205,27 @@ export class Dispatcher {
       this.metrics?.move(metricNames.busy, { worker: this.settings.name, type: job.type }, 1);
       this.hooks.onStart(job);
     }
-    run.start(this.tracing);
+    run.start(this.tracing, performance.now() - receivedAt);
     void run.handlerEnded.then(() => this.#freeSlot(run, line));
+  }
+
+  #take(line: Line, most: number): ClaimedJob[] {
+    const jobs: ClaimedJob[] = [];
+    for (let [parcel] = line.parcels; parcel && jobs.length < most; [parcel] = line.parcels) {
+      const taken = parcel.jobs.slice(parcel.next, parcel.next + most - jobs.length);
+      jobs.push(...taken);
+      parcel.next += taken.length;
+      if (parcel.next === parcel.jobs.length) line.parcels.shift();
+    }
+    line.waiting -= jobs.length;
+    this.#waiting -= jobs.length;
+    return jobs;
   }
 
   readonly #onOutcome = (run: Run, job: ClaimedJob, outcome: Outcome): void => {
     const durationMs = performance.now() - run.startedAt;
     if (this.metrics) {
-      this.metrics.observe(metricNames.duration, { type: job.type, outcome: outcome.kind }, durationMs / 1000);
+      this.metrics.observe(metricNames.duration, { worker: this.settings.name, type: job.type, outcome: outcome.kind }, durationMs / 1000);
       this.metrics.move(metricNames.busy, { worker: this.settings.name, type: job.type }, -1);
       this.metrics.move(metricNames.leases, { worker: this.settings.name }, -1);
     }
@@ -214,7 +260,8 @@ export class Dispatcher {
   }
 
   #record({ id, token }: ClaimedJob, outcome: Outcome): void {
-    if (outcome.kind === "settled" || outcome.kind === "lost") return;
+    if (outcome.kind === "settled" || outcome.kind === "lost" || outcome.kind === "expired") return;
+    if (this.#settlementCount === 0) this.#firstUnreportedAt = performance.now();
     this.#settlementCount += 1;
     if (outcome.kind === "succeeded") {
       let group = this.#succeeded.get(token);
@@ -246,46 +293,60 @@ export class Dispatcher {
     for (const { jobs } of settlements) this.#settlementCount += jobs.length;
   }
 
-  /** Jobs that were taken away: tell their handlers, and report nothing on them. */
+  /** Jobs that were taken away: tell their handlers, and report nothing on them. Returns those that had not started. */
   lose(lost: ReadonlySet<JobId>): ClaimedJob[] {
-    const jobs: ClaimedJob[] = [];
     for (const run of this.#runs) {
       for (const job of run.openJobs) {
-        if (!lost.has(job.id)) continue;
-        jobs.push(job);
-        run.end(job, { kind: "lost" }, new LeaseLostError([job.id]));
+        // One that its handler completed itself is not held any more either.
+        if (lost.has(job.id) && !run.hasCompleted(job)) run.end(job, { kind: "lost" }, new LeaseLostError([job.id]));
       }
     }
+    const waiting: ClaimedJob[] = [];
     for (const line of this.#lines.values()) {
-      const kept = line.waiting.slice(line.next).filter((job) => !lost.has(job.id) || (jobs.push(job), false));
-      this.#waiting -= line.waiting.length - line.next - kept.length;
-      line.waiting.splice(0, line.waiting.length, ...kept);
-      line.next = 0;
+      for (const parcel of line.parcels) {
+        const kept = parcel.jobs.slice(parcel.next).filter((job) => !lost.has(job.id) || (waiting.push(job), false));
+        line.waiting -= parcel.jobs.length - parcel.next - kept.length;
+        parcel.jobs.splice(0, parcel.jobs.length, ...kept);
+        parcel.next = 0;
+      }
+      line.parcels = line.parcels.filter((parcel) => parcel.jobs.length > 0);
     }
-    return jobs;
+    this.#waiting -= waiting.length;
+    this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -waiting.length);
+    return waiting;
   }
 
   /** Start nothing more; jobs that have not started go back unharmed. */
   stop(): void {
     this.#stopped = true;
-    for (const line of this.#lines.values()) {
-      for (const job of line.waiting.slice(line.next)) {
-        this.#record(job, { kind: "released" });
-        this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -1);
-      }
-      line.waiting.length = 0;
-      line.next = 0;
-    }
-    this.#waiting = 0;
+    this.#releaseWaiting();
     this.hooks.onChange();
+  }
+
+  #releaseWaiting(): void {
+    for (const line of this.#lines.values()) {
+      const jobs = this.#take(line, Infinity);
+      for (const [token, ids] of byToken(jobs)) this.#settlements.push({ token, outcome: "released", jobs: ids });
+      this.#settlementCount += jobs.length;
+      this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -jobs.length);
+    }
   }
 
   /** Tokens of everything held here, each with its jobs. */
   tokens(): Map<string, JobId[]> {
-    const tokens = new Map<string, JobId[]>();
-    const add = ({ token, id }: ClaimedJob): void => void (tokens.get(token)?.push(id) ?? tokens.set(token, [id]));
-    for (const run of this.#runs) run.openJobs.forEach(add);
-    for (const line of this.#lines.values()) line.waiting.slice(line.next).forEach(add);
-    return tokens;
+    const held: ClaimedJob[] = [];
+    for (const run of this.#runs) held.push(...run.openJobs);
+    for (const line of this.#lines.values()) for (const { jobs, next } of line.parcels) held.push(...jobs.slice(next));
+    return byToken(held);
   }
+}
+
+function byToken(jobs: readonly ClaimedJob[]): Map<string, JobId[]> {
+  const tokens = new Map<string, JobId[]>();
+  for (const { token, id } of jobs) {
+    const ids = tokens.get(token);
+    if (ids) ids.push(id);
+    else tokens.set(token, [id]);
+  }
+  return tokens;
 }

@@ -15,6 +15,7 @@ export interface FetcherHooks {
 
 const roundTripsAtOnce = 2;
 const busyPauseMs = 5;
+const reportDelayMs = 5;
 const firstErrorPauseMs = 100;
 const longestErrorPauseMs = 5000;
 
@@ -25,6 +26,7 @@ const longestErrorPauseMs = 5000;
 export class Fetcher {
   #stopping = false;
   #nextPollAt = 0;
+  #claiming = false;
   #errorPauseMs = firstErrorPauseMs;
   #sleepers: (() => void)[] = [];
   #running: Promise<unknown> | undefined;
@@ -63,8 +65,10 @@ export class Fetcher {
 
   async #loop(): Promise<void> {
     while (!(this.#stopping && this.dispatcher.isIdle)) {
-      const claims = this.#stopping || performance.now() < this.#nextPollAt ? [] : this.dispatcher.wanted(this.#base());
-      const settlements = this.dispatcher.takeSettlements();
+      // Two claims at once would only meet on the same lanes.
+      const mayClaim = !this.#stopping && !this.#claiming && performance.now() >= this.#nextPollAt;
+      const claims = mayClaim ? this.dispatcher.wanted(this.#base()) : [];
+      const settlements = claims.length > 0 || this.dispatcher.isReportDue ? this.dispatcher.takeSettlements() : [];
       if (claims.length === 0 && settlements.length === 0) await this.#sleep();
       else await this.#roundTrip(settlements, claims);
     }
@@ -77,6 +81,7 @@ export class Fetcher {
 
   async #roundTrip(settlements: readonly Settlement[], wanted: readonly { readonly claim: ClaimOptions; readonly release: () => void }[]): Promise<void> {
     const startedAt = performance.now();
+    if (wanted.length > 0) this.#claiming = true;
     try {
       const { refused, claims } = await this.engine.settleAndClaim(
         settlements,
@@ -85,7 +90,7 @@ export class Fetcher {
       this.#errorPauseMs = firstErrorPauseMs;
       if (refused.length > 0) this.hooks.onRefused(refused);
       const jobs = claims.flatMap((claim) => claim.jobs);
-      for (const { release } of wanted) release();
+      this.#claimed(wanted);
       this.#plan(wanted, claims);
       if (jobs.length > 0) {
         this.hooks.onClaimed(jobs);
@@ -93,11 +98,18 @@ export class Fetcher {
       }
       this.#measure(startedAt, wanted.length, jobs.length);
     } catch (error) {
-      for (const { release } of wanted) release();
+      this.#claimed(wanted);
       this.metrics?.count(metricNames.errors, { worker: this.settings.name });
       this.hooks.onError(error);
       await this.#recover(error, settlements);
     }
+  }
+
+  #claimed(wanted: readonly { readonly release: () => void }[]): void {
+    if (wanted.length === 0) return;
+    this.#claiming = false;
+    for (const { release } of wanted) release();
+    this.changed();
   }
 
   /** When every claim was answered in full there may be more; otherwise there is nothing left to ask for until the next poll. */
@@ -157,8 +169,9 @@ export class Fetcher {
   /** Until something changes, or the next poll is due. */
   #sleep(): Promise<void> {
     return new Promise((resolve) => {
-      const due = this.#stopping ? 1000 : Math.max(1, Math.min(this.#nextPollAt - performance.now(), this.settings.pollMs));
-      const timer = setTimeout(resolve, Number.isFinite(due) ? due : this.settings.pollMs);
+      const untilPoll = Math.max(1, Math.min(this.#nextPollAt - performance.now(), this.settings.pollMs));
+      const due = this.dispatcher.hasOutcomes ? reportDelayMs : this.#stopping || this.#claiming ? this.settings.pollMs : untilPoll;
+      const timer = setTimeout(resolve, due);
       this.#sleepers.push(() => (clearTimeout(timer), resolve()));
     });
   }

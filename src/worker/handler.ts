@@ -3,8 +3,11 @@ import type { Transaction } from "../db/foreign.js";
 import type { ClaimedJob } from "../db/types.js";
 import type { Decision } from "./outcome.js";
 
+/** Optional fields may be undefined. */
+type Loose<T> = { readonly [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
+
 /** A job as its handler sees it. */
-export interface Job<Input = unknown, Result = unknown> extends Omit<ClaimedJob, "input"> {
+export interface Job<Input = unknown, Result = unknown> extends Loose<Omit<ClaimedJob, "input">> {
   readonly input: Input;
   /** No attempt will follow this one. */
   readonly isLastAttempt: boolean;

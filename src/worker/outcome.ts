@@ -1,3 +1,4 @@
+import { inspect, types } from "node:util";
 import { type Duration, durationSeconds } from "../client/duration.js";
 import { InputError } from "../db/errors.js";
 import type { JobError, Json } from "../db/types.js";
@@ -13,9 +14,10 @@ export type Outcome =
   | { readonly kind: "failed"; readonly error: JobError }
   | { readonly kind: "retry"; readonly error: JobError; readonly delaySeconds?: number }
   | { readonly kind: "released"; readonly delaySeconds?: number }
-  /** Nothing is left to report: the handler completed it in a transaction of its own, or it was taken away. */
+  /** Nothing is left to report: the handler completed it in a transaction of its own, it was taken away, or its deadline passed. */
   | { readonly kind: "settled" }
-  | { readonly kind: "lost" };
+  | { readonly kind: "lost" }
+  | { readonly kind: "expired" };
 
 const decision = Symbol("millrace.decision");
 
@@ -60,29 +62,40 @@ export function outcomeOfError(error: unknown): Outcome {
 }
 
 function isPermanent(error: unknown): boolean {
-  for (let one = error, depth = 0; one instanceof Error && depth < 20; one = one.cause, depth += 1) {
-    if (one instanceof PermanentError || one.name === "PermanentError" || one instanceof InputError) return true;
-  }
-  return false;
+  return causesOf(error).some((one) => one instanceof PermanentError || one.name === "PermanentError" || one instanceof InputError);
+}
+
+/** Whether an error is this one, or was caused by it. */
+export function isCausedBy(error: unknown, reason: unknown): boolean {
+  return error === reason || causesOf(error).some((one) => one === reason || one.cause === reason);
+}
+
+/** An error and what caused it, down to a depth no honest chain has. */
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let one = error; isError(one) && causes.length < 20; one = one.cause) causes.push(one);
+  return causes;
+}
+
+/** Errors of another realm, such as a `vm` context, are no instances of our Error. */
+function isError(value: unknown): value is Error {
+  return value instanceof Error || types.isNativeError(value);
 }
 
 /** An error as it is stored: whatever was thrown, with its causes. */
 export function describeError(error: unknown, depth = 0): JobError {
-  if (!(error instanceof Error)) return { message: typeof error === "string" ? error : `thrown: ${inspectShort(error)}` };
+  if (!isError(error)) return { message: storableText(typeof error === "string" ? error : `thrown: ${inspect(error).slice(0, 1000)}`) };
   const { code } = error as { code?: unknown };
   return {
-    name: error.name,
-    message: error.message,
-    ...(error.stack === undefined ? {} : { stack: error.stack }),
-    ...(typeof code === "string" ? { code } : {}),
+    name: storableText(error.name),
+    message: storableText(error.message),
+    ...(error.stack === undefined ? {} : { stack: storableText(error.stack) }),
+    ...(typeof code === "string" ? { code: storableText(code) } : {}),
     ...(error.cause === undefined || depth >= 5 ? {} : { cause: describeError(error.cause, depth + 1) as unknown as Json }),
   };
 }
 
-function inspectShort(value: unknown): string {
-  try {
-    return (JSON.stringify(value) ?? String(value)).slice(0, 1000);
-  } catch {
-    return String(value);
-  }
+/** What PostgreSQL cannot hold is replaced: what a handler died of must be recorded, whatever its text says. */
+export function storableText(text: unknown): string {
+  return String(text).replaceAll("\0", "\uFFFD").toWellFormed();
 }

@@ -2,10 +2,12 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { storedVersion } from "../client/define-job.js";
 import type { Engine } from "../db/engine.js";
 import { LeaseLostError, TimeoutError } from "../db/errors.js";
+import type { Transaction } from "../db/foreign.js";
 import type { ClaimedJob } from "../db/types.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
+import { HandledJob, type JobOwner } from "./handled-job.js";
 import type { Context, Job, Registration } from "./handler.js";
-import { type Outcome, describeError, outcomeOfError, outcomeOfReturn } from "./outcome.js";
+import { type Outcome, describeError, isCausedBy, outcomeOfError, outcomeOfReturn, storableText } from "./outcome.js";
 
 /** Which run an error thrown from a timer or an unheard promise belongs to. */
 export const runInProgress = new AsyncLocalStorage<Run>();
@@ -14,9 +16,10 @@ const newerVersionDelaySeconds = 60;
 const mostNotes = 100;
 
 /** One call of a handler, with one job or a batch. It has ended when every job has an outcome; the handler may go on longer. */
-export class Run {
+export class Run implements JobOwner {
   readonly startedAt = performance.now();
-  readonly #controller = new AbortController();
+  #controller: AbortController | undefined;
+  #abortReason: unknown;
   /** Completed in a transaction of the handler's own: unless the handler throws, which undoes that, nothing is left to report. */
   readonly #completed = new Set<string>();
   readonly #open: Map<string, ClaimedJob>;
@@ -34,20 +37,21 @@ export class Run {
     this.#open = new Map(jobs.map((job) => [job.id, job]));
   }
 
-  start(tracing: Tracing | undefined): void {
-    for (const job of this.jobs) this.#limit(job);
+  /** Call the handler. `waitedMs`: how long the jobs have been here. */
+  start(tracing: Tracing | undefined, waitedMs: number): void {
+    for (const job of this.jobs) this.#limit(job, waitedMs);
     this.handlerEnded = runInProgress.run(this, () => this.#call(tracing));
   }
 
   /** The attempt timeout and the deadline, whichever comes first for each job. */
-  #limit(job: ClaimedJob): void {
+  #limit(job: ClaimedJob, waitedMs: number): void {
     if (job.attemptTimeoutMs !== undefined) {
       const timeout = new TimeoutError(`the attempt took longer than ${job.attemptTimeoutMs} ms`);
       this.#after(job.attemptTimeoutMs, () => this.end(job, { kind: "retry", error: { ...describeError(timeout), timeout: true } }, timeout));
     }
     if (job.deadline !== undefined) {
       const passed = new TimeoutError(`the job's deadline ${job.deadline.toISOString()} has passed`);
-      this.#after(job.deadline.getTime() - job.claimedAt.getTime(), () => this.end(job, { kind: "lost" }, passed));
+      this.#after(job.deadline.getTime() - job.claimedAt.getTime() - waitedMs, () => this.end(job, { kind: "expired" }, passed));
     }
   }
 
@@ -92,7 +96,7 @@ export class Run {
       }
       try {
         const input = definition.readInput(job);
-        ready.push(this.#jobFor(job, input instanceof Promise ? await input : input));
+        ready.push(new HandledJob(job, input instanceof Promise ? await input : input, this));
       } catch (error) {
         this.end(job, outcomeOfError(error));
       }
@@ -102,7 +106,7 @@ export class Run {
 
   async #invoke(jobs: readonly Job[]): Promise<unknown> {
     const { run } = this.registration;
-    const context = this.#context();
+    const context = new RunContext(this);
     return "one" in run ? run.one(jobs[0]!, context) : run.many(jobs, context);
   }
 
@@ -132,8 +136,15 @@ export class Run {
 
   /** Whatever was thrown, in the handler or around it, ends all jobs that are still open. */
   fail(error: unknown): void {
-    const outcome = error instanceof LeaseLostError ? ({ kind: "lost" } as const) : outcomeOfError(error);
+    const outcome = this.#outcomeOf(error);
     for (const job of this.#open.values()) this.end(job, outcome, error);
+  }
+
+  /** A handler that obeys when it is told to stop has not failed. */
+  #outcomeOf(error: unknown): Outcome {
+    if (error instanceof LeaseLostError) return { kind: "lost" };
+    if (this.#abortReason !== undefined && isCausedBy(error, this.#abortReason)) return { kind: "released" };
+    return outcomeOfError(error);
   }
 
   /** The job has an outcome; the first one counts. */
@@ -149,49 +160,62 @@ export class Run {
 
   /** Tell the handler to stop. What becomes of its jobs is decided by what it does then, or by whoever asked. */
   abort(reason: unknown): void {
-    this.#controller.abort(reason);
+    this.#abortReason ??= reason;
+    this.#controller?.abort(this.#abortReason);
   }
 
   get openJobs(): readonly ClaimedJob[] {
     return [...this.#open.values()];
   }
 
-  #jobFor(job: ClaimedJob, input: unknown): Job {
-    const { engine } = this;
-    return {
-      ...job,
-      input,
-      isLastAttempt: job.attempt >= job.maxAttempts,
-      complete: async (result, { tx }) => {
-        await engine.complete(job, await this.registration.definition.checkResult(result), { tx });
-        this.#completed.add(job.id);
-      },
-      payloadStream: () => engine.payloadStream(job.id),
-      payloadBytes: async () => job.payload ?? concat(engine.payloadStream(job.id), job.payloadSize),
-    };
+  async complete(job: ClaimedJob, result: unknown, tx: Transaction): Promise<void> {
+    await this.engine.complete(job, await this.registration.definition.checkResult(result), { tx });
+    this.#completed.add(job.id);
   }
 
-  #context(): Context {
-    return {
-      signal: this.#controller.signal,
-      progress: async (value) => {
-        for (const job of this.openJobs) await this.engine.progressPut(job, value);
-      },
-      lastProgress: async () => (this.jobs[0] ? ((await this.engine.progressGet(this.jobs[0].id))?.value ?? null) : null),
-      log: (message) => {
-        if (this.#notes.push(`${new Date().toISOString()} ${message}`) > mostNotes) this.#notes.shift();
-      },
-    };
+  hasCompleted(job: ClaimedJob): boolean {
+    return this.#completed.has(job.id);
+  }
+
+  note(message: string): void {
+    if (this.#notes.push(`${new Date().toISOString()} ${storableText(message)}`) > mostNotes) this.#notes.shift();
+  }
+
+  /** Made when somebody asks for it: most quick handlers never do. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+    return this.#controller.signal;
   }
 }
 
-async function concat(pieces: AsyncIterable<Uint8Array>, size: number | undefined): Promise<Uint8Array | null> {
-  if (size === undefined) return null;
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for await (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
+/** What a handler gets beside its job. */
+class RunContext implements Context {
+  readonly #run: Run;
+
+  constructor(run: Run) {
+    this.#run = run;
+    this.progress = this.progress.bind(this);
+    this.lastProgress = this.lastProgress.bind(this);
+    this.log = this.log.bind(this);
   }
-  return whole;
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
+
+  async progress(value: unknown): Promise<void> {
+    const { openJobs, jobs, engine } = this.#run;
+    if (openJobs.length === 0) throw new LeaseLostError(jobs.map((job) => job.id));
+    for (const job of openJobs) await engine.progressPut(job, value);
+  }
+
+  async lastProgress(): Promise<unknown> {
+    const [first] = this.#run.jobs;
+    return first ? ((await this.#run.engine.progressGet(first.id))?.value ?? null) : null;
+  }
+
+  log(message: string): void {
+    this.#run.note(message);
+  }
 }

@@ -1,0 +1,24 @@
+import { type Command, databaseOptions } from "../command.js";
+import { withDatabase } from "../database.js";
+import { plural } from "../format.js";
+
+export const jobsRetryCommand: Command = {
+  name: "jobs retry",
+  summary: "give failed and expired jobs more attempts",
+  details: ["Their expiry is renewed from their own options. The exit code is 1 when some are neither failed nor expired; those are left alone."],
+  arguments: [{ name: "ID", help: "the jobs", many: true }],
+  options: { attempts: { value: "N", help: "how many more attempts", default: "1" }, ...databaseOptions },
+  examples: ["millrace jobs retry 880123456789012345", "millrace jobs --state failed --json | jq -r '.[].id' | xargs millrace jobs retry --attempts 3"],
+  async run({ args, options, out }) {
+    const attempts = options.integer("attempts", 1, 1_000_000);
+    return withDatabase(options, async ({ engine, read }) => {
+      const ids = [...new Set(args)];
+      const retried = await engine.addRetries(attempts, { ids });
+      const rest = ids.length - retried;
+      const queues = await read<{ queue: string }>("select distinct queue from :jobs where id = any ($1::bigint[])", [ids]);
+      await engine.notify(queues.map(({ queue }) => queue));
+      out.result({ retried, others: rest }, `${plural(retried, "job")} will be tried again${rest > 0 ? `, ${rest} neither failed nor expired` : ""}`);
+      return rest === 0 ? 0 : 1;
+    });
+  },
+};

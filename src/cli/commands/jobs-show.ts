@@ -1,0 +1,79 @@
+import type { AttemptRecord, JobDetails, JobRecord, Json } from "../../db/types.js";
+import { type Command, databaseOptions } from "../command.js";
+import { withDatabase } from "../database.js";
+import { bytes, duration, time } from "../format.js";
+import type { Output } from "../output.js";
+import { textTable } from "../text-table.js";
+
+export const jobsShowCommand: Command = {
+  name: "jobs show",
+  summary: "show one job with its attempts",
+  details: ["The exit code is 1 when there is no such job, or no longer, after its retention."],
+  arguments: [{ name: "ID", help: "the job" }],
+  options: databaseOptions,
+  examples: ["millrace jobs show 880123456789012345", "millrace jobs show 880123456789012345 --json | jq .job.input"],
+  async run({ args, options, out }) {
+    const [id] = args as [string];
+    return withDatabase(options, async ({ engine }) => {
+      const details = await engine.get(id);
+      out.result(details, details ? detailLines(details, out) : `there is no job ${id}, or no longer`);
+      return details ? 0 : 1;
+    });
+  },
+};
+
+function detailLines({ job, attempts, progress }: JobDetails, out: Output): string[] {
+  const fields = fieldsOf(job, progress).filter((field): field is [string, string] => field[1] !== null && field[1] !== "");
+  const width = Math.max(...fields.map(([name]) => name.length));
+  const error = job.lastError?.stack ?? null;
+  return [
+    ...fields.map(([name, value]) => `${out.style("dim", name.padEnd(width))}  ${value}`),
+    ...(error === null ? [] : ["", ...error.split("\n")]),
+    ...(attempts.length === 0 ? [] : ["", ...attemptTable(attempts, out.width)]),
+  ];
+}
+
+function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
+  return [
+    ["id", job.id],
+    ["state", job.reason ? `${job.state} (${job.reason})` : job.state],
+    ["type", job.type],
+    ["queue", job.queue],
+    ["priority", String(job.priority)],
+    ["group", job.group],
+    ["tenant", job.tenant],
+    ["fingerprint", job.fingerprint],
+    ["schedule", job.schedule],
+    ["attempts", `${job.attempts} of ${job.maxAttempts === Infinity ? "unlimited" : job.maxAttempts}`],
+    ["created", time(job.createdAt)],
+    ["run at", time(job.runAt)],
+    ["expires", time(job.expiresAt)],
+    ["deadline", time(job.deadline)],
+    ["finished", time(job.finishedAt)],
+    ["worker", job.worker],
+    ["lease ends", job.leaseEndsAt && `${time(job.leaseEndsAt)}${job.leaseEnded ? " (ended)" : ""}`],
+    ["headers", shown(job.headers)],
+    ["input", shown(job.input)],
+    ["payload", job.payloadSize === null ? null : `${bytes(job.payloadSize)}${job.contentType ? ` of ${job.contentType}` : ""}`],
+    ["progress", shown(progress)],
+    ["result", shown(job.result)],
+    ["error", job.lastError?.message ?? null],
+  ];
+}
+
+const shown = (value: Json): string | null => (value === null ? null : JSON.stringify(value));
+
+function attemptTable(attempts: readonly AttemptRecord[], width: number): string[] {
+  return textTable(
+    [{ title: "ATTEMPT", align: "right" }, { title: "OUTCOME" }, { title: "STARTED" }, { title: "TOOK", align: "right" }, { title: "WORKER" }, { title: "ERROR" }],
+    attempts.map((attempt) => [
+      String(attempt.attempt),
+      attempt.outcome,
+      time(attempt.startedAt),
+      duration(attempt.finishedAt.getTime() - attempt.startedAt.getTime()),
+      attempt.worker ?? "",
+      attempt.error?.message ?? "",
+    ]),
+    width,
+  );
+}

@@ -1,0 +1,45 @@
+import type { QueueRecord } from "../../db/types.js";
+import { type Command, databaseOptions } from "../command.js";
+import { withDatabase } from "../database.js";
+import { count, time } from "../format.js";
+import { textTable } from "../text-table.js";
+
+export const queuesCommand: Command = {
+  name: "queues",
+  summary: "list the queues with their state and what waits, is delayed and runs",
+  details: ["Counts cost the same at any backlog."],
+  arguments: [],
+  options: databaseOptions,
+  examples: ["millrace queues", "millrace queues --json | jq '.[] | select(.waiting > 1000).name'"],
+  async run({ options, out }) {
+    return withDatabase(options, async ({ engine }) => {
+      const queues = (await engine.queueList()).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      out.result(queues, queuesTable(queues, out.width));
+      return 0;
+    });
+  },
+};
+
+function queuesTable(queues: readonly QueueRecord[], width: number): string[] {
+  return textTable(
+    [
+      { title: "QUEUE" },
+      { title: "STATE" },
+      { title: "WAITING", align: "right" },
+      { title: "DELAYED", align: "right" },
+      { title: "RUNNING", align: "right" },
+      { title: "SINCE" },
+      { title: "BECAUSE" },
+    ],
+    queues.map((queue) => [
+      queue.name,
+      queue.state,
+      count(queue.waiting),
+      count(queue.delayed),
+      count(queue.running),
+      time(queue.pausedAt),
+      [queue.pausedBecause, queue.pausedBy && `(${queue.pausedBy})`].filter(Boolean).join(" "),
+    ]),
+    width,
+  );
+}
