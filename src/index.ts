@@ -55,6 +55,7 @@ export { type OpenTelemetryApi, openTelemetryMetrics, openTelemetryTracing } fro
 export { PrometheusMetrics } from "./observe/prometheus.js";
 export type { Tracing } from "./observe/tracing.js";
 export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
+export { type IsolateOptions, type IsolatedHandler, inProcesses, inThreads } from "./worker/isolate.js";
 export { type Decision, PermanentError, failed, release, retryLater } from "./worker/outcome.js";
 export type { WorkerOptions } from "./worker/worker-options.js";
 export { Worker, type WorkerEvents } from "./worker/worker.js";

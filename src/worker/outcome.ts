@@ -19,7 +19,8 @@ export type Outcome =
   | { readonly kind: "lost" }
   | { readonly kind: "expired" };
 
-const decision = Symbol("millrace.decision");
+/** Registered, so that a handler in another thread or process means the same. */
+const decision: unique symbol = Symbol.for("millrace.decision");
 
 /** Returned by a handler instead of a result. */
 export interface Decision {
@@ -46,6 +47,11 @@ export function release(delay: Duration = 0): Decision {
 /** Return this from a batch handler for a job that failed; the others are not touched. */
 export function failed(error: unknown): Decision {
   return { [decision]: outcomeOfError(error) };
+}
+
+/** What a handler elsewhere has decided. */
+export function decisionOf(outcome: Outcome): Decision {
+  return { [decision]: outcome };
 }
 
 export function outcomeOfReturn(value: unknown): Outcome {

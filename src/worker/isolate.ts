@@ -1,0 +1,162 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { Worker as Thread } from "node:worker_threads";
+import { checkKeys } from "../db/encode.js";
+import { InvalidArgumentError } from "../db/errors.js";
+import type { JobError } from "../db/types.js";
+import type { Context, Handler, Job } from "./handler.js";
+import { type Outcome, PermanentError, decisionOf } from "./outcome.js";
+
+export interface IsolateOptions {
+  /** How many threads or processes to keep. Each runs one job at a time; more wait. Default 1. */
+  readonly size?: number;
+  /** How long a handler may go on after its signal fired before its thread or process is ended. Default 5000 milliseconds. */
+  readonly killAfterMs?: number;
+}
+
+/** A handler that runs elsewhere. Close it after the worker has stopped. */
+export interface IsolatedHandler extends Handler<never, unknown> {
+  (job: Job<never>, context: Context): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** What the host is told. */
+export type ToHost = { readonly kind: "run"; readonly job: Readonly<Record<string, unknown>> } | { readonly kind: "abort"; readonly reason: string };
+
+/** What the host tells. */
+export type FromHost =
+  | { readonly kind: "ready" }
+  | { readonly kind: "returned"; readonly value: unknown }
+  | { readonly kind: "decided"; readonly outcome: Outcome }
+  | { readonly kind: "threw"; readonly error: JobError & { readonly permanent: boolean } }
+  | { readonly kind: "progress"; readonly value: unknown }
+  | { readonly kind: "log"; readonly message: string };
+
+/**
+ * Run a handler in worker threads: a module whose default export is the handler. For work that computes, so that it does not hold up the
+ * event loop, and can really be stopped when it takes too long. Its job has no `complete`, and its context no `lastProgress`.
+ *
+ * @example
+ * ```ts
+ * worker.handle(render, inThreads(new URL("./render.js", import.meta.url), { size: 4 }), { concurrency: 4 });
+ * ```
+ */
+export function inThreads(module: URL, options: IsolateOptions = {}): IsolatedHandler {
+  return isolate(module, options, () => {
+    const thread = new Thread(hostFile, { workerData: module.href, execArgv: [] });
+    return { send: (message) => thread.postMessage(message), on: (event, listener) => void thread.on(event, listener), kill: () => void thread.terminate() };
+  });
+}
+
+/** The same in child processes: for handlers that may crash, leak, or load native code. */
+export function inProcesses(module: URL, options: IsolateOptions = {}): IsolatedHandler {
+  return isolate(module, options, () => {
+    const child: ChildProcess = fork(fileURLToPath(hostFile), [module.href], { execArgv: [], serialization: "advanced" });
+    return { send: (message) => void child.send(message), on: (event, listener) => void child.on(event, listener), kill: () => void child.kill("SIGKILL") };
+  });
+}
+
+const hostFile = new URL("./isolate-host.mjs", import.meta.url);
+
+interface Channel {
+  send(message: ToHost): void;
+  on(event: "message", listener: (message: FromHost) => void): void;
+  on(event: "exit" | "error", listener: (detail: unknown) => void): void;
+  kill(): void;
+}
+
+function isolate(module: URL, options: IsolateOptions, open: () => Channel): IsolatedHandler {
+  checkKeys(options, new Set(["size", "killAfterMs"]));
+  const { size = 1, killAfterMs = 5000 } = options;
+  if (!(module instanceof URL)) throw new InvalidArgumentError("an isolated handler is a module's URL", 'give new URL("./handler.js", import.meta.url)');
+  if (!Number.isInteger(size) || size < 1 || size > 1000) throw new InvalidArgumentError(`size cannot be ${size}`, "give 1 to 1000");
+  const hosts: Host[] = [];
+  const waiting: (() => void)[] = [];
+  const free = async (): Promise<Host> => {
+    for (;;) {
+      const idle = hosts.find((host) => host.isIdle);
+      if (idle) return idle;
+      if (hosts.length < size) {
+        const host = new Host(open(), () => hosts.splice(hosts.indexOf(host), 1));
+        hosts.push(host);
+        return host;
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    }
+  };
+  const handler = async (job: Job<never>, context: Context): Promise<unknown> => {
+    const host = await free();
+    try {
+      return await host.run(job, context, killAfterMs);
+    } finally {
+      waiting.shift()?.();
+    }
+  };
+  return Object.assign(handler, {
+    close: async () => {
+      for (const host of [...hosts]) host.kill();
+    },
+  }) as IsolatedHandler;
+}
+
+/** One thread or process. */
+class Host {
+  readonly #channel: Channel;
+  #current: { readonly context: Context; readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void } | undefined;
+
+  constructor(channel: Channel, onExit: () => void) {
+    this.#channel = channel;
+    channel.on("message", (message) => this.#hear(message));
+    const ended = (detail: unknown): void => {
+      onExit();
+      const why = detail instanceof Error ? detail.message : `exit ${String(detail)}`;
+      this.#current?.reject(new Error(`the handler's thread or process ended: ${why}`));
+    };
+    channel.on("error", ended);
+    channel.on("exit", ended);
+  }
+
+  get isIdle(): boolean {
+    return this.#current === undefined;
+  }
+
+  async run(job: Job<never>, context: Context, killAfterMs: number): Promise<unknown> {
+    let killing: NodeJS.Timeout | undefined;
+    const onAbort = (): void => {
+      this.#channel.send({ kind: "abort", reason: String((context.signal.reason as Error | undefined)?.message ?? context.signal.reason) });
+      killing = setTimeout(() => this.kill(), killAfterMs);
+    };
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#current = { context, resolve, reject };
+        this.#channel.send({ kind: "run", job: { ...job } });
+        if (context.signal.aborted) onAbort();
+        else context.signal.addEventListener("abort", onAbort, { once: true });
+      });
+    } finally {
+      clearTimeout(killing);
+      context.signal.removeEventListener("abort", onAbort);
+      this.#current = undefined;
+    }
+  }
+
+  #hear(message: FromHost): void {
+    const current = this.#current;
+    if (!current) return;
+    if (message.kind === "returned") current.resolve(message.value);
+    else if (message.kind === "decided") current.resolve(decisionOf(message.outcome));
+    else if (message.kind === "threw") current.reject(rebuild(message.error));
+    else if (message.kind === "progress") void current.context.progress(message.value).catch(current.reject);
+    else if (message.kind === "log") current.context.log(message.message);
+  }
+
+  kill(): void {
+    this.#channel.kill();
+  }
+}
+
+function rebuild({ permanent, ...error }: JobError & { readonly permanent: boolean }): Error {
+  const copy = permanent ? new PermanentError(error.message) : new Error(error.message);
+  if (error.stack !== undefined) copy.stack = error.stack;
+  return permanent ? copy : Object.assign(copy, error.name === undefined ? {} : { name: error.name });
+}

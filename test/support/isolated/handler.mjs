@@ -1,0 +1,14 @@
+// A handler for its own thread or process; what it does is in its input.
+export default async function handler(job, { progress, log, signal }) {
+  const { act } = job.input;
+  if (act === "return") return { attempt: job.attempt, last: job.isLastAttempt };
+  if (act === "progress") return void (await progress({ half: true }));
+  if (act === "permanent") throw Object.assign(new Error("no use"), { name: "PermanentError" });
+  if (act === "log") {
+    log("about to fail");
+    throw new Error("failed as asked");
+  }
+  if (act === "wait") return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  if (act === "block") for (;;);
+  if (act === "crash") process.kill(process.pid, "SIGKILL");
+}

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { type IsolatedHandler, defineJob, inProcesses, inThreads } from "../../src/index.js";
+import { useMill } from "../support/mill.js";
+
+const mill = useMill();
+const module = new URL("../support/isolated/handler.mjs", import.meta.url);
+const act = defineJob<{ act: string }>("act", { maxAttempts: 1 });
+
+async function outcomeOf(handler: IsolatedHandler, input: { act: string }, options = {}) {
+  const worker = mill.mill.worker({ pollInterval: 50 });
+  worker.handle(act, handler);
+  await worker.start();
+  const job = await mill.mill.enqueue(act, input, options);
+  const result = await mill.mill.result(job, { timeout: "30s" }).catch((error: Error) => error.message);
+  await worker.stop();
+  await handler.close();
+  return { result, details: (await mill.mill.jobs.get(job.id))! };
+}
+
+describe.each([
+  ["threads", inThreads],
+  ["processes", inProcesses],
+] as const)("handlers in %s", (_, isolated) => {
+  const run = (input: { act: string }, options = {}) => outcomeOf(isolated(module, { size: 2, killAfterMs: 100 }), input, options);
+
+  it("return, see their attempt, and leave progress", async () => {
+    expect((await run({ act: "return" })).result).toEqual({ attempt: 1, last: true });
+    expect((await run({ act: "progress" })).details.progress).toEqual({ half: true });
+  });
+
+  it("fail with message, stack and log; permanently when they say so [#6] [#27]", async () => {
+    const { details } = await run({ act: "log" });
+    expect(details.job.lastError).toMatchObject({
+      message: "failed as asked",
+      stack: expect.stringContaining("handler.mjs"),
+      log: [expect.stringContaining("about to fail")],
+    });
+    expect((await run({ act: "permanent" }, { maxAttempts: 5 })).details.job).toMatchObject({ state: "failed", reason: "permanent", attempts: 1 });
+  });
+
+  it("are told by their signal, and stopped for good when they block past their attempt timeout [#127] [#134]", async () => {
+    for (const input of [{ act: "wait" }, { act: "block" }]) {
+      const { details } = await run(input, { attemptTimeout: "200ms" });
+      expect(details.job).toMatchObject({ state: "failed", lastError: { timeout: true } });
+    }
+  });
+});
+
+it("a handler whose process dies fails its attempt, and the worker goes on [#141]", async () => {
+  const { details } = await outcomeOf(inProcesses(module), { act: "crash" });
+  expect(details.job.lastError?.message).toContain("process ended");
+  expect((await outcomeOf(inProcesses(module), { act: "return" })).result).toEqual({ attempt: 1, last: true });
+});
