@@ -46,6 +46,8 @@ export interface Context {
   readonly args: readonly string[];
   readonly options: Options;
   readonly out: Output;
+  /** The whole table. */
+  readonly commands: readonly Command[];
 }
 
 /** What every command takes. */

@@ -4,6 +4,7 @@ import pg from "pg";
 import { Engine } from "../db/engine.js";
 import { translateError } from "../db/errors.js";
 import { runQuery } from "../db/queryable.js";
+import type { ExitCode } from "./command.js";
 import type { Options } from "./options.js";
 import { UsageError } from "./usage-error.js";
 
@@ -18,11 +19,11 @@ export interface Database {
   readonly pool: pg.Pool;
   readonly engine: Engine;
   /** Read from the promised views: `:jobs` stands for the view in the schema. */
-  read<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  readonly read: <Row>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
 }
 
 /** Work with a pool on the database that was named, and close it afterwards. */
-export async function withDatabase<T>(options: Options, work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase(options: Options, work: (database: Database) => Promise<ExitCode>): Promise<ExitCode> {
   const url = databaseUrl(options);
   const pool = new pg.Pool({ connectionString: url, max: 4, application_name: "millrace cli" });
   pool.on("error", () => {}); // a dying idle connection is replaced; the next query tells

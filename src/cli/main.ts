@@ -15,21 +15,22 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   }
   const parsed = parse(argv, commands);
   const out = new Output(argv.includes("--json"));
-  if (parsed.kind === "run") return parsed.command.run({ args: parsed.args, options: parsed.options, out });
+  if (parsed.kind === "run") return parsed.command.run({ args: parsed.args, options: parsed.options, out, commands });
   if (parsed.kind === "version") out.result({ version: version() }, version());
   else if (parsed.command) out.result(parsed.command, commandHelp(parsed.command, commands));
   else out.result(commands, mainHelp(commands));
   return 0;
 }
 
-/** Tell an error: its message when we know it, else where it came from. */
+/** Tell an error: its message when we know it, else where it came from. Then end, whatever is still open. */
 function tell(error: unknown, isJson: boolean): void {
   const known = error instanceof MillraceError;
-  const { message, stack, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: String(error), stack: undefined, code: undefined };
+  const { message, stack, code } =
+    error instanceof Error ? (error as Error & { code?: unknown }) : { message: String(error), stack: undefined, code: undefined };
   const remedy = known ? error.remedy : undefined;
   const cause = known && error.cause instanceof Error && error.name === "UsageError" ? `\n${error.cause.stack}` : "";
   const text = isJson ? JSON.stringify({ error: { code, message, remedy } }) : `millrace: ${known ? message + cause : (stack ?? message)}`;
-  process.stderr.write(redact(`${text}\n`));
+  process.stderr.write(redact(`${text}\n`), () => process.exit(2));
 }
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -42,5 +43,4 @@ try {
   process.exitCode = await main(argv);
 } catch (error) {
   tell(error, argv.includes("--json"));
-  process.exitCode = 2;
 }

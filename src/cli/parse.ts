@@ -16,6 +16,7 @@ const topOptions: OptionTable = { ...commonOptions, version: { help: "print the 
 export function parse(argv: readonly string[], commands: readonly Command[]): Parsed {
   const union = Object.assign({}, topOptions, ...commands.map(allOptions)) as OptionTable;
   const words = tokensOf(argv, union).flatMap((token) => (token.kind === "positional" ? [token.value] : []));
+  if (words[0] === "help") return parseHelp(words.slice(1), commands);
   const command = findCommand(words, commands);
   if (!command) return parseTop(argv, words, commands);
 
@@ -32,9 +33,16 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
 }
 
 /** The command with the longest name that the words begin with. */
-export function findCommand(words: readonly string[], commands: readonly Command[]): Command | undefined {
+function findCommand(words: readonly string[], commands: readonly Command[]): Command | undefined {
   const matching = commands.filter(({ name }) => name.split(" ").every((part, i) => words[i] === part));
   return matching.toSorted((a, b) => b.name.length - a.name.length)[0];
+}
+
+/** `millrace help jobs show` is `millrace jobs show --help`. */
+function parseHelp(words: readonly string[], commands: readonly Command[]): Parsed {
+  const command = findCommand(words, commands);
+  if (!command && words.length > 0) throw unknownCommand(words.join(" "), commands);
+  return { kind: "help", command };
 }
 
 function parseTop(argv: readonly string[], words: readonly string[], commands: readonly Command[]): Parsed {
@@ -49,7 +57,7 @@ function parseTop(argv: readonly string[], words: readonly string[], commands: r
   throw new UsageError("no command given", 'see "millrace --help"');
 }
 
-export function unknownCommand(word: string, commands: readonly Command[]): UsageError {
+function unknownCommand(word: string, commands: readonly Command[]): UsageError {
   const near = nearest(
     word,
     commands.map(({ name }) => name),
@@ -82,7 +90,7 @@ function checkOption(token: OptionToken, table: OptionTable, command: string | u
     if (token.value !== undefined) throw new UsageError(`--${token.name} takes no value`);
     return true;
   }
-  if (token.value === undefined || (token.inlineValue === false && /^-./.test(token.value))) {
+  if (token.value === undefined || (!token.inlineValue && /^-./.test(token.value))) {
     throw new UsageError(`--${token.name} needs a value`, `write --${token.name}=${option.value}`);
   }
   if (option.choices && !option.choices.includes(token.value)) {

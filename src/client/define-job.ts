@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from "../db/errors.js";
-import { checkKeys } from "../db/encode.js";
+import { checkKeys, toJson } from "../db/encode.js";
 import type { ClaimedJob } from "../db/types.js";
 import { type JobDefaults, jobDefaultKeys } from "./job-options.js";
-import { type SchemaInput, type SchemaOutput, type StandardSchema, validate } from "./standard-schema.js";
+import { type SchemaInput, type SchemaOutput, type StandardSchema, checkSchema, validate } from "./standard-schema.js";
 
 /** The header that says in which version an input was written; absent for version 1. */
 export const versionHeader = "millrace-version";
@@ -29,8 +29,8 @@ export interface JobDefinition<In = unknown, Parsed = In, Out = unknown, Result 
   readonly checkInput: (input: unknown) => Promise<void>;
   /** A stored input as the handler gets it: brought to this version, then checked. */
   readonly readInput: (job: Pick<ClaimedJob, "input" | "headers">) => Promise<Parsed> | Parsed;
-  /** A result as it is stored. */
-  readonly checkResult: (result: unknown) => Promise<unknown> | unknown;
+  /** A result as it is stored, or a promise of it. */
+  readonly checkResult: (result: unknown) => unknown;
   /** For the compiler only. */
   readonly types?: { readonly in: In; readonly parsed: Parsed; readonly out: Out; readonly result: Result };
 }
@@ -49,7 +49,7 @@ export type AnyJobDefinition = JobDefinition<any, any, any, any>;
  * });
  * ```
  */
-export function defineJob<I extends StandardSchema, R extends StandardSchema = StandardSchema<unknown>>(
+export function defineJob<I extends StandardSchema, R extends StandardSchema = StandardSchema>(
   type: string,
   options: JobDefinitionOptions & { readonly input: I; readonly result?: R },
 ): JobDefinition<SchemaInput<I>, SchemaOutput<I>, SchemaInput<R>, SchemaOutput<R>>;
@@ -73,6 +73,7 @@ export function defineJob(
     throw new InvalidArgumentError("a job type has 1 to 200 characters", 'give a name such as "resize-image"');
   }
   const { input, result, version = 1, upcast = {}, ...defaults } = options;
+  for (const [what, schema] of Object.entries({ input, result })) if (schema !== undefined) checkSchema(schema, `the ${what} of "${type}"`);
   if (!Number.isInteger(version) || version < 1) throw new InvalidArgumentError(`version ${version} of "${type}" is not possible`, "count from 1");
   for (let older = 1; older < version; older += 1) {
     if (typeof upcast[older] !== "function") {
@@ -83,8 +84,9 @@ export function defineJob(
     type,
     version,
     defaults,
+    // As it will be stored: a Date, say, would come back as text, and must not be found unfit only then.
     checkInput: async (value: unknown) => {
-      if (input) await validate(input, value, `the input of "${type}"`);
+      if (input) await validate(input, JSON.parse(toJson(value)), `the input of "${type}"`);
     },
     readInput: (job: Pick<ClaimedJob, "input" | "headers">) => {
       let value: unknown = job.input;

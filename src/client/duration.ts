@@ -30,6 +30,11 @@ export function durationMs(duration: Duration, name = "duration"): number {
   return ms;
 }
 
+/** A duration for a timer. Node fires one of more than 24.8 days at once, so that is the longest. */
+export function timerMs(duration: Duration, name?: string): number {
+  return Math.min(durationMs(duration, name), 2 ** 31 - 1);
+}
+
 export function durationSeconds(duration: Duration, name?: string): number {
   return durationMs(duration, name) / 1000;
 }

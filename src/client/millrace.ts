@@ -5,12 +5,12 @@ import { InvalidArgumentError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
 import type { ConnectionPool } from "../db/queryable.js";
 import type { CancelFilter, Defaults, Depth, EnqueueOptions, Enqueued, JobDetails, JobId, JobRecord, Json, ListFilter, QueueRecord } from "../db/types.js";
-import { type MetricName, type Metrics, metricNames } from "../observe/metrics.js";
+import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import { Worker } from "../worker/worker.js";
 import type { WorkerOptions } from "../worker/worker-options.js";
 import { type AnyJobDefinition, type JobDefinition, versionHeader } from "./define-job.js";
-import { type Duration, durationMs } from "./duration.js";
+import { type Duration, timerMs } from "./duration.js";
 import { type JobOptions, toEngineOptions } from "./job-options.js";
 import { Results } from "./results.js";
 import { WakeUp } from "./wake-up.js";
@@ -73,6 +73,8 @@ export class Millrace {
   readonly #wakeUp: WakeUp;
   readonly #results: Results;
   readonly #workers = new Set<Worker>();
+  readonly #metrics: Metrics | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(options: MillraceOptions = {}) {
     checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing"]));
@@ -81,6 +83,7 @@ export class Millrace {
     this.#ownsPool = !isPool(connection);
     this.#pool = isPool(connection) ? connection : newPool(connection);
     this.#options = options;
+    this.#metrics = options.metrics && guardMetrics(options.metrics);
     this.engine = new Engine({
       pool: this.#pool as unknown as ConnectionPool,
       ...(options.schema === undefined ? {} : { schema: options.schema }),
@@ -100,8 +103,8 @@ export class Millrace {
   ): Promise<Enqueued> {
     const { tx, notify, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
-    const enqueued = await this.engine.enqueue(job, callOf(tx));
-    await this.#afterEnqueue(job.type, job.queue, 1, tx, notify);
+    const enqueued = await this.engine.enqueue(job, callOf({ tx }));
+    await this.#afterEnqueue(job.type, job.queue, [enqueued], tx, notify);
     return enqueued;
   }
 
@@ -131,11 +134,12 @@ export class Millrace {
     options: EnqueueCallOptions = {},
   ): Promise<Enqueued[] | { readonly count: number }> {
     const { tx, notify, ...jobOptions } = options;
+    if (jobOptions.payload !== undefined) throw new InvalidArgumentError("enqueueMany takes no payload", "give each job its own with enqueue");
     const { type, queue, input: _input, ...shared } = await this.#newJob(definition, undefined, jobOptions, false);
     const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
       await checkInputs(definition, batch);
-      const made = await this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf(tx));
-      await this.#afterEnqueue(type, queue, made.length, tx, notify);
+      const made = await this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf({ tx }));
+      await this.#afterEnqueue(type, queue, made, tx, notify);
       return made;
     };
     if (Array.isArray(inputs)) return store(inputs);
@@ -166,8 +170,8 @@ export class Millrace {
       : { ...options, headers: { ...options.headers, [traceHeader]: trace } };
   }
 
-  async #afterEnqueue(type: string, queue = "default", jobs: number, tx: Transaction | undefined, notify: boolean | undefined): Promise<void> {
-    this.#options.metrics?.count(metricNames.enqueued satisfies MetricName, { type, queue }, jobs);
+  async #afterEnqueue(type: string, queue = "default", jobs: readonly Enqueued[], tx: Transaction | undefined, notify: boolean | undefined): Promise<void> {
+    this.#metrics?.count(metricNames.enqueued, { type, queue }, jobs.filter((job) => !job.duplicate).length);
     if (!tx) this.#wakeUp.tell(queue);
     else if (notify) await this.engine.notify([queue], { tx });
   }
@@ -183,29 +187,35 @@ export class Millrace {
    */
   async result<Result = Json>(job: JobId | Pick<Enqueued, "id">, options: ResultOptions = {}): Promise<Result> {
     checkKeys(options, new Set(["timeout", "signal"]));
-    const timeoutMs = options.timeout === undefined ? Infinity : durationMs(options.timeout, "timeout");
+    const timeoutMs = options.timeout === undefined ? Infinity : timerMs(options.timeout, "timeout");
     return (await this.#results.wait(idOf(job), timeoutMs, options.signal)) as Result;
   }
 
   /** Cancel one job. False when it had ended already. */
   async cancel(job: JobId | Pick<Enqueued, "id">, options: TxOptions & { readonly because?: string } = {}): Promise<boolean> {
-    return (await this.engine.cancel([idOf(job)], options.because, callOf(options.tx))) === 1;
+    return (await this.engine.cancel([idOf(job)], options.because, callOf(options, ["because"]))) === 1;
   }
 
   /** Give a failed or expired job one more attempt (or several). False when it is in neither state. */
   async retry(job: JobId | Pick<Enqueued, "id">, options: TxOptions & { readonly attempts?: number } = {}): Promise<boolean> {
-    return (await this.engine.addRetries(options.attempts ?? 1, { ids: [idOf(job)] }, callOf(options.tx))) === 1;
+    return (await this.engine.addRetries(options.attempts ?? 1, { ids: [idOf(job)] }, callOf(options, ["attempts"]))) === 1;
   }
 
   /** A worker on this database. Give it handlers, then start it. */
   worker(options: WorkerOptions = {}): Worker {
-    const worker = new Worker(options, { engine: this.engine, pool: this.#pool, metrics: this.#options.metrics, tracing: this.#options.tracing });
+    const worker = new Worker(options, { engine: this.engine, pool: this.#pool, metrics: this.#metrics, tracing: this.#options.tracing });
     this.#workers.add(worker);
+    worker.once("stopped", () => this.#workers.delete(worker));
     return worker;
   }
 
   /** Stop the workers, send what is left to send, and close the connections (not those of a Pool you passed in). */
   async close(): Promise<void> {
+    this.#closing ??= this.#close();
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await this.#wakeUp.close();
     if (this.#ownsPool) await this.#pool.end();
@@ -221,37 +231,37 @@ export class Jobs {
   constructor(readonly engine: Engine) {}
 
   /** One job with its attempts and progress; null when there is none. */
-  get(id: JobId, options: TxOptions = {}): Promise<JobDetails | null> {
-    return this.engine.get(id, callOf(options.tx));
+  async get(id: JobId, options: TxOptions = {}): Promise<JobDetails | null> {
+    return this.engine.get(id, callOf(options));
   }
 
   /** Jobs that match every filter given, newest first. */
-  list(filter: ListFilter = {}, options: TxOptions = {}): Promise<JobRecord[]> {
-    return this.engine.list(filter, callOf(options.tx));
+  async list(filter: ListFilter = {}, options: TxOptions = {}): Promise<JobRecord[]> {
+    return this.engine.list(filter, callOf(options));
   }
 
   /** The jobs that are next in line. */
-  peek(queue = "default", limit = 10, options: TxOptions = {}): Promise<JobRecord[]> {
-    return this.engine.peek(queue, limit, callOf(options.tx));
+  async peek(queue = "default", limit = 10, options: TxOptions = {}): Promise<JobRecord[]> {
+    return this.engine.peek(queue, limit, callOf(options));
   }
 
   /** Cancel all live jobs that match every filter given. Returns how many. */
-  cancel(filter: CancelFilter, options: TxOptions = {}): Promise<number> {
-    return this.engine.cancelWhere(filter, callOf(options.tx));
+  async cancel(filter: CancelFilter, options: TxOptions = {}): Promise<number> {
+    return this.engine.cancelWhere(filter, callOf(options));
   }
 
   /** Give failed and expired jobs more attempts: the given ids, or all of a type. Returns how many. */
-  retry(
+  async retry(
     which: { readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string },
     attempts = 1,
     options: TxOptions = {},
   ): Promise<number> {
-    return this.engine.addRetries(attempts, which, callOf(options.tx));
+    return this.engine.addRetries(attempts, which, callOf(options));
   }
 
   /** What a running job has left for others to see; null when nothing. */
-  progress(id: JobId, options: TxOptions = {}): Promise<{ value: Json; updatedAt: Date } | null> {
-    return this.engine.progressGet(id, callOf(options.tx));
+  async progress(id: JobId, options: TxOptions = {}): Promise<{ value: Json; updatedAt: Date } | null> {
+    return this.engine.progressGet(id, callOf(options));
   }
 }
 
@@ -261,40 +271,45 @@ export class Queues {
 
   /** Create a queue, or change its defaults. */
   async put(name: string, defaults: Defaults = {}, options: TxOptions = {}): Promise<void> {
-    await this.engine.queuePut(name, defaults, callOf(options.tx));
+    await this.engine.queuePut(name, defaults, callOf(options));
   }
 
   /** All queues with their state and counts. */
-  list(options: TxOptions = {}): Promise<QueueRecord[]> {
-    return this.engine.queueList(callOf(options.tx));
+  async list(options: TxOptions = {}): Promise<QueueRecord[]> {
+    return this.engine.queueList(callOf(options));
   }
 
   /** Hand out no more jobs of a queue, in any process, until it is resumed. Running ones go on. */
-  pause(name: string, who: { readonly by?: string; readonly because?: string } = {}, options: TxOptions = {}): Promise<void> {
-    return this.engine.queuePause(name, who, callOf(options.tx));
+  async pause(name: string, who: { readonly by?: string; readonly because?: string } = {}, options: TxOptions = {}): Promise<void> {
+    return this.engine.queuePause(name, who, callOf(options));
   }
 
-  resume(name: string, options: TxOptions = {}): Promise<void> {
-    return this.engine.queueResume(name, callOf(options.tx));
+  async resume(name: string, options: TxOptions = {}): Promise<void> {
+    return this.engine.queueResume(name, callOf(options));
   }
 
   /** Drop all waiting jobs, whatever their number, at the same cost. Returns how many. */
-  purge(name: string, options: TxOptions = {}): Promise<number> {
-    return this.engine.purge(name, callOf(options.tx));
+  async purge(name: string, options: TxOptions = {}): Promise<number> {
+    return this.engine.purge(name, callOf(options));
   }
 
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
-  redrive(name: string, how: { readonly target?: string; readonly limit?: number } = {}, options: TxOptions = {}): Promise<number> {
-    return this.engine.redrive(name, how, callOf(options.tx));
+  async redrive(name: string, how: { readonly target?: string; readonly limit?: number } = {}, options: TxOptions = {}): Promise<number> {
+    return this.engine.redrive(name, how, callOf(options));
   }
 
   /** How much waits and runs, at constant cost. */
-  depth(name = "default", options: TxOptions = {}): Promise<Depth> {
-    return this.engine.depth(name, callOf(options.tx));
+  async depth(name = "default", options: TxOptions = {}): Promise<Depth> {
+    return this.engine.depth(name, callOf(options));
   }
 }
 
-const callOf = (tx: Transaction | undefined): { tx: Transaction } | undefined => (tx === undefined ? undefined : { tx });
+/** The transaction of a call. An option nobody knows is refused: a misspelt `tx` would commit by itself. */
+function callOf(options: { readonly tx?: Transaction | undefined }, others: readonly string[] = []): { tx: Transaction } | undefined {
+  checkKeys(options, new Set(["tx", ...others]));
+  return options.tx === undefined ? undefined : { tx: options.tx };
+}
+
 const idOf = (job: JobId | Pick<Enqueued, "id">): JobId => (typeof job === "string" ? job : job.id);
 
 function isPool(connection: string | pg.PoolConfig | pg.Pool): connection is pg.Pool {
@@ -302,7 +317,8 @@ function isPool(connection: string | pg.PoolConfig | pg.Pool): connection is pg.
 }
 
 function newPool(connection: string | pg.PoolConfig): pg.Pool {
-  const pool = new pg.Pool(typeof connection === "string" ? { connectionString: connection } : connection);
+  // A process that has nothing else to do ends, without waiting for idle connections.
+  const pool = new pg.Pool({ allowExitOnIdle: true, ...(typeof connection === "string" ? { connectionString: connection } : connection) });
   pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
   return pool;
 }

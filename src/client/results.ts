@@ -1,3 +1,4 @@
+import { checkId } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { JobFailedError, JobNotFoundError, TimeoutError } from "../db/errors.js";
 import type { JobId, JobOutcome, Json } from "../db/types.js";
@@ -18,7 +19,8 @@ export class Results {
   constructor(readonly engine: Engine) {}
 
   /** The result of a job, once it has succeeded. */
-  wait(id: JobId, timeoutMs: number, signal?: AbortSignal): Promise<Json> {
+  async wait(id: JobId, timeoutMs: number, signal?: AbortSignal): Promise<Json> {
+    checkId(id); // a wrong one would spoil the question for all others
     return new Promise((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer);

@@ -1,4 +1,4 @@
-import { InputError } from "../db/errors.js";
+import { InputError, InvalidArgumentError } from "../db/errors.js";
 
 /** The shape every schema library agrees on (Standard Schema, version 1): zod, valibot, arktype and others. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -21,6 +21,16 @@ interface SchemaIssue {
 export type SchemaInput<S> = S extends StandardSchema<infer Input, unknown> ? Input : never;
 /** What comes out of it. */
 export type SchemaOutput<S> = S extends StandardSchema<unknown, infer Output> ? Output : never;
+
+/** Refuse what is not a schema when it is given, not when the first value is checked. */
+export function checkSchema(schema: unknown, what: string): void {
+  const standard = (schema as Partial<StandardSchema> | null)?.["~standard"];
+  if (standard?.version === 1 && typeof standard.validate === "function") return;
+  throw new InvalidArgumentError(
+    `${what} has no schema of the Standard Schema form`,
+    "use zod from 3.24, valibot from 1.0, arktype from 2.0, or another that has it",
+  );
+}
 
 /** The value as the schema gives it back, or an InputError that names the field. */
 export async function validate<Output>(schema: StandardSchema<unknown, Output>, value: unknown, what: string): Promise<Output> {

@@ -2,7 +2,7 @@ import type { Engine } from "../db/engine.js";
 
 const pauseMs = 10;
 
-/** Tells sleeping workers of new jobs, after they were committed: at most once per queue and ten milliseconds, and never in the caller's way. */
+/** Tells sleeping workers of new jobs, after they were committed: at most once per ten milliseconds, and never in the caller's way. */
 export class WakeUp {
   readonly #queues = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
@@ -13,13 +13,7 @@ export class WakeUp {
   /** The first one goes out at once, those that follow within the pause together. */
   tell(queue: string): void {
     this.#queues.add(queue);
-    if (this.#timer) return;
-    this.#send();
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      if (this.#queues.size > 0) this.#send();
-    }, pauseMs);
-    this.#timer.unref();
+    if (!this.#timer) this.#send();
   }
 
   #send(): void {
@@ -27,11 +21,16 @@ export class WakeUp {
     this.#queues.clear();
     // A lost wake-up costs one poll interval at most, so nobody hears of a failure here.
     this.#sending = this.engine.notify(queues).catch(() => {});
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#queues.size > 0) this.#send();
+    }, pauseMs);
+    this.#timer.unref();
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
     if (this.#queues.size > 0) this.#send();
+    clearTimeout(this.#timer);
     await this.#sending;
   }
 }

@@ -1,4 +1,5 @@
-import { InvalidArgumentError } from "./errors.js";
+import pg from "pg";
+import { InvalidArgumentError, translateError } from "./errors.js";
 import type { QueryResult, Queryable } from "./queryable.js";
 
 /**
@@ -7,72 +8,104 @@ import type { QueryResult, Queryable } from "./queryable.js";
  */
 export type Transaction = Queryable | object;
 
-type Run = (text: string, values: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
-type Method = (...args: never[]) => unknown;
-type Shape = Record<string, unknown>;
+type Row = Readonly<Record<string, unknown>>;
+type Run = (text: string, values: readonly unknown[]) => Promise<readonly Row[]>;
+type Shape = Readonly<Record<string, unknown>>;
+
+interface Library {
+  readonly name: string;
+  /** Is this of that library? The first that says yes is taken. */
+  readonly fits: (tx: Shape) => boolean;
+  /** Is it a transaction? Else it stands for the whole database, and each statement would commit by itself. */
+  readonly isTransaction: (tx: Shape) => boolean;
+  /** How it runs a statement with parameters. Absent when it does so as the engine asks. */
+  readonly run?: (tx: never) => Run;
+}
 
 const has = (value: Shape, ...names: readonly string[]): boolean => names.every((name) => typeof value[name] === "function");
-const call = <T>(target: Shape, name: string, ...args: readonly unknown[]): Promise<T> => (target[name] as Method).apply(target, args as never[]) as Promise<T>;
 
-/** What each library's transaction looks like, and how it runs a statement with parameters. The first that fits is taken. */
-const libraries: readonly { readonly name: string; readonly fits: (tx: Shape) => boolean; readonly run: (tx: Shape) => Run }[] = [
+const libraries: readonly Library[] = [
   {
     name: "postgres.js",
-    fits: (tx) => typeof tx === "function" && has(tx, "unsafe", "savepoint"),
-    run: (tx) => (text, values) => call(tx, "unsafe", text, values),
+    fits: (tx) => typeof tx === "function" && has(tx, "unsafe"),
+    isTransaction: (tx) => has(tx, "savepoint"),
+    // Its options may rename columns, change what is inside JSON, and turn types off, so the values are taken as the server sent them.
+    run: (tx: { unsafe(text: string, values: readonly unknown[]): { raw(): Promise<RawRows> } }) => async (text, values) => {
+      const rows = await tx.unsafe(text, values).raw();
+      const columns = rows.columns.map(({ name, type }) => ({ name, parse: typeParsers.getTypeParser(type, "text") }));
+      return rows.map((row) => Object.fromEntries(columns.map(({ name, parse }, i) => [name, row[i] ? parse(row[i].toString()) : null])));
+    },
   },
   {
     name: "Prisma",
     fits: (tx) => has(tx, "$queryRawUnsafe"),
-    run: (tx) => (text, values) => call(tx, "$queryRawUnsafe", text, ...values),
+    isTransaction: (tx) => !has(tx, "$connect"),
+    run: (tx: { $queryRawUnsafe(text: string, ...values: readonly unknown[]): Promise<readonly Row[]> }) => (text, values) =>
+      tx.$queryRawUnsafe(text, ...values),
   },
   {
     name: "TypeORM",
     fits: (tx) => has(tx, "query") && (has(tx, "getRepository") || (has(tx, "startTransaction") && "manager" in tx)),
-    run: (tx) => (text, values) => call(tx, "query", text, values),
+    isTransaction: (tx) => has(tx, "startTransaction") || Boolean(tx["queryRunner"]),
+    run: (tx: { query: Run }) => (text, values) => tx.query(text, values),
   },
   {
     name: "Kysely",
     fits: (tx) => has(tx, "executeQuery", "selectFrom"),
-    run: (tx) => async (sql, parameters) => {
+    isTransaction: (tx) => tx["isTransaction"] === true,
+    // Plugins may rename columns, and change what is inside JSON.
+    run: (tx: { withoutPlugins(): { executeQuery(query: object): Promise<QueryResult> } }) => async (sql, parameters) => {
       const query = { kind: "RawNode", sqlFragments: [sql], parameters: [] };
-      const { rows } = await call<QueryResult>(tx, "executeQuery", { sql, parameters, query, queryId: { queryId: "millrace" } });
-      return rows;
+      return (await tx.withoutPlugins().executeQuery({ sql, parameters, query, queryId: { queryId: "millrace" } })).rows;
     },
   },
   {
     name: "Knex",
     fits: (tx) => typeof tx === "function" && has(tx, "raw", "transaction"),
-    run: (tx) => async (text, values) => {
+    isTransaction: (tx) => tx["isTransaction"] === true,
+    run: (tx: { raw(sql: string, bindings: readonly unknown[]): Promise<QueryResult> }) => async (text, values) => {
       const bindings: unknown[] = [];
       const sql = text.replace(/\$(\d+)/g, (_, n: string) => (bindings.push(values[Number(n) - 1]), "?"));
-      return (await call<QueryResult>(tx, "raw", sql, bindings)).rows;
+      try {
+        return (await tx.raw(sql, bindings)).rows;
+      } catch (error) {
+        if (error instanceof Error) error.message = withoutStatement(error.message, sql);
+        throw error;
+      }
     },
   },
   {
     name: "Drizzle",
     fits: (tx) => has(tx, "execute", "select", "transaction"),
-    run: (tx) => async (sql, params) => {
+    isTransaction: (tx) => has(tx, "rollback"),
+    run: (tx: { execute(query: object): Promise<QueryResult | readonly Row[]> }) => async (sql, params) => {
       const query = { getSQL: () => query, toQuery: () => ({ sql, params }), shouldOmitSQLParens: () => false };
-      const result = await call<QueryResult | readonly Record<string, unknown>[]>(tx, "execute", query);
+      const result = await tx.execute(query);
       return "rows" in result ? result.rows : result;
     },
   },
+  { name: "pg", fits: (tx) => has(tx, "query"), isTransaction: (tx) => !("totalCount" in tx) },
 ];
 
 /** A transaction as the engine uses it. A `pg` client is one already; the others are wrapped. */
 export function asQueryable(tx: Transaction): Queryable {
   const shape = tx as Shape;
-  const library = typeof tx === "object" || typeof tx === "function" ? libraries.find(({ fits }) => fits(shape)) : undefined;
-  if (library) return new ForeignTransaction(library.run(shape));
-  if (tx !== null && typeof tx === "object" && has(shape, "query")) return tx as Queryable;
-  throw new InvalidArgumentError(
-    "tx is not a transaction Millrace knows",
-    "pass a pg client, or the transaction object of postgres.js, Drizzle, Kysely, Knex, Prisma or TypeORM",
-  );
+  const library = (typeof tx === "object" && tx !== null) || typeof tx === "function" ? libraries.find(({ fits }) => fits(shape)) : undefined;
+  if (!library) {
+    throw new InvalidArgumentError(
+      "tx is not a transaction Millrace knows",
+      "pass a pg client, or the transaction object of postgres.js, Drizzle, Kysely, Knex, Prisma or TypeORM",
+    );
+  }
+  if (!library.isTransaction(shape)) {
+    throw new InvalidArgumentError(
+      `tx is a whole database of ${library.name}, not a transaction`,
+      "pass what the library gave you when the transaction began, or leave tx out",
+    );
+  }
+  return library.run ? new ForeignTransaction(library.run(tx as never)) : (tx as Queryable);
 }
 
-/** Drivers differ in how they write arrays, JSON and numbers, so every parameter goes as text and is cast in the statement. */
 class ForeignTransaction implements Queryable {
   readonly #run: Run;
 
@@ -81,14 +114,74 @@ class ForeignTransaction implements Queryable {
   }
 
   async query({ text, values }: { readonly text: string; readonly values: unknown[] }): Promise<QueryResult> {
-    const sql = text.replace(/(\$\d+)::(?!bytea\b)/g, "$1::text::");
-    return { rows: await this.#run(sql, values.map(toParameter)) };
+    try {
+      const rows = await this.#run(toStatement(text), values.map(toParameter));
+      return { rows: rows.map(toRow) };
+    } catch (error) {
+      const fromServer = serverError(error);
+      const translated = translateError(fromServer);
+      throw translated === fromServer ? error : translated;
+    }
   }
+}
+
+/**
+ * Drivers differ in how they write arrays, JSON and numbers, so every parameter goes as text and is cast in the statement.
+ * A function that returns nothing goes to FROM: as a column it would have the type void, which Prisma cannot read.
+ */
+function toStatement(text: string): string {
+  return text.replace(/(\$\d+)::(?!bytea\b)/g, "$1::text::").replace(/^select (?=\w+\.\w+\([^()]*\)$)/, "select from ");
 }
 
 function toParameter(value: unknown): unknown {
   if (value === null || value === undefined || typeof value === "string" || value instanceof Uint8Array) return value ?? null;
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return `{${value.map((item) => `"${String(item).replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
-  return String(value);
+  return String(value as number | bigint | boolean);
+}
+
+/** A row as `pg` gives it: large integers as text, and the server's names where the library was set up to write them as jobId or job-id. */
+function toRow(row: Row): Row {
+  const serverName = (name: string): string =>
+    name
+      .replaceAll("-", "_")
+      .replaceAll(/(?!^)[A-Z]/g, "_$&")
+      .toLowerCase();
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [serverName(name), typeof value === "bigint" ? String(value) : value]));
+}
+
+/** Knex writes the statement, with its values, before the server's message. */
+function withoutStatement(message: string, sql: string): string {
+  const end = `${sql.slice(sql.lastIndexOf("?") + 1)} - `;
+  const at = message.lastIndexOf(end);
+  return at < 0 ? message : message.slice(at + end.length);
+}
+
+/** What the server said, inside what the library threw: Drizzle has it as the cause, Prisma in its own form. */
+function serverError(error: unknown): unknown {
+  const { code, cause, meta } = error as { code?: string; cause?: unknown; meta?: PrismaMeta };
+  const said = meta?.driverAdapterError?.cause ?? meta;
+  const saidCode = said?.originalCode ?? said?.code;
+  if (saidCode !== undefined) return Object.assign(new Error(said?.originalMessage ?? said?.message, { cause: error }), { code: saidCode, hint: said?.hint });
+  return code === undefined && cause instanceof Error ? cause : error;
+}
+
+const typeParsers = pg.types as { getTypeParser(type: number, format: "text"): (text: string) => unknown };
+
+/** Rows of postgres.js as the server sent them. */
+interface RawRows extends ReadonlyArray<readonly (Buffer | null)[]> {
+  readonly columns: readonly { readonly name: string; readonly type: number }[];
+}
+
+/** What Prisma tells of an error, with the server's words in one of two forms. */
+interface PrismaMeta extends PrismaSaid {
+  readonly driverAdapterError?: { readonly cause?: PrismaSaid };
+}
+
+interface PrismaSaid {
+  readonly code?: string;
+  readonly message?: string;
+  readonly originalCode?: string;
+  readonly originalMessage?: string;
+  readonly hint?: string;
 }

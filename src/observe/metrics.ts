@@ -23,3 +23,23 @@ export interface Metrics {
   /** A histogram takes in one value, in seconds. */
   observe(name: MetricName, labels: Labels, seconds: number): void;
 }
+
+/** The same sink, except that nothing breaks when it throws: the first error is told as a warning. */
+export function guardMetrics(metrics: Metrics): Metrics {
+  let isTold = false;
+  const guard =
+    <Args extends unknown[]>(measure: (...args: Args) => void) =>
+    (...args: Args): void => {
+      try {
+        measure(...args);
+      } catch (error) {
+        if (!isTold) process.emitWarning(error instanceof Error ? error : String(error), { code: "MILLRACE_METRICS" });
+        isTold = true;
+      }
+    };
+  return {
+    count: guard((...args) => metrics.count(...args)),
+    move: guard((...args) => metrics.move(...args)),
+    observe: guard((...args) => metrics.observe(...args)),
+  };
+}

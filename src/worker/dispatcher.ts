@@ -16,6 +16,13 @@ export interface DispatcherHooks {
   readonly onChange: () => void;
 }
 
+/** What one token holds. */
+export interface HeldClaim {
+  readonly ids: JobId[];
+  /** How long its lease is: as the worker says, else the type, the queue or the cell. */
+  readonly leaseMs: number;
+}
+
 /** Jobs of one type that came together. */
 interface Parcel {
   readonly jobs: ClaimedJob[];
@@ -90,16 +97,11 @@ export class Dispatcher {
     return this.#runs.size === 0 && this.#waiting === 0 && this.#settlementCount === 0;
   }
 
-  get hasOutcomes(): boolean {
-    return this.#settlementCount > 0;
-  }
-
-  /** Outcomes are worth a round trip of their own, unless quick handlers will soon have more of them. */
-  get isReportDue(): boolean {
-    if (this.#settlementCount === 0) return false;
-    return (
-      this.#waiting === 0 || this.#stopped || this.#settlementCount * 2 >= this.prefetch || performance.now() - this.#firstUnreportedAt >= longestReportDelayMs
-    );
+  /** Outcomes are worth a round trip of their own at once, unless quick handlers will soon have more of them. */
+  get reportDueInMs(): number {
+    if (this.#settlementCount === 0) return Infinity;
+    if (this.#waiting === 0 || this.#stopped || this.#settlementCount * 2 >= this.prefetch) return 0;
+    return Math.max(0, this.#firstUnreportedAt + longestReportDelayMs - performance.now());
   }
 
   /** Jobs held here that have not ended. */
@@ -326,14 +328,14 @@ export class Dispatcher {
   #releaseWaiting(): void {
     for (const line of this.#lines.values()) {
       const jobs = this.#take(line, Infinity);
-      for (const [token, ids] of byToken(jobs)) this.#settlements.push({ token, outcome: "released", jobs: ids });
+      for (const [token, { ids }] of byToken(jobs)) this.#settlements.push({ token, outcome: "released", jobs: ids });
       this.#settlementCount += jobs.length;
       this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -jobs.length);
     }
   }
 
-  /** Tokens of everything held here, each with its jobs. */
-  tokens(): Map<string, JobId[]> {
+  /** Tokens of everything held here. */
+  tokens(): Map<string, HeldClaim> {
     const held: ClaimedJob[] = [];
     for (const run of this.#runs) held.push(...run.openJobs);
     for (const line of this.#lines.values()) for (const { jobs, next } of line.parcels) held.push(...jobs.slice(next));
@@ -341,12 +343,12 @@ export class Dispatcher {
   }
 }
 
-function byToken(jobs: readonly ClaimedJob[]): Map<string, JobId[]> {
-  const tokens = new Map<string, JobId[]>();
-  for (const { token, id } of jobs) {
-    const ids = tokens.get(token);
-    if (ids) ids.push(id);
-    else tokens.set(token, [id]);
+export function byToken(jobs: readonly ClaimedJob[]): Map<string, HeldClaim> {
+  const tokens = new Map<string, HeldClaim>();
+  for (const { token, id, leaseEndsAt, claimedAt } of jobs) {
+    const claim = tokens.get(token);
+    if (claim) claim.ids.push(id);
+    else tokens.set(token, { ids: [id], leaseMs: leaseEndsAt.getTime() - claimedAt.getTime() });
   }
   return tokens;
 }

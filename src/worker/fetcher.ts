@@ -1,8 +1,10 @@
+import { toJson } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
-import { DatabaseUnavailableError, InvalidArgumentError, MillraceError } from "../db/errors.js";
+import { DatabaseUnavailableError, InvalidArgumentError, JobNotFoundError } from "../db/errors.js";
 import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Dispatcher } from "./dispatcher.js";
+import { describeError } from "./outcome.js";
 import type { WorkerSettings } from "./worker-options.js";
 
 export interface FetcherHooks {
@@ -15,7 +17,6 @@ export interface FetcherHooks {
 
 const roundTripsAtOnce = 2;
 const busyPauseMs = 5;
-const reportDelayMs = 5;
 const firstErrorPauseMs = 100;
 const longestErrorPauseMs = 5000;
 
@@ -25,7 +26,9 @@ const longestErrorPauseMs = 5000;
  */
 export class Fetcher {
   #stopping = false;
+  #hasGivenUp = false;
   #nextPollAt = 0;
+  #wakes = 0;
   #claiming = false;
   #errorPauseMs = firstErrorPauseMs;
   #sleepers: (() => void)[] = [];
@@ -45,6 +48,7 @@ export class Fetcher {
 
   /** There may be jobs: look now. */
   wake(): void {
+    this.#wakes += 1;
     this.#nextPollAt = 0;
     this.changed();
   }
@@ -63,12 +67,17 @@ export class Fetcher {
     await this.#running;
   }
 
+  /** A report that fails from now on is not sent again: its lease will end, and somebody else gets the job. */
+  giveUp(): void {
+    this.#hasGivenUp = true;
+  }
+
   async #loop(): Promise<void> {
     while (!(this.#stopping && this.dispatcher.isIdle)) {
       // Two claims at once would only meet on the same lanes.
       const mayClaim = !this.#stopping && !this.#claiming && performance.now() >= this.#nextPollAt;
       const claims = mayClaim ? this.dispatcher.wanted(this.#base()) : [];
-      const settlements = claims.length > 0 || this.dispatcher.isReportDue ? this.dispatcher.takeSettlements() : [];
+      const settlements = claims.length > 0 || this.dispatcher.reportDueInMs === 0 ? this.dispatcher.takeSettlements() : [];
       if (claims.length === 0 && settlements.length === 0) await this.#sleep();
       else await this.#roundTrip(settlements, claims);
     }
@@ -76,11 +85,13 @@ export class Fetcher {
   }
 
   #base(): Omit<ClaimOptions, "types" | "limit"> {
-    return { queues: this.settings.queues, worker: this.settings.name, leaseSeconds: this.settings.leaseMs / 1000 };
+    const { queues, name, leaseMs } = this.settings;
+    return { queues, worker: name, ...(leaseMs === undefined ? {} : { leaseSeconds: leaseMs / 1000 }) };
   }
 
   async #roundTrip(settlements: readonly Settlement[], wanted: readonly { readonly claim: ClaimOptions; readonly release: () => void }[]): Promise<void> {
     const startedAt = performance.now();
+    const wakes = this.#wakes;
     if (wanted.length > 0) this.#claiming = true;
     try {
       const { refused, claims } = await this.engine.settleAndClaim(
@@ -91,7 +102,7 @@ export class Fetcher {
       if (refused.length > 0) this.hooks.onRefused(refused);
       const jobs = claims.flatMap((claim) => claim.jobs);
       this.#claimed(wanted);
-      this.#plan(wanted, claims);
+      if (wakes === this.#wakes) this.#plan(wanted, claims);
       if (jobs.length > 0) {
         this.hooks.onClaimed(jobs);
         this.dispatcher.accept(jobs);
@@ -112,7 +123,7 @@ export class Fetcher {
     this.changed();
   }
 
-  /** When every claim was answered in full there may be more; otherwise there is nothing left to ask for until the next poll. */
+  /** When a claim was answered in full there may be more; otherwise there is nothing left to ask for until the next poll, or until somebody wakes us. */
   #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly { readonly jobs: readonly ClaimedJob[]; readonly busy: boolean }[]): void {
     if (wanted.length === 0) return;
     const isFull = wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) > 0 && claims[i]!.jobs.length >= (claim.limit ?? 1));
@@ -132,47 +143,71 @@ export class Fetcher {
 
   /**
    * A report that failed is sent again: what was recorded the first time is refused the second, which changes nothing.
-   * One that the database will never accept is sent job by job, so that it does not hold up the others.
+   * Unless the database was absent it is sent job by job, so that one it will never accept does not hold up the others.
    */
   async #recover(error: unknown, settlements: readonly Settlement[]): Promise<void> {
-    const isHopeless = error instanceof MillraceError && !(error instanceof DatabaseUnavailableError);
-    if (isHopeless && settlements.length > 0) {
-      for (const settlement of settlements) await this.#reportAlone(settlement);
-      return;
-    }
-    this.dispatcher.giveBack(settlements);
+    const left = error instanceof DatabaseUnavailableError ? settlements : await this.#reportEach(settlements);
+    if (!this.#hasGivenUp) this.dispatcher.giveBack(left);
     await new Promise((resolve) => setTimeout(resolve, this.#errorPauseMs));
     this.#errorPauseMs = Math.min(this.#errorPauseMs * 2, longestErrorPauseMs);
   }
 
-  async #reportAlone(settlement: Settlement): Promise<void> {
-    for (const job of settlement.jobs) {
-      const { refused } = await this.#settleOne({
-        ...settlement,
-        jobs: [job],
-        ...("results" in settlement ? { results: [settlement.results?.[settlement.jobs.indexOf(job)]] } : {}),
-      } as Settlement);
-      if (refused.length > 0) this.hooks.onRefused(refused);
+  /** Returns what could not be reported, and may be later. */
+  async #reportEach(settlements: readonly Settlement[]): Promise<Settlement[]> {
+    const left: Settlement[] = [];
+    for (const settlement of settlements.flatMap(oneByOne)) {
+      try {
+        await this.#reportOne(settlement);
+      } catch (error) {
+        this.hooks.onError(error);
+        left.push(settlement);
+      }
     }
+    return left;
   }
 
-  async #settleOne(settlement: Settlement): Promise<{ refused: JobId[] }> {
+  async #reportOne(settlement: Settlement): Promise<void> {
     try {
-      return await this.engine.settle([settlement]);
+      const { refused } = await this.engine.settle([settlement]);
+      if (refused.length > 0) this.hooks.onRefused(refused);
     } catch (error) {
-      if (!(error instanceof InvalidArgumentError)) throw error;
-      const failure = { message: `the outcome could not be stored: ${error.message}` };
-      return this.engine.settle([{ token: settlement.token, outcome: "retry", jobs: settlement.jobs, error: failure }]);
+      if (error instanceof JobNotFoundError) this.hooks.onRefused(settlement.jobs);
+      else if (isStorable(settlement, error)) throw error;
+      else await this.engine.settle([unstorable(settlement, error)]);
     }
   }
 
-  /** Until something changes, or the next poll is due. */
+  /** Until something changes, the next poll is due, or outcomes have waited for others long enough. */
   #sleep(): Promise<void> {
     return new Promise((resolve) => {
-      const untilPoll = Math.max(1, Math.min(this.#nextPollAt - performance.now(), this.settings.pollMs));
-      const due = this.dispatcher.hasOutcomes ? reportDelayMs : this.#stopping || this.#claiming ? this.settings.pollMs : untilPoll;
-      const timer = setTimeout(resolve, due);
+      const now = performance.now();
+      const untilPoll = !this.#stopping && this.#nextPollAt > now ? this.#nextPollAt - now : this.settings.pollMs;
+      const timer = setTimeout(resolve, Math.min(untilPoll, this.dispatcher.reportDueInMs));
       this.#sleepers.push(() => (clearTimeout(timer), resolve()));
     });
   }
+}
+
+function oneByOne(settlement: Settlement): Settlement[] {
+  return settlement.jobs.map((job, i) => ({
+    ...settlement,
+    jobs: [job],
+    ...("results" in settlement ? { results: [settlement.results?.[i]] } : {}),
+  }));
+}
+
+/** Whether sending it again may help: not when something is wrong with a value, such as a result that is not JSON. */
+function isStorable(settlement: Settlement, refusal: unknown): boolean {
+  try {
+    toJson(settlement);
+    return !(refusal instanceof InvalidArgumentError);
+  } catch {
+    return false;
+  }
+}
+
+/** What cannot be stored is a failure of its handler. */
+function unstorable({ token, jobs, outcome }: Settlement, refusal: unknown): Settlement {
+  const error = describeError(refusal);
+  return { token, jobs, outcome: outcome === "failed" ? "failed" : "retry", error: { ...error, message: `the outcome could not be stored: ${error.message}` } };
 }

@@ -37,11 +37,11 @@ export interface Context {
   /** Fires when the job is cancelled, its lease is lost, its attempt timeout or deadline passes, or the worker must stop. */
   readonly signal: AbortSignal;
   /** Leave a value for others to see, and for the next attempt. */
-  progress(value: unknown): Promise<void>;
+  readonly progress: (value: unknown) => Promise<void>;
   /** What this or an earlier attempt left as progress; null when nothing. */
-  lastProgress(): Promise<unknown>;
+  readonly lastProgress: () => Promise<unknown>;
   /** Note something about this attempt; the last hundred notes are stored with it when it fails. */
-  log(message: string): void;
+  readonly log: (message: string) => void;
 }
 
 export type Handler<Input = unknown, Result = unknown> = (

@@ -1,6 +1,5 @@
 // @ts-check
 // The heartbeat's thread: extends leases and listens, on a connection of its own. Plain JavaScript, so that it runs from source and from dist alike.
-import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import pg from "pg";
 
@@ -11,20 +10,28 @@ const data = /** @type {import("./heartbeat.js").ThreadData} */ (workerData);
 const port = /** @type {import("node:worker_threads").MessagePort} */ (parentPort);
 const turns = new BigInt64Array(data.pulse);
 const queues = new Set(data.queues);
-/** @type {Set<string>} */
-let tokens = new Set();
+/** Tokens by the length of their lease. @type {Map<number, Set<string>>} */
+let tokens = new Map();
 /** @type {pg.Client | undefined} */
 let client;
 let stopping = false;
 let failures = 0;
+let everyMs = 5000;
+let wakeUp = () => {};
+
+/** Nobody waits longer for an answer: a network that swallows everything is met with a new connection. */
+const answerMs = 10_000;
 
 /** @param {FromThread} message */
 const tell = (message) => port.postMessage(message);
 
 port.on("message", (/** @type {ToThread} */ message) => {
-  if (message.kind === "add") for (const token of message.tokens) tokens.add(token);
-  else if (message.kind === "set") tokens = new Set(message.tokens);
-  else void stop();
+  if (message.kind === "stop") return void stop();
+  if (message.kind === "set") tokens = new Map();
+  for (const [leaseMs, added] of message.tokens) tokens.set(leaseMs, new Set([...(tokens.get(leaseMs) ?? []), ...added]));
+  const isSooner = message.everyMs < everyMs;
+  if (isSooner || message.kind === "set") everyMs = message.everyMs;
+  if (isSooner) wakeUp();
 });
 
 async function stop() {
@@ -34,28 +41,47 @@ async function stop() {
 }
 
 async function connect() {
-  const fresh = new pg.Client({ ...data.connection, application_name: "millrace heartbeat" });
+  const fresh = new pg.Client({ ...data.connection, application_name: "millrace heartbeat", connectionTimeoutMillis: answerMs, query_timeout: answerMs });
   fresh.on("error", () => {
     if (client === fresh) client = undefined;
   });
   fresh.on("notification", ({ payload }) => {
     if (queues.has(payload ?? "")) tell({ kind: "wake" });
   });
-  await fresh.connect();
-  await fresh.query(`listen ${fresh.escapeIdentifier(`millrace:${data.schema}`)}`);
+  try {
+    await fresh.connect();
+    await fresh.query(`set statement_timeout = ${answerMs - 1000}; listen ${fresh.escapeIdentifier(`millrace:${data.schema}`)}`);
+  } catch (error) {
+    drop(fresh);
+    throw error;
+  }
   client = fresh;
   tell({ kind: "wake" }); // what was told while nobody listened
 }
 
 async function extend() {
-  const asked = [...tokens];
-  if (asked.length === 0 || !client) return;
-  const text = `select token, job_ids from ${client.escapeIdentifier(data.schema)}.claim_extend($1::uuid[], $2::float8)`;
-  const { rows } = await client.query(text, [asked, data.leaseMs / 1000]);
-  tell({ kind: "extended", asked, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids.map(String)])) });
+  for (const [leaseMs, group] of tokens) {
+    if (!client || group.size === 0) continue;
+    const asked = [...group];
+    const text = `select token, job_ids from ${client.escapeIdentifier(data.schema)}.claim_extend($1::uuid[], $2::float8)`;
+    const { rows } = await client.query(text, [asked, leaseMs / 1000]);
+    tell({ kind: "extended", asked, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids.map(String)])) });
+  }
+}
+
+/** Not waited for: a connection that is dead may never say so. @param {pg.Client | undefined} old */
+function drop(old) {
+  old?.end().catch(() => {});
 }
 
 const stalledMs = () => Number(process.hrtime.bigint() - Atomics.load(turns, 0)) / 1e6;
+
+/** @param {number} ms */
+const pause = (ms) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    wakeUp = () => (clearTimeout(timer), resolve(undefined));
+  });
 
 while (!stopping) {
   try {
@@ -64,9 +90,9 @@ while (!stopping) {
     failures = 0;
   } catch (error) {
     failures += 1;
-    await client?.end().catch(() => {});
+    drop(client);
     client = undefined;
     if (failures === 1) tell({ kind: "error", message: `heartbeat: ${error instanceof Error ? error.message : String(error)}` });
   }
-  await sleep(failures === 0 ? data.everyMs : Math.min(data.everyMs, 100 * 2 ** Math.min(failures, 6)));
+  await pause(failures === 0 ? everyMs : Math.min(everyMs, 100 * 2 ** Math.min(failures, 6)));
 }

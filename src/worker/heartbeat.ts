@@ -2,16 +2,20 @@ import { Worker as Thread } from "node:worker_threads";
 import type pg from "pg";
 import type { Engine } from "../db/engine.js";
 import type { JobId } from "../db/types.js";
+import type { HeldClaim } from "./dispatcher.js";
 import type { WorkerSettings } from "./worker-options.js";
 
 export interface HeartbeatHooks {
-  /** What everybody holds: tokens and their jobs. */
-  readonly held: () => Map<string, JobId[]>;
+  /** What everybody holds, by token. */
+  readonly held: () => ReadonlyMap<string, HeldClaim>;
   readonly onLost: (ids: ReadonlySet<JobId>) => void;
   /** Somebody enqueued something in one of our queues. */
   readonly onWake: () => void;
   readonly onError: (error: unknown) => void;
 }
+
+/** Tokens by the length of their lease in milliseconds; usually there is but one. */
+export type TokensByLease = ReadonlyMap<number, readonly string[]>;
 
 /** What the thread tells. */
 export type FromThread =
@@ -20,34 +24,37 @@ export type FromThread =
   | { readonly kind: "error"; readonly message: string };
 
 /** What the thread is told. */
-export type ToThread =
-  | { readonly kind: "add"; readonly tokens: readonly string[] }
-  | { readonly kind: "set"; readonly tokens: readonly string[] }
-  | { readonly kind: "stop" };
+export type ToThread = { readonly kind: "add" | "set"; readonly tokens: TokensByLease; readonly everyMs: number } | { readonly kind: "stop" };
 
 export interface ThreadData {
   readonly connection: pg.ClientConfig;
   readonly schema: string;
   readonly queues: readonly string[];
-  readonly leaseMs: number;
-  readonly everyMs: number;
   readonly stallMs: number;
   /** One number: when the event loop last turned, in nanoseconds of the monotonic clock. */
   readonly pulse: SharedArrayBuffer;
 }
 
 const pulseMs = 200;
+/** How long the thread may take to connect, before jobs are taken all the same. */
+const greetingMs = 5000;
+/** How long it may take to say goodbye. */
+const farewellMs = 1000;
+const longestPauseMs = 5000;
+
+/** How often to prolong leases: four times within the shortest, so that three beats may fail. */
+const beatMs = (tokens: TokensByLease): number => Math.max(30, Math.min(longestPauseMs, ...[...tokens.keys()].map((leaseMs) => leaseMs / 4)));
 
 /**
  * Keeps leases alive, and hears wake-ups. In a thread with its own connection, so that a handler that blocks the event loop keeps its
  * lease; but not for longer than `stallTimeout`, because a process that hangs must lose it. Without the thread, from the event loop itself.
  */
 export class Heartbeat {
-  readonly #everyMs: number;
   #thread: Thread | undefined;
   #pulse: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #beating: Promise<void> = Promise.resolve();
+  #pauseMs = longestPauseMs;
+  #beating: Promise<void> | undefined;
   #stopped = false;
 
   constructor(
@@ -55,19 +62,33 @@ export class Heartbeat {
     readonly pool: pg.Pool,
     readonly settings: WorkerSettings,
     readonly hooks: HeartbeatHooks,
-  ) {
-    this.#everyMs = Math.max(30, Math.min(settings.leaseMs / 4, 5000));
-  }
+  ) {}
 
-  start(): void {
+  /** Resolves when leases can be kept: jobs are taken only then, because the first handler may block the event loop. */
+  async start(): Promise<void> {
     if (this.settings.heartbeatThread && !this.#startThread())
       this.hooks.onError(new Error("the connection's options cannot be given to a thread; leases are kept from the event loop"));
-    this.#timer = setInterval(() => this.#beat(), this.#everyMs);
+    this.#beatAfter(longestPauseMs);
+    const thread = this.#thread;
+    if (!thread) return;
+    await new Promise((resolve) => {
+      const timer = setTimeout(resolve, greetingMs);
+      thread.once("message", () => (clearTimeout(timer), resolve(undefined)));
+    });
   }
 
   /** Newly claimed: told at once, because the next handler may block the event loop. */
-  add(tokens: readonly string[]): void {
-    this.#thread?.postMessage({ kind: "add", tokens } satisfies ToThread);
+  add(claims: ReadonlyMap<string, HeldClaim>): void {
+    const tokens = byLease(claims);
+    const everyMs = beatMs(tokens);
+    this.#thread?.postMessage({ kind: "add", tokens, everyMs } satisfies ToThread);
+    if (everyMs < this.#pauseMs) this.#beatAfter(everyMs);
+  }
+
+  #beatAfter(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#pauseMs = ms;
+    if (!this.#stopped) this.#timer = setTimeout(() => this.#beat(), ms);
   }
 
   #startThread(): boolean {
@@ -79,8 +100,6 @@ export class Heartbeat {
       connection: connectionOf(this.pool),
       schema: this.engine.schema,
       queues: this.settings.queues,
-      leaseMs: this.settings.leaseMs,
-      everyMs: this.#everyMs,
       stallMs: this.settings.stallMs,
       pulse,
     };
@@ -111,27 +130,28 @@ export class Heartbeat {
 
   /** With the thread: tell it what is still held. Without: extend here. */
   #beat(): void {
-    const held = this.hooks.held();
-    if (this.#thread) {
-      this.#thread.postMessage({ kind: "set", tokens: [...held.keys()] } satisfies ToThread);
-    } else if (held.size > 0) {
-      this.#beating = this.#beating.then(() => this.#extend([...held.keys()]));
-    }
+    const tokens = byLease(this.hooks.held());
+    const everyMs = beatMs(tokens);
+    this.#beatAfter(everyMs);
+    if (this.#thread) this.#thread.postMessage({ kind: "set", tokens, everyMs } satisfies ToThread);
+    else this.#beating ??= this.#extend(tokens).finally(() => (this.#beating = undefined));
   }
 
-  async #extend(tokens: readonly string[]): Promise<void> {
-    try {
-      const extended = await this.engine.extend(tokens, this.settings.leaseMs / 1000);
-      this.#compare(new Map([...extended].map(([token, { jobIds }]) => [token, jobIds])), new Set(tokens));
-    } catch (error) {
-      this.hooks.onError(error);
+  async #extend(tokens: TokensByLease): Promise<void> {
+    for (const [leaseMs, asked] of tokens) {
+      try {
+        const extended = await this.engine.extend(asked, leaseMs / 1000);
+        this.#compare(new Map([...extended].map(([token, { jobIds }]) => [token, jobIds])), new Set(asked));
+      } catch (error) {
+        this.hooks.onError(error);
+      }
     }
   }
 
   /** Whatever we hold by a token that was asked for, and the database does not, is lost. */
   #compare(inDatabase: ReadonlyMap<string, readonly JobId[]>, asked: ReadonlySet<string>): void {
     const lost = new Set<JobId>();
-    for (const [token, ids] of this.hooks.held()) {
+    for (const [token, { ids }] of this.hooks.held()) {
       if (!asked.has(token)) continue;
       const kept = new Set(inDatabase.get(token));
       for (const id of ids) if (!kept.has(id)) lost.add(id);
@@ -141,16 +161,28 @@ export class Heartbeat {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     clearInterval(this.#pulse);
     await this.#beating;
     const thread = this.#thread;
     if (!thread) return;
+    thread.ref(); // whoever waits for us must not find the process gone
+    const timer = setTimeout(() => void thread.terminate(), farewellMs);
     const ended = new Promise((resolve) => thread.once("exit", resolve));
     thread.postMessage({ kind: "stop" } satisfies ToThread);
-    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 1000).unref())]);
-    await thread.terminate();
+    await ended;
+    clearTimeout(timer);
   }
+}
+
+function byLease(claims: ReadonlyMap<string, HeldClaim>): TokensByLease {
+  const tokens = new Map<number, string[]>();
+  for (const [token, { leaseMs }] of claims) {
+    const group = tokens.get(leaseMs);
+    if (group) group.push(token);
+    else tokens.set(leaseMs, [token]);
+  }
+  return tokens;
 }
 
 /** How to connect as the pool does. */

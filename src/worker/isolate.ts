@@ -4,7 +4,7 @@ import { Worker as Thread } from "node:worker_threads";
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { JobError } from "../db/types.js";
-import type { Context, Handler, Job } from "./handler.js";
+import type { Context, Job } from "./handler.js";
 import { type Outcome, PermanentError, decisionOf } from "./outcome.js";
 
 export interface IsolateOptions {
@@ -14,9 +14,10 @@ export interface IsolateOptions {
   readonly killAfterMs?: number;
 }
 
-/** A handler that runs elsewhere. Close it after the worker has stopped. */
-export interface IsolatedHandler extends Handler<never, unknown> {
-  (job: Job<never>, context: Context): Promise<unknown>;
+/** A handler that runs elsewhere, whatever its types. Close it after the worker has stopped. */
+export interface IsolatedHandler {
+  // oxlint-disable-next-line typescript/no-explicit-any -- the module's types are not known here
+  (job: Job<any, any>, context: Context): Promise<any>;
   close(): Promise<void>;
 }
 
@@ -84,7 +85,7 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
   };
-  const handler = async (job: Job<never>, context: Context): Promise<unknown> => {
+  const handler = async (job: Job, context: Context): Promise<unknown> => {
     const host = await free();
     try {
       return await host.run(job, context, killAfterMs);
@@ -96,7 +97,7 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
     close: async () => {
       for (const host of [...hosts]) host.kill();
     },
-  }) as IsolatedHandler;
+  });
 }
 
 /** One thread or process. */
@@ -120,7 +121,7 @@ class Host {
     return this.#current === undefined;
   }
 
-  async run(job: Job<never>, context: Context, killAfterMs: number): Promise<unknown> {
+  async run(job: Job, context: Context, killAfterMs: number): Promise<unknown> {
     let killing: NodeJS.Timeout | undefined;
     const onAbort = (): void => {
       this.#channel.send({ kind: "abort", reason: String((context.signal.reason as Error | undefined)?.message ?? context.signal.reason) });

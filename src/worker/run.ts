@@ -14,6 +14,8 @@ export const runInProgress = new AsyncLocalStorage<Run>();
 
 const newerVersionDelaySeconds = 60;
 const mostNotes = 100;
+/** A timer may fire a little early, and the database closes a job only when its own clock has passed the deadline. */
+const lateMs = 5;
 
 /** One call of a handler, with one job or a batch. It has ended when every job has an outcome; the handler may go on longer. */
 export class Run implements JobOwner {
@@ -51,7 +53,7 @@ export class Run implements JobOwner {
     }
     if (job.deadline !== undefined) {
       const passed = new TimeoutError(`the job's deadline ${job.deadline.toISOString()} has passed`);
-      this.#after(job.deadline.getTime() - job.claimedAt.getTime() - waitedMs, () => this.end(job, { kind: "expired" }, passed));
+      this.#after(job.deadline.getTime() - job.claimedAt.getTime() - waitedMs + lateMs, () => this.end(job, { kind: "expired" }, passed));
     }
   }
 

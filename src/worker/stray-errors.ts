@@ -9,8 +9,8 @@ let users = 0;
 export function catchStrayErrors(): () => void {
   users += 1;
   if (users === 1) {
-    process.on("uncaughtException", onStrayError);
-    process.on("unhandledRejection", onStrayError);
+    process.on("uncaughtException", onException);
+    process.on("unhandledRejection", onRejection);
   }
   let undone = false;
   return () => {
@@ -18,17 +18,25 @@ export function catchStrayErrors(): () => void {
     undone = true;
     users -= 1;
     if (users > 0) return;
-    process.off("uncaughtException", onStrayError);
-    process.off("unhandledRejection", onStrayError);
+    process.off("uncaughtException", onException);
+    process.off("unhandledRejection", onRejection);
   };
 }
 
-function onStrayError(error: unknown): void {
+function onException(error: unknown): void {
+  if (blame(error) || process.listenerCount("uncaughtException") > 1) return;
+  console.error(error);
+  process.exit(1);
+}
+
+/** Without us it would become an uncaught exception when nobody else listens; so it does. */
+function onRejection(error: unknown): void {
+  if (!blame(error) && process.listenerCount("unhandledRejection") === 1) throw error;
+}
+
+function blame(error: unknown): boolean {
   const run = runInProgress.getStore();
-  if (run) {
-    run.fail(error);
-  } else if (process.listenerCount("uncaughtException") === 1) {
-    console.error(error);
-    process.exit(1);
-  }
+  if (run?.openJobs.length === 0) process.emitWarning(error instanceof Error ? error : String(error), { code: "MILLRACE_HANDLER" }); // too late to fail its job
+  run?.fail(error);
+  return run !== undefined;
 }

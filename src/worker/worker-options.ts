@@ -1,6 +1,6 @@
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
-import { type Duration, durationMs } from "../client/duration.js";
+import { type Duration, durationMs, timerMs } from "../client/duration.js";
 
 export interface WorkerOptions {
   /** Queues to work on. Default `["default"]`. */
@@ -13,7 +13,7 @@ export interface WorkerOptions {
   readonly maxPrefetch?: number;
   /** Name shown in listings. Default host name and process id. */
   readonly name?: string;
-  /** How long a claim lives without a heartbeat. Default `"30s"`. */
+  /** How long a claim lives without a heartbeat. Default that of the job's type, its queue or the cell, else `"30s"`. */
   readonly lease?: Duration;
   /** How often to look for jobs nobody told of. Default `"1s"`. */
   readonly pollInterval?: Duration;
@@ -35,7 +35,7 @@ export interface WorkerSettings {
   readonly prefetch: number | "auto";
   readonly maxPrefetch: number;
   readonly name: string;
-  readonly leaseMs: number;
+  readonly leaseMs: number | undefined;
   readonly pollMs: number;
   readonly graceMs: number;
   readonly heartbeatThread: boolean;
@@ -68,22 +68,24 @@ export function checkWorkerOptions(options: WorkerOptions, defaultName: string):
     throw new InvalidArgumentError(`prefetch cannot be ${String(prefetch)}`, 'give a share such as 0.2, or "auto"');
   if (!Number.isInteger(maxPrefetch) || maxPrefetch < 0 || maxPrefetch > 9000)
     throw new InvalidArgumentError(`maxPrefetch cannot be ${maxPrefetch}`, "give 0 to 9000");
-  const leaseMs = durationMs(options.lease ?? 30_000, "lease");
-  if (leaseMs < 100) throw new InvalidArgumentError("a lease shorter than 100 ms cannot be kept", "give a second or more");
-  return {
+  const leaseMs = options.lease === undefined ? undefined : durationMs(options.lease, "lease");
+  if (leaseMs !== undefined && leaseMs < 100) throw new InvalidArgumentError("a lease shorter than 100 ms cannot be kept", "give a second or more");
+  const pollMs = timerMs(options.pollInterval ?? 1000, "pollInterval");
+  if (pollMs < 1) throw new InvalidArgumentError("a worker that polls without a pause never rests", "give pollInterval a millisecond or more");
+  return Object.freeze({
     queues,
     concurrency,
     prefetch,
     maxPrefetch,
     name: options.name ?? defaultName,
     leaseMs,
-    pollMs: durationMs(options.pollInterval ?? 1000, "pollInterval"),
-    graceMs: durationMs(options.grace ?? 30_000, "grace"),
+    pollMs,
+    graceMs: timerMs(options.grace ?? 30_000, "grace"),
     heartbeatThread: options.heartbeatThread ?? true,
     stallMs: durationMs(options.stallTimeout ?? 60_000, "stallTimeout"),
     maintenance: options.maintenance ?? true,
     handleSignals: options.handleSignals ?? false,
-  };
+  });
 }
 
 export function checkConcurrency(concurrency: number): void {

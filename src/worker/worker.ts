@@ -9,7 +9,7 @@ import type { ClaimedJob, JobId } from "../db/types.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
-import { Dispatcher } from "./dispatcher.js";
+import { Dispatcher, byToken } from "./dispatcher.js";
 import { Fetcher } from "./fetcher.js";
 import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from "./handler.js";
 import { Heartbeat } from "./heartbeat.js";
@@ -59,6 +59,9 @@ export interface WorkerParts {
   readonly tracing: Tracing | undefined;
 }
 
+/** How long handlers may take to end once their signal has fired. */
+const obeyMs = 1000;
+
 type Phase = "new" | "starting" | "running" | "stopping" | "stopped";
 
 /**
@@ -84,7 +87,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #heartbeat: Heartbeat;
   readonly #maintainer: Maintainer;
   #phase: Phase = "new";
+  #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  #isForced = false;
   #forgetStrayErrors: (() => void) | undefined;
 
   constructor(options: WorkerOptions, parts: WorkerParts) {
@@ -93,13 +98,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#parts = parts;
     const onError = (error: unknown): void => this.#tellError(error);
     this.#dispatcher = new Dispatcher(this.settings, parts.engine, parts.metrics, parts.tracing, {
-      onStart: (job) => this.emit("start", job),
+      onStart: (job) => this.#tell("start", job),
       onOutcome: (job, outcome, durationMs) => this.#tellOutcome(job, outcome, durationMs),
-      onAbandoned: (run) => this.emit("abandoned", run.jobs),
+      onAbandoned: (run) => this.#tell("abandoned", run.jobs),
       onChange: () => this.#fetcher.changed(),
     });
     this.#fetcher = new Fetcher(parts.engine, this.#dispatcher, this.settings, parts.metrics, {
-      onClaimed: (jobs) => this.#heartbeat.add([...new Set(jobs.map((job) => job.token))]),
+      onClaimed: (jobs) => this.#heartbeat.add(byToken(jobs)),
       onRefused: (ids) => this.#onRefused(ids),
       onError,
     });
@@ -177,9 +182,14 @@ export class Worker extends EventEmitter<WorkerEvents> {
     return this.#dispatcher.held;
   }
 
-  /** Check the database, then take jobs. Rejects, having started nothing, when something is wrong. */
+  /** Check the database, then take jobs. Rejects, having started nothing, when something is wrong; then it can be tried again. A second call is harmless. */
   async start(): Promise<void> {
-    if (this.#phase !== "new") throw new InvalidArgumentError("a worker is started once", "make a new one");
+    if (this.#stopping) throw new InvalidArgumentError("the worker has been stopped", "make a new one");
+    if (this.#phase === "new") this.#starting = this.#start();
+    await this.#starting;
+  }
+
+  async #start(): Promise<void> {
     if (this.#dispatcher.types.length === 0) throw new InvalidArgumentError("the worker has no handlers", "add one with worker.handle(definition, handler)");
     this.#phase = "starting";
     try {
@@ -189,13 +199,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
       this.#phase = "new";
       throw error;
     }
+    await this.#heartbeat.start();
     this.#phase = "running";
     this.#forgetStrayErrors = catchStrayErrors();
     if (this.settings.handleSignals) this.#onSignals();
-    this.#heartbeat.start();
     if (this.settings.maintenance) this.#maintainer.start();
     this.#fetcher.start();
-    this.emit("started");
+    this.#tell("started");
   }
 
   /** Look for jobs now, without waiting for a wake-up or the next poll. */
@@ -205,25 +215,33 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /**
    * Take no more jobs, give back those that have not started, let running ones end within the grace period, then tell them to stop;
-   * resolves when everything has been reported. A second call with `force` does not wait for handlers.
+   * resolves when everything has been reported. With `force`, at once or in a second call, neither handlers nor an absent database are waited for.
    */
   async stop(options: { readonly force?: boolean } = {}): Promise<void> {
-    if (this.#phase === "new") this.#phase = "stopped";
-    if (this.#phase === "stopped") return;
-    if (options.force) this.#abortAll(0);
+    checkKeys(options, new Set(["force"]));
+    if (options.force && !this.#isForced) {
+      this.#isForced = true;
+      this.#fetcher.giveUp();
+      this.#abortAll(0);
+    }
     this.#stopping ??= this.#stop();
     await this.#stopping;
   }
 
   async #stop(): Promise<void> {
+    await this.#starting?.catch(() => {}); // whoever called start() is told
+    if (this.#phase === "new") {
+      this.#phase = "stopped";
+      return;
+    }
     this.#phase = "stopping";
     this.#dispatcher.stop();
-    this.#abortAll(this.settings.graceMs);
+    this.#abortAll(this.#isForced ? 0 : this.settings.graceMs);
     await this.#fetcher.stop();
     await Promise.all([this.#heartbeat.stop(), this.#maintainer.stop()]);
     this.#forgetStrayErrors?.();
     this.#phase = "stopped";
-    this.emit("stopped");
+    this.#tell("stopped");
   }
 
   /** After the grace period handlers are told to stop; those that do not are left behind, and their jobs go back unharmed. */
@@ -231,7 +249,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     const timer = setTimeout(() => {
       const reason = new Error("the worker is stopping");
       for (const run of this.#dispatcher.runs) run.abort(reason);
-      setTimeout(() => this.#leaveBehind(), graceMs === 0 ? 0 : 1000).unref();
+      setTimeout(() => this.#leaveBehind(), graceMs === 0 ? 0 : obeyMs).unref();
     }, graceMs);
     timer.unref();
     this.once("stopped", () => clearTimeout(timer));
@@ -263,24 +281,45 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   #onRefused(ids: readonly JobId[]): void {
     this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name }, ids.length);
-    this.emit("refused", ids);
+    this.#tell("refused", ids);
   }
 
   #tellLost(job: ClaimedJob): void {
     this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name });
-    this.emit("lost", job);
+    this.#tell("lost", job);
   }
 
   #tellOutcome(job: ClaimedJob, outcome: Outcome, durationMs: number): void {
-    if (outcome.kind === "succeeded" || outcome.kind === "settled") this.emit("success", job, durationMs);
-    else if (outcome.kind === "released") this.emit("released", job);
-    else if (outcome.kind === "lost") void this.#parts.engine.maintain().catch((error: unknown) => this.#tellError(error));
-    else this.emit("failure", job, outcome.error, outcome.kind === "failed" || job.attempt >= job.maxAttempts);
+    if (outcome.kind === "succeeded" || outcome.kind === "settled") this.#tell("success", job, durationMs);
+    else if (outcome.kind === "released") this.#tell("released", job);
+    else if (outcome.kind === "lost") this.#tellLost(job);
+    else if (outcome.kind === "expired") this.#expire(job);
+    else this.#tell("failure", job, outcome.error, outcome.kind === "failed" || job.attempt >= job.maxAttempts);
+  }
+
+  /** Its deadline has passed: whoever does the upkeep closes it, so that is done now. */
+  #expire(job: ClaimedJob): void {
+    this.#tellLost(job);
+    void this.#parts.engine.maintain().catch((error: unknown) => this.#tellError(error));
+  }
+
+  /** A listener that throws must not end what it was told of. */
+  #tell<Name extends keyof WorkerEvents>(name: Name, ...details: WorkerEvents[Name]): void {
+    try {
+      (this as EventEmitter).emit(name, ...details);
+    } catch (error) {
+      if (name === "error") warn(error);
+      else this.#tellError(error);
+    }
   }
 
   /** An error nobody listens for must not end the process. */
   #tellError(error: unknown): void {
-    if (this.listenerCount("error") > 0) this.emit("error", error);
-    else process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: "MILLRACE_WORKER" });
+    if (this.listenerCount("error") > 0) this.#tell("error", error);
+    else warn(error);
   }
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: "MILLRACE_WORKER" });
 }

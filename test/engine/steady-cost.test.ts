@@ -78,7 +78,7 @@ describe("a steady hundred live jobs", () => {
       await db.engine.enqueueMany("t", times(10), { queue }, { tx: client });
       return (await db.engine.settle(settlements, { queues: [queue], limit: 10 }, { tx: client })).claimed;
     }
-  });
+  }, 180_000);
 
   /** The least of some measurements: transactions in other databases of the server disturb one, but hardly all. */
   async function leastOf(tries: number, measure: () => Promise<number>): Promise<number> {

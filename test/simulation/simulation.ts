@@ -61,8 +61,9 @@ const leaseSeconds = 0.7;
 /** No wait for a connection or a statement is longer than this; one that is counts as a violation, not as a test that hangs. */
 const patienceMs = 20_000;
 
-/** How long after the end of all producers everything must be drained. */
+/** How long after the end of all producers everything must be drained, and how large claims are then: the backlog of a long run is long. */
 const drainMs = 60_000;
+const drainingClaim = 100;
 
 /**
  * Producers that sleep, roll back, write twice and overlap; claimers that finish, retry, give back and vanish; maintenance, rotation
@@ -101,6 +102,7 @@ class Simulation {
   #compactions = 0;
   #producing = true;
   #draining = false;
+  #drained = false;
 
   constructor(
     readonly options: SimulationOptions,
@@ -130,14 +132,16 @@ class Simulation {
     await this.#engine.queuePut(overlapQueue);
     const producers = [...times(this.options.producers, () => this.#produce()), ...times(2, () => this.#produceOverlap())];
     const claimers = [...times(4, () => this.#consume("default", this.options.largestClaim)), ...times(3, () => this.#consume(overlapQueue, 3))];
-    const keepers = [this.#maintain(), this.#reclaim(), this.#watch(), ...(this.options.kill === false ? [] : [this.#kill()])];
+    const keepers = [this.#maintain(), this.#reclaim(), this.#watch()];
+    const killer = this.options.kill === false ? undefined : this.#kill();
     await Promise.all(producers);
     this.#producing = false;
-    await Promise.all(keepers.slice(3));
+    await killer;
     this.#draining = true;
     await Promise.all(claimers);
+    this.#drained = true;
     await Promise.all(keepers);
-    if (!this.#stopped()) for (const finding of await openEnds(this.pool, this.#engine, ["default", overlapQueue])) this.#violations.add(finding);
+    if (!this.#stopped()) await this.#finish();
     const [row] = (await this.pool.query("select count(*)::int as jobs from millrace.job")).rows as { jobs: number }[];
     return {
       jobs: row?.jobs ?? 0,
@@ -210,13 +214,15 @@ class Simulation {
     while (idle < 30 && !this.#over(drainMs)) {
       await this.#survive(async () => {
         const trackStart = this.#random.chance(0.2);
-        const jobs = await this.#engine.claim({ queues: [queue], limit: this.#random.between(1, largestClaim), leaseSeconds, trackStart });
+        const limit = this.#random.between(1, this.#draining ? drainingClaim : largestClaim);
+        const jobs = await this.#engine.claim({ queues: [queue], limit, leaseSeconds, trackStart });
         for (const job of jobs) this.#deliver(job, trackStart);
         idle = jobs.length > 0 || !this.#draining ? 0 : idle + 1;
         if (jobs.length === 0) await sleep(this.#draining ? 50 : 5);
         else await this.#settle(jobs);
       });
     }
+    if (idle < 30 && !this.#stopped()) this.#violations.add(`${queue} was not drained in ${drainMs / 1000} s`);
   }
 
   /** Nothing here reports a start, so a lost claim that tracks starts gives its jobs back with the same attempt, unless alone. */
@@ -263,21 +269,23 @@ class Simulation {
   }
 
   async #maintain(): Promise<void> {
-    while (!this.#draining || !this.#over(3000)) {
+    while (!this.#drained) {
       await this.#survive(() => this.#engine.maintain());
       await sleep(30);
     }
   }
 
   async #reclaim(): Promise<void> {
-    while (!this.#draining || !this.#over(3000)) {
-      await this.#survive(async () => {
-        const space = await this.#engine.maintainSpace({ compactBound: 50 });
-        this.#emptied += space.ticketChildren;
-        this.#compactions += space.compacted.length;
-      });
+    while (!this.#drained) {
+      await this.#survive(() => this.#rotate());
       await sleep(100);
     }
+  }
+
+  async #rotate(): Promise<void> {
+    const space = await this.#engine.maintainSpace({ compactBound: 50 });
+    this.#emptied += space.ticketChildren;
+    this.#compactions += space.compacted.length;
   }
 
   /** Look at the database's own truth all the while. */
@@ -301,6 +309,12 @@ class Simulation {
         this.#killed += rowCount ?? 0;
       });
     }
+  }
+
+  /** Everything is drained: nothing is in the way of rotation any more, and nothing may be left open. */
+  async #finish(): Promise<void> {
+    await this.#survive(() => this.#rotate());
+    for (const finding of await openEnds(this.pool, this.#engine, ["default", overlapQueue])) this.#violations.add(finding);
   }
 
   /** Killed sessions are part of the game, and so is a report that comes too late; any other error is a finding. */

@@ -1,5 +1,6 @@
 import type { TestProject } from "vitest/node";
 import { startEmbeddedServer } from "../../src/embedded/server.js";
+import { buildIfStale } from "./build.js";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -7,8 +8,9 @@ declare module "vitest" {
   }
 }
 
-/** One server per run: the one DATABASE_URL names, or an embedded PostgreSQL that is gone afterwards. */
+/** The package is built, and there is one server per run: the one DATABASE_URL names, or an embedded PostgreSQL that is gone afterwards. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  buildIfStale();
   const given = process.env["DATABASE_URL"];
   if (given) {
     project.provide("serverUrl", given);

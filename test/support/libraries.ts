@@ -2,7 +2,15 @@ import { sql } from "drizzle-orm";
 import { type NodePgDatabase, drizzle as drizzleOnPg } from "drizzle-orm/node-postgres";
 import { type PostgresJsDatabase, drizzle as drizzleOnPostgresJs } from "drizzle-orm/postgres-js";
 import knex, { type Knex } from "knex";
-import { CamelCasePlugin, CompiledQuery, type ControlledTransaction, Kysely, type KyselyPlugin, PostgresDialect, type Transaction as KyselyTransaction } from "kysely";
+import {
+  CamelCasePlugin,
+  CompiledQuery,
+  type ControlledTransaction,
+  Kysely,
+  type KyselyPlugin,
+  PostgresDialect,
+  type Transaction as KyselyTransaction,
+} from "kysely";
 import pg from "pg";
 import postgres from "postgres";
 import { DataSource, type EntityManager, type QueryRunner } from "typeorm";
@@ -29,7 +37,7 @@ export interface Library {
 
 const library = <Tx extends object>(name: string, connect: (url: string) => Promise<Connected<Tx>> | Connected<Tx>): Library => ({
   name,
-  connect: async (url) => (await connect(url)) as unknown as Connected,
+  connect: async (url) => await connect(url),
 });
 
 function newPool(url: string): pg.Pool {
@@ -138,8 +146,8 @@ const knexLibrary = (name: string, config: Knex.Config = {}): Library =>
     const database = knex({ client: "pg", connection: url, pool: { min: 0, max: 4 }, ...config });
     return {
       database,
-      transaction: <T>(work: (tx: Knex.Transaction) => Promise<T>) => database.transaction(work) as Promise<T>,
-      nested: <T>(tx: Knex.Transaction, work: (tx: Knex.Transaction) => Promise<T>) => tx.transaction(work) as Promise<T>,
+      transaction: <T>(work: (tx: Knex.Transaction) => Promise<T>) => database.transaction(work),
+      nested: <T>(tx: Knex.Transaction, work: (tx: Knex.Transaction) => Promise<T>) => tx.transaction(work),
       write: async (tx, statement) => tx.raw(statement),
       close: () => database.destroy(),
     };
@@ -158,6 +166,7 @@ const prisma = library<PrismaTransaction>("Prisma", (url) => {
   return {
     database,
     transaction: (work) => database.$transaction(work),
+    nested: (tx, work) => tx.$transaction(work),
     write: (tx, statement) => tx.$executeRawUnsafe(statement),
     close: () => database.$disconnect(),
   };

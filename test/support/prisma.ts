@@ -3,10 +3,10 @@ import { getPrismaClient } from "@prisma/client/runtime/client";
 
 export interface PrismaTransaction {
   $executeRawUnsafe(statement: string): Promise<number>;
+  $transaction<T>(work: (tx: PrismaTransaction) => Promise<T>): Promise<T>;
 }
 
-export interface PrismaDatabase {
-  $transaction<T>(work: (tx: PrismaTransaction) => Promise<T>): Promise<T>;
+export interface PrismaDatabase extends PrismaTransaction {
   $disconnect(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ const PrismaClient = getPrismaClient({
   activeProvider: "postgresql",
   inlineSchema: 'generator client {\n  provider = "prisma-client"\n  output   = "./generated"\n}\n\ndatasource db {\n  provider = "postgresql"\n}\n',
   runtimeDataModel: { models: {}, enums: {}, types: {} },
-  parameterizationSchema: { strings: [], graph: "" },
+  parameterizationSchema: { strings: [], graph: "AAAA" },
   compilerWasm: {
     getRuntime: () => import(`${compiler}.mjs`),
     getQueryCompilerWasmModule: async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/client/define-job.js";
 import type { JobDetails, JobId } from "../../src/db/types.js";
@@ -23,7 +24,8 @@ async function ended(id: JobId): Promise<JobDetails> {
 describe("a handler that returns", () => {
   it("makes its job succeeded, with a finish time and the result, which no claim returns again [#5 #26 #119 #175]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, ({ input }) => ({ doubled: 2 * input.n! }))
       .start();
     const { id } = await test.mill.enqueue(work, { n: 21 }, { queue });
@@ -60,7 +62,8 @@ describe("a handler that returns", () => {
 
   it("without a value leaves a null result [#26]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, () => {})
       .start();
     expect(await test.mill.result(await test.mill.enqueue(work, {}, { queue }))).toBeNull();
@@ -68,7 +71,8 @@ describe("a handler that returns", () => {
 
   it("gives results of several jobs to the right ones, also when some have none [#26]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, ({ input }) => (input.n! % 2 === 0 ? input.n : undefined))
       .start();
     const made = await test.mill.enqueueMany(
@@ -84,7 +88,8 @@ describe("a handler that throws", () => {
   it("is called exactly maxAttempts times, sees the last one, and leaves its job failed as exhausted [#17 #16]", async () => {
     const queue = await test.queue();
     const seen: [number, boolean][] = [];
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, (job) => {
         seen.push([job.attempt, job.isLastAttempt]);
         throw new Error(`attempt ${job.attempt}`);
@@ -104,7 +109,8 @@ describe("a handler that throws", () => {
 
   it("on attempts 1 and 2 of 3 leaves a succeeded job with two stored errors [#115 #31]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, ({ attempt }) => {
         if (attempt < 3) throw new Error(`no ${attempt}`);
         return "third time lucky";
@@ -123,7 +129,8 @@ describe("a handler that throws", () => {
   it("with maxAttempts 1 has failed for good [#126]", async () => {
     const queue = await test.queue();
     let calls = 0;
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, () => {
         calls += 1;
         throw new Error("once");
@@ -136,7 +143,8 @@ describe("a handler that throws", () => {
 
   it("a PermanentError fails on attempt 1 of 25, with reason and stack, and nothing claims it again [#6 #27 #31 #177]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, () => {
         throw new PermanentError("no such customer");
       })
@@ -151,7 +159,8 @@ describe("a handler that throws", () => {
   it("a permanent error wrapped three levels deep is called once and has failed as permanent [#140]", async () => {
     const queue = await test.queue();
     let calls = 0;
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, () => {
         calls += 1;
         const third = new Error("third", { cause: new PermanentError("deep inside") });
@@ -166,7 +175,8 @@ describe("a handler that throws", () => {
 
   it("an error that causes itself is stored all the same [#141]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, () => {
         const error = new Error("round and round");
         error.cause = error;
@@ -179,7 +189,8 @@ describe("a handler that throws", () => {
 
   it("NUL and half characters, wherever they are in an error, do not change what becomes of the job [#27 #141]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, (_, { log }) => {
         log("a note with \0");
         throw new PermanentError("outer \0 \uD800", { cause: new Error("inner \0 \uDFFF") });
@@ -192,7 +203,8 @@ describe("a handler that throws", () => {
 
   it("keeps what it logged with the attempt [#27]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, (_, { log }) => {
         for (let line = 1; line <= 120; line += 1) log(`line ${line}`);
         throw new Error("after logging");
@@ -218,7 +230,10 @@ describe("retry delays", () => {
       waits: async () => {
         const waits: number[] = [];
         for (;;) {
-          await until("the attempt is over", async () => (await details(id)).job.state !== "running" && (await details(id)).attempts.length === waits.length + 1);
+          await until(
+            "the attempt is over",
+            async () => (await details(id)).job.state !== "running" && (await details(id)).attempts.length === waits.length + 1,
+          );
           const { job, attempts } = await details(id);
           if (job.state === "failed") return waits;
           const seconds = (job.runAt.getTime() - attempts.at(-1)!.finishedAt.getTime()) / 1000;
@@ -264,7 +279,8 @@ describe("retry delays", () => {
 describe("what a handler may decide", () => {
   it("retryLater counts the attempt and waits as long as it says [#31]", async () => {
     const queue = await test.queue();
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, ({ attempt }) => (attempt === 1 ? retryLater("10m", "not ready yet") : "ready now"))
       .start();
     const { id } = await test.mill.enqueue(work, {}, { queue });
@@ -279,7 +295,8 @@ describe("what a handler may decide", () => {
   it("release gives the job back without using the attempt [#16]", async () => {
     const queue = await test.queue();
     let calls = 0;
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, ({ attempt }) => {
         calls += 1;
         return calls < 4 ? release() : attempt;
@@ -293,7 +310,8 @@ describe("what a handler may decide", () => {
   it("completing in a transaction of its own shows both or neither [#93]", async () => {
     const queue = await test.queue();
     await test.db.sql("create table public.charges (n int primary key)");
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, async (job) => {
         const tx = await test.db.pool.connect();
         try {
@@ -320,14 +338,11 @@ describe("what a handler may decide", () => {
   it("one that goes on after its own commit is left in peace by the heartbeat [#93 #95]", async () => {
     const queue = await test.queue();
     const [events, aborted] = [[] as string[], [] as unknown[]];
-    const worker = test.worker(queue, { lease: "2s" }).handle(work, async (job, { signal }) => {
-      await job.complete("done", { tx: test.db.pool });
-      const slow = await test.mill.enqueue("other", {}, { queue });
-      for (let beats = 0; beats < 4; beats += 1) {
-        await test.db.sql("select pg_sleep(0.5)");
-      }
+    const worker = test.worker(queue, { lease: "1s" }).handle(work, async (job, { signal }) => {
+      await job.complete("done", { tx: await test.db.connect() });
+      // work for others is still done here while several beats of the heart go by
+      await sleep(1500);
       aborted.push(signal.aborted);
-      return slow;
     });
     worker.on("lost", () => events.push("lost")).on("success", () => events.push("success"));
     await worker.start();
@@ -383,7 +398,8 @@ describe("after the end", () => {
   it("a failed job stays listed, and can be retried once per decision [#176 #177]", async () => {
     const queue = await test.queue();
     let good = false;
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, () => {
         if (!good) throw new PermanentError("not yet");
         return "fixed";
@@ -402,7 +418,8 @@ describe("after the end", () => {
   it("a permanent failure puts one copy into the dead letter queue [#177]", async () => {
     const letters = await test.queue();
     const queue = await test.queue({ deadLetterQueue: letters });
-    await test.worker(queue)
+    await test
+      .worker(queue)
       .handle(work, () => {
         throw new PermanentError("for the dead letters");
       })

@@ -41,7 +41,10 @@ export const enqueueCommand: Command = {
     const jobs = options.integer("count", 1, most);
     const jobOptions = jobOptionsOf(options);
     const input = await jsonArgument(argument, "INPUT");
-    const mill = new Millrace({ connection: { connectionString: databaseUrl(options), max: 2, application_name: "millrace cli" }, schema: options.text("schema") });
+    const mill = new Millrace({
+      connection: { connectionString: databaseUrl(options), max: 2, application_name: "millrace cli" },
+      schema: options.text("schema"),
+    });
     try {
       if (jobs > 1) return await enqueueMany(mill, type, input, jobs, jobOptions, out);
       const enqueued = await mill.enqueue(type, input, jobOptions);

@@ -8,7 +8,10 @@ export const jobsCancelCommand: Command = {
   details: ["A waiting job never runs; the handler of a running one is told to stop. The exit code is 1 when some had ended already."],
   arguments: [{ name: "ID", help: "the jobs", many: true }],
   options: { because: { value: "TEXT", help: "why, kept with the job" }, ...databaseOptions },
-  examples: ['millrace jobs cancel 880123456789012345 --because "sent twice"', "millrace jobs --state delayed --json | jq -r '.[].id' | xargs millrace jobs cancel"],
+  examples: [
+    'millrace jobs cancel 880123456789012345 --because "sent twice"',
+    "millrace jobs --state delayed --json | jq -r '.[].id' | xargs millrace jobs cancel",
+  ],
   async run({ args, options, out }) {
     return withDatabase(options, async ({ engine }) => {
       const ids = [...new Set(args)];

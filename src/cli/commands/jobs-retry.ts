@@ -11,12 +11,10 @@ export const jobsRetryCommand: Command = {
   examples: ["millrace jobs retry 880123456789012345", "millrace jobs --state failed --json | jq -r '.[].id' | xargs millrace jobs retry --attempts 3"],
   async run({ args, options, out }) {
     const attempts = options.integer("attempts", 1, 1_000_000);
-    return withDatabase(options, async ({ engine, read }) => {
+    return withDatabase(options, async ({ engine }) => {
       const ids = [...new Set(args)];
       const retried = await engine.addRetries(attempts, { ids });
       const rest = ids.length - retried;
-      const queues = await read<{ queue: string }>("select distinct queue from :jobs where id = any ($1::bigint[])", [ids]);
-      await engine.notify(queues.map(({ queue }) => queue));
       out.result({ retried, others: rest }, `${plural(retried, "job")} will be tried again${rest > 0 ? `, ${rest} neither failed nor expired` : ""}`);
       return rest === 0 ? 0 : 1;
     });

@@ -65,7 +65,14 @@ const shown = (value: Json): string | null => (value === null ? null : JSON.stri
 
 function attemptTable(attempts: readonly AttemptRecord[], width: number): string[] {
   return textTable(
-    [{ title: "ATTEMPT", align: "right" }, { title: "OUTCOME" }, { title: "STARTED" }, { title: "TOOK", align: "right" }, { title: "WORKER" }, { title: "ERROR" }],
+    [
+      { title: "ATTEMPT", align: "right" },
+      { title: "OUTCOME" },
+      { title: "STARTED" },
+      { title: "TOOK", align: "right" },
+      { title: "WORKER" },
+      { title: "ERROR" },
+    ],
     attempts.map((attempt) => [
       String(attempt.attempt),
       attempt.outcome,

@@ -1,4 +1,3 @@
-import type { Defaults } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { jsonArgument } from "../json-argument.js";
@@ -17,9 +16,9 @@ export const queuesPutCommand: Command = {
   async run({ args, options, out }) {
     const [name, argument] = args as [string, string?];
     const defaults = (await jsonArgument(argument, "DEFAULTS")) ?? {};
-    if (typeof defaults !== "object" || Array.isArray(defaults)) throw new UsageError("DEFAULTS is not a JSON object", 'write it as \'{"maxAttempts": 5}\'');
+    if (typeof defaults !== "object" || Array.isArray(defaults)) throw new UsageError("DEFAULTS is not a JSON object", "write it as '{\"maxAttempts\": 5}'");
     return withDatabase(options, async ({ engine }) => {
-      const stored = await engine.queuePut(name, defaults as Defaults);
+      const stored = await engine.queuePut(name, defaults);
       out.result({ name, options: stored }, `${name} has the defaults ${JSON.stringify(stored)}`);
       return 0;
     });

@@ -1,0 +1,71 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { Millrace, defineJob } from "../../../dist/index.js";
+import { now } from "./clock.ts";
+import type { Commands } from "./commands.ts";
+
+interface PayloadStore {
+  write(bytes: Buffer): Promise<unknown>;
+  /** Read everything that was written, one payload after the other. Returns the bytes seen. */
+  readAll(count: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Write payloads one after the other, then read them one after the other. The bytes are random, so nothing compresses them. */
+export async function payloads(url: string, { store, bytes, count }: Commands["payloads"]["args"]): Promise<Commands["payloads"]["answer"]> {
+  const opened = await (store === "millrace" ? inMillrace(url) : inTable(url));
+  const payload = randomBytes(bytes);
+  const startedAt = now();
+  for (let i = 0; i < count; i += 1) await opened.write(payload);
+  const writtenAt = now();
+  const seen = await opened.readAll(count);
+  const readAt = now();
+  await opened.close();
+  if (seen !== bytes * count) throw new Error(`${store} gave back ${seen} bytes of ${bytes * count}`);
+  return { writeSeconds: (writtenAt - startedAt) / 1000, readSeconds: (readAt - writtenAt) / 1000 };
+}
+
+/** Enqueued as a stream, read as a stream by the handler of a worker, one job at a time. */
+async function inMillrace(url: string): Promise<PayloadStore> {
+  const large = defineJob("large");
+  const mill = new Millrace({ connection: url });
+  await mill.engine.depth();
+  return {
+    write: (bytes) => mill.engine.enqueueStream({ type: large.type }, bytes.length, [bytes]),
+    async readAll(count) {
+      const { promise: done, resolve } = Promise.withResolvers<void>();
+      let seen = 0;
+      let jobs = 0;
+      const worker = mill.worker({ concurrency: 1 });
+      worker.handle(large, async (job) => {
+        for await (const piece of job.payloadStream()) seen += piece.length;
+        jobs += 1;
+        if (jobs === count) resolve();
+      });
+      await worker.start();
+      await done;
+      await worker.stop();
+      return seen;
+    },
+    close: () => mill.close(),
+  };
+}
+
+/** The limit: one row per payload and no queue around it, through the same driver. */
+async function inTable(url: string): Promise<PayloadStore> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query("create table plain_payload (id bigint generated always as identity primary key, bytes bytea)");
+  return {
+    write: (bytes) => client.query({ name: "write", text: "insert into plain_payload (bytes) values ($1)", values: [bytes] }),
+    async readAll(count) {
+      let seen = 0;
+      for (let id = 1; id <= count; id += 1) {
+        const { rows } = await client.query({ name: "read", text: "select bytes from plain_payload where id = $1", values: [id] });
+        seen += (rows as { bytes: Buffer }[])[0]!.bytes.length;
+      }
+      return seen;
+    },
+    close: () => client.end(),
+  };
+}

@@ -1,0 +1,67 @@
+// The comparison: npm run bench, or node bench/run.mjs. See bench/README.md.
+import { cpus, totalmem } from "node:os";
+import { readFileSync } from "node:fs";
+import { Bench } from "./bench.ts";
+import { readOptions, usage } from "./options.ts";
+import { printScenario, writeResults, writeSummary } from "./report.ts";
+import { Results } from "./results.ts";
+import { scenarios } from "./scenarios/index.ts";
+import { Postgres, RedisServer } from "./servers.ts";
+import { findSystem } from "./systems/index.ts";
+
+const options = readOptions(
+  process.argv.slice(2),
+  scenarios.map(({ name }) => name),
+);
+if (!options) {
+  console.log(usage + `\nScenarios: ${scenarios.map(({ name }) => name).join(", ")}`);
+  process.exit(0);
+}
+
+const startedAt = performance.now();
+const needsRedis = options.systems.some((name) => findSystem(name).store === "redis");
+const postgres = await Postgres.start();
+const redis = needsRedis ? await RedisServer.start() : undefined;
+let stopping = false;
+// Processes end when their channel does, and the servers when this process exits: nothing is left behind.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => ((stopping = true), void stop().finally(() => process.exit(130))));
+
+async function stop(): Promise<void> {
+  await Promise.allSettled([postgres.stop(), redis?.stop()]);
+}
+
+const summary: Record<string, Results> = {};
+const run = `${options.quick ? "quick run" : "full run"} of ${new Date().toISOString().slice(0, 10)}, ${cpus().length} processors, Node.js ${process.version}`;
+try {
+  console.log(`${run}, ${Math.round(totalmem() / 2 ** 30)} GiB of memory (${cpus()[0]?.model.trim()})`);
+  console.log(await postgres.describe());
+  if (redis) console.log(await redis.describe());
+  else if (needsRedis) console.log("bullmq is left out: there is no redis-server on this machine (apt-get install redis-server)");
+  console.log(options.systems.map((name) => `${name} ${versionOf(name)}`).join(", "));
+
+  const bench = new Bench(options, postgres, redis);
+  for (const scenario of scenarios.filter(({ name }) => options.scenarios.includes(name))) {
+    if (performance.now() - startedAt > options.sizes.allSeconds * 1000) {
+      console.log(`\n${scenario.name}: left out, the time is up; run it alone with --scenario ${scenario.name}`);
+      continue;
+    }
+    const results = (summary[scenario.name] = new Results());
+    const scenarioAt = performance.now();
+    console.log(`\n${scenario.name}: ${scenario.title}`);
+    await scenario.run(bench, results);
+    printScenario(results);
+    writeResults(run, scenario.name, scenario.title, results);
+    console.log(`  ${((performance.now() - scenarioAt) / 1000).toFixed(0)} s`);
+  }
+  writeSummary(run, summary);
+  console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; charts and all rounds are in bench/results`);
+} finally {
+  if (!stopping) await stop();
+}
+if (options.json) console.log(JSON.stringify(summary));
+process.exit(0);
+
+function versionOf(system: string): string {
+  const file = system === "millrace" ? "../../package.json" : `../node_modules/${system}/package.json`;
+  return (JSON.parse(readFileSync(new URL(file, import.meta.url), "utf8")) as { version: string }).version;
+}

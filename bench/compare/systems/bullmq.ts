@@ -1,0 +1,49 @@
+import { Queue, Worker } from "bullmq";
+import type { Input, System } from "./system.ts";
+
+/**
+ * BullMQ on Redis, as a landmark outside PostgreSQL: it keeps its jobs in memory and, in this setup, may lose the last second of them.
+ *
+ * - Redis as https://docs.bullmq.io/guide/going-to-production says: append-only file written every second, no eviction.
+ * - `addBulk` stores a batch in one pipeline.
+ * - `concurrency: 100`: its guide on concurrency recommends 100 to 300 for work that waits for I/O. Finishing a job fetches the next one
+ *   in the same script; there is no fetching of many.
+ * - `removeOnComplete`: finished jobs are deleted at once, there is no history.
+ */
+const name = "bench";
+const connectionOf = (url: string): { host: string; port: number; maxRetriesPerRequest: null } => {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port), maxRetriesPerRequest: null };
+};
+const defaultJobOptions = { removeOnComplete: true };
+
+export const bullmq: System = {
+  async setup() {},
+
+  async produce(url, { connections }) {
+    const queues = Array.from({ length: connections }, () => new Queue<Input>(name, { connection: connectionOf(url), defaultJobOptions }));
+    await Promise.all(queues.map((queue) => queue.waitUntilReady()));
+    let turn = 0;
+    const next = (): Queue<Input> => queues[(turn += 1) % connections]!;
+    return {
+      add: (input) => next().add("noop", input),
+      addMany: (inputs) => next().addBulk(inputs.map((data) => ({ name: "noop", data }))),
+      async close() {
+        await Promise.all(queues.map((queue) => queue.close()));
+      },
+    };
+  },
+
+  async work(url, { queues = [name], onJob }) {
+    const connection = connectionOf(url);
+    const workers = queues.map((queue) => new Worker<Input>(queue, async (job) => onJob(job.data), { connection, concurrency: 100 }));
+    const look = new Queue(queues[0]!, { connection });
+    await Promise.all([look.waitUntilReady(), ...workers.map((worker) => worker.waitUntilReady())]);
+    return {
+      isDrained: async () => (await look.getJobCountByTypes("wait", "active", "delayed", "prioritized")) === 0,
+      async stop() {
+        await Promise.all([look.close(), ...workers.map((worker) => worker.close())]);
+      },
+    };
+  },
+};

@@ -1,0 +1,41 @@
+import type { Command } from "./command.js";
+import { completionCommand } from "./commands/completion.js";
+import { demoCommand } from "./commands/demo.js";
+import { devCommand } from "./commands/dev.js";
+import { doctorCommand } from "./commands/doctor.js";
+import { enqueueCommand } from "./commands/enqueue.js";
+import { jobsCancelCommand } from "./commands/jobs-cancel.js";
+import { jobsRetryCommand } from "./commands/jobs-retry.js";
+import { jobsShowCommand } from "./commands/jobs-show.js";
+import { jobsCommand } from "./commands/jobs.js";
+import { migrateCommand } from "./commands/migrate.js";
+import { queuesPauseCommand } from "./commands/queues-pause.js";
+import { queuesPurgeCommand } from "./commands/queues-purge.js";
+import { queuesPutCommand } from "./commands/queues-put.js";
+import { queuesResumeCommand } from "./commands/queues-resume.js";
+import { queuesCommand } from "./commands/queues.js";
+import { repairCommand } from "./commands/repair.js";
+import { topCommand } from "./commands/top.js";
+import { workCommand } from "./commands/work.js";
+
+/** Every command, in the order of help and docs. */
+export const commands: readonly Command[] = [
+  devCommand,
+  demoCommand,
+  migrateCommand,
+  enqueueCommand,
+  workCommand,
+  queuesCommand,
+  queuesPutCommand,
+  queuesPauseCommand,
+  queuesResumeCommand,
+  queuesPurgeCommand,
+  jobsCommand,
+  jobsShowCommand,
+  jobsCancelCommand,
+  jobsRetryCommand,
+  topCommand,
+  doctorCommand,
+  repairCommand,
+  completionCommand,
+];

@@ -1,0 +1,51 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { Running, millrace, useFolder } from "./cli.js";
+
+const folder = useFolder();
+const cwd = folder.path;
+
+describe("dev", () => {
+  it("runs a database that stays, with a demo, and stops cleanly on Ctrl-C", async () => {
+    const first = new Running(["dev", "--port", "0", "--json"], { cwd });
+    await first.until('"success"', 2);
+    const ready = JSON.parse(first.stdout.split("\n")[0]!) as { event: string; url: string; pid: number };
+    expect(ready).toMatchObject({ event: "ready", folder: ".millrace", url: expect.stringMatching(/^postgres:\/\/postgres@127\.0\.0\.1:\d+\/postgres$/) });
+
+    // Other commands in the folder find it by themselves; a second server in it is refused.
+    const [enqueued, second] = await Promise.all([millrace(["enqueue", "kept"], { cwd }), millrace(["dev"], { cwd })]);
+    expect(enqueued.code).toBe(0);
+    expect(second).toMatchObject({ code: 2, stderr: expect.stringContaining(`another server runs in .millrace, process ${ready.pid}`) });
+
+    first.pressControlC();
+    const { code, stdout, stderr } = await first.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const events = stdout
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { event: string }).event);
+    expect(events.at(-1)).toBe("down");
+    expect(events).toEqual(expect.arrayContaining(["started", "stopping", "stopped"]));
+    expect(events).not.toContain("error");
+    expect(isRunning(ready.pid)).toBe(false);
+    expect(existsSync(path.join(cwd, ".millrace/url"))).toBe(false);
+
+    const third = new Running(["dev", "--port", "0", "--server-only", "--json"], { cwd });
+    await third.until('"ready"');
+    expect((await millrace(["jobs", "show", enqueued.stdout.trim()], { cwd })).stdout).toMatch(/^state +ready$/m);
+    const { pid } = JSON.parse(third.stdout) as { pid: number };
+    third.kill("SIGKILL"); // the server goes too
+    while (isRunning(pid)) await sleep(50);
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

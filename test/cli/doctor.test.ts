@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { claimOne } from "../support/jobs.js";
+import { millrace } from "./cli.js";
+import { startTransactionPooler } from "./transaction-pooler.js";
+
+const db = useDatabase();
+
+interface Finding {
+  readonly check: string;
+  readonly state: "ok" | "wrong" | "skipped";
+  readonly message: string;
+  readonly remedy?: string;
+}
+
+async function examine(args: readonly string[] = [], url = db.url): Promise<{ code: number | null; wrong: Finding[]; all: Finding[] }> {
+  const { code, stdout } = await millrace(["doctor", "--json", ...args], { url });
+  const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+  return { code, all: findings, wrong: findings.filter(({ state }) => state === "wrong") };
+}
+
+describe("doctor", () => {
+  it("finds nothing wrong with a new database", async () => {
+    const { code, stdout, stderr } = await millrace(["doctor"], { url: db.url });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/✔ server +PostgreSQL \d+/);
+    expect(stdout).toMatch(/✔ sizes +control tables have [^]*\n\nnothing is wrong\n$/);
+    expect([...new Set((await examine()).all.map(({ check }) => check))]).toEqual([
+      "server",
+      "schema",
+      "snapshots",
+      "indexes",
+      "pooler",
+      "clock",
+      "maintenance",
+      "sizes",
+    ]);
+  });
+
+  it("finds what holds back vacuum", async () => {
+    const session = await db.connect();
+    await session.query("begin isolation level repeatable read");
+    await session.query("select 1");
+    const [{ pid }] = (await session.query("select pg_backend_pid() as pid")).rows as [{ pid: number }];
+    const slot = `doctor_${process.pid}_${Date.now()}`;
+    await db.sql("select pg_create_physical_replication_slot($1, true)", [slot]);
+    try {
+      const { code, wrong } = await examine(["--max-snapshot-age", "1ms"]);
+      expect(code).toBe(1);
+      expect(wrong).toEqual(
+        expect.arrayContaining([
+          {
+            check: "snapshots",
+            state: "wrong",
+            message: expect.stringContaining(`process ${pid}`),
+            remedy: expect.stringContaining(`pg_terminate_backend(${pid})`),
+          },
+          {
+            check: "snapshots",
+            state: "wrong",
+            message: expect.stringContaining(slot),
+            remedy: expect.stringContaining(`pg_drop_replication_slot('${slot}')`),
+          },
+        ]),
+      );
+    } finally {
+      await session.query("rollback");
+      await db.sql("select pg_drop_replication_slot($1)", [slot]);
+    }
+  });
+
+  it("finds a missing index, and says how to make it", async () => {
+    await db.sql("alter table job_07 drop constraint job_07_pkey");
+    await db.sql("drop index ticket_3_position");
+    const { wrong } = await examine();
+    expect(wrong.map(({ check }) => check)).toEqual(["indexes", "indexes"]);
+    for (const { remedy } of wrong) await db.sql(/run: (.*?);/.exec(remedy!)![1]!);
+    expect((await examine()).wrong).toEqual([]);
+  });
+
+  it("finds a transaction pooler", async () => {
+    const pooler = await startTransactionPooler(db.url);
+    try {
+      const { wrong } = await examine([], pooler.url);
+      expect(wrong).toEqual([
+        { check: "pooler", state: "wrong", message: expect.stringContaining("transaction pooler"), remedy: expect.stringContaining("prepare: false") },
+        { check: "pooler", state: "wrong", message: "a notification did not arrive", remedy: expect.stringContaining("polling") },
+      ]);
+    } finally {
+      await pooler.close();
+    }
+  });
+
+  it("looks at what it may, as a role with few rights", async () => {
+    const role = `doctor_${process.pid}_${Date.now()}`;
+    await db.sql(`create role ${role} login`);
+    try {
+      await db.engine.roleGrant(role, "reader");
+      const url = new URL(db.url);
+      url.username = role;
+      const { all } = await examine([], url.href);
+      expect(all.filter(({ state }) => state === "skipped").map(({ check }) => check)).toEqual(["snapshots", "maintenance"]);
+    } finally {
+      await db.sql(`drop owned by ${role}`);
+      await db.sql(`drop role ${role}`);
+    }
+  });
+
+  it("finds maintenance that lags, and clocks that differ", async () => {
+    await db.engine.enqueue({ type: "claimed" });
+    await claimOne(db, "default", { leaseSeconds: 30 });
+    await db.engine.enqueue({ type: "delayed", delaySeconds: 60 });
+    await db.moveClock(600);
+    await db.sql("insert into tally (lane, ready) select 2, 0 from generate_series(1, 100001)");
+    const { wrong } = await examine();
+    expect(wrong).toMatchObject([
+      { check: "clock", message: expect.stringMatching(/^the database's clock is (10 min|9 min 59).* ahead of this machine's$/) },
+      { check: "maintenance", message: expect.stringMatching(/^1 claim ended up to 9 min/) },
+      { check: "maintenance", message: expect.stringMatching(/^1 delayed job came due up to (9 min|8 min 59)/) },
+      { check: "maintenance", message: expect.stringContaining("100,000 changes of depth") },
+    ]);
+    await db.engine.maintain();
+    await db.engine.maintain();
+    expect((await examine()).wrong.map(({ check }) => check)).toEqual(["clock"]);
+  });
+});

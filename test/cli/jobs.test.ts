@@ -1,0 +1,173 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { JobRecord, QueueRecord } from "../../src/db/types.js";
+import { useDatabase } from "../support/database.js";
+import { claimOne, jobOf, stateOf } from "../support/jobs.js";
+import { type Ended, type RunOptions, millrace, useFolder } from "./cli.js";
+
+const db = useDatabase();
+const folder = useFolder();
+
+const cli = (args: readonly string[], options: RunOptions = {}): Promise<Ended> => millrace(args, { url: db.url, ...options });
+const idOf = ({ stdout }: Ended): string => stdout.trim();
+const json = ({ stdout }: Ended): unknown => JSON.parse(stdout);
+
+describe("enqueue", () => {
+  it("takes the input as JSON, from a file and from standard input", async () => {
+    const file = path.join(folder.path, "input.json");
+    writeFileSync(file, '{"from": "file"}');
+    const [none, text, fromFile, fromStdin] = await Promise.all([
+      cli(["enqueue", "input"]),
+      cli(["enqueue", "input", '{"key": "a.png"}']),
+      cli(["enqueue", "input", `@${file}`]),
+      cli(["enqueue", "input", "-"], { input: "[1, 2]" }),
+    ]);
+    const inputs = [];
+    for (const enqueued of [none, text, fromFile, fromStdin]) inputs.push((await jobOf(db, idOf(enqueued))).input);
+    expect(inputs).toEqual([null, { key: "a.png" }, { from: "file" }, [1, 2]]);
+  });
+
+  it("passes its options on", async () => {
+    await db.engine.queuePut("mail");
+    const options = ["--queue", "mail", "--priority", "0", "--delay", "1h 30m", "--tenant", "acme", "--fingerprint", "one"];
+    const first = json(await cli(["enqueue", "options", "--json", ...options])) as { id: string; duplicate: boolean };
+    const job = await jobOf(db, first.id);
+    expect(job).toMatchObject({ queue: "mail", priority: 0, tenant: "acme", fingerprint: "one", state: "delayed" });
+    expect(job.runAt.getTime() - job.createdAt.getTime()).toBeCloseTo(5_400_000, -4);
+    expect(json(await cli(["enqueue", "options", "--json", ...options]))).toEqual({ id: first.id, duplicate: true });
+  });
+
+  it("stores many, and counts duplicates", async () => {
+    const [many, alike] = await Promise.all([
+      cli(["enqueue", "many", '{"n": 1}', "--count", "2500"]),
+      cli(["enqueue", "alike", "--count", "3", "--fingerprint", "x", "--json"]),
+    ]);
+    expect(many).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(/^2,500 jobs enqueued in /) });
+    expect(json(alike)).toMatchObject({ enqueued: 1, duplicates: 2, asked: 3 });
+    const [row] = await db.sql("select count(*)::int as n from jobs where type = 'many' and input->>'n' = '1'");
+    expect(row).toEqual({ n: 2500 });
+  });
+
+  it("refuses what it cannot understand", async () => {
+    const cases: [string[], string][] = [
+      [["enqueue", "x", "{key}"], "INPUT is not JSON"],
+      [["enqueue", "x", "@/nowhere.json"], "/nowhere.json cannot be read"],
+      [["enqueue", "x", "--queue", "nowhere"], "nowhere"],
+      [["enqueue", "x", "--priority", "11"], '--priority cannot be "11"'],
+      [["enqueue", "x", "--delay", "soon"], '--delay cannot be "soon" (give a number with a unit'],
+    ];
+    const ended = await Promise.all(cases.map(([args]) => cli(args)));
+    for (const [i, { code, stdout, stderr }] of ended.entries()) {
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain(cases[i]![1]);
+    }
+  });
+});
+
+describe("queues", () => {
+  it("lists, makes, pauses, resumes and purges", async () => {
+    expect(json(await cli(["queues", "put", "slow", '{"maxAttempts": 3}', "--json"]))).toEqual({ name: "slow", options: { maxAttempts: 3 } });
+    await db.engine.enqueueMany("work", [1, 2, 3], { queue: "slow" });
+    await db.engine.enqueue({ type: "work", queue: "slow", delaySeconds: 60 });
+
+    expect(await cli(["queues", "pause", "slow", "--because", "the provider is down"])).toMatchObject({ code: 0, stdout: "slow is paused\n" });
+    const [text, listed, dry] = await Promise.all([cli(["queues"]), cli(["queues", "--json"]), cli(["queues", "purge", "slow"])]);
+    expect(text.stdout).toMatch(/^QUEUE +STATE +WAITING +DELAYED +RUNNING/);
+    expect(text.stdout).toMatch(/^slow +paused +3 +1 +0 .*the provider is down/m);
+    expect((json(listed) as QueueRecord[]).find(({ name }) => name === "slow")).toMatchObject({
+      state: "paused",
+      waiting: 3,
+      delayed: 1,
+      options: { maxAttempts: 3 },
+    });
+    expect(dry).toMatchObject({ code: 1, stdout: "4 jobs would be dropped from slow; repeat with --yes\n" });
+
+    expect(await cli(["queues", "resume", "slow"])).toMatchObject({ code: 0, stdout: "slow is active\n" });
+    expect(json(await cli(["queues", "purge", "slow", "--yes", "--json"]))).toEqual({ name: "slow", purged: 4 });
+    expect(await db.engine.depth("slow")).toMatchObject({ ready: 0, delayed: 0 });
+  });
+
+  it("knows only queues that exist, and options that there are", async () => {
+    const [queue, option, list] = await Promise.all([
+      cli(["queues", "pause", "nowhere"]),
+      cli(["queues", "put", "q", '{"maxAttemps": 3}']),
+      cli(["queues", "put", "q", "[]"]),
+    ]);
+    expect(queue).toMatchObject({ code: 2, stderr: expect.stringContaining("nowhere") });
+    expect(option).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean "maxAttempts"?') });
+    expect(list).toMatchObject({ code: 2, stderr: expect.stringContaining("not a JSON object") });
+  });
+});
+
+describe("jobs", () => {
+  const queue = "looked-at";
+  let failed = "";
+  let waiting = "";
+
+  beforeAll(async () => {
+    await db.engine.queuePut(queue);
+    failed = (await db.engine.enqueue({ type: "resize", queue, input: { key: "a.png" }, tenant: "acme", maxAttempts: 1 })).id;
+    await db.engine.retry(await claimOne(db, queue, { worker: "press-1" }), { message: "not\nan image", stack: "Error: not an image\n    at somewhere" });
+    waiting = (await db.engine.enqueue({ type: "mail", queue })).id;
+  });
+
+  it("lists with filters", async () => {
+    const [all, ofState, ofTenant, before, nothing, wrong] = await Promise.all([
+      cli(["jobs", "--queue", queue]),
+      cli(["jobs", "--queue", queue, "--state", "failed", "--json"]),
+      cli(["jobs", "--tenant", "acme", "--type", "resize", "--limit", "1", "--json"]),
+      cli(["jobs", "--queue", queue, "--before", waiting, "--json"]),
+      cli(["jobs", "--type", "nobody-makes-these"]),
+      cli(["jobs", "--state", "fialed"]),
+    ]);
+    const [titles, first, second] = all.stdout.trimEnd().split("\n");
+    expect(titles).toMatch(/^ID +STATE +TYPE +QUEUE +PRIORITY +ATTEMPTS +CREATED/);
+    expect(first).toMatch(new RegExp(`^${waiting} +ready +mail`));
+    expect(second).toMatch(new RegExp(`^${failed} +failed +resize .* 1/1 .*exhausted: not an image$`));
+    for (const list of [ofState, ofTenant, before]) expect((json(list) as JobRecord[]).map(({ id }) => id)).toEqual([failed]);
+    expect(nothing).toMatchObject({ code: 0, stdout: "no jobs\n" });
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean "failed"?') });
+  });
+
+  it("shows one with its attempts", async () => {
+    const [text, asJson, none, wrong] = await Promise.all([
+      cli(["jobs", "show", failed]),
+      cli(["jobs", "show", failed, "--json"]),
+      cli(["jobs", "show", "1"]),
+      cli(["jobs", "show", "x"]),
+    ]);
+    expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^state +failed \(exhausted\)$/m) });
+    expect(text.stdout).toMatch(/^input +\{"key":"a.png"\}$/m);
+    expect(text.stdout).toMatch(/^ +1 +failed .* press-1 +not an image$/m);
+    expect(json(asJson)).toMatchObject({ job: { id: failed, maxAttempts: 1 }, attempts: [{ attempt: 1, outcome: "failed" }] });
+    expect(none).toMatchObject({ code: 1, stdout: "there is no job 1, or no longer\n" });
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('"x" is not a job id') });
+  });
+
+  it("retries and cancels, and says when some could not be", async () => {
+    expect(await cli(["jobs", "retry", failed, waiting])).toMatchObject({ code: 1, stdout: "1 job will be tried again, 1 neither failed nor expired\n" });
+    expect(await stateOf(db, failed)).toBe("ready");
+    expect(json(await cli(["jobs", "cancel", failed, waiting, "--because", "no longer needed", "--json"]))).toEqual({ cancelled: 2, ended: 0 });
+    expect((await jobOf(db, waiting)).lastError).toMatchObject({ message: "no longer needed" });
+    const [again, none] = await Promise.all([cli(["jobs", "cancel", waiting]), cli(["jobs", "cancel", "1"])]);
+    expect(again).toMatchObject({ code: 1, stdout: "0 jobs cancelled, 1 had ended already\n" });
+    expect(none.code).toBe(2);
+  });
+});
+
+describe("top", () => {
+  it("prints one frame when nobody watches", async () => {
+    await db.engine.queuePut("busy");
+    await db.engine.enqueueMany("press", [1, 2, 3], { queue: "busy" });
+    const job = await claimOne(db, "busy", { worker: "press-1" });
+    await db.engine.progressPut(job, { page: 2 });
+    const [text, asJson] = await Promise.all([cli(["top"]), cli(["top", "--json"])]);
+    expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^busy +active +2 +0 +1 +0 +0$/m) });
+    expect(text.stdout).toMatch(new RegExp(`^${job.id} +press +busy +1 +.* press-1 +\\{"page":2\\}$`, "m"));
+    expect(json(asJson)).toMatchObject({
+      queues: expect.arrayContaining([{ name: "busy", state: "active", waiting: 2, delayed: 0, running: 1, inPerSecond: 0, outPerSecond: 0 }]),
+      running: [{ id: job.id, worker: "press-1", attempt: 1 }],
+    });
+  });
+});

@@ -1,0 +1,94 @@
+import { once } from "node:events";
+import { type AddressInfo, type Socket, connect, createServer } from "node:net";
+
+/** A message of PostgreSQL's protocol, or the rest of one that has not arrived yet. */
+function cut(bytes: Buffer): { messages: Buffer[]; rest: Buffer } {
+  const messages = [];
+  let at = 0;
+  while (bytes.length - at >= 5) {
+    const end = at + 1 + bytes.readInt32BE(at + 1);
+    if (end > bytes.length) break;
+    messages.push(bytes.subarray(at, end));
+    at = end;
+  }
+  return { messages, rest: bytes.subarray(at) };
+}
+
+const kindOf = (message: Buffer): string => String.fromCodePoint(message[0]!);
+const isReady = (message: Buffer): boolean => kindOf(message) === "Z";
+const isOutside = (message: Buffer): boolean => isReady(message) && String.fromCodePoint(message[5]!) === "I";
+
+/** One session of the server, lent to one client for one transaction. */
+class Session {
+  greeting: Buffer[] = [];
+  onMessage: (message: Buffer) => void = () => {};
+
+  private constructor(readonly socket: Socket) {}
+
+  static async open(url: URL): Promise<Session> {
+    const session = new Session(connect(Number(url.port), url.hostname));
+    const text = `user\0${url.username}\0database\0${url.pathname.slice(1)}\0\0`;
+    const head = Buffer.alloc(8);
+    head.writeInt32BE(8 + text.length, 0);
+    head.writeInt32BE(196_608, 4);
+    session.socket.on("error", () => {});
+    session.socket.write(Buffer.concat([head, Buffer.from(text)]));
+    await new Promise<void>((resolve) => {
+      session.onMessage = (message) => (session.greeting.push(message), isReady(message) && resolve());
+      let rest = Buffer.alloc(0);
+      session.socket.on("data", (bytes) => {
+        const parts = cut(Buffer.concat([rest, bytes]));
+        rest = Buffer.from(parts.rest);
+        for (const message of parts.messages) session.onMessage(message);
+      });
+    });
+    return session;
+  }
+}
+
+/** A pooler as people put in front of a server, with sessions that change hands after each transaction. Servers that trust us only. */
+export async function startTransactionPooler(serverUrl: string): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const url = new URL(serverUrl);
+  const all = await Promise.all([Session.open(url), Session.open(url)]);
+  const free = [...all];
+  const clients = new Set<Socket>();
+
+  const server = createServer((client) => {
+    clients.add(client);
+    client.on("error", () => {});
+    let rest = Buffer.alloc(0);
+    let isStarted = false;
+    let session: Session | undefined;
+    client.on("data", (bytes) => {
+      rest = Buffer.concat([rest, bytes]);
+      if (!isStarted) {
+        isStarted = true;
+        rest = rest.subarray(rest.readInt32BE(0));
+        client.write(Buffer.concat(all[0].greeting));
+      }
+      const parts = cut(rest);
+      rest = Buffer.from(parts.rest);
+      for (const message of parts.messages.filter((one) => kindOf(one) !== "X")) {
+        session ??= free.pop()!; // the last one given back, as poolers do
+        const lent = session;
+        lent.onMessage = (answer) => {
+          client.write(answer);
+          if (!isOutside(answer)) return;
+          lent.onMessage = () => {};
+          free.push(lent);
+          session = undefined;
+        };
+        lent.socket.write(message);
+      }
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    async close() {
+      for (const socket of [...clients, ...all.map((session) => session.socket)]) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { describe, expect, it } from "vitest";
+import { defineJob } from "../../src/client/define-job.js";
+import { useMill } from "../support/mill.js";
+import { until } from "../support/wait.js";
+
+const test = useMill();
+const work = defineJob<number>("work");
+/** Whoever is not woken would wait longer than the test does. */
+const onlyWoken = { heartbeatThread: true, pollInterval: "5m" } as const;
+
+/** Hears what workers hear. A statement on its own connection tells when everything sent before has arrived. */
+async function listen(): Promise<{ heard: string[]; allArrived: () => Promise<void> }> {
+  const client = await test.db.connect();
+  const heard: string[] = [];
+  client.on("notification", ({ payload }) => heard.push(payload!));
+  await client.query('listen "millrace:millrace"');
+  return {
+    heard,
+    allArrived: async () => {
+      await test.db.sql("select pg_notify('millrace:millrace', 'the end')");
+      await until("the last one is heard", () => heard.at(-1) === "the end");
+      heard.pop();
+    },
+  };
+}
+
+async function begin(): Promise<pg.Client> {
+  const tx = await test.db.connect();
+  await tx.query("begin");
+  return tx;
+}
+
+describe("a worker that sleeps", () => {
+  it("is woken by each enqueue, and never misses one that comes while it looks [#117 #149]", async () => {
+    const queue = await test.queue();
+    const worker = test.worker(queue, onlyWoken).handle(work, ({ input }) => input);
+    await worker.start();
+    for (let n = 0; n < 60; n += 1) {
+      expect(await test.mill.result(await test.mill.enqueue(work, n, { queue }), { timeout: "30s" })).toBe(n);
+      if (n % 3 === 0) await sleep(n % 20); // now it sleeps, now it is just about to
+    }
+    const made = await Promise.all(Array.from({ length: 100 }, (_, n) => test.mill.enqueue(work, n, { queue })));
+    await Promise.all(made.map((job) => test.mill.result(job, { timeout: "30s" })));
+  });
+
+  it("is woken after the commit when the transaction asks for it [#117 #149]", async () => {
+    const queue = await test.queue();
+    await test
+      .worker(queue, onlyWoken)
+      .handle(work, ({ input }) => input)
+      .start();
+    const tx = await begin();
+    const { id } = await test.mill.enqueue(work, 1, { queue, tx, notify: true });
+    await sleep(100);
+    await tx.query("commit");
+    expect(await test.mill.result(id, { timeout: "30s" })).toBe(1);
+  });
+
+  it("finds what nobody told it of at its next poll, and what is due later [#117]", async () => {
+    const queue = await test.queue();
+    await test
+      .worker(queue, { pollInterval: 200 })
+      .handle(work, ({ input }) => input)
+      .start();
+    const tx = await begin();
+    const { id } = await test.mill.enqueue(work, 1, { queue, tx });
+    await tx.query("commit");
+    expect(await test.mill.result(id, { timeout: "30s" })).toBe(1);
+    const later = await test.mill.enqueue(work, 2, { queue, delay: 700 });
+    expect(await test.mill.result(later, { timeout: "30s" })).toBe(2);
+    const { job, attempts } = (await test.mill.jobs.get(later.id))!;
+    expect(attempts[0]!.startedAt.getTime()).toBeGreaterThanOrEqual(job.createdAt.getTime() + 700);
+  });
+
+  it("looks when told to, without any notification [#117]", async () => {
+    const queue = await test.queue();
+    const worker = test.worker(queue, { pollInterval: "5m" }).handle(work, ({ input }) => input);
+    await worker.start();
+    const { id } = await test.mill.enqueue(work, 1, { queue });
+    worker.wake();
+    expect(await test.mill.result(id, { timeout: "30s" })).toBe(1);
+  });
+
+  it("on another queue is left asleep [#149]", async () => {
+    const [queue, other] = [await test.queue(), await test.queue()];
+    let claims = 0;
+    const mill = test.open({ metrics: { count: (name) => void (claims += Number(name === "millrace_polls_total")), move: () => {}, observe: () => {} } });
+    const worker = test.worker(queue, onlyWoken, mill).handle(work, ({ input }) => input);
+    await worker.start();
+    expect(await test.mill.result(await test.mill.enqueue(work, 1, { queue }))).toBe(1);
+    await sleep(100);
+    const before = claims;
+    const { allArrived } = await listen();
+    for (let n = 0; n < 10; n += 1) await test.mill.enqueue(work, n, { queue: other });
+    await allArrived();
+    await sleep(100);
+    expect(claims).toBe(before);
+  });
+});
+
+describe("notifications", () => {
+  it("come at once without a transaction, and at most one per ten milliseconds [#149]", async () => {
+    const queue = await test.queue();
+    const { heard, allArrived } = await listen();
+    await test.mill.enqueue(work, 0, { queue });
+    await until("it is heard", () => heard.length > 0);
+    const startedAt = performance.now();
+    await Promise.all(Array.from({ length: 300 }, (_, n) => test.mill.enqueue(work, n, { queue })));
+    await sleep(20);
+    const most = (performance.now() - startedAt) / 9 + 2; // timers may be a millisecond early
+    await allArrived();
+    expect(new Set(heard)).toEqual(new Set([queue]));
+    expect(heard.length).toBeLessThan(most);
+  });
+
+  it("are one per transaction that asks for it, after its commit and not before [#149]", async () => {
+    const queue = await test.queue();
+    const { heard, allArrived } = await listen();
+    const tx = await begin();
+    for (let n = 0; n < 5; n += 1) await test.mill.enqueue(work, n, { queue, tx, notify: true });
+    await test.mill.enqueueMany(work, [6, 7], { queue, tx, notify: true });
+    await allArrived();
+    expect(heard).toEqual([]);
+    await tx.query("commit");
+    await allArrived();
+    expect(heard).toEqual([queue]);
+  });
+
+  it("are none for one that is rolled back, nor one that does not ask [#117 #149]", async () => {
+    const queue = await test.queue();
+    const { heard, allArrived } = await listen();
+    const [rolledBack, silent] = [await begin(), await begin()];
+    const { id } = await test.mill.enqueue(work, 1, { queue, tx: rolledBack, notify: true });
+    await test.mill.enqueue(work, 2, { queue, tx: silent });
+    await rolledBack.query("rollback");
+    await silent.query("commit");
+    await allArrived();
+    expect(heard).toEqual([]);
+    expect(await test.mill.jobs.get(id)).toBeNull();
+  });
+});
