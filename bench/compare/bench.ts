@@ -93,7 +93,7 @@ async function succeeds(system: string, results: Results, work: () => Promise<vo
     await work();
     return true;
   } catch (error) {
-    results.note(`${system} failed: ${error instanceof Error ? error.message : String(error)}`);
+    results.fail(system, error);
     return false;
   }
 }

@@ -18,21 +18,22 @@ if (!options) {
   process.exit(0);
 }
 
+// Processes of systems end when their channel does; the servers are stopped here, whatever happens.
+const servers: { stop(): Promise<void> }[] = [];
+let stopping: Promise<unknown> | undefined;
+const stopServers = (): Promise<unknown> => (stopping ??= Promise.allSettled(servers.map((server) => server.stop())));
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stopServers().finally(() => process.exit(130)));
+
 const startedAt = performance.now();
-const needsRedis = options.systems.some((name) => findSystem(name).store === "redis");
-const postgres = await Postgres.start();
-const redis = needsRedis ? await RedisServer.start() : undefined;
-let stopping = false;
-// Processes end when their channel does, and the servers when this process exits: nothing is left behind.
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => ((stopping = true), void stop().finally(() => process.exit(130))));
-
-async function stop(): Promise<void> {
-  await Promise.allSettled([postgres.stop(), redis?.stop()]);
-}
-
 const summary: Record<string, Results> = {};
 const run = `${options.quick ? "quick run" : "full run"} of ${new Date().toISOString().slice(0, 10)}, ${cpus().length} processors, Node.js ${process.version}`;
 try {
+  const postgres = await Postgres.start();
+  servers.push(postgres);
+  const needsRedis = options.systems.some((name) => findSystem(name).store === "redis");
+  const redis = needsRedis ? await RedisServer.start() : undefined;
+  if (redis) servers.push(redis);
+
   console.log(`${run}, ${Math.round(totalmem() / 2 ** 30)} GiB of memory (${cpus()[0]?.model.trim()})`);
   console.log(await postgres.describe());
   if (redis) console.log(await redis.describe());
@@ -41,6 +42,7 @@ try {
 
   const bench = new Bench(options, postgres, redis);
   for (const scenario of scenarios.filter(({ name }) => options.scenarios.includes(name))) {
+    if (stopping) break;
     if (performance.now() - startedAt > options.sizes.allSeconds * 1000) {
       console.log(`\n${scenario.name}: left out, the time is up; run it alone with --scenario ${scenario.name}`);
       continue;
@@ -56,10 +58,10 @@ try {
   writeSummary(run, summary);
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; charts and all rounds are in bench/results`);
 } finally {
-  if (!stopping) await stop();
+  await stopServers();
 }
 if (options.json) console.log(JSON.stringify(summary));
-process.exit(0);
+process.exit(Object.values(summary).some(({ hasFailures }) => hasFailures) ? 1 : 0);
 
 function versionOf(system: string): string {
   const file = system === "millrace" ? "../../package.json" : `../node_modules/${system}/package.json`;

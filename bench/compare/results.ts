@@ -21,6 +21,7 @@ export interface Measured {
 export class Results {
   readonly #measured = new Map<string, { system: string; series: Series; values: number[] }>();
   readonly notes: string[] = [];
+  hasFailures = false;
 
   add(system: string, series: Series, ...values: readonly number[]): void {
     const key = system + series.suffix;
@@ -31,6 +32,11 @@ export class Results {
 
   note(text: string): void {
     this.notes.push(text);
+  }
+
+  fail(system: string, error: unknown): void {
+    this.hasFailures = true;
+    this.notes.push(`${system} failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 
   get all(): readonly Measured[] {

@@ -18,7 +18,7 @@ declare
   v_held bigint;
   v_busy bigint;
   v_flagged boolean;
-  v_may_wait boolean;
+  v_may_wait boolean := pg_current_xact_id_if_assigned() is null;  -- what has written may hold what others wait for
   v_cell jsonb;
   v_stop boolean := false;
   v_now timestamptz := clock_now();
@@ -39,21 +39,23 @@ begin
     perform set_config('synchronous_commit', 'off', true);
   end if;
   if exists (select from scout where queue_id = any (v_queue_ids)) then
-    perform lane_discover(v_queue_ids);
+    perform lane_discover(case when v_may_wait then v_queue_ids end);
   end if;
   if exists (select from postponed) then
     perform postponed_return();
+    v_may_wait := false;
   end if;
   if exists (select from agenda where due_at <= v_now) then
     perform agenda_promote(1000);
+    v_may_wait := false;
   end if;
 
   -- a look at the first pages, where claims live, so that lost ones are claimed in their turn; all of them when there is room left
   if exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now) then
     perform claim_reap(100);
+    v_may_wait := false;
   end if;
 
-  v_may_wait := pg_current_xact_id_if_assigned() is null;  -- what wrote before may hold locks others wait for
   for v_pass in 1 .. 2 loop
     for l in select * from lane_candidates(v_queue_ids, p_types, v_cell) loop
       if not pg_try_advisory_xact_lock(lane_lock(l.key)) then

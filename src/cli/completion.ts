@@ -101,18 +101,18 @@ ${places(commands)
   )
   .join("\n")}
   esac
-  local -a known options
+  local -a known flags
   case "$at" in
 ${places(commands)
   .map(({ command, words, options, takesFile }) => {
     const known = words.map(({ word, help }) => `'${word}${help ? `:${zshText(help)}` : ""}'`).join(" ");
     const flags = options.map(([name, { help }]) => `'--${name}:${zshText(help)}'`).join(" ");
-    return `    "${command}") known=(${known}); options=(${flags})${takesFile ? "; [[ $words[CURRENT] == -* ]] || _files" : ""};;`;
+    return `    "${command}") known=(${known}); flags=(${flags})${takesFile ? "; [[ $words[CURRENT] == -* ]] || _files" : ""};;`;
   })
   .join("\n")}
   esac
   if (( $#known )); then _describe 'command' known; fi
-  if [[ $words[CURRENT] == -* || $#known -eq 0 ]]; then _describe -o 'option' options; fi
+  if [[ $words[CURRENT] == -* || $#known -eq 0 ]]; then _describe -o 'option' flags; fi
 }
 if [[ $funcstack[1] == _millrace ]]; then _millrace "$@"; else compdef _millrace millrace; fi
 `;

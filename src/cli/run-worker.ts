@@ -15,7 +15,7 @@ export async function runWorker(worker: Worker, out: Output, signals: StopSignal
   await worker.start();
   const { queues, concurrency, name } = worker.settings;
   out.event("started", { worker: name, queues, concurrency }, `working on ${queues.join(", ")} as ${name}, ${plural(concurrency, "job")} at once`);
-  const summary = setInterval(() => tellSummary(out, counts), summaryMs);
+  const summary = setInterval(summaryTeller(out, counts), summaryMs);
 
   await signals.requested;
   clearInterval(summary);
@@ -58,11 +58,12 @@ function tellEvents(worker: Worker, out: Output, counts: Counts, verbose: boolea
   });
 }
 
-let told = "";
-
 /** Only when something has changed. */
-function tellSummary(out: Output, counts: Counts): void {
-  const text = `${count(counts.succeeded)} succeeded, ${count(counts.failed)} failed attempts so far`;
-  if (text !== told && counts.succeeded + counts.failed > 0) out.event("summary", { ...counts }, text);
-  told = text;
+function summaryTeller(out: Output, counts: Counts): () => void {
+  let told = 0;
+  return () => {
+    const all = counts.succeeded + counts.failed;
+    if (all !== told) out.event("summary", { ...counts }, `${count(counts.succeeded)} succeeded, ${count(counts.failed)} failed attempts so far`);
+    told = all;
+  };
 }

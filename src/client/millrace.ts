@@ -3,7 +3,6 @@ import { checkKeys } from "../db/encode.js";
 import { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
-import type { ConnectionPool } from "../db/queryable.js";
 import type { CancelFilter, Defaults, Depth, EnqueueOptions, Enqueued, JobDetails, JobId, JobRecord, Json, ListFilter, QueueRecord } from "../db/types.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
@@ -85,7 +84,7 @@ export class Millrace {
     this.#options = options;
     this.#metrics = options.metrics && guardMetrics(options.metrics);
     this.engine = new Engine({
-      pool: this.#pool as unknown as ConnectionPool,
+      pool: this.#pool,
       ...(options.schema === undefined ? {} : { schema: options.schema }),
       ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
     });
@@ -317,8 +316,14 @@ function isPool(connection: string | pg.PoolConfig | pg.Pool): connection is pg.
 }
 
 function newPool(connection: string | pg.PoolConfig): pg.Pool {
+  const config = typeof connection === "string" ? { connectionString: connection } : connection;
+  try {
+    void new pg.Client(config); // reads the options, and does not connect
+  } catch (error) {
+    throw new InvalidArgumentError("the connection string cannot be read", "correct DATABASE_URL, or the connection passed in", error);
+  }
   // A process that has nothing else to do ends, without waiting for idle connections.
-  const pool = new pg.Pool({ allowExitOnIdle: true, ...(typeof connection === "string" ? { connectionString: connection } : connection) });
+  const pool = new pg.Pool({ allowExitOnIdle: true, ...config });
   pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
   return pool;
 }

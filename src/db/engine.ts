@@ -38,6 +38,8 @@ export interface EngineOptions {
   readonly prepare?: boolean;
 }
 
+/** A claim that promoted or reaped does not wait for busy lanes, because it holds what others may wait for; the next one does. */
+const mostClaimTries = 10;
 const callKeys = new Set(["tx"]);
 const settlementKeys = new Set(["token", "outcome", "jobs", "results", "error", "delaySeconds"]);
 const claimKeys = new Set<string>([
@@ -170,9 +172,17 @@ export class Engine {
     }
   }
 
-  /** Claim jobs. An empty array when there is nothing to do. */
+  /** Claim jobs. An empty array when there is nothing to do, or, inside a transaction of yours, when others are claiming just now. */
   async claim(options: ClaimOptions = {}, call?: CallOptions): Promise<ClaimedJob[]> {
     checkKeys(options, claimKeys);
+    for (let tries = 1; ; tries += 1) {
+      const columns = await this.#claimOnce(options, call);
+      const jobs = decodeClaims(columns);
+      if (jobs.length > 0 || !isBusy(columns) || call?.tx || tries === mostClaimTries) return jobs;
+    }
+  }
+
+  async #claimOnce(options: ClaimOptions, call: CallOptions | undefined): Promise<ClaimColumns[]> {
     const [row] = await this.#call(
       "job_claim_json",
       "select :job_claim_json($1::text[], $2::text[], $3::int, $4::text, $5::float8, $6::float8, $7::float8, $8::bigint, $9::boolean, $10::boolean) as claims",
@@ -190,7 +200,7 @@ export class Engine {
       ],
       call,
     );
-    return decodeClaims((row?.["claims"] ?? []) as ClaimColumns[]);
+    return (row?.["claims"] ?? []) as ClaimColumns[];
   }
 
   /** Prolong leases. Returns the ids of the jobs each token still holds; a missing token or job is lost. */

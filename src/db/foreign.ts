@@ -22,6 +22,7 @@ interface Library {
   readonly run?: (tx: never) => Run;
 }
 
+const typeParsers = pg.types as { getTypeParser(type: number, format: "text"): (text: string) => unknown };
 const has = (value: Shape, ...names: readonly string[]): boolean => names.every((name) => typeof value[name] === "function");
 
 const libraries: readonly Library[] = [
@@ -115,7 +116,7 @@ class ForeignTransaction implements Queryable {
 
   async query({ text, values }: { readonly text: string; readonly values: unknown[] }): Promise<QueryResult> {
     try {
-      const rows = await this.#run(toStatement(text), values.map(toParameter));
+      const rows = await this.#run(toStatement(text), (values as Parameter[]).map(toParameter));
       return { rows: rows.map(toRow) };
     } catch (error) {
       const fromServer = serverError(error);
@@ -133,11 +134,13 @@ function toStatement(text: string): string {
   return text.replace(/(\$\d+)::(?!bytea\b)/g, "$1::text::").replace(/^select (?=\w+\.\w+\([^()]*\)$)/, "select from ");
 }
 
-function toParameter(value: unknown): unknown {
+type Parameter = string | number | bigint | boolean | Date | Uint8Array | readonly string[] | null | undefined;
+
+function toParameter(value: Parameter): string | Uint8Array | null {
   if (value === null || value === undefined || typeof value === "string" || value instanceof Uint8Array) return value ?? null;
   if (value instanceof Date) return value.toISOString();
-  if (Array.isArray(value)) return `{${value.map((item) => `"${String(item).replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
-  return String(value as number | bigint | boolean);
+  if (Array.isArray(value)) return `{${value.map((item: string) => `"${item.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
+  return String(value);
 }
 
 /** A row as `pg` gives it: large integers as text, and the server's names where the library was set up to write them as jobId or job-id. */
@@ -159,14 +162,13 @@ function withoutStatement(message: string, sql: string): string {
 
 /** What the server said, inside what the library threw: Drizzle has it as the cause, Prisma in its own form. */
 function serverError(error: unknown): unknown {
-  const { code, cause, meta } = error as { code?: string; cause?: unknown; meta?: PrismaMeta };
+  if (!(error instanceof Error)) return error;
+  const { code, cause, meta } = error as Error & { readonly code?: string; readonly meta?: PrismaMeta };
   const said = meta?.driverAdapterError?.cause ?? meta;
   const saidCode = said?.originalCode ?? said?.code;
   if (saidCode !== undefined) return Object.assign(new Error(said?.originalMessage ?? said?.message, { cause: error }), { code: saidCode, hint: said?.hint });
   return code === undefined && cause instanceof Error ? cause : error;
 }
-
-const typeParsers = pg.types as { getTypeParser(type: number, format: "text"): (text: string) => unknown };
 
 /** Rows of postgres.js as the server sent them. */
 interface RawRows extends ReadonlyArray<readonly (Buffer | null)[]> {

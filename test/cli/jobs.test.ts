@@ -1,10 +1,11 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { JobRecord, QueueRecord } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, stateOf } from "../support/jobs.js";
-import { type Ended, type RunOptions, millrace, useFolder } from "./cli.js";
+import { type Ended, type RunOptions, Running, millrace, useFolder } from "./cli.js";
 
 const db = useDatabase();
 const folder = useFolder();
@@ -47,6 +48,16 @@ describe("enqueue", () => {
     expect(json(alike)).toMatchObject({ enqueued: 1, duplicates: 2, asked: 3 });
     const [row] = await db.sql("select count(*)::int as n from jobs where type = 'many' and input->>'n' = '1'");
     expect(row).toEqual({ n: 2500 });
+  });
+
+  it("stops between two batches on Ctrl-C, and says how far it came", async () => {
+    const running = new Running(["enqueue", "endless", "--count", "1000000000", "--json"], { url: db.url });
+    while ((await db.engine.list({ type: "endless", limit: 1 })).length === 0) await sleep(20);
+    running.pressControlC();
+    const ended = await running.ended;
+    expect(ended.code).toBe(1);
+    const [row] = await db.sql("select count(*)::int as n from jobs where type = 'endless'");
+    expect(json(ended)).toMatchObject({ enqueued: row!["n"], asked: 1_000_000_000 });
   });
 
   it("refuses what it cannot understand", async () => {

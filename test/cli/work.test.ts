@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
@@ -54,7 +55,7 @@ describe("work", () => {
     );
     const worker = work([file, "--queues", queue, "--json"]);
     await worker.until('"started"');
-    for (;;) if ((await db.engine.depth(queue)).running === 1) break;
+    while ((await db.engine.depth(queue)).running === 0) await sleep(20);
     worker.kill("SIGINT");
     await worker.until('"stopping"');
     worker.kill("SIGINT");

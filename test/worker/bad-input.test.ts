@@ -9,7 +9,6 @@ import type { HandlerOptions } from "../../src/worker/handler.js";
 import type { WorkerOptions } from "../../src/worker/worker-options.js";
 import { useMill } from "../support/mill.js";
 import { databaseUnavailable, invalidArgument, queueNotFound, schemaVersion } from "../support/steps.js";
-import { gate } from "../support/wait.js";
 
 const test = useMill();
 const work = defineJob<{ n?: number }>("work");
@@ -51,7 +50,7 @@ describe("a handler that", () => {
     ["a symbol", Symbol("s"), "thrown: Symbol(s)"],
     ["an object", { message: "no error" }, "thrown: { message: 'no error' }"],
     [
-      "an object without a prototype that contains itself",
+      "an object without a prototype",
       Object.assign(Object.create(null), { text: "odd" }),
       "thrown: [Object: null prototype] { text: 'odd' }",
     ],
@@ -227,17 +226,7 @@ describe("a database that is not there", () => {
     }
   });
 
-  it.each(["nonsense", "postgres://", "http://localhost:99999/"])("is refused when %s is no connection string", async (connection) => {
-    await expect(test.open({ connection }).enqueue(work, {})).rejects.toMatchObject({ remedy: expect.stringContaining("DATABASE_URL") });
-  });
-});
-
-describe("a handler that never ends", () => {
-  it("keeps nobody from stopping the worker by force [#124]", async () => {
-    const queue = await test.queue();
-    const worker = test.worker(queue).handle(work, () => gate().opened);
-    await worker.start();
-    await test.mill.enqueue(work, {}, { queue });
-    await worker.stop({ force: true });
+  it.each(["http://localhost:99999/", "postgres://user@:port/db"])("is refused when %s is no connection string", (connection) => {
+    expect(() => test.open({ connection })).toThrow(expect.objectContaining({ ...invalidArgument, remedy: expect.stringContaining("DATABASE_URL") }));
   });
 });

@@ -32,7 +32,8 @@ export const doctorCommand: Command = {
     return withDatabase(options, async (database) => {
       const findings = await examine({ ...database, maxSnapshotAgeMs });
       const found = findings.filter(({ state }) => state === "wrong").length;
-      const verdict = found === 0 ? "nothing is wrong" : `${plural(found, "thing is", "things are")} wrong`;
+      const unseen = findings.filter(({ state }) => state === "skipped").length;
+      const verdict = `${found === 0 ? "nothing is" : plural(found, "thing is", "things are")} wrong${unseen === 0 ? "" : `, ${unseen} could not be looked at`}`;
       out.result({ database: displayUrl(database.url), schema: database.schema, healthy: found === 0, findings }, [
         `${displayUrl(database.url)}, schema ${database.schema}`,
         "",
@@ -65,7 +66,9 @@ async function attempt(run: Check["run"], patient: Patient): Promise<readonly Fi
   } catch (error) {
     if (error instanceof DatabaseUnavailableError)
       return [wrong(error.message, "check host, port, user, password and database of the URL, and that the server runs")];
-    return [skipped(`could not look: ${(error as Error).message}`)];
+    const { code, message } = error as Error & { code?: unknown };
+    if (code === "42501") return [wrong(message, `let the schema's owner run: select ${patient.schema}.role_grant('this role', 'reader')`)];
+    return [skipped(`could not look: ${message}`)];
   }
 }
 

@@ -5,13 +5,13 @@ import { type Check, type Finding, ok, skipped, wrong } from "./check.js";
 const lateMs = 15_000;
 /** One round folds 100,000; more than that waits only when nobody folds. */
 const mostTallies = 100_000;
-const remedy = 'run a worker ("millrace work", maintenance is on by default) or a Maintainer; by hand: select maintain()';
 
 /** Somebody promotes, reaps and folds. */
 export const maintenanceCheck: Check = {
   name: "maintenance",
   needsSchema: true,
   async run({ read, schema }) {
+    const remedy = `run a worker ("millrace work", maintenance is on by default) or a Maintainer; by hand: select ${schema}.maintain()`;
     const [claims] = await read<{ late: string; ms: number | null }>(
       `select count(distinct token) as late, extract(epoch from max(:clock_now() - lease_ends_at))::float8 * 1000 as ms
          from :claims where lease_ends_at < :clock_now() - make_interval(secs => $1)`,

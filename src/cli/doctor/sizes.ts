@@ -20,7 +20,7 @@ export const sizesCheck: Check = {
       return bloated.map(({ name, size, live }) =>
         wrong(
           `the control table ${name} has ${bytes(Number(size))} for ${plural(Number(live), "row")}`,
-          "let a worker's maintenance compact it, and see above for what holds back vacuum; by hand: select control_compact()",
+          `let a worker's maintenance compact it, and see above for what holds back vacuum; by hand: select ${schema}.control_compact()`,
         ),
       );
     }
