@@ -24,15 +24,18 @@ let stopping: Promise<unknown> | undefined;
 const stopServers = (): Promise<unknown> => (stopping ??= Promise.allSettled(servers.map((server) => server.stop())));
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stopServers().finally(() => process.exit(130)));
 
+/** Also when a signal comes while the server is starting. */
+function stoppedLater<S extends Postgres | RedisServer | undefined>(starting: Promise<S>): Promise<S> {
+  servers.push({ stop: async () => (await starting)?.stop() });
+  return starting;
+}
+
 const startedAt = performance.now();
 const summary: Record<string, Results> = {};
 const run = `${options.quick ? "quick run" : "full run"} of ${new Date().toISOString().slice(0, 10)}, ${cpus().length} processors, Node.js ${process.version}`;
 try {
-  const postgres = await Postgres.start();
-  servers.push(postgres);
   const needsRedis = options.systems.some((name) => findSystem(name).store === "redis");
-  const redis = needsRedis ? await RedisServer.start() : undefined;
-  if (redis) servers.push(redis);
+  const [postgres, redis] = await Promise.all([stoppedLater(Postgres.start()), needsRedis ? stoppedLater(RedisServer.start()) : undefined]);
 
   console.log(`${run}, ${Math.round(totalmem() / 2 ** 30)} GiB of memory (${cpus()[0]?.model.trim()})`);
   console.log(await postgres.describe());
@@ -55,7 +58,7 @@ try {
     writeResults(run, scenario.name, scenario.title, results);
     console.log(`  ${((performance.now() - scenarioAt) / 1000).toFixed(0)} s`);
   }
-  writeSummary(run, summary);
+  if (!stopping) writeSummary(run, summary);
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; charts and all rounds are in bench/results`);
 } finally {
   await stopServers();

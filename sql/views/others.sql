@@ -11,17 +11,23 @@ select c.token, q.name as queue, l.type, l.priority, c.worker, c.started_at, clo
   cross join lateral unnest(c.jobs, c.attempts) u (id, attempt)
   left join progress p on p.slot = c.slot and p.job_id = u.id;
 
+-- lane_known: lanes that claimers have found, and those that producers have only announced. Private.
+create or replace view lane_known as
+select key, queue_id, type, priority, created_at from lane
+union all
+select distinct s.lane, s.queue_id, s.type, s.priority, null::timestamptz from scout s where not exists (select from lane l where l.key = s.lane);
+
 create or replace view queues as
 select q.name, case when q.paused_at is null then 'active' else 'paused' end as state, q.options, q.paused_at, q.paused_by, q.paused_because, q.created_at,
        coalesce(d.ready, 0) as waiting, coalesce(d.delayed, 0) as delayed, coalesce(r.running, 0) as running
   from queue q
-  left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed from lane l
+  left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed from lane_known l
                join (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) x on x.lane = l.key group by l.queue_id) d on d.queue_id = q.id
   left join (select l.queue_id, sum(cardinality(c.jobs)) as running from claim c join lane l on l.key = c.lane group by l.queue_id) r on r.queue_id = q.id;
 
 create or replace view lanes as
 select q.name as queue, l.type, l.priority, coalesce(x.ready, 0) as waiting, coalesce(x.delayed, 0) as delayed, l.created_at
-  from lane l join queue q on q.id = l.queue_id
+  from lane_known l join queue q on q.id = l.queue_id
   left join (select lane, sum(ready) as ready, sum(delayed) as delayed
                from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) t group by lane) x on x.lane = l.key;
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "../db/errors.js";
-import { checkKeys, toJson } from "../db/encode.js";
+import { checkKeys, encodeOptions, toJson } from "../db/encode.js";
 import type { ClaimedJob } from "../db/types.js";
-import { type JobDefaults, jobDefaultKeys } from "./job-options.js";
+import { type JobDefaults, jobDefaultKeys, toEngineOptions } from "./job-options.js";
 import { type SchemaInput, type SchemaOutput, type StandardSchema, checkSchema, validate } from "./standard-schema.js";
 
 /** The header that says in which version an input was written; absent for version 1. */
@@ -80,10 +80,11 @@ export function defineJob(
       throw new InvalidArgumentError(`"${type}" has version ${version}, but no upcast from version ${older}`, `add upcast: { ${older}: (input) => … }`);
     }
   }
+  encodeOptions(toEngineOptions(defaults)); // what is wrong with them is told here, not at the first enqueue
   return Object.freeze({
     type,
     version,
-    defaults,
+    defaults: Object.freeze(defaults),
     // As it will be stored: a Date, say, would come back as text, and must not be found unfit only then.
     checkInput: async (value: unknown) => {
       if (input) await validate(input, JSON.parse(toJson(value)), `the input of "${type}"`);

@@ -25,7 +25,7 @@ const remedy = 'give milliseconds, a text such as "5m" or "1h 30m", or parts suc
  * ```
  */
 export function durationMs(duration: Duration, name = "duration"): number {
-  const ms = typeof duration === "number" ? duration : typeof duration === "string" ? parseText(duration, name) : addParts(duration, name);
+  const ms = typeof duration === "number" ? duration : typeof duration === "string" ? parseText(duration, name) : addParts(duration);
   if (!Number.isFinite(ms) || ms < 0) throw new InvalidArgumentError(`${name} cannot be ${JSON.stringify(duration)}`, remedy);
   return ms;
 }
@@ -47,12 +47,12 @@ function parseText(text: string, name: string): number {
   return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * unitMs[unit!]!, 0);
 }
 
-function addParts(parts: DurationParts, name: string): number {
-  let ms = 0;
-  for (const [part, amount] of Object.entries(parts ?? { nothing: 0 })) {
+function addParts(parts: DurationParts): number {
+  const amounts = Object.entries(parts ?? {});
+  let ms = amounts.length === 0 ? Number.NaN : 0; // nothing at all is no duration
+  for (const [part, amount] of amounts) {
     const unit = partMs[part as keyof DurationParts] as number | undefined;
-    if (unit === undefined || typeof amount !== "number") throw new InvalidArgumentError(`${name} cannot be ${JSON.stringify(parts)}`, remedy);
-    ms += amount * unit;
+    ms += unit === undefined || typeof amount !== "number" ? Number.NaN : amount * unit;
   }
   return ms;
 }

@@ -159,7 +159,7 @@ export class Millrace {
     if (check) await definition.checkInput(input);
     const { type, version, defaults } = definition;
     const versioned = version === 1 ? options : { ...options, headers: { ...options.headers, [versionHeader]: version } };
-    return { ...toEngineOptions({ ...defaults, ...this.#traced(versioned) }), type, input };
+    return { ...toEngineOptions({ ...defaults, ...given(this.#traced(versioned)) }), type, input };
   }
 
   #traced(options: JobOptions): JobOptions {
@@ -326,6 +326,11 @@ function newPool(connection: string | pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool({ allowExitOnIdle: true, ...config });
   pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
   return pool;
+}
+
+/** An option that is undefined was not given: the definition's default holds. */
+function given(options: JobOptions): JobOptions {
+  return Object.values(options).includes(undefined) ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) : options;
 }
 
 async function checkInputs(definition: AnyJobDefinition | string, inputs: readonly unknown[]): Promise<void> {

@@ -28,7 +28,7 @@ export class Results {
         this.#waiting.get(id)?.delete(waiter);
         if (this.#waiting.get(id)?.size === 0) this.#waiting.delete(id);
       };
-      const waiter: Waiter = { resolve: (result) => (end(), resolve(result)), reject: (error) => (end(), reject(error as Error)) };
+      const waiter: Waiter = { resolve: (result) => (end(), resolve(result)), reject: (error) => (end(), reject(error)) };
       const onAbort = (): void => waiter.reject(signal?.reason);
       const timer =
         timeoutMs === Infinity

@@ -274,7 +274,7 @@ export class Dispatcher {
     } else {
       const delay = "delaySeconds" in outcome && outcome.delaySeconds !== undefined ? { delaySeconds: outcome.delaySeconds } : {};
       const error: { error?: JobError } = "error" in outcome ? { error: outcome.error } : {};
-      this.#settlements.push({ token, outcome: outcome.kind, jobs: [id], ...error, ...delay } as Settlement);
+      this.#settlements.push({ token, outcome: outcome.kind, jobs: [id], ...error, ...delay });
     }
   }
 

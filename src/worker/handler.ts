@@ -81,10 +81,3 @@ export interface Registration {
   /** Calls at once; undefined when only the worker's own limit holds. */
   concurrency: number | undefined;
 }
-
-export type InputOf<D> =
-  D extends JobDefinition<never, infer Parsed, never, never>
-    ? Parsed
-    : D extends JobDefinition<infer _In, infer Parsed, infer _Out, infer _Result>
-      ? Parsed
-      : never;

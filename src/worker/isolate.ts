@@ -95,7 +95,7 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
   };
   return Object.assign(handler, {
     close: async () => {
-      for (const host of [...hosts]) host.kill();
+      for (const host of hosts) host.kill();
     },
   });
 }

@@ -256,7 +256,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   #leaveBehind(): void {
-    for (const run of [...this.#dispatcher.runs]) {
+    for (const run of this.#dispatcher.runs) {
       for (const job of run.openJobs) run.end(job, { kind: "released" });
       this.#dispatcher.abandon(run);
     }

@@ -38,7 +38,7 @@ describe("dev", () => {
     const { pid } = JSON.parse(third.stdout) as { pid: number };
     third.kill("SIGKILL"); // the server goes too
     while (isRunning(pid)) await sleep(50);
-  });
+  }, 120_000);
 });
 
 function isRunning(pid: number): boolean {

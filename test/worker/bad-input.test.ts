@@ -49,11 +49,7 @@ describe("a handler that", () => {
     ["a bigint", 42n, "thrown: 42n"],
     ["a symbol", Symbol("s"), "thrown: Symbol(s)"],
     ["an object", { message: "no error" }, "thrown: { message: 'no error' }"],
-    [
-      "an object without a prototype",
-      Object.assign(Object.create(null), { text: "odd" }),
-      "thrown: [Object: null prototype] { text: 'odd' }",
-    ],
+    ["an object without a prototype", Object.assign(Object.create(null), { text: "odd" }), "thrown: [Object: null prototype] { text: 'odd' }"],
   ])("rejects with %s fails with a message that shows it [#141]", async (_, thrown, message) => {
     const { job } = await ends(() => Promise.reject(thrown));
     expect(job).toMatchObject({ state: "failed", lastError: { message } });

@@ -63,7 +63,7 @@ describe("when connections break", () => {
 
   it("the heartbeat connects again, and leases are kept [#95]", async () => {
     const queue = await test.queue();
-    const worker = test.worker(queue, { lease: "2s", heartbeatThread: true, pollInterval: "1m" }).handle(work, ({ input }) => sleep(input.ms!, "done"));
+    const worker = test.worker(queue, { lease: "2s", heartbeatThread: true, pollInterval: "1m" }).handle(work, ({ input }) => sleep(input.ms, "done"));
     worker.on("error", () => {});
     await worker.start();
     const { id } = await test.mill.enqueue(work, { ms: 3000 }, { queue });
@@ -79,9 +79,13 @@ describe("when connections break", () => {
     const queue = await test.queue();
     const errors: unknown[] = [];
     const mill = test.open({ connection: { connectionString: test.db.url, application_name: "breaking", max: 5 } });
-    const worker = test.worker(queue, { concurrency: 5, lease: "20s" }, mill).handle(work, ({ input }) => sleep(input.ms!, "done"));
+    const worker = test.worker(queue, { concurrency: 5, lease: "20s" }, mill).handle(work, ({ input }) => sleep(input.ms, "done"));
     worker.on("error", (error) => errors.push(error));
-    const made = await test.mill.enqueueMany(work, Array<{ ms: number }>(120).fill({ ms: 10 }), { queue });
+    const made = await test.mill.enqueueMany(
+      work,
+      Array.from({ length: 120 }, () => ({ ms: 10 })),
+      { queue },
+    );
     await worker.start();
     for (let kills = 0; kills < 3; kills += 1) {
       await until("some run", () => worker.held > 0);
@@ -97,7 +101,7 @@ describe("when connections break", () => {
     const queue = await test.queue();
     const proxy = await startProxy(test.db.url);
     const worker = test.worker(queue, { lease: "20s", heartbeatThread: true }, test.open({ connection: proxy.url }));
-    worker.handle(work, ({ input }) => sleep(input.ms!, "done"));
+    worker.handle(work, ({ input }) => sleep(input.ms, "done"));
     await worker.start();
     const { id } = await test.mill.enqueue(work, { ms: 300 }, { queue });
     await until("it runs", () => worker.held === 1);
@@ -113,7 +117,7 @@ describe("when connections break", () => {
     const queue = await test.queue();
     const errors: unknown[] = [];
     const mill = test.open({ connection: { connectionString: test.db.url, password: () => "secret" } });
-    const worker = test.worker(queue, { lease: "1500ms", heartbeatThread: true }, mill).handle(work, ({ input }) => sleep(input.ms!, "done"));
+    const worker = test.worker(queue, { lease: "1500ms", heartbeatThread: true }, mill).handle(work, ({ input }) => sleep(input.ms, "done"));
     worker.on("error", (error) => errors.push(error));
     await worker.start();
     const result = test.mill.result((await test.mill.enqueue(work, { ms: 2200 }, { queue })).id);

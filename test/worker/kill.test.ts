@@ -18,6 +18,7 @@ interface Input {
 
 const test = useMill();
 const work = defineJob<Input>("work", { retryDelay: 0 });
+const repeated = (count: number, input: Input): Input[] => Array.from({ length: count }, () => input);
 const pollInterval = 100;
 const short = { lease: "1s", pollInterval } as const;
 const long = { lease: "5s", pollInterval } as const;
@@ -57,7 +58,7 @@ describe.concurrent("SIGKILL", () => {
     console.log(`seed ${seed}`);
     const random = randomFrom(seed);
     const options = { url, queue, worker: short };
-    const made = await test.mill.enqueueMany(work, Array<Input>(1000).fill({ sleepMs: 5 }), { queue });
+    const made = await test.mill.enqueueMany(work, repeated(1000, { sleepMs: 5 }), { queue });
     const all = [start(options), start(options)];
     for (let kills = 0; kills < 4; kills += 1) {
       await all[kills]!.hasSaid("start");
@@ -147,7 +148,7 @@ describe.concurrent("SIGTERM", () => {
   it("stops gracefully: what runs is finished and recorded, the rest goes back, and the process ends by itself [#124]", async ({ start }) => {
     const [queue, { url }] = [await test.queue(), test.db];
     const worker = start({ url, queue, worker: { ...long, handleSignals: true, concurrency: 1, prefetch: 2 } });
-    const made = await test.mill.enqueueMany(work, Array<Input>(5).fill({ sleepMs: 700 }), { queue });
+    const made = await test.mill.enqueueMany(work, repeated(5, { sleepMs: 700 }), { queue });
     await worker.hasSaid("start");
     worker.kill("SIGTERM");
     expect(await worker.exit).toEqual({ code: 0, signal: null });
@@ -196,7 +197,7 @@ describe.concurrent("three hosts", () => {
     const worker = { ...short, concurrency: 5 };
     const [killed, cut, whole] = [start({ url, queue, worker }), start({ url: proxy.url, queue, worker }), start({ url, queue, worker })];
     await Promise.all([killed, cut, whole].map((one) => one.hasSaid("ready")));
-    const made = await test.mill.enqueueMany(work, Array<Input>(60).fill({ sleepMs: 100 }), { queue });
+    const made = await test.mill.enqueueMany(work, repeated(60, { sleepMs: 100 }), { queue });
     await Promise.all([killed, cut, whole].map((one) => one.hasSaid("start")));
     proxy.freeze();
     killed.kill("SIGKILL");

@@ -177,8 +177,14 @@ describe("a slot", () => {
     const seen: string[] = [];
     const worker = test
       .worker(queue, { concurrency: 1, prefetch: 8 })
-      .handle(work, async () => void (seen.push("work"), await sleep(2)))
-      .handle(other, async () => void (seen.push("other"), await sleep(2)));
+      .handle(work, async () => {
+        seen.push("work");
+        await sleep(2);
+      })
+      .handle(other, async () => {
+        seen.push("other");
+        await sleep(2);
+      });
     const made = [
       ...(await test.mill.enqueueMany(work, many(20), { queue })),
       ...(await test.mill.enqueueMany(other, many(3), { queue, priority: 4 })),

@@ -64,7 +64,7 @@ describe("metrics", () => {
     ]);
     for (const [, , seconds] of metrics.of(metricNames.duration)) expect(seconds).toBeGreaterThan(0.015);
     expect(metrics.of(metricNames.wait)).toHaveLength(2);
-    expect(metrics.of(metricNames.enqueued)).toEqual(Array<unknown>(2).fill([metricNames.enqueued, { type: "work", queue }, 1]));
+    expect(metrics.of(metricNames.enqueued)).toEqual([1, 1].map((by) => [metricNames.enqueued, { type: "work", queue }, by]));
     expect(metrics.sum(metricNames.leases)).toBe(0);
     expect(metrics.of(metricNames.polls).some(([, told]) => told["found"] === "jobs")).toBe(true);
   });

@@ -1,4 +1,4 @@
-import { PgBoss } from "pg-boss";
+import { type ConstructorOptions, PgBoss } from "pg-boss";
 import pg from "pg";
 import type { Input, System } from "./system.ts";
 
@@ -18,7 +18,7 @@ const still = "bench";
 const live = "bench-live";
 const handling = { batchSize: 1000, localConcurrency: 2, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5 };
 
-async function start(options: ConstructorParameters<typeof PgBoss>[0] & object): Promise<PgBoss> {
+async function start(options: ConstructorOptions): Promise<PgBoss> {
   const boss = new PgBoss({ schedule: false, ...options });
   boss.on("error", (error) => console.error(`pg-boss: ${error.message}`));
   return boss.start();
