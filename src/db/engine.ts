@@ -450,7 +450,7 @@ export class Engine {
 
   /** All queues with their state and counts, by name. */
   async queueList(call?: CallOptions): Promise<QueueRecord[]> {
-    return (await this.#call("queues", "select * from :queues", [], call)).map(decodeQueue);
+    return (await this.#call("queues", "select * from :queues order by name", [], call)).map(decodeQueue);
   }
 
   async queuePause(name: string, who: { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {

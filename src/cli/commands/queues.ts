@@ -2,7 +2,6 @@ import type { QueueRecord } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { count, time } from "../format.js";
-import { listQueues } from "../list-queues.js";
 import { textTable } from "../text-table.js";
 
 export const queuesCommand: Command = {
@@ -14,7 +13,7 @@ export const queuesCommand: Command = {
   examples: ["millrace queues", "millrace queues --json | jq '.[] | select(.waiting > 1000).name'"],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
-      const queues = await listQueues(engine);
+      const queues = await engine.queueList();
       out.result(queues, queuesTable(queues, out.width));
       return 0;
     });

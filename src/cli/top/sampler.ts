@@ -1,5 +1,4 @@
 import type { Database } from "../database.js";
-import { listQueues } from "../list-queues.js";
 
 /** What the database looked like at one moment. */
 export interface Sample {
@@ -41,7 +40,7 @@ export class Sampler {
   constructor(readonly database: Database) {}
 
   async take(mostRunning: number): Promise<Sample> {
-    const queues = await listQueues(this.database.engine);
+    const queues = await this.database.engine.queueList();
     const [clock] = await this.database.read<{ at: Date }>("select :clock_now() as at");
     const { at } = clock!;
     const rates = this.#before ? await this.#rates(this.#before, at) : undefined;
