@@ -96,17 +96,20 @@ export class Postgres {
         .map(Number);
     };
     // Counted from the parent's pid: user and system time at 10 and 11, those of children that have ended at 12 and 13.
-    const own = statOf(String(this.#server.pid));
-    let ticks = own[10]! + own[11]! + own[12]! + own[13]!;
-    for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-      try {
-        const stat = statOf(pid);
-        if (stat[0] === this.#server.pid) ticks += stat[10]! + stat[11]!;
-      } catch {
-        // it has just ended
+    for (;;) {
+      const own = statOf(String(this.#server.pid));
+      let ticks = own[10]! + own[11]! + own[12]! + own[13]!;
+      for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+        try {
+          const stat = statOf(pid);
+          if (stat[0] === this.#server.pid) ticks += stat[10]! + stat[11]!;
+        } catch {
+          // it has just ended
+        }
       }
+      const again = statOf(String(this.#server.pid));
+      if (again[12] === own[12] && again[13] === own[13]) return ticks / 100; // else one ended meanwhile, and may have been missed
     }
-    return ticks / 100;
   }
 
   async stop(): Promise<void> {

@@ -71,7 +71,7 @@ export const asDate = (value: unknown): Date | null => (value === null || value 
 
 export function decodeJob(row: Row): JobRecord {
   return {
-    id: String(row["id"]),
+    id: String(row["id_text"] ?? row["id"]),
     queue: row["queue"],
     type: row["type"],
     state: row["state"],

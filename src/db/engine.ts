@@ -93,7 +93,7 @@ export class Engine {
     if (payload) await this.#checkPayload(payload.length, call);
     const [row] = await this.#call(
       "job_enqueue",
-      "select job_id, duplicate from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)",
+      "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)",
       [checkType(type), toJson(input), encodeOptions(options), payload ?? null],
       call,
     );
@@ -120,7 +120,12 @@ export class Engine {
   }
 
   async #enqueueMany(inputs: string, options: string, call?: CallOptions): Promise<Enqueued[]> {
-    const [row] = await this.#call("job_enqueue_many", "select job_ids, duplicates from :job_enqueue_many($1::json, $2::json)", [inputs, options], call);
+    const [row] = await this.#call(
+      "job_enqueue_many",
+      "select to_json(job_ids::text[]) as job_ids, to_json(duplicates) as duplicates from :job_enqueue_many($1::json, $2::json)",
+      [inputs, options],
+      call,
+    );
     const ids = (row?.["job_ids"] ?? []) as unknown[];
     const duplicates = row?.["duplicates"] as boolean[] | null;
     return ids.map((id, i) => ({ id: String(id), duplicate: duplicates?.[i] ?? false }));
@@ -134,10 +139,10 @@ export class Engine {
     if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
     const { type, input, payload: _payload, ...options } = job;
     await this.#checkPayload(size, call);
-    return inTransaction(this.#pool, call?.tx && asQueryable(call.tx), async (tx) => {
+    return inTransaction(this.#pool, call?.tx === undefined ? undefined : asQueryable(call.tx), async (tx) => {
       const [row] = await this.#call(
         "job_enqueue",
-        "select job_id, duplicate from :job_enqueue($1::text, $2::json, $3::json)",
+        "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json)",
         [checkType(type), toJson(input), encodeOptions(options, size)],
         { tx },
       );
@@ -207,25 +212,23 @@ export class Engine {
   async extend(tokens: readonly string[], seconds = 30, call?: CallOptions): Promise<Map<string, { leaseEndsAt: Date; jobIds: JobId[] }>> {
     const rows = await this.#call(
       "claim_extend",
-      "select token, lease_ends_at, job_ids from :claim_extend($1::uuid[], $2::float8)",
+      "select token, lease_ends_at, to_json(job_ids::text[]) as job_ids from :claim_extend($1::uuid[], $2::float8)",
       [tokens.map(checkToken), seconds],
       call,
     );
-    return new Map(
-      rows.map((row) => [String(row["token"]), { leaseEndsAt: asDate(row["lease_ends_at"])!, jobIds: (row["job_ids"] as unknown[]).map(String) }]),
-    );
+    return new Map(rows.map((row) => [String(row["token"]), { leaseEndsAt: asDate(row["lease_ends_at"])!, jobIds: row["job_ids"] as JobId[] }]));
   }
 
   /** Say that work on a job has begun; see `ClaimOptions.trackStart`. */
   async start(job: Held, call?: CallOptions): Promise<void> {
-    await this.#report("job_start", "select :job_start($1::uuid, $2::bigint[]) as refused", job, [], call);
+    await this.#report("job_start", "select to_json(:job_start($1::uuid, $2::bigint[])::text[]) as refused", job, [], call);
   }
 
   /** Record success. Throws LeaseLostError when the token no longer holds the job. */
   async complete(job: Held, result?: unknown, call?: CallOptions): Promise<void> {
     await this.#report(
       "job_complete",
-      "select :job_complete($1::uuid, $2::bigint[], $3::json) as refused",
+      "select to_json(:job_complete($1::uuid, $2::bigint[], $3::json)::text[]) as refused",
       job,
       [result === undefined ? null : `[${toJson(result, "result")}]`],
       call,
@@ -236,23 +239,23 @@ export class Engine {
   async completeMany(token: string, ids: readonly JobId[], results?: readonly unknown[], call?: CallOptions): Promise<JobId[]> {
     const [row] = await this.#call(
       "job_complete",
-      "select :job_complete($1::uuid, $2::bigint[], $3::json) as refused",
+      "select to_json(:job_complete($1::uuid, $2::bigint[], $3::json)::text[]) as refused",
       [checkToken(token), encodeIds(ids), results ? toJsonList(results, "results") : null],
       call,
     );
-    return ((row?.["refused"] ?? []) as unknown[]).map(String);
+    return (row?.["refused"] ?? []) as JobId[];
   }
 
   /** The job failed for good. */
   async fail(job: Held, error?: JobError, call?: CallOptions): Promise<void> {
-    await this.#report("job_fail", "select :job_fail($1::uuid, $2::bigint[], $3::json) as refused", job, [encodeError(error)], call);
+    await this.#report("job_fail", "select to_json(:job_fail($1::uuid, $2::bigint[], $3::json)::text[]) as refused", job, [encodeError(error)], call);
   }
 
   /** The attempt failed; try again after the policy's delay, or an explicit one. */
   async retry(job: Held, error?: JobError, delaySeconds?: number, call?: CallOptions): Promise<void> {
     await this.#report(
       "job_retry",
-      "select :job_retry($1::uuid, $2::bigint[], $3::json, $4::float8) as refused",
+      "select to_json(:job_retry($1::uuid, $2::bigint[], $3::json, $4::float8)::text[]) as refused",
       job,
       [encodeError(error), delaySeconds === undefined ? null : checkSeconds("delaySeconds", delaySeconds)],
       call,
@@ -263,7 +266,7 @@ export class Engine {
   async release(job: Held, delaySeconds = 0, call?: CallOptions): Promise<void> {
     await this.#report(
       "job_release",
-      "select :job_release($1::uuid, $2::bigint[], $3::float8) as refused",
+      "select to_json(:job_release($1::uuid, $2::bigint[], $3::float8)::text[]) as refused",
       job,
       [checkSeconds("delaySeconds", delaySeconds)],
       call,
@@ -274,7 +277,7 @@ export class Engine {
   async deadLetter(job: Held, queue: string, error?: JobError, call?: CallOptions): Promise<void> {
     await this.#report(
       "job_dead_letter",
-      "select :job_dead_letter($1::uuid, $2::bigint[], $3::text, $4::json) as refused",
+      "select to_json(:job_dead_letter($1::uuid, $2::bigint[], $3::text, $4::json)::text[]) as refused",
       job,
       [queue, encodeError(error)],
       call,
@@ -378,8 +381,13 @@ export class Engine {
 
   /** Those of some jobs that have ended, and how. An id nobody knows has the state `unknown`. */
   async outcomes(ids: readonly JobId[], call?: CallOptions): Promise<JobOutcome[]> {
-    const rows = await this.#call("job_outcomes", "select job_id, state, reason, result, error from :job_outcomes($1::bigint[])", [encodeIds(ids)], call);
-    return rows.map((row) => ({ ...row, id: String(row["job_id"]) }) as unknown as JobOutcome);
+    const rows = await this.#call(
+      "job_outcomes",
+      "select job_id::text as id, state, reason, result, error from :job_outcomes($1::bigint[])",
+      [encodeIds(ids)],
+      call,
+    );
+    return rows as unknown as JobOutcome[];
   }
 
   /** Jobs that match every filter given, newest first. */
@@ -387,7 +395,7 @@ export class Engine {
     checkKeys(filter, new Set(["queue", "state", "type", "tenant", "createdFrom", "createdTo", "before", "limit"]));
     const rows = await this.#call(
       "job_list",
-      "select * from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int)",
+      "select *, id::text as id_text from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int)",
       [
         filter.queue ?? null,
         filter.state ?? null,
@@ -405,7 +413,7 @@ export class Engine {
 
   /** The jobs a claim would look at next, untouched. */
   async peek(queue = "default", limit = 10, call?: CallOptions): Promise<JobRecord[]> {
-    const rows = await this.#call("job_peek", "select * from :job_peek($1::text, $2::int)", [queue, limit], call);
+    const rows = await this.#call("job_peek", "select *, id::text as id_text from :job_peek($1::text, $2::int)", [queue, limit], call);
     return rows.map(decodeJob);
   }
 
@@ -518,7 +526,7 @@ export class Engine {
 
   async #report(name: string, text: string, job: Held, rest: unknown[], call: CallOptions | undefined): Promise<void> {
     const [row] = await this.#call(name, text, [checkToken(job.token), encodeIds([job.id]), ...rest], call);
-    const refused = ((row?.["refused"] ?? []) as unknown[]).map(String);
+    const refused = (row?.["refused"] ?? []) as JobId[];
     if (refused.length > 0) throw new LeaseLostError(refused);
   }
 
@@ -536,7 +544,7 @@ export class Engine {
   #call(name: string, text: string, values: unknown[], call?: CallOptions): Promise<readonly Record<string, unknown>[]> {
     if (call) checkKeys(call, callKeys);
     for (const value of values) if (typeof value === "string") checkText(value, "a value");
-    const db: Queryable = call?.tx ? asQueryable(call.tx) : this.#pool;
+    const db: Queryable = call?.tx === undefined ? this.#pool : asQueryable(call.tx);
     const qualified = text.replace(/(?<![:\w]):(?=[a-z_]+)/, `${this.schema}.`);
     return runQuery(db, qualified, values, this.#prepare ? `${this.schema}.${name}/${values.length}` : undefined);
   }

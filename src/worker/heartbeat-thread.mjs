@@ -63,9 +63,9 @@ async function extend() {
   for (const [leaseMs, group] of tokens) {
     if (!client || group.size === 0) continue;
     const asked = [...group];
-    const text = `select token, job_ids from ${client.escapeIdentifier(data.schema)}.claim_extend($1::uuid[], $2::float8)`;
+    const text = `select token, to_json(job_ids::text[]) as job_ids from ${client.escapeIdentifier(data.schema)}.claim_extend($1::uuid[], $2::float8)`;
     const { rows } = await client.query(text, [asked, leaseMs / 1000]);
-    tell({ kind: "extended", asked, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids.map(String)])) });
+    tell({ kind: "extended", asked, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids])) });
   }
 }
 

@@ -1,3 +1,4 @@
+import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { createdAt } from "../../src/db/decode.js";
 import { useDatabase } from "../support/database.js";
@@ -14,6 +15,23 @@ describe("a job's id", () => {
     const [stored] = await db.sql("select id::text from jobs where queue = $1", [queue]);
     expect(stored).toEqual({ id });
     expect([(await jobOf(db, id)).id, ...idsOf(await db.engine.list({ queue })), ...(await claimIds(db, queue))]).toEqual([id, id, id]);
+  });
+
+  it("survives a driver that was told to read bigints as numbers [#43]", async () => {
+    const queue = await newQueue(db);
+    const parser = pg.types.getTypeParser(20);
+    pg.types.setTypeParser(20, Number);
+    try {
+      const { id } = await db.engine.enqueue({ type: "t", queue });
+      const [many] = await db.engine.enqueueMany("t", [1], { queue });
+      expect((await db.engine.list({ queue })).map((job) => job.id)).toEqual([many!.id, id]);
+      const [job] = await db.engine.claim({ queues: [queue], limit: 2 });
+      expect((await db.engine.extend([job!.token])).get(job!.token)?.jobIds).toEqual([id, many!.id]);
+      await db.engine.complete(job!);
+      expect((await db.engine.outcomes([id])).map((outcome) => outcome.id)).toEqual([id]);
+    } finally {
+      pg.types.setTypeParser(20, parser as (text: string) => unknown);
+    }
   });
 
   it.each([
