@@ -115,7 +115,7 @@ export class TestMill {
     await this.mill.queues.put(queue);
     const { id } = await this.mill.enqueue(definition as AnyJobDefinition, input, { ...options, queue });
     const worker = this.mill.worker({ queues: [queue], concurrency: 1, prefetch: 0, heartbeatThread: false, maintenance: false });
-    worker.handle(definition as JobDefinition<unknown, Parsed, Out, unknown>, handler);
+    worker.handle(definition, handler);
     const ended = new Promise<void>((resolve) => {
       for (const event of ["success", "failure", "released", "lost"] as const) worker.once(event, () => resolve());
     });

@@ -19,8 +19,8 @@ describe("a job's id", () => {
 
   it("survives a driver that was told to read bigints as numbers [#43]", async () => {
     const queue = await newQueue(db);
-    const parser = pg.types.getTypeParser(20);
-    pg.types.setTypeParser(20, Number);
+    const parser = pg.types.getTypeParser(pg.types.builtins.INT8);
+    pg.types.setTypeParser(pg.types.builtins.INT8, Number);
     try {
       const { id } = await db.engine.enqueue({ type: "t", queue });
       const [many] = await db.engine.enqueueMany("t", [1], { queue });
@@ -30,7 +30,7 @@ describe("a job's id", () => {
       await db.engine.complete(job!);
       expect((await db.engine.outcomes([id])).map((outcome) => outcome.id)).toEqual([id]);
     } finally {
-      pg.types.setTypeParser(20, parser as (text: string) => unknown);
+      pg.types.setTypeParser(pg.types.builtins.INT8, parser as (text: string) => unknown);
     }
   });
 

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,6 +20,7 @@ let compiled = "";
 beforeAll(async () => {
   compiled = await mkdtemp(path.join(tmpdir(), "millrace-compiled-"));
   await writeFile(path.join(compiled, "package.json"), '{ "type": "module" }');
+  await symlink(path.join(root, "node_modules"), path.join(compiled, "node_modules"), "junction");
   const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc");
   await run(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", compiled, "--declaration", "false", "--sourceMap", "false", "--noCheck"], {
     cwd: root,

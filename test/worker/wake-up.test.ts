@@ -10,7 +10,9 @@ const work = defineJob<number>("work");
 /** Whoever is not woken would wait longer than the test does. */
 const onlyWoken = { heartbeatThread: true, pollInterval: "5m" } as const;
 
-/** Hears what workers hear. A statement on its own connection tells when everything sent before has arrived. */
+let ends = 0;
+
+/** Hears what workers hear. `allArrived` waits until everything sent before has come. */
 async function listen(): Promise<{ heard: string[]; allArrived: () => Promise<void> }> {
   const client = await test.db.connect();
   const heard: string[] = [];
@@ -19,9 +21,10 @@ async function listen(): Promise<{ heard: string[]; allArrived: () => Promise<vo
   return {
     heard,
     allArrived: async () => {
-      await test.db.sql("select pg_notify('millrace:millrace', 'the end')");
-      await until("the last one is heard", () => heard.at(-1) === "the end");
-      heard.pop();
+      const last = `the end ${(ends += 1)}`;
+      await test.db.sql("select pg_notify('millrace:millrace', $1)", [last]);
+      await until("the last one is heard", () => heard.includes(last));
+      heard.splice(heard.indexOf(last), 1);
     },
   };
 }

@@ -6,8 +6,8 @@ import type { Input, System } from "./system.ts";
  *
  * - Redis as https://docs.bullmq.io/guide/going-to-production says: append-only file written every second, no eviction.
  * - `addBulk` stores a batch in one pipeline.
- * - `concurrency: 100`: its guide on concurrency recommends 100 to 300 for work that waits for I/O. Finishing a job fetches the next one
- *   in the same script; there is no fetching of many.
+ * - `concurrency: 100`, as in the examples of its documentation. Finishing a job fetches the next one in the same script; there is no
+ *   fetching of many, so more jobs at once are the only way to more speed in one process.
  * - `removeOnComplete`: finished jobs are deleted at once, there is no history.
  */
 const name = "bench";
