@@ -165,9 +165,12 @@ describe("starting and stopping", () => {
     const queue = await test.queue();
     let calls = 0;
     const worker = test.worker(queue).handle(work, () => void (calls += 1));
+    const events: string[] = [];
+    for (const name of ["started", "stopped"] as const) worker.on(name, () => events.push(name));
     const starting = worker.start();
     await worker.stop();
     await starting;
+    expect(events).toEqual(["started", "stopped"]);
     await test.mill.enqueue(work, {}, { queue });
     await sleep(200);
     expect(calls).toBe(0);
