@@ -10,7 +10,9 @@ export interface Sizes {
   /** Length of one steady round, after `warmSeconds`. */
   readonly seconds: number;
   readonly warmSeconds: number;
+  /** Samples of the latency, and the mean time between them. */
   readonly samples: number;
+  readonly sampleGapMs: number;
   /** Backlogs, from shallow to deep. */
   readonly depths: readonly [number, ...number[]];
   /** Jobs taken from a backlog in one round. */
@@ -34,6 +36,7 @@ const full: Sizes = {
   seconds: 60,
   warmSeconds: 5,
   samples: 500,
+  sampleGapMs: 50,
   depths: [10_000, 1_000_000, 10_000_000],
   depthSample: 50_000,
   tenantJobs: 1_000_000,
@@ -51,7 +54,8 @@ const quick: Sizes = {
   singles: 2000,
   seconds: 3,
   warmSeconds: 1,
-  samples: 80,
+  samples: 200,
+  sampleGapMs: 25,
   depths: [10_000, 1_000_000],
   depthSample: 10_000,
   tenantJobs: 200_000,
@@ -59,7 +63,7 @@ const quick: Sizes = {
   megabytes: 20,
   idleSeconds: 30,
   scenarioSeconds: 14,
-  allSeconds: 270,
+  allSeconds: 250,
   callSeconds: 90,
 };
 

@@ -3,7 +3,7 @@ import { checkId, checkKeys, checkSeconds, checkText, checkToken, encodeDefaults
 import { InvalidArgumentError, LeaseLostError, PayloadError, SchemaRestoredError } from "./errors.js";
 import { asQueryable } from "./foreign.js";
 import { checkSchema } from "./migrate.js";
-import { payloadChunks } from "./payload.js";
+import { payloadChunks, pieceBytes } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
 import { checkSchemaName, defaultSchema } from "./schema-name.js";
 import type {
@@ -105,18 +105,38 @@ export class Engine {
     return this.#enqueueMany(toJsonList(inputs, "inputs"), encodeOptions({ ...options, type: checkType(type) }), call);
   }
 
-  /** Append many jobs, each with its own options. */
+  /** Append many jobs, each with its own options. Large payloads follow in pieces, in the same transaction. */
   async enqueueEach(jobs: readonly NewJob[], call?: CallOptions): Promise<Enqueued[]> {
     for (const { payload } of jobs) if (payload) await this.#checkPayload(payload.length, call);
     const inputs = toJsonList(
       jobs.map((job) => job.input),
       "inputs",
     );
-    const options = jobs.map(({ input: _input, payload, ...rest }) => {
-      const text = encodeOptions({ ...rest, type: checkType(rest.type) });
-      return payload ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
+    const options = `[${jobs.map(encodeJob).join(",")}]`;
+    if (!jobs.some(hasLargePayload)) return this.#enqueueMany(inputs, options, call);
+    return this.#inTransaction(call, async (tx) => {
+      const enqueued = await this.#enqueueMany(inputs, options, { tx });
+      for (const [i, { id, duplicate }] of enqueued.entries()) {
+        if (!duplicate && hasLargePayload(jobs[i]!)) await this.#appendPayload(id, [jobs[i]!.payload!], tx);
+      }
+      return enqueued;
     });
-    return this.#enqueueMany(inputs, `[${options.join(",")}]`, call);
+  }
+
+  #inTransaction<T>(call: CallOptions | undefined, work: (tx: Queryable) => Promise<T>): Promise<T> {
+    return inTransaction(this.#pool, call?.tx === undefined ? undefined : asQueryable(call.tx), work);
+  }
+
+  /** Send a payload in pieces, in the transaction that enqueued its job. Returns its length. */
+  async #appendPayload(id: JobId, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, tx: Queryable): Promise<number> {
+    let piece = 0;
+    let seen = 0;
+    for await (const chunk of payloadChunks(bytes)) {
+      seen += chunk.length;
+      await this.#call("payload_append", "select :payload_append($1::bigint, $2::int, $3::bytea)", [id, piece, chunk], { tx });
+      piece += 1;
+    }
+    return seen;
   }
 
   async #enqueueMany(inputs: string, options: string, call?: CallOptions): Promise<Enqueued[]> {
@@ -139,7 +159,7 @@ export class Engine {
     if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
     const { type, input, payload: _payload, ...options } = job;
     await this.#checkPayload(size, call);
-    return inTransaction(this.#pool, call?.tx === undefined ? undefined : asQueryable(call.tx), async (tx) => {
+    return this.#inTransaction(call, async (tx) => {
       const [row] = await this.#call(
         "job_enqueue",
         "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json)",
@@ -149,13 +169,7 @@ export class Engine {
       const id = String(row?.["job_id"]);
       const duplicate = row?.["duplicate"] === true;
       if (duplicate) return { id, duplicate };
-      let piece = 0;
-      let seen = 0;
-      for await (const chunk of payloadChunks(bytes)) {
-        seen += chunk.length;
-        await this.#call("payload_append", "select :payload_append($1::bigint, $2::int, $3::bytea)", [id, piece, chunk], { tx });
-        piece += 1;
-      }
+      const seen = await this.#appendPayload(id, bytes, tx);
       if (seen !== size) throw new InvalidArgumentError(`the payload had ${seen} bytes, not ${size}`, "give its exact length");
       return { id, duplicate };
     });
@@ -572,4 +586,15 @@ function wellFormed(error: JobError): JobError {
 
 function wellFormedError(settlement: Settlement): Settlement {
   return "error" in settlement && settlement.error ? { ...settlement, error: wellFormed(settlement.error) } : settlement;
+}
+
+/** Base64 inside JSON takes six times a payload's size while it is sent, so only small ones go that way. */
+function hasLargePayload({ payload }: NewJob): boolean {
+  return payload !== undefined && payload.length > pieceBytes;
+}
+
+function encodeJob(job: NewJob): string {
+  const { input: _input, payload, ...rest } = job;
+  const text = encodeOptions({ ...rest, type: checkType(rest.type) }, hasLargePayload(job) ? payload?.length : undefined);
+  return payload && !hasLargePayload(job) ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
 }

@@ -29,7 +29,7 @@ export function useMill(options: MillraceOptions = {}): TestMill {
   let mill: Millrace | undefined;
 
   beforeAll(() => {
-    mill = new Millrace({ connection: { connectionString: db.url, max: 20 }, ...options });
+    mill = new Millrace({ connection: { connectionString: db.url, max: 6 }, ...options });
   });
 
   afterEach(async () => {
@@ -51,7 +51,7 @@ export function useMill(options: MillraceOptions = {}): TestMill {
       return existing();
     },
     open(more = {}) {
-      const one = new Millrace({ connection: { connectionString: db.url, max: 20 }, ...more });
+      const one = new Millrace({ connection: { connectionString: db.url, max: 6 }, ...more });
       opened.push(one);
       return one;
     },

@@ -283,14 +283,14 @@ describe("a deadline", () => {
       waitedMs = performance.now() - startedAt;
     });
     await test.mill.enqueue(work, { n: 1 }, { queue });
-    const { id } = await test.mill.enqueue(work, { n: 2 }, { queue, deadline: await inMs(2000) });
+    const { id } = await test.mill.enqueue(work, { n: 2 }, { queue, deadline: await inMs(3000) });
     await worker.start();
     await until("both are here", () => worker.held === 2);
-    await sleep(1000);
+    await sleep(2000);
     go.open();
     await expect(test.mill.result(id)).rejects.toMatchObject({ state: "expired" });
     await until("the signal has fired", () => waitedMs > 0);
-    expect(waitedMs).toBeLessThan(1700);
+    expect(waitedMs).toBeLessThan(2000);
   });
 });
 

@@ -93,8 +93,11 @@ describe("a worker that sleeps", () => {
     const worker = test.worker(queue, onlyWoken, mill).handle(work, ({ input }) => input);
     await worker.start();
     expect(await test.mill.result(await test.mill.enqueue(work, 1, { queue }))).toBe(1);
-    await sleep(100);
-    const before = claims;
+    let before: number;
+    do {
+      before = claims;
+      await sleep(300);
+    } while (claims !== before);
     const { allArrived } = await listen();
     for (let n = 0; n < 10; n += 1) await test.mill.enqueue(work, n, { queue: other });
     await allArrived();

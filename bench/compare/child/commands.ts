@@ -15,7 +15,7 @@ export interface Commands {
   stopAdding: { args: Nothing; answer: { sent: number } };
   /** Send single jobs at random times that carry the time they were sent. */
   addSamples: { args: { samples: number; meanGapMs: number }; answer: void };
-  /** Run a worker until `jobs` jobs were handled and recorded as ended. Time counts from the start of the worker. */
+  /** Run a worker until `jobs` jobs were handled and recorded as ended. Time counts from when the worker takes jobs. */
   drain: { args: { jobs: number }; answer: { seconds: number; rssMb: readonly number[] } };
   /** Run a worker until `jobs` jobs were handled, and take the speed of all but the first fifth; and the times of its claims. */
   drainSome: { args: { jobs: number }; answer: { jobsPerSecond: number; claimMs: readonly number[] } };

@@ -6,7 +6,10 @@ import { Working } from "./working.ts";
 
 const [name, url] = process.argv.slice(2) as [string, string];
 const system = await findSystem(name).load();
-const say = (message: Message): void => void process.send?.(message);
+// The bench may have hung up already.
+const say = (message: Message): void => {
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
+};
 const adding = new Adding(system, url);
 const working = new Working(system, url, (handled) => say({ handled }));
 

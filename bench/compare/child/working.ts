@@ -55,14 +55,16 @@ export class Working {
     const sampling = setInterval(() => rssMb.push(process.memoryUsage.rss() / 1e6), rssEveryMs);
     const { promise: allHandled, resolve } = Promise.withResolvers<void>();
     let handled = 0;
-    const startedAt = now();
+    let startedAt = Infinity;
     const worker = await this.#system.work(this.#url, {
       live: false,
       onJob: () => {
+        if (handled === 0) startedAt = Math.min(startedAt, now());
         handled += 1;
         if (handled === jobs) resolve();
       },
     });
+    startedAt = Math.min(startedAt, now());
     await allHandled;
     while (!(await worker.isDrained())) await sleep(5);
     const seconds = (now() - startedAt) / 1000;

@@ -6,7 +6,7 @@ export const deepBacklog: Scenario = {
   name: "deep-backlog",
   title: "Finish jobs with few waiting, and with many",
   async run(bench, results) {
-    const { depths, depthSample, rounds } = bench.sizes;
+    const { depths, depthSample, rounds, scenarioSeconds } = bench.sizes;
     const [shallow, ...deeper] = depths;
     const suffixOf = (depth: number): string => (depth === shallow ? "" : depth === depths.at(-1) ? "-deep" : `-${depth}`);
 
@@ -27,7 +27,8 @@ export const deepBacklog: Scenario = {
         await place.preloadBacklog(depth);
         backlogs.push({ place, depth });
       }
-      for (let round = 0; round < rounds; round += 1) {
+      const until = performance.now() + (scenarioSeconds * 1000) / 3;
+      for (let round = 0; round === 0 || (round < rounds && performance.now() < until); round += 1) {
         await using place = await bench.place(system);
         await place.preload(shallow);
         await measure(place, shallow);

@@ -20,6 +20,6 @@ export const scenarios: readonly Scenario[] = [
   manyTenants,
   largePayloads,
   footprint,
-  idleCost,
   workerMemory,
+  idleCost,
 ];

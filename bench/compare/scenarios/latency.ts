@@ -11,12 +11,12 @@ export const latency: Scenario = {
   name: "latency",
   title: "From before the enqueue in one process to the start of the handler in another, when nothing else happens",
   async run(bench, results) {
-    const { samples } = bench.sizes;
+    const { samples, sampleGapMs } = bench.sizes;
     await bench.rounds(bench.systems(), 1, results, async (system) => {
       await using place = await bench.place(system);
       const [worker, producer] = [place.start(), place.start()];
       await worker.call("startWorkers", { count: 1 });
-      await producer.call("addSamples", { samples: samples + warm, meanGapMs: 50 });
+      await producer.call("addSamples", { samples: samples + warm, meanGapMs: sampleGapMs });
       let handled = await worker.call("handled", {});
       for (let tries = 0; handled.jobs < samples + warm && tries < 50; tries += 1) {
         await sleep(100);
