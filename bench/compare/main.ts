@@ -2,19 +2,17 @@
 import { cpus, totalmem } from "node:os";
 import { readFileSync } from "node:fs";
 import { Bench } from "./bench.ts";
-import { readOptions, usage } from "./options.ts";
+import { type Options, readOptions, usage } from "./options.ts";
 import { printScenario, writeResults, writeSummary } from "./report.ts";
 import { Results } from "./results.ts";
 import { scenarios } from "./scenarios/index.ts";
 import { Postgres, RedisServer } from "./servers.ts";
 import { findSystem } from "./systems/index.ts";
 
-const options = readOptions(
-  process.argv.slice(2),
-  scenarios.map(({ name }) => name),
-);
+const names = scenarios.map(({ name }) => name);
+const options = chooseOptions();
 if (!options) {
-  console.log(usage + `\nScenarios: ${scenarios.map(({ name }) => name).join(", ")}`);
+  console.log(`${usage}\nScenarios: ${names.join(", ")}`);
   process.exit(0);
 }
 
@@ -65,6 +63,15 @@ try {
 }
 if (options.json) console.log(JSON.stringify(summary));
 process.exit(Object.values(summary).some(({ hasFailures }) => hasFailures) ? 1 : 0);
+
+function chooseOptions(): Options | undefined {
+  try {
+    return readOptions(process.argv.slice(2), names);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(2);
+  }
+}
 
 function versionOf(system: string): string {
   const file = system === "millrace" ? "../../package.json" : `../node_modules/${system}/package.json`;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/client/define-job.js";
 import type { JobDetails, JobId } from "../../src/db/types.js";
 import { PermanentError, failed, release, retryLater } from "../../src/worker/outcome.js";
+import { clockNow } from "../support/clock.js";
 import { useMill } from "../support/mill.js";
 import { gate, until } from "../support/wait.js";
 
@@ -58,6 +59,21 @@ describe("a handler that returns", () => {
     expect(claim).toMatchObject({ worker: "host:1", progress: { done: 0.5 } });
     go.open();
     expect(await test.mill.result(id)).toEqual({ state: "running", attempt: 1 });
+  });
+
+  it("leaves times of the database's clock, wherever the worker's own stands [#28]", async () => {
+    const queue = await test.queue();
+    await test.db.moveClock(3600);
+    await test
+      .worker(queue)
+      .handle(work, () => {})
+      .start();
+    const before = await clockNow(test.db);
+    const { id } = await test.mill.enqueue(work, {}, { queue });
+    await test.mill.result(id);
+    const { job } = await details(id);
+    const times = [before, job.createdAt, job.lastAttemptAt!, job.finishedAt!, job.updatedAt, await clockNow(test.db)].map((time) => time.getTime());
+    expect(times).toEqual(times.toSorted((x, y) => x - y));
   });
 
   it("without a value leaves a null result [#26]", async () => {
