@@ -103,6 +103,7 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
 /** One thread or process. */
 class Host {
   readonly #channel: Channel;
+  #progress: Promise<void> = Promise.resolve();
   #current: { readonly context: Context; readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void } | undefined;
 
   constructor(channel: Channel, onExit: () => void) {
@@ -144,10 +145,11 @@ class Host {
   #hear(message: FromHost): void {
     const current = this.#current;
     if (!current) return;
-    if (message.kind === "returned") current.resolve(message.value);
-    else if (message.kind === "decided") current.resolve(decisionOf(message.outcome));
-    else if (message.kind === "threw") current.reject(rebuild(message.error));
-    else if (message.kind === "progress") void current.context.progress(message.value).catch(current.reject);
+    // The job must not end before the progress it left has arrived.
+    if (message.kind === "returned") void this.#progress.then(() => current.resolve(message.value));
+    else if (message.kind === "decided") void this.#progress.then(() => current.resolve(decisionOf(message.outcome)));
+    else if (message.kind === "threw") void this.#progress.then(() => current.reject(rebuild(message.error)));
+    else if (message.kind === "progress") this.#progress = this.#progress.then(() => current.context.progress(message.value)).catch(current.reject);
     else if (message.kind === "log") current.context.log(message.message);
   }
 
