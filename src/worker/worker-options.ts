@@ -9,7 +9,7 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   /** How many jobs may be held beyond the free slots, as a share of `concurrency`; `"auto"` follows the speed of the handlers, up to `maxPrefetch`. Default `"auto"`. */
   readonly prefetch?: number | "auto";
-  /** The most jobs `prefetch: "auto"` holds beyond the free slots. Default 1000. */
+  /** The most jobs `prefetch: "auto"` holds beyond the free slots. Default 2000. */
   readonly maxPrefetch?: number;
   /** Name shown in listings. Default host name and process id. */
   readonly name?: string;
@@ -61,7 +61,7 @@ const keys = new Set<string>([
 
 export function checkWorkerOptions(options: WorkerOptions, defaultName: string): WorkerSettings {
   checkKeys(options, keys);
-  const { queues = ["default"], concurrency = 10, prefetch = "auto", maxPrefetch = 1000 } = options;
+  const { queues = ["default"], concurrency = 10, prefetch = "auto", maxPrefetch = 2000 } = options;
   if (!Array.isArray(queues) || queues.length === 0) throw new InvalidArgumentError("a worker needs a queue", 'give queues: ["default"]');
   checkConcurrency(concurrency);
   if (prefetch !== "auto" && !(prefetch >= 0 && prefetch <= 1000))
