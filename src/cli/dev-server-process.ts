@@ -26,4 +26,4 @@ try {
 } catch (error) {
   tell({ error: (error as Error).message });
 }
-if (process.connected) process.disconnect();
+if (process.connected) process.disconnect?.();
