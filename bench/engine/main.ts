@@ -129,7 +129,10 @@ try {
       let jobs = 0;
       await Promise.all(
         Array.from({ length: 16 }, async () => {
-          while (performance.now() < end) jobs += (await engine.claim({ limit, queues: ["busy"] })).length;
+          while (performance.now() < end) {
+            const claimed = await engine.claim({ limit, queues: ["busy"] });
+            jobs += claimed.length; // not in one expression: it would read the sum before it waits
+          }
         }),
       );
       await engine.purge("busy");
