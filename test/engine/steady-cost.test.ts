@@ -5,7 +5,7 @@ import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
 import { percentile } from "../support/steps.js";
 
-const db = useDatabase();
+const db = useDatabase({ ownServer: true });
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 describe("heartbeats", () => {

@@ -2,6 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, inject } from "vitest";
 import { Engine } from "../../src/db/engine.js";
 import { migrate } from "../../src/db/migrate.js";
+import { type EmbeddedServer, startEmbeddedServer } from "../../src/embedded/server.js";
 
 /** A database of its own for one test file, with the schema installed. */
 export interface TestDatabase {
@@ -18,16 +19,23 @@ export interface TestDatabase {
 
 let created = 0;
 
-/** Create the database before the file's tests and drop it afterwards. */
-export function useDatabase(options: { readonly migrate?: boolean } = {}): TestDatabase {
+/**
+ * Create the database before the file's tests and drop it afterwards. With a server of its own where the transactions of other files,
+ * which keep dead rows alive in the whole server, would spoil what is measured.
+ */
+export function useDatabase(options: { readonly migrate?: boolean; readonly ownServer?: boolean } = {}): TestDatabase {
   const name = `test_${process.pid}_${Date.now().toString(36)}_${(created += 1)}`;
   const clients: pg.Client[] = [];
   let url = "";
   let pool: pg.Pool | undefined;
   let engine: Engine | undefined;
+  let serverUrl = "";
+  let own: EmbeddedServer | undefined;
 
   beforeAll(async () => {
-    const server = new URL(inject("serverUrl"));
+    if (options.ownServer && !process.env["DATABASE_URL"]) own = await startEmbeddedServer({ settings: { fsync: "off" } });
+    serverUrl = own?.url ?? inject("serverUrl");
+    const server = new URL(serverUrl);
     await onServer(server.href, `create database ${name}`);
     server.pathname = `/${name}`;
     url = server.href;
@@ -40,7 +48,8 @@ export function useDatabase(options: { readonly migrate?: boolean } = {}): TestD
   afterAll(async () => {
     await Promise.all(clients.map((client) => client.end().catch(() => {})));
     await pool?.end();
-    await onServer(inject("serverUrl"), `drop database if exists ${name} with (force)`);
+    await onServer(serverUrl, `drop database if exists ${name} with (force)`);
+    await own?.stop("immediate");
   });
 
   const existing = <T>(value: T | undefined): T => {
