@@ -7,13 +7,15 @@ import { RawTables, UpdateDeleteQueue } from "./raw.js";
 
 const quick = process.argv.includes("--quick");
 const json = process.argv.includes("--json");
+const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : undefined;
+const isWanted = (key: string): boolean => only === undefined || only === key;
 const size = quick
   ? { rounds: 5, chunk: 20_000, held: 200_000, deep: 1_000_000, seconds: 2, wal: 20_000 }
   : { rounds: 9, chunk: 50_000, held: 1_000_000, deep: 10_000_000, seconds: 5, wal: 100_000 };
 
 const server = process.env["DATABASE_URL"]
   ? undefined
-  : await startEmbeddedServer({ settings: { shared_buffers: "2GB", max_wal_size: "16GB", checkpoint_timeout: "1h", max_connections: "100" } });
+  : await startEmbeddedServer({ settings: { shared_buffers: quick ? "2GB" : "5GB", max_wal_size: "16GB", checkpoint_timeout: "1h", max_connections: "100" } });
 const pool = new pg.Pool({ connectionString: server?.url ?? process.env["DATABASE_URL"] ?? "", max: 20 });
 const results: Record<string, number> = {};
 
@@ -44,36 +46,39 @@ try {
   await enqueue(5000);
   await drain(5000); // warm up
 
-  report(
-    "bulk enqueue, batches of 1000, against a plain INSERT (0.6)",
-    "enqueue_vs_raw",
-    await alternate(
-      size.rounds,
-      () => rate(size.chunk, () => enqueue(size.chunk)),
-      () =>
-        rate(size.chunk, async () => {
-          for (let i = 0; i < batches; i += 1) await raw.insert(thousand);
-        }),
-    ),
-  );
+  if (only === undefined) await againstRaw();
+  if (isWanted("held_snapshot")) await heldSnapshot();
+  if (isWanted("deep_backlog")) await deepBacklog();
+  if (isWanted("claim10_vs_claim1")) await manyClaimers();
+  if (isWanted("wal_bytes_per_job")) await wal();
 
-  report(
-    "claim + finish, batches of 1000, against a plain read + INSERT (0.5)",
-    "drain_vs_raw",
-    await alternate(
-      size.rounds,
-      () => rate(size.chunk, () => drain(size.chunk)),
-      () =>
-        rate(size.chunk, async () => {
-          for (let i = 0; i < batches; i += 1) await raw.readAndFinish(1000);
-        }),
-    ),
-  );
+  async function againstRaw(): Promise<void> {
+    report(
+      "bulk enqueue, batches of 1000, against a plain INSERT (0.6)",
+      "enqueue_vs_raw",
+      await alternate(
+        size.rounds,
+        () => rate(size.chunk, () => enqueue(size.chunk)),
+        () =>
+          rate(size.chunk, async () => {
+            for (let i = 0; i < batches; i += 1) await raw.insert(thousand);
+          }),
+      ),
+    );
 
-  await heldSnapshot();
-  await deepBacklog();
-  await manyClaimers();
-  await wal();
+    report(
+      "claim + finish, batches of 1000, against a plain read + INSERT (0.5)",
+      "drain_vs_raw",
+      await alternate(
+        size.rounds,
+        () => rate(size.chunk, () => drain(size.chunk)),
+        () =>
+          rate(size.chunk, async () => {
+            for (let i = 0; i < batches; i += 1) await raw.readAndFinish(1000);
+          }),
+      ),
+    );
+  }
 
   /** The whole run, enqueue and drain, with and without a transaction that keeps its snapshot from beginning to end. */
   async function heldSnapshot(): Promise<void> {
