@@ -1,5 +1,5 @@
--- job_close_waiting: end jobs that wait, as cancelled or expired. Their tickets become void (a higher version); a claim that takes
--- one in this very moment is told as soon as it reports. Returns the ids that were still open. Writes: amendment.
+-- job_close_waiting: end jobs that wait, as cancelled or expired. Their tickets become void (a higher version). The caller holds the
+-- jobs (job_hold), or their lanes, or has just taken them out of a claim, so nobody else can decide on them. Returns the ids that were still open. Writes: amendment.
 create or replace function job_close_waiting(p_slot smallint, p_jobs bigint[], p_as job_final_state, p_note json) returns bigint[]
 language plpgsql as $$
 declare
@@ -22,8 +22,7 @@ begin
   return v_new || v_known;
 end $$;
 
--- job_expire: close waiting jobs of one ring child whose time to start has passed. The caller holds their lane's lock or took
--- them out of the agenda, so nobody else can decide on them. Returns how many were still open. Writes: amendment, fingerprint.
+-- job_expire: close waiting jobs of one ring child whose time to start has passed. Returns how many were still open. Writes: amendment, fingerprint.
 create or replace function job_expire(p_slot smallint, p_jobs bigint[]) returns int
 language plpgsql as $$
 declare

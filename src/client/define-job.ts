@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "../db/errors.js";
-import { checkKeys, encodeOptions, toJson } from "../db/encode.js";
+import { checkKeys, checkType, encodeOptions, toJson } from "../db/encode.js";
 import type { ClaimedJob } from "../db/types.js";
 import { type JobDefaults, jobDefaultKeys, toEngineOptions } from "./job-options.js";
 import { type SchemaInput, type SchemaOutput, type StandardSchema, checkSchema, validate } from "./standard-schema.js";
@@ -69,9 +69,7 @@ export function defineJob(
   options: JobDefinitionOptions & { readonly input?: StandardSchema; readonly result?: StandardSchema } = {},
 ): AnyJobDefinition {
   checkKeys(options, new Set([...jobDefaultKeys, "input", "result", "version", "upcast"]));
-  if (typeof type !== "string" || type.length < 1 || type.length > 200) {
-    throw new InvalidArgumentError("a job type has 1 to 200 characters", 'give a name such as "resize-image"');
-  }
+  checkType(type);
   const { input, result, version = 1, upcast = {}, ...defaults } = options;
   for (const [what, schema] of Object.entries({ input, result })) if (schema !== undefined) checkSchema(schema, `the ${what} of "${type}"`);
   if (!Number.isInteger(version) || version < 1) throw new InvalidArgumentError(`version ${version} of "${type}" is not possible`, "count from 1");

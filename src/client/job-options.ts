@@ -1,6 +1,6 @@
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
-import type { EnqueueOptions as EngineEnqueueOptions, Json, RetryPolicy } from "../db/types.js";
+import type { EnqueueOptions as EngineEnqueueOptions, RetryPolicy } from "../db/types.js";
 import { type Duration, durationSeconds } from "./duration.js";
 
 /** How long to wait after a failed attempt: always the same, a list whose last entry repeats, or growing. */
@@ -26,11 +26,8 @@ export interface JobDefaults {
 }
 
 /** Options of one job. */
-export interface JobOptions extends JobDefaults {
-  /** Fairness key. Default none. */
-  readonly group?: string;
-  /** Tenant, for filters in listing, cancelling and counting. Default none. */
-  readonly tenant?: string;
+export interface JobOptions
+  extends JobDefaults, Pick<EngineEnqueueOptions, "group" | "tenant" | "fingerprint" | "fingerprintMode" | "headers" | "payload" | "contentType"> {
   /** Not before this much time has passed. Default 0. */
   readonly delay?: Duration;
   /** Not before this time. Default the database's now. */
@@ -39,18 +36,8 @@ export interface JobOptions extends JobDefaults {
   readonly expiresAt?: Date;
   /** Must finish by this time, else its signal fires and it expires. Default none. */
   readonly deadline?: Date;
-  /** While a job with this fingerprint lives in the queue, another is not made. Default none. */
-  readonly fingerprint?: string;
-  /** What a duplicate does to the first one. Default `keep`. */
-  readonly fingerprintMode?: "keep" | "replace" | "debounce" | "followUp";
   /** Keep refusing duplicates for this long, even when the first has finished. Default 0. */
   readonly fingerprintFor?: Duration;
-  /** Small values carried beside the input. Default none. */
-  readonly headers?: { readonly [key: string]: Json };
-  /** Bytes carried beside the input. Default none. */
-  readonly payload?: Uint8Array;
-  /** Content type of the payload. Default none. */
-  readonly contentType?: string;
 }
 
 export const jobDefaultKeys = ["queue", "priority", "maxAttempts", "retryDelay", "attemptTimeout", "ttl"] as const satisfies readonly (keyof JobDefaults)[];

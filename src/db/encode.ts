@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "./errors.js";
-import type { EnqueueOptions, JobId } from "./types.js";
+import { pieceBytes } from "./payload.js";
+import type { EnqueueOptions, JobError, JobId, NewJob, Settlement } from "./types.js";
 
 /** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it. */
 export function toJson(value: unknown, what = "input"): string {
@@ -206,4 +207,36 @@ export function encodeDefaults(defaults: object): string {
   checkKeys(defaults, defaultKeys);
   const given = Object.entries(defaults).filter(([, value]) => value !== undefined);
   return JSON.stringify(Object.fromEntries(given.map(([key, value]) => [key, value === null ? null : encodeOption(key, value)])));
+}
+
+export function checkType(type: string): string {
+  if (typeof type !== "string" || type.length < 1 || type.length > 200 || type.includes("\0")) {
+    throw new InvalidArgumentError("a job type has 1 to 200 characters", 'give a name such as "resize-image"');
+  }
+  return type;
+}
+
+export function encodeError(error: JobError | undefined): string | null {
+  return error === undefined ? null : toJson(wellFormed(error), "error");
+}
+
+/** What a handler died of must be recorded whatever its text says; what PostgreSQL cannot hold is replaced. */
+function wellFormed(error: JobError): JobError {
+  const clean = (value: unknown): unknown => (typeof value === "string" ? value.replaceAll("\0", "\uFFFD").toWellFormed() : value);
+  return Object.fromEntries(Object.entries(error).map(([key, value]) => [key, clean(value)])) as unknown as JobError;
+}
+
+export function wellFormedError(settlement: Settlement): Settlement {
+  return "error" in settlement && settlement.error ? { ...settlement, error: wellFormed(settlement.error) } : settlement;
+}
+
+/** Base64 inside JSON takes six times a payload's size while it is sent, so only small ones go that way. */
+export function hasLargePayload({ payload }: NewJob): boolean {
+  return payload !== undefined && payload.length > pieceBytes;
+}
+
+export function encodeJob(job: NewJob): string {
+  const { input: _input, payload, ...rest } = job;
+  const text = encodeOptions({ ...rest, type: checkType(rest.type) }, hasLargePayload(job) ? payload?.length : undefined);
+  return payload && !hasLargePayload(job) ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
 }

@@ -1,9 +1,25 @@
 import { type ClaimColumns, asDate, decodeClaims, decodeDetails, decodeJob, decodeQueue, isBusy } from "./decode.js";
-import { checkId, checkKeys, checkSeconds, checkText, checkToken, encodeDefaults, encodeIds, encodeOptions, toJson, toJsonList } from "./encode.js";
+import {
+  checkId,
+  checkKeys,
+  checkSeconds,
+  checkText,
+  checkToken,
+  checkType,
+  encodeDefaults,
+  encodeError,
+  encodeIds,
+  encodeJob,
+  encodeOptions,
+  hasLargePayload,
+  toJson,
+  toJsonList,
+  wellFormedError,
+} from "./encode.js";
 import { InvalidArgumentError, LeaseLostError, PayloadError, SchemaRestoredError } from "./errors.js";
 import { asQueryable } from "./foreign.js";
 import { checkSchema } from "./migrate.js";
-import { payloadChunks, pieceBytes } from "./payload.js";
+import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
 import { checkSchemaName, defaultSchema } from "./schema-name.js";
 import type {
@@ -566,35 +582,3 @@ export class Engine {
 
 /** What it takes to report on a job. */
 export type Held = Pick<ClaimedJob, "id" | "token">;
-
-function checkType(type: string): string {
-  if (typeof type !== "string" || type.length < 1 || type.length > 200 || type.includes("\0")) {
-    throw new InvalidArgumentError("a job type has 1 to 200 characters", 'give a name such as "resize-image"');
-  }
-  return type;
-}
-
-function encodeError(error: JobError | undefined): string | null {
-  return error === undefined ? null : toJson(wellFormed(error), "error");
-}
-
-/** What a handler died of must be recorded whatever its text says; what PostgreSQL cannot hold is replaced. */
-function wellFormed(error: JobError): JobError {
-  const clean = (value: unknown): unknown => (typeof value === "string" ? value.replaceAll("\0", "\uFFFD").toWellFormed() : value);
-  return Object.fromEntries(Object.entries(error).map(([key, value]) => [key, clean(value)])) as unknown as JobError;
-}
-
-function wellFormedError(settlement: Settlement): Settlement {
-  return "error" in settlement && settlement.error ? { ...settlement, error: wellFormed(settlement.error) } : settlement;
-}
-
-/** Base64 inside JSON takes six times a payload's size while it is sent, so only small ones go that way. */
-function hasLargePayload({ payload }: NewJob): boolean {
-  return payload !== undefined && payload.length > pieceBytes;
-}
-
-function encodeJob(job: NewJob): string {
-  const { input: _input, payload, ...rest } = job;
-  const text = encodeOptions({ ...rest, type: checkType(rest.type) }, hasLargePayload(job) ? payload?.length : undefined);
-  return payload && !hasLargePayload(job) ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
-}

@@ -233,7 +233,7 @@ export class Dispatcher {
     }
     this.#record(job, outcome);
     this.hooks.onOutcome(job, outcome, durationMs);
-    if (run.openJobs.length === 0) this.#abandonLater(run);
+    if (!run.hasReturned && run.openJobs.length === 0) this.#abandonLater(run);
     this.hooks.onChange();
   };
 

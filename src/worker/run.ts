@@ -27,6 +27,8 @@ export class Run implements JobOwner {
   readonly #open: Map<string, ClaimedJob>;
   readonly #notes: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
+  /** The handler itself has ended; what remains is to record its outcomes. */
+  hasReturned = false;
   /** Resolves when the handler itself has returned, however late. */
   handlerEnded: Promise<void> = Promise.resolve();
 
@@ -78,8 +80,10 @@ export class Run implements JobOwner {
               call,
             )
           : await call();
+      this.hasReturned = true;
       await this.#take(ready, value);
     } catch (error) {
+      this.hasReturned = true;
       this.fail(error);
     } finally {
       for (const timer of this.#timers) clearTimeout(timer);

@@ -10,6 +10,9 @@ const db = useDatabase();
 /** util-linux's `script` gives a command a terminal. */
 const hasScript = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 
+/** A build server sets CI, and Node then takes its terminal for one without colours. */
+const decidesOnColours = new Set(["CI", "NO_COLOR", "FORCE_COLOR", "NODE_DISABLE_COLORS", "COLORTERM"]);
+
 interface Terminal {
   /** Everything it has shown. */
   shown: string;
@@ -19,7 +22,7 @@ interface Terminal {
 }
 
 function inTerminal(args: string, env: Readonly<Record<string, string>> = {}): Terminal {
-  const { NO_COLOR: _colour, FORCE_COLOR: _force, ...rest } = process.env;
+  const rest = Object.fromEntries(Object.entries(process.env).filter(([name]) => !decidesOnColours.has(name)));
   const child = spawn("script", ["-qec", `stty cols 80 rows 24; ${process.execPath} ${mainFile} ${args}`, "/dev/null"], {
     env: { ...rest, TERM: "xterm", DATABASE_URL: db.url, ...env },
   });

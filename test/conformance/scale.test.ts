@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { enqueue, newQueue } from "../support/jobs.js";
@@ -19,13 +20,17 @@ interface Cost {
   readonly indexed: readonly string[];
 }
 
+/** The least of a few runs: the first one reads the catalog, and so does any that plans anew because a table was analyzed meanwhile. */
 async function costOf(statement: string): Promise<Cost> {
   const tx = await db.connect();
-  const explained = async () => (await tx.query(`explain (analyze, buffers, format json) ${statement}`)).rows[0]["QUERY PLAN"][0].Plan;
+  const costs: Cost[] = [];
+  for (let run = 0; run < 4; run += 1) costs.push(await costOnce(tx, statement));
+  return costs.reduce((least, cost) => (cost.pages < least.pages ? cost : least));
+}
+
+async function costOnce(tx: pg.Client, statement: string): Promise<Cost> {
   await tx.query("begin");
-  await explained(); // reads the catalog, once per session
-  await tx.query("rollback; begin");
-  const plan = await explained();
+  const plan = (await tx.query(`explain (analyze, buffers, format json) ${statement}`)).rows[0]["QUERY PLAN"][0].Plan;
   const { rows: tables } = await tx.query<{ log: string; seq_tup_read: string; idx_scan: string | null }>(`
     select regexp_replace(relname, '_\\d+$', '') as log, seq_tup_read, idx_scan from pg_stat_xact_user_tables
      where schemaname = 'millrace' and relname ~ '^(job|attempt|amendment|ticket)_\\d+$'`);

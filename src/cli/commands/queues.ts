@@ -1,7 +1,8 @@
 import type { QueueRecord } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
-import { count, time } from "../format.js";
+import { time } from "../format.js";
+import { queueCells, queueColumns } from "../queue-columns.js";
 import { textTable } from "../text-table.js";
 
 export const queuesCommand: Command = {
@@ -22,21 +23,9 @@ export const queuesCommand: Command = {
 
 function queuesTable(queues: readonly QueueRecord[], width: number): string[] {
   return textTable(
-    [
-      { title: "QUEUE" },
-      { title: "STATE" },
-      { title: "WAITING", align: "right" },
-      { title: "DELAYED", align: "right" },
-      { title: "RUNNING", align: "right" },
-      { title: "SINCE" },
-      { title: "BECAUSE" },
-    ],
+    [...queueColumns, { title: "SINCE" }, { title: "BECAUSE" }],
     queues.map((queue) => [
-      queue.name,
-      queue.state,
-      count(queue.waiting),
-      count(queue.delayed),
-      count(queue.running),
+      ...queueCells(queue),
       time(queue.pausedAt),
       [queue.pausedBecause, queue.pausedBy && `(${queue.pausedBy})`].filter(Boolean).join(" "),
     ]),

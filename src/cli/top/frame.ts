@@ -1,7 +1,8 @@
 import { count, duration, oneLine } from "../format.js";
 import type { Output } from "../output.js";
+import { queueCells, queueColumns } from "../queue-columns.js";
 import { textTable } from "../text-table.js";
-import type { RunningJob, Sample } from "./sampler.js";
+import type { RunningJob, Sample, SampledQueue } from "./sampler.js";
 
 /** What `millrace top` shows at one moment. */
 export interface Frame {
@@ -10,14 +11,8 @@ export interface Frame {
   readonly running: readonly RunningJob[];
 }
 
-interface QueueLine {
-  readonly name: string;
-  readonly state: string;
-  readonly waiting: number;
-  readonly delayed: number;
-  readonly running: number;
-  /** Jobs that came and went, each second; null while there is nothing to compare with. */
-  readonly inPerSecond: number | null;
+interface QueueLine extends SampledQueue {
+  /** Jobs that went, each second; null while there is nothing to compare with. */
   readonly outPerSecond: number | null;
 }
 
@@ -59,24 +54,8 @@ export function frameLines(frame: Frame, title: string, out: Output, height: num
 
 function queueTable(queues: readonly QueueLine[], width: number): string[] {
   return textTable(
-    [
-      { title: "QUEUE" },
-      { title: "STATE" },
-      { title: "WAITING", align: "right" },
-      { title: "DELAYED", align: "right" },
-      { title: "RUNNING", align: "right" },
-      { title: "IN/S", align: "right" },
-      { title: "OUT/S", align: "right" },
-    ],
-    queues.map((queue) => [
-      queue.name,
-      queue.state,
-      count(queue.waiting),
-      count(queue.delayed),
-      count(queue.running),
-      rate(queue.inPerSecond),
-      rate(queue.outPerSecond),
-    ]),
+    [...queueColumns, { title: "IN/S", align: "right" }, { title: "OUT/S", align: "right" }],
+    queues.map((queue) => [...queueCells(queue), rate(queue.inPerSecond), rate(queue.outPerSecond)]),
     width,
   );
 }

@@ -8,7 +8,7 @@ export interface Sample {
   readonly running: readonly RunningJob[];
 }
 
-interface SampledQueue {
+export interface SampledQueue {
   readonly name: string;
   readonly state: string;
   readonly waiting: number;

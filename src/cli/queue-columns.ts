@@ -1,0 +1,22 @@
+import type { QueueRecord } from "../db/types.js";
+import { count } from "./format.js";
+import type { Column } from "./text-table.js";
+
+/** What every table of queues begins with. */
+export const queueColumns: readonly Column[] = [
+  { title: "QUEUE" },
+  { title: "STATE" },
+  { title: "WAITING", align: "right" },
+  { title: "DELAYED", align: "right" },
+  { title: "RUNNING", align: "right" },
+];
+
+export function queueCells({
+  name,
+  state,
+  waiting,
+  delayed,
+  running,
+}: Pick<QueueRecord, "name" | "waiting" | "delayed" | "running"> & { readonly state: string }): string[] {
+  return [name, state, count(waiting), count(delayed), count(running)];
+}
