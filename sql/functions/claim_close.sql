@@ -11,7 +11,7 @@ begin
     perform attempts_close(h, p_outcome, p_error, p_delay_seconds, p_reason, p_dead_letter);
     v_all := v_all || h.jobs;
   end loop;
-  return array(select id from unnest(p_jobs) id where id <> all (v_all));
+  return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;
 
 -- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each.

@@ -16,10 +16,10 @@ begin
     if p_jobs is null or p_jobs = c.jobs then
       delete from claim where token = p_token and part = c.part;
     else
-      select array_agg(u.id order by u.i) filter (where p.id is not null), array_agg(u.attempt order by u.i) filter (where p.id is not null),
-             array_agg(u.id order by u.i) filter (where p.id is null), array_agg(u.attempt order by u.i) filter (where p.id is null)
+      select array_agg(u.id) filter (where u.named), array_agg(u.attempt) filter (where u.named),
+             array_agg(u.id) filter (where not u.named), array_agg(u.attempt) filter (where not u.named)
         into c.jobs, c.attempts, v_rest, v_rest_attempts
-        from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) left join (select distinct id from unnest(p_jobs) id) p on p.id = u.id;
+        from (select id, attempt, id in (select unnest(p_jobs)) as named from unnest(c.jobs, c.attempts) h (id, attempt)) u;
       continue when c.jobs is null;
       if v_rest is null then
         delete from claim where token = p_token and part = c.part;
@@ -32,7 +32,7 @@ begin
   if p_jobs is null and v_all = '{}' then
     perform raise_error('MR005', 'the lease is lost: this token holds no jobs', 'stop working on them: they were finished, cancelled or given to another worker');
   elsif p_jobs is not null and p_jobs <> v_all then
-    perform job_must_exist(array(select id from unnest(p_jobs) id where id <> all (v_all)));
+    perform job_must_exist(array(select id from unnest(p_jobs) id where id not in (select unnest(v_all))));
   end if;
 end $$;
 

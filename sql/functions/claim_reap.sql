@@ -18,7 +18,7 @@ begin
       if v_late is not null then
         select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
           from unnest(c.jobs, coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]))) with ordinality u (id, attempt, i)
-         where u.id <> all (v_late);
+         where u.id not in (select unnest(v_late));
         continue when c.jobs is null;
       end if;
     end if;
@@ -29,7 +29,7 @@ begin
       perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), v_now, true)
          from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted) having count(*) > 0;
       select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
-        from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id <> all (c.unstarted);
+        from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id not in (select unnest(c.unstarted));
       continue when c.jobs is null;
     end if;
     perform attempts_close(c, 'lost', json_build_object('message', 'the lease ended without a report'), null, null, null);

@@ -29,5 +29,5 @@ begin
   if p_jobs is null or cardinality(p_jobs) = cardinality(v_all) then
     return '{}';
   end if;
-  return array(select id from unnest(p_jobs) id where id <> all (v_all));
+  return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;

@@ -13,7 +13,7 @@ begin
     perform claim_return(h, h.jobs, h.attempts, clock_now() + make_interval(secs => p_delay_seconds), false);
     v_all := v_all || h.jobs;
   end loop;
-  return array(select id from unnest(p_jobs) id where id <> all (v_all));
+  return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;
 
 -- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed expire.
@@ -38,7 +38,7 @@ begin
   for g in
     select u.attempt, coalesce(m.version, 0) as version, array_agg(u.id order by u.id) as jobs
       from unnest(p_jobs, p_attempts) u (id, attempt) left join amendment m on m.slot = h.slot and m.job_id = u.id
-     where u.id <> all (coalesce(v_expired, '{}'))
+     where u.id not in (select unnest(v_expired))
      group by u.attempt, coalesce(m.version, 0), case when p_alone then u.id end order by min(u.id)
   loop
     if p_due_at <= v_now then

@@ -9,7 +9,8 @@ declare
   s record;
   v_jobs bigint[];
   v_refused bigint[] := '{}';
-  v_claims text[] := '{}';
+  v_claims json[] := '{}';
+  v_tokens uuid[];
   c record;
 begin
   if json_typeof(p_settlements) is distinct from 'array' then
@@ -18,11 +19,13 @@ begin
   if json_array_length(p_settlements) = 0 and pg_current_xact_id_if_assigned() is null and p_async then
     perform set_config('synchronous_commit', 'off', true);  -- only claims follow
   end if;
-  perform from claim where token in (select (e ->> 'token')::uuid from json_array_elements(p_settlements) e) order by token, part for update;
-  perform pg_advisory_xact_lock_shared(lane_entry(lane)) from (
-    select distinct lane from claim where token in (select (e ->> 'token')::uuid from json_array_elements(p_settlements) e) order by lane) entered;
+  if json_array_length(p_settlements) > 1 then  -- one alone takes its locks in order by itself
+    v_tokens := array(select x.token from json_to_recordset(p_settlements) as x (token uuid));
+    perform from claim where token = any (v_tokens) order by token, part for update;
+    perform pg_advisory_xact_lock_shared(lane_entry(lane)) from (select distinct lane from claim where token = any (v_tokens) order by lane) entered;
+  end if;
   for s in select * from json_to_recordset(p_settlements) as x (token uuid, outcome text, jobs json, results json, error json, "delaySeconds" float8) loop
-    v_jobs := case when s.jobs is not null then array(select e::bigint from json_array_elements_text(s.jobs) e) end;
+    v_jobs := translate(s.jobs::text, '[]"', '{}');
     v_refused := v_refused || case s.outcome
       when 'succeeded' then job_complete(s.token, v_jobs, s.results)
       when 'failed' then job_fail(s.token, v_jobs, s.error)
@@ -37,7 +40,7 @@ begin
   loop
     v_claims := v_claims || job_claim_json(
         case when c.queues is null then '{default}' else array(select json_array_elements_text(c.queues)) end, case when c.types is not null then array(select json_array_elements_text(c.types)) end,
-        coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false))::text;
+        coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false));
   end loop;
-  return ('{"refused":' || to_json(array(select id::text from unnest(v_refused) id)) || ',"claims":[' || array_to_string(v_claims, ',') || ']}')::json;
+  return json_build_object('refused', array(select id::text from unnest(v_refused) id), 'claims', v_claims);
 end $$;

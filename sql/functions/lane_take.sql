@@ -14,7 +14,7 @@ declare
   a track_reading := track_read(p_lane + 1, p_wanted);
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
-  v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_count int; v_max_attempts int; v_max_max int;
+  v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_count int; v_tagged boolean; v_max_attempts int; v_max_max int;
   v_start_by timestamptz; v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_amended boolean; v_held bigint[] := '{}'; v_all_attempts int[];
 begin
   jobs := 0; bytes := 0; moved := false; stop := false;
@@ -73,21 +73,24 @@ begin
   if v_k < cardinality(v_jobs) then
     v_jobs := v_jobs[1:v_k]; v_attempts := v_attempts[1:v_k]; v_versions := v_versions[1:v_k];
   end if;
+  if v_attempts is not null then  -- in the order in which the job rows are read below
+    select array_agg(u.id order by u.id, u.i), array_agg(u.attempt order by u.id, u.i), array_agg(u.version order by u.id, u.i)
+      into v_jobs, v_attempts, v_versions from unnest(v_jobs, v_attempts, v_versions) with ordinality u (id, attempt, version, i);
+  end if;
   v_all_attempts := v_attempts;
 
   if p_flagged then
     v_held := jobs_held(v_jobs);
   end if;
-  -- The common case in one cheap pass: nothing amended, nothing expired. Nested loops keep the order of the cursor.
+  -- The common case in one cheap pass along the index: nothing amended, nothing expired.
   v_amended := exists (select from amendment m where m.slot = v_slot)
     and exists (select from amendment m, (select min(x) as low, max(x) as high from unnest(v_jobs) x) u
                  where m.slot = v_slot and m.job_id between u.low and u.high);
   if not v_amended and v_held = '{}' then
-    select string_agg(coalesce(j.input::text, 'null'), ','), sum(octet_length(j.input::text)), count(*),
-           min(j.max_attempts), max(j.max_attempts), min(j.start_by), min(j.deadline),
-           case when bool_or(j.tagged) then string_agg(case when j.tagged then extras_text(j.extras, j.headers, j.source) else 'null' end, ',') end
-      into v_inputs, bytes, v_count, v_max_attempts, v_max_max, v_start_by, v_deadline, v_extras
-      from unnest(v_jobs) u (id) join job_line j on j.slot = v_slot and j.id = u.id;
+    select array_agg(j.id), string_agg(coalesce(j.input::text, 'null'), ','), sum(octet_length(j.input::text)), count(*),
+           min(j.max_attempts), max(j.max_attempts), min(j.start_by), min(j.deadline), bool_or(j.tagged)
+      into v_alive, v_inputs, bytes, v_count, v_max_attempts, v_max_max, v_start_by, v_deadline, v_tagged
+      from (select * from job_line where slot = v_slot and id = any (v_jobs) order by id) j;
   end if;
   if v_amended or v_held <> '{}' or v_start_by <= v_now or v_count < v_k then
     select array_agg(u.id) filter (where l.alive), array_agg(coalesce(u.attempt, 1)) filter (where l.alive),
@@ -106,10 +109,13 @@ begin
          where j.slot = v_slot and j.id = u.id
       ) l on true;
   else
-    v_alive := v_jobs;
     v_limits := v_max_attempts::text;
     if v_max_attempts <> v_max_max then
-      v_limits := '[' || (select string_agg(j.max_attempts::text, ',') from unnest(v_jobs) u (id) join job_line j on j.slot = v_slot and j.id = u.id) || ']';
+      v_limits := '[' || (select string_agg(j.max_attempts::text, ',') from (select max_attempts from job_line where slot = v_slot and id = any (v_jobs) order by id) j) || ']';
+    end if;
+    if v_tagged then
+      v_extras := (select string_agg(j.extras, ',') from (
+        select case when tagged then extras_text(extras, headers, source) else 'null' end as extras from job_line where slot = v_slot and id = any (v_jobs) order by id) j);
     end if;
   end if;
 

@@ -58,9 +58,11 @@ function decodeExtras(extras: Record<string, unknown>): Partial<ClaimedJob> {
   };
 }
 
+const epochMs = Date.UTC(2020, 0, 1);
+
 /** The time inside a job's id. */
 export function createdAt(id: JobId): Date {
-  return new Date(Number((BigInt(id) >> 12n) / 1000n) + Date.UTC(2020, 0, 1));
+  return new Date(Math.floor(Number(BigInt(id) >> 12n) / 1000) + epochMs);
 }
 
 const unlimited = 2_147_483_647;

@@ -5,7 +5,7 @@ import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { Registration } from "./handler.js";
 import type { Outcome } from "./outcome.js";
-import { Run } from "./run.js";
+import { Run, type RunObserver } from "./run.js";
 import type { WorkerSettings } from "./worker-options.js";
 
 export interface DispatcherHooks {
@@ -44,14 +44,17 @@ interface Line {
 const abandonAfterMs = 5000;
 const longestReportDelayMs = 10;
 const smoothing = 0.2;
+const longestTurnMs = 10;
 
 /**
  * Hands claimed jobs to their handlers, never more at once than allowed, and collects the outcomes.
  * Knows how many more jobs are wanted: free slots, and a prefetch that follows the speed of the handlers.
  */
-export class Dispatcher {
+export class Dispatcher implements RunObserver {
   readonly #lines = new Map<string, Line>();
   readonly #runs = new Set<Run>();
+  /** Runs whose jobs have ended and whose handlers have not. */
+  readonly #lingering = new Map<Run, NodeJS.Timeout>();
   #settlements: Settlement[] = [];
   readonly #succeeded = new Map<string, { ids: JobId[]; results: unknown[]; hasResults: boolean }>();
   #settlementCount = 0;
@@ -62,6 +65,8 @@ export class Dispatcher {
   #callMs = 50;
   #roundTripMs = 5;
   #stopped = false;
+  #isStarting = false;
+  #turnBeganAt = 0;
 
   constructor(
     readonly settings: WorkerSettings,
@@ -95,6 +100,11 @@ export class Dispatcher {
   /** Nothing runs, nothing waits, nothing is left to report. */
   get isIdle(): boolean {
     return this.#runs.size === 0 && this.#waiting === 0 && this.#settlementCount === 0;
+  }
+
+  /** Outcomes that wait to be reported. */
+  get unreported(): number {
+    return this.#settlementCount;
   }
 
   /** Outcomes are worth a round trip of their own at once, unless quick handlers will soon have more of them. */
@@ -175,15 +185,29 @@ export class Dispatcher {
     this.#waiting += jobs.length;
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, jobs.length);
     if (this.#stopped) this.#releaseWaiting();
-    else this.startWaiting();
+    else if (!this.#isStarting) this.#newTurn();
   }
 
+  /** Start what can start. Handlers that end at once may make this a long turn, so the event loop gets its own in between. */
   startWaiting(): void {
+    if (this.#isStarting) return;
+    this.#isStarting = true;
     while (!this.#stopped && this.#busySlots < this.concurrency) {
       const line = this.#nextLine();
-      if (!line) return;
+      if (!line) break;
+      if (performance.now() - this.#turnBeganAt > longestTurnMs) {
+        setImmediate(() => this.#newTurn());
+        return;
+      }
       this.#start(line);
     }
+    this.#isStarting = false;
+  }
+
+  #newTurn(): void {
+    this.#turnBeganAt = performance.now();
+    this.#isStarting = false;
+    this.startWaiting();
   }
 
   /** Of the lines that may start one more call, the one whose jobs have been here for longest. */
@@ -201,14 +225,13 @@ export class Dispatcher {
     const jobs = this.#take(line, line.registration.size);
     this.#busySlots += 1;
     line.calls += 1;
-    const run = new Run(line.registration, jobs, this.engine, this.#onOutcome);
+    const run = new Run(line.registration, jobs, this.engine, this);
     this.#runs.add(run);
     for (const job of jobs) {
       this.metrics?.move(metricNames.busy, { worker: this.settings.name, type: job.type }, 1);
       this.hooks.onStart(job);
     }
     run.start(this.tracing, performance.now() - receivedAt);
-    void run.handlerEnded.then(() => this.#freeSlot(run, line));
   }
 
   #take(line: Line, most: number): ClaimedJob[] {
@@ -224,7 +247,7 @@ export class Dispatcher {
     return jobs;
   }
 
-  readonly #onOutcome = (run: Run, job: ClaimedJob, outcome: Outcome): void => {
+  onOutcome(run: Run, job: ClaimedJob, outcome: Outcome): void {
     const durationMs = performance.now() - run.startedAt;
     if (this.metrics) {
       this.metrics.observe(metricNames.duration, { worker: this.settings.name, type: job.type, outcome: outcome.kind }, durationMs / 1000);
@@ -235,25 +258,30 @@ export class Dispatcher {
     this.hooks.onOutcome(job, outcome, durationMs);
     if (!run.hasReturned && run.openJobs.length === 0) this.#abandonLater(run);
     this.hooks.onChange();
-  };
+  }
+
+  onEnded(run: Run): void {
+    clearTimeout(this.#lingering.get(run));
+    this.#lingering.delete(run);
+    this.#freeSlot(run);
+  }
 
   /** A handler that goes on although its jobs have ended keeps its slot for a while; then the slot is given to others. */
   #abandonLater(run: Run): void {
-    const timer = setTimeout(() => this.abandon(run), abandonAfterMs);
-    timer.unref();
-    void run.handlerEnded.then(() => clearTimeout(timer));
+    this.#lingering.set(run, setTimeout(() => this.abandon(run), abandonAfterMs).unref());
   }
 
   /** Wait no longer for a handler. */
   abandon(run: Run): void {
-    const line = this.#lines.get(run.registration.definition.type);
-    if (!line || !this.#runs.has(run)) return;
+    if (!this.#runs.has(run)) return;
+    this.#lingering.delete(run);
     this.hooks.onAbandoned(run);
-    this.#freeSlot(run, line);
+    this.#freeSlot(run);
   }
 
-  #freeSlot(run: Run, line: Line): void {
-    if (!this.#runs.delete(run)) return;
+  #freeSlot(run: Run): void {
+    const line = this.#lines.get(run.registration.definition.type);
+    if (!line || !this.#runs.delete(run)) return;
     this.#callMs += smoothing * ((performance.now() - run.startedAt) / run.jobs.length - this.#callMs);
     this.#busySlots -= 1;
     line.calls -= 1;

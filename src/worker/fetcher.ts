@@ -16,6 +16,8 @@ export interface FetcherHooks {
 }
 
 const roundTripsAtOnce = 2;
+/** So many outcomes are worth a round trip of their own: the next claim is on its way meanwhile. */
+const ownTripFrom = 200;
 const busyPauseMs = 5;
 const firstErrorPauseMs = 100;
 const longestErrorPauseMs = 5000;
@@ -77,7 +79,8 @@ export class Fetcher {
       // Two claims at once would only meet on the same lanes.
       const mayClaim = !this.#stopping && !this.#claiming && performance.now() >= this.#nextPollAt;
       const claims = mayClaim ? this.dispatcher.wanted(this.#base()) : [];
-      const settlements = claims.length > 0 || this.dispatcher.reportDueInMs === 0 ? this.dispatcher.takeSettlements() : [];
+      const sharesTrip = claims.length > 0 && this.dispatcher.unreported < ownTripFrom;
+      const settlements = sharesTrip || (claims.length === 0 && this.dispatcher.reportDueInMs === 0) ? this.dispatcher.takeSettlements() : [];
       if (claims.length === 0 && settlements.length === 0) await this.#sleep();
       else await this.#roundTrip(settlements, claims);
     }

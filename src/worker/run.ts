@@ -17,34 +17,49 @@ const mostNotes = 100;
 /** A timer may fire a little early, and the database closes a job only when its own clock has passed the deadline. */
 const lateMs = 5;
 
-/** One call of a handler, with one job or a batch. It has ended when every job has an outcome; the handler may go on longer. */
+/** Whoever started a run, and is told of it. */
+export interface RunObserver {
+  onOutcome(run: Run, job: ClaimedJob, outcome: Outcome): void;
+  /** The handler itself has ended, however late. */
+  onEnded(run: Run): void;
+}
+
+/**
+ * One call of a handler, with one job or a batch. It has ended when every job has an outcome; the handler may go on longer.
+ * What need not wait is done at once, without promises of our own: there may be a hundred thousand runs a second.
+ */
 export class Run implements JobOwner {
   readonly startedAt = performance.now();
   #controller: AbortController | undefined;
   #abortReason: unknown;
   /** Completed in a transaction of the handler's own: unless the handler throws, which undoes that, nothing is left to report. */
-  readonly #completed = new Set<string>();
+  #completed: Set<string> | undefined;
   readonly #open: Map<string, ClaimedJob>;
   readonly #notes: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   /** The handler itself has ended; what remains is to record its outcomes. */
   hasReturned = false;
-  /** Resolves when the handler itself has returned, however late. */
-  handlerEnded: Promise<void> = Promise.resolve();
 
   constructor(
     readonly registration: Registration,
     readonly jobs: readonly ClaimedJob[],
     readonly engine: Engine,
-    readonly onOutcome: (run: Run, job: ClaimedJob, outcome: Outcome) => void,
+    readonly observer: RunObserver,
   ) {
-    this.#open = new Map(jobs.map((job) => [job.id, job]));
+    this.#open = new Map();
+    for (const job of jobs) this.#open.set(job.id, job);
   }
 
   /** Call the handler. `waitedMs`: how long the jobs have been here. */
   start(tracing: Tracing | undefined, waitedMs: number): void {
     for (const job of this.jobs) this.#limit(job, waitedMs);
-    this.handlerEnded = runInProgress.run(this, () => this.#call(tracing));
+    runInProgress.run(this, () =>
+      follow(
+        () => this.#readInputs(),
+        (ready) => this.#call(ready, tracing),
+        (error) => this.#ended(error),
+      ),
+    );
   }
 
   /** The attempt timeout and the deadline, whichever comes first for each job. */
@@ -63,81 +78,95 @@ export class Run implements JobOwner {
     if (ms < 2 ** 31) this.#timers.push(setTimeout(then, Math.max(0, ms)));
   }
 
-  async #call(tracing: Tracing | undefined): Promise<void> {
+  /** Jobs whose input fits; the others get their outcome here. */
+  #readInputs(): Job[] | Promise<Job[]> {
+    const inputs = this.jobs.map((job) => this.#readInput(job));
+    if (inputs.some((input) => input instanceof Promise)) return Promise.all(inputs.map(async (input) => input)).then(thoseThatFit);
+    return thoseThatFit(inputs as (Job | undefined)[]);
+  }
+
+  #readInput(job: ClaimedJob): Job | undefined | Promise<Job | undefined> {
+    const { definition } = this.registration;
+    if (storedVersion(job) > definition.version) {
+      // Written by a newer release than this one: leave it to a worker that knows that version.
+      this.end(job, { kind: "released", delaySeconds: newerVersionDelaySeconds });
+      return undefined;
+    }
+    const unfit = (error: unknown): undefined => {
+      this.end(job, outcomeOfError(error));
+    };
     try {
-      const ready = await this.#readInputs();
-      if (ready.length === 0) return;
-      const [first] = ready;
-      const call = (): Promise<unknown> => this.#invoke(ready);
-      const value =
-        tracing && first
-          ? await tracing.run(
+      const input = definition.readInput(job);
+      return input instanceof Promise ? input.then((value) => new HandledJob(job, value, this), unfit) : new HandledJob(job, input, this);
+    } catch (error) {
+      return unfit(error);
+    }
+  }
+
+  #call(jobs: readonly Job[], tracing: Tracing | undefined): void {
+    const [first] = jobs;
+    if (!first) return this.#ended();
+    follow(
+      () =>
+        tracing
+          ? tracing.run(
               {
                 name: `run ${first.type}`,
                 parent: first.headers?.[traceHeader] as string | undefined,
                 attributes: { "messaging.system": "millrace", "messaging.destination.name": first.queue, "messaging.message.id": first.id },
               },
-              call,
+              async () => this.#invoke(jobs),
             )
-          : await call();
-      this.hasReturned = true;
-      await this.#take(ready, value);
-    } catch (error) {
-      this.hasReturned = true;
-      this.fail(error);
-    } finally {
-      for (const timer of this.#timers) clearTimeout(timer);
-    }
+          : this.#invoke(jobs),
+      (value) => this.#returned(jobs, value),
+      (error) => this.#ended(error),
+    );
   }
 
-  /** Jobs whose input fits; the others get their outcome here. */
-  async #readInputs(): Promise<Job[]> {
-    const { definition } = this.registration;
-    const ready: Job[] = [];
-    for (const job of this.jobs) {
-      if (storedVersion(job) > definition.version) {
-        // Written by a newer release than this one: leave it to a worker that knows that version.
-        this.end(job, { kind: "released", delaySeconds: newerVersionDelaySeconds });
-        continue;
-      }
-      try {
-        const input = definition.readInput(job);
-        ready.push(new HandledJob(job, input instanceof Promise ? await input : input, this));
-      } catch (error) {
-        this.end(job, outcomeOfError(error));
-      }
-    }
-    return ready;
-  }
-
-  async #invoke(jobs: readonly Job[]): Promise<unknown> {
+  #invoke(jobs: readonly Job[]): unknown {
     const { run } = this.registration;
     const context = new RunContext(this);
     return "one" in run ? run.one(jobs[0]!, context) : run.many(jobs, context);
   }
 
-  async #take(jobs: readonly Job[], value: unknown): Promise<void> {
+  #returned(jobs: readonly Job[], value: unknown): void {
+    this.hasReturned = true;
     const { definition, run } = this.registration;
     const values = "one" in run ? [value] : value === undefined ? [] : (value as readonly unknown[]);
     if ("many" in run && value !== undefined && (!Array.isArray(value) || value.length !== jobs.length)) {
       throw new TypeError(`the batch handler of "${definition.type}" must return ${jobs.length} outcomes, one per job, or nothing`);
     }
-    for (const [i, { id }] of jobs.entries()) {
-      const job = this.#open.get(id);
-      if (!job) continue;
-      const outcome: Outcome = this.#completed.has(id) ? { kind: "settled" } : outcomeOfReturn(values[i]);
-      if (outcome.kind !== "succeeded") {
-        this.end(job, outcome);
-        continue;
-      }
-      try {
-        const checked = definition.checkResult(outcome.result);
-        const result: unknown = checked instanceof Promise ? await checked : checked;
-        this.end(job, { kind: "succeeded", result });
-      } catch (error) {
-        this.end(job, outcomeOfError(error));
-      }
+    const checks = jobs.map(({ id }, i) => this.#take(id, values[i])).filter((check) => check !== undefined);
+    if (checks.length === 0) this.#ended();
+    else void Promise.all(checks).then(() => this.#ended());
+  }
+
+  /** What the handler returned for a job. A promise while its result is being checked. */
+  #take(id: string, value: unknown): Promise<void> | undefined {
+    const job = this.#open.get(id);
+    if (!job) return undefined;
+    const outcome: Outcome = this.#completed?.has(id) ? { kind: "settled" } : outcomeOfReturn(value);
+    const refuse = (error: unknown): void => this.end(job, outcomeOfError(error));
+    if (outcome.kind !== "succeeded") {
+      this.end(job, outcome);
+      return undefined;
     }
+    try {
+      const result = this.registration.definition.checkResult(outcome.result);
+      if (result instanceof Promise) return result.then((checked: unknown) => this.end(job, { kind: "succeeded", result: checked }), refuse);
+      this.end(job, { kind: "succeeded", result });
+    } catch (error) {
+      refuse(error);
+    }
+    return undefined;
+  }
+
+  /** Nothing more will come from the handler. */
+  #ended(error?: unknown): void {
+    this.hasReturned = true;
+    if (this.#open.size > 0) this.fail(error);
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.observer.onEnded(this);
   }
 
   /** Whatever was thrown, in the handler or around it, ends all jobs that are still open. */
@@ -161,7 +190,7 @@ export class Run implements JobOwner {
         ? { ...outcome, error: { ...outcome.error, log: this.#notes } }
         : outcome;
     if (abortReason !== undefined && this.#open.size === 0) this.abort(abortReason);
-    this.onOutcome(this, job, noted);
+    this.observer.onOutcome(this, job, noted);
   }
 
   /** Tell the handler to stop. What becomes of its jobs is decided by what it does then, or by whoever asked. */
@@ -176,11 +205,11 @@ export class Run implements JobOwner {
 
   async complete(job: ClaimedJob, result: unknown, tx: Transaction): Promise<void> {
     await this.engine.complete(job, await this.registration.definition.checkResult(result), { tx });
-    this.#completed.add(job.id);
+    (this.#completed ??= new Set()).add(job.id);
   }
 
   hasCompleted(job: ClaimedJob): boolean {
-    return this.#completed.has(job.id);
+    return this.#completed?.has(job.id) ?? false;
   }
 
   note(message: string): void {
@@ -195,33 +224,58 @@ export class Run implements JobOwner {
   }
 }
 
-/** What a handler gets beside its job. */
+/** What a handler gets beside its job. Functions are made when asked for: most quick handlers never do. */
 class RunContext implements Context {
   readonly #run: Run;
 
   constructor(run: Run) {
     this.#run = run;
-    this.progress = this.progress.bind(this);
-    this.lastProgress = this.lastProgress.bind(this);
-    this.log = this.log.bind(this);
   }
 
   get signal(): AbortSignal {
     return this.#run.signal;
   }
 
-  async progress(value: unknown): Promise<void> {
-    const { openJobs, jobs, engine } = this.#run;
-    if (openJobs.length === 0) throw new LeaseLostError(jobs.map((job) => job.id));
-    for (const job of openJobs) await engine.progressPut(job, value);
+  get progress(): Context["progress"] {
+    return async (value) => {
+      const { openJobs, jobs, engine } = this.#run;
+      if (openJobs.length === 0) throw new LeaseLostError(jobs.map((job) => job.id));
+      for (const job of openJobs) await engine.progressPut(job, value);
+    };
   }
 
-  async lastProgress(): Promise<unknown> {
-    const [first] = this.#run.jobs;
-    return first ? ((await this.#run.engine.progressGet(first.id))?.value ?? null) : null;
+  get lastProgress(): Context["lastProgress"] {
+    return async () => {
+      const [first] = this.#run.jobs;
+      return first ? ((await this.#run.engine.progressGet(first.id))?.value ?? null) : null;
+    };
   }
 
-  log(message: string): void {
-    this.#run.note(message);
+  get log(): Context["log"] {
+    return (message) => this.#run.note(message);
   }
+}
+
+const thoseThatFit = (jobs: readonly (Job | undefined)[]): Job[] => jobs.filter((job) => job !== undefined);
+
+/** Go on with what `work` returns: at once if it is there, else when it comes. */
+function follow<T>(work: () => T | PromiseLike<T>, then: (value: T) => void, otherwise: (error: unknown) => void): void {
+  const goOn = (value: T): void => {
+    try {
+      then(value);
+    } catch (error) {
+      otherwise(error);
+    }
+  };
+  try {
+    const value = work();
+    if (isThenable(value)) void Promise.resolve(value).then(goOn, otherwise);
+    else goOn(value);
+  } catch (error) {
+    otherwise(error);
+  }
+}
+
+function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as PromiseLike<T> | null | undefined)?.then === "function";
 }

@@ -199,7 +199,7 @@ describe("retry with an explicit delay", () => {
     const read = (await rowsRead(tx)) - readBefore;
     await tx.query("commit");
     expect(read).toBeGreaterThan(0);
-    expect(read).toBeLessThan(200);
+    expect(read).toBeLessThan(10_000); // entries of jobs long gone stay while anybody's snapshot is open; those that wait would be 20,000 per claim
   });
 
   it.each([-1, Number.NaN])("refuses %d seconds, and keeps the lease [#100]", async (delay) => {
