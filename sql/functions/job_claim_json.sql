@@ -1,7 +1,7 @@
 -- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child,
 -- and {"busy": true} as its last element when lanes that may have more were in somebody else's hands.
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
--- reaped when there is room left. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
+-- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
 create or replace function job_claim_json(
   p_queues text[] default '{default}', p_types text[] default null, p_limit int default 1, p_worker text default null,
@@ -16,11 +16,16 @@ declare
   v_queue_ids int[];
   v_locked bigint[];
   v_held bigint;
+  v_key bigint;
   v_busy bigint;
   v_flagged boolean;
   v_may_wait boolean := pg_current_xact_id_if_assigned() is null;  -- what has written may hold what others wait for
   v_cell jsonb;
   v_stop boolean := false;
+  v_scouts boolean;
+  v_postponed boolean;
+  v_due boolean;
+  v_lost boolean;
   v_now timestamptz := clock_now();
   l record;
   t record;
@@ -30,7 +35,9 @@ begin
   elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9 or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then
     perform raise_error('MR001', 'lease and bytes must be above 0, the factor at least 1', null);
   end if;
-  perform isolation_check('a claim');
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform isolation_check('a claim');
+  end if;
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
          (select options from cell)
     into v_queue_ids, v_cell
@@ -38,42 +45,46 @@ begin
   if p_async then
     perform set_config('synchronous_commit', 'off', true);
   end if;
-  if exists (select from scout where queue_id = any (v_queue_ids)) then
+  -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
+  select exists (select from scout where queue_id = any (v_queue_ids)), exists (select from postponed), exists (select from agenda where due_at <= v_now),
+         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now)
+    into v_scouts, v_postponed, v_due, v_lost;
+  if v_scouts then
     perform lane_discover(case when v_may_wait then v_queue_ids end);
   end if;
-  if exists (select from postponed) then
+  if v_postponed then
     perform postponed_return();
     v_may_wait := false;
   end if;
-  if exists (select from agenda where due_at <= v_now) then
+  if v_due then
     perform agenda_promote(1000);
     v_may_wait := false;
   end if;
-
-  -- a look at the first pages, where claims live, so that lost ones are claimed in their turn; all of them when there is room left
-  if exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now) then
+  if v_lost then
     perform claim_reap(100);
     v_may_wait := false;
   end if;
 
   for v_pass in 1 .. 2 loop
-    for l in select * from lane_candidates(v_queue_ids, p_types, v_cell) loop
-      if not pg_try_advisory_xact_lock(lane_lock(l.key)) then
-        v_locked := v_locked || l.key;
+    l := lane_candidates(v_queue_ids, p_types, v_cell);
+    for i in 1 .. coalesce(cardinality(l.keys), 0) loop
+      v_key := l.keys[i];
+      if not pg_try_advisory_xact_lock(lane_lock(v_key)) then
+        v_locked := v_locked || v_key;
         continue;
       end if;
-      v_held := greatest(v_held, l.key);
-      v_flagged := not pg_try_advisory_xact_lock(lane_flag(l.key));
+      v_held := greatest(v_held, v_key);
+      v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
       loop
-        select * into t from lane_take(l.key, v_room, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.factor),
-                                       coalesce(p_lease_cap_seconds, l.cap), p_track_start, v_room = p_limit, v_flagged);
+        t := lane_take(v_key, l.abouts[i], v_room, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
+                       coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
         end if;
         v_room := v_room - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
         v_stop := t.stop;
-        exit when v_room = 0 or not t.moved or v_stop;
+        exit when v_room = 0 or not t.more or v_stop;
       end loop;
       exit when v_room = 0 or v_stop;
     end loop;
@@ -84,7 +95,7 @@ begin
         continue;
       end if;
     end if;
-    exit when v_room = 0 or v_stop or v_pass = 2;
+    exit when v_room < p_limit or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;
   end loop;
   if v_room > 0 and v_locked is not null and not v_stop then

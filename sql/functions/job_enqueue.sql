@@ -17,7 +17,11 @@ begin
   elsif json_typeof(p_options) is distinct from 'object' then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object');
   end if;
-  select * into p from plan_resolve(json_build_array((p_options::jsonb || jsonb_build_object('type', p_type))));
+  if p_options::jsonb - 'queue' = '{}' then
+    p := plan_plain(p_options ->> 'queue', p_type);
+  else
+    select * into p from plan_resolve(json_build_array((p_options::jsonb || jsonb_build_object('type', p_type))));
+  end if;
   if p_payload is not null then
     p.payload := p_payload;
     p.payload_size := octet_length(p_payload);

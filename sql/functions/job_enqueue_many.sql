@@ -5,7 +5,7 @@
 create or replace function job_enqueue_many(p_inputs json, p_options json, out job_ids bigint[], out duplicates boolean[])
 language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
 declare
-  p record;
+  p job_plan;
   v_now timestamptz;
   v_xid bigint;
   v_anchors bigint[];
@@ -18,7 +18,11 @@ begin
   end if;
 
   if json_typeof(p_options) = 'object' then
-    select * into p from plan_resolve(json_build_array(p_options));
+    if p_options::jsonb - '{queue,type}'::text[] = '{}' then
+      p := plan_plain(p_options ->> 'queue', p_options ->> 'type');
+    else
+      select * into p from plan_resolve(json_build_array(p_options));
+    end if;
     if p.fingerprint is null and p.schedule is null and p.payload is null then
       v_xid := xid_now();
       -- One new id per thousand jobs; the others follow a microsecond apart, which is less time than it takes to store them.

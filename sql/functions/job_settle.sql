@@ -11,29 +11,33 @@ declare
   v_refused bigint[] := '{}';
   v_claims json[] := '{}';
   v_tokens uuid[];
+  v_count int;
   c record;
 begin
   if json_typeof(p_settlements) is distinct from 'array' then
     perform raise_error('MR001', 'settlements are not a list', 'give a JSON array');
   end if;
-  if json_array_length(p_settlements) = 0 and pg_current_xact_id_if_assigned() is null and p_async then
+  v_count := json_array_length(p_settlements);
+  if v_count = 0 and pg_current_xact_id_if_assigned() is null and p_async then
     perform set_config('synchronous_commit', 'off', true);  -- only claims follow
   end if;
-  if json_array_length(p_settlements) > 1 then  -- one alone takes its locks in order by itself
+  if v_count > 1 then  -- one alone takes its locks in order by itself
     v_tokens := array(select x.token from json_to_recordset(p_settlements) as x (token uuid));
     perform from claim where token = any (v_tokens) order by token, part for update;
     perform pg_advisory_xact_lock_shared(lane_entry(lane)) from (select distinct lane from claim where token = any (v_tokens) order by lane) entered;
   end if;
-  for s in select * from json_to_recordset(p_settlements) as x (token uuid, outcome text, jobs json, results json, error json, "delaySeconds" float8) loop
-    v_jobs := translate(s.jobs::text, '[]"', '{}');
-    v_refused := v_refused || case s.outcome
-      when 'succeeded' then job_complete(s.token, v_jobs, s.results)
-      when 'failed' then job_fail(s.token, v_jobs, s.error)
-      when 'retry' then job_retry(s.token, v_jobs, s.error, s."delaySeconds")
-      when 'released' then job_release(s.token, v_jobs, coalesce(s."delaySeconds", 0))
-      else raise_error('MR001', format('unknown outcome "%s"', s.outcome), 'use succeeded, failed, retry or released')::bigint[]
-    end;
-  end loop;
+  if v_count > 0 then
+    for s in select * from json_to_recordset(p_settlements) as x (token uuid, outcome text, jobs json, results json, error json, "delaySeconds" float8) loop
+      v_jobs := translate(s.jobs::text, '[]"', '{}');
+      v_refused := v_refused || case s.outcome
+        when 'succeeded' then job_complete(s.token, v_jobs, s.results)
+        when 'failed' then job_fail(s.token, v_jobs, s.error)
+        when 'retry' then job_retry(s.token, v_jobs, s.error, s."delaySeconds")
+        when 'released' then job_release(s.token, v_jobs, coalesce(s."delaySeconds", 0))
+        else raise_error('MR001', format('unknown outcome "%s"', s.outcome), 'use succeeded, failed, retry or released')::bigint[]
+      end;
+    end loop;
+  end if;
   for c in
     select * from json_to_recordset(coalesce(p_claims, '[]')) as x (queues json, types json, "limit" int, worker text, "leaseSeconds" float8,
                                          "leaseFactor" float8, "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean)

@@ -2,22 +2,22 @@
 -- Both tracks are merged by job id, so that the oldest claimable job goes first. A claim's jobs share a ring child,
 -- and, where the lease grows, an attempt number; a job that must run alone is claimed alone.
 -- Returns the claim as JSON text (null when nothing was claimed), how many jobs it holds, how many bytes,
--- and whether the cursor moved at all. Expired and void ones are passed over; the sweep records them. Jobs that somebody holds
+-- and whether it is worth asking again. Expired and void ones are passed over; the sweep records them. Jobs that somebody holds
 -- (p_flagged: there may be some) are put aside. Writes: lane_cursor, claim, tally, postponed.
 create or replace function lane_take(
-  p_lane bigint, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
+  p_lane bigint, p_about text, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
   p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean,
-  out claimed text, out jobs int, out bytes bigint, out moved boolean, out stop boolean)
+  out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
 language plpgsql as $$
 declare
   f track_reading := track_read(p_lane, p_wanted);
   a track_reading := track_read(p_lane + 1, p_wanted);
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
-  v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_count int; v_tagged boolean; v_max_attempts int; v_max_max int;
-  v_start_by timestamptz; v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_amended boolean; v_held bigint[] := '{}'; v_all_attempts int[];
+  v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_lines job_lines;
+  v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_held bigint[] := '{}'; v_all_attempts int[];
 begin
-  jobs := 0; bytes := 0; moved := false; stop := false;
+  jobs := 0; bytes := 0; more := false; stop := false;
   if f.jobs is null and a.jobs is null then
     perform track_advance(f, 0);
     perform track_advance(a, 0);
@@ -82,19 +82,16 @@ begin
   if p_flagged then
     v_held := jobs_held(v_jobs);
   end if;
-  -- The common case in one cheap pass along the index: nothing amended, nothing expired.
-  v_amended := exists (select from amendment m where m.slot = v_slot)
-    and exists (select from amendment m, (select min(x) as low, max(x) as high from unnest(v_jobs) x) u
-                 where m.slot = v_slot and m.job_id between u.low and u.high);
-  if not v_amended and v_held = '{}' then
-    select array_agg(j.id), string_agg(coalesce(j.input::text, 'null'), ','), sum(octet_length(j.input::text)), count(*),
-           min(j.max_attempts), max(j.max_attempts), min(j.start_by), min(j.deadline), bool_or(j.tagged)
-      into v_alive, v_inputs, bytes, v_count, v_max_attempts, v_max_max, v_start_by, v_deadline, v_tagged
-      from (select * from job_line where slot = v_slot and id = any (v_jobs) order by id) j;
+  if v_held = '{}' then
+    v_lines := job_lines_read(v_slot, v_jobs);
   end if;
-  if v_amended or v_held <> '{}' or v_start_by <= v_now or v_count < v_k then
+  -- The common case: nothing held, nothing amended, nothing expired.
+  if v_held = '{}' and not v_lines.amended and (v_lines.start_by > v_now) is not false and cardinality(v_lines.ids) = v_k then
+    v_alive := v_lines.ids; v_inputs := v_lines.inputs; bytes := v_lines.bytes; v_limits := v_lines.max_attempts;
+    v_deadline := v_lines.deadline; v_extras := v_lines.extras;
+  else
     select array_agg(u.id) filter (where l.alive), array_agg(coalesce(u.attempt, 1)) filter (where l.alive),
-           string_agg(coalesce(l.input::text, 'null'), ',') filter (where l.alive), sum(octet_length(l.input::text)) filter (where l.alive),
+           string_agg(coalesce(l.input::text, 'null'), ',') filter (where l.alive), coalesce(sum(octet_length(l.input::text)) filter (where l.alive), 0),
            '[' || string_agg(l.max_attempts::text, ',') filter (where l.alive) || ']', min(l.deadline) filter (where l.alive),
            string_agg(case when l.tagged then extras_text(l.extras, l.headers, l.source) else 'null' end, ',') filter (where l.alive)
       into v_alive, v_attempts, v_inputs, bytes, v_limits, v_deadline, v_extras
@@ -108,15 +105,6 @@ begin
           cross join lateral (select coalesce(coalesce(u.version, 0) < m.version, false) as void, coalesce(coalesce(m.start_by, j.start_by) <= v_now, false) as late) x
          where j.slot = v_slot and j.id = u.id
       ) l on true;
-  else
-    v_limits := v_max_attempts::text;
-    if v_max_attempts <> v_max_max then
-      v_limits := '[' || (select string_agg(j.max_attempts::text, ',') from (select max_attempts from job_line where slot = v_slot and id = any (v_jobs) order by id) j) || ']';
-    end if;
-    if v_tagged then
-      v_extras := (select string_agg(j.extras, ',') from (
-        select case when tagged then extras_text(extras, headers, source) else 'null' end as extras from job_line where slot = v_slot and id = any (v_jobs) order by id) j);
-    end if;
   end if;
 
   if v_held <> '{}' then
@@ -124,7 +112,8 @@ begin
     select u.id, p_lane, coalesce(u.attempt, 1), coalesce(u.version, 0), coalesce(v_alones[1], false)
       from unnest(v_jobs, v_all_attempts, v_versions) u (id, attempt, version) where u.id = any (v_held);
   end if;
-  moved := true;
+  -- When everything that was read is taken, and that was less than asked for, there is no more.
+  more := v_k >= p_wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0);
   if v_from_f is null then
     perform track_advance(f, v_k);
     perform track_advance(a, 0);
@@ -151,10 +140,8 @@ begin
   insert into claim (token, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until)
   values (v_token, p_lane, v_slot, p_worker, v_alive, v_attempts,
           case when p_track_start and not coalesce(v_alones[1], false) then v_alive end, v_deadline, v_now, v_now, v_until);
-  select '{"token":"' || v_token || '","queue":' || to_json(q.name) || ',"type":' || to_json(l.type) || ',"priority":' || l.priority
-         || ',"claimedAt":' || to_json(v_now) || ',"leaseEndsAt":' || to_json(v_until) || case when v_alones[1] then ',"alone":true' else '' end
-         || ',"maxAttempts":' || v_limits || case when v_attempts is not null then ',"attempts":[' || array_to_string(v_attempts, ',') || ']' else '' end
-         || ',"ids":["' || array_to_string(v_alive, '","') || '"]' || coalesce(',"extras":[' || v_extras || ']', '') || ',"inputs":[' || v_inputs || ']}'
-    into claimed
-    from lane l join queue q on q.id = l.queue_id where l.key = p_lane;
+  claimed := '{"token":"' || v_token || '",' || p_about || ',"claimedAt":' || to_json(v_now) || ',"leaseEndsAt":' || to_json(v_until)
+         || case when v_alones[1] then ',"alone":true' else '' end || ',"maxAttempts":' || v_limits
+         || case when v_attempts is not null then ',"attempts":[' || array_to_string(v_attempts, ',') || ']' else '' end
+         || ',"ids":["' || array_to_string(v_alive, '","') || '"]' || coalesce(',"extras":[' || v_extras || ']', '') || ',"inputs":[' || v_inputs || ']}';
 end $$;

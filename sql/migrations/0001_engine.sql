@@ -22,6 +22,11 @@ create type track_reading as (
   running bigint[], passed_xid bigint, wanted int, bytes bigint
 );
 
+-- What a claim needs of its jobs (job_lines).
+create type job_lines as (
+  ids bigint[], inputs text, bytes bigint, max_attempts text, extras text, start_by timestamptz, deadline timestamptz, amended boolean
+);
+
 -- One row: facts about this installation. floor_xid lets a dump restored into a younger cluster be recognised.
 create table cell (
   only_row      boolean primary key default true check (only_row),

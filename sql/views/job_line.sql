@@ -1,9 +1,18 @@
 -- job_line: what a claim hands out of a job row; extras, headers and source only matter where tagged. Private.
-create or replace view job_line as
-select j.slot, j.id, j.input, j.max_attempts, j.start_by, j.deadline, j.headers, j.source,
-       not (j.group_key is null and j.tenant is null and j.headers is null and j.deadline is null and j.attempt_timeout_ms is null
-            and j.payload_size is null and j.source is null and j.schedule is null and j.fingerprint is null) as tagged,
-       json_strip_nulls(json_build_object('group', j.group_key, 'tenant', j.tenant, 'deadline', j.deadline,
-         'attemptTimeoutMs', j.attempt_timeout_ms, 'payloadSize', j.payload_size, 'payload', translate(encode(j.payload, 'base64'), E'\n', ''),
-         'contentType', j.content_type, 'schedule', j.schedule, 'slotAt', j.schedule_slot, 'fingerprint', j.fingerprint))::text as extras
-  from job j;
+-- One for the whole ring and one per child: a plan that knows one child only is made and run much faster (job_lines).
+do $do$
+declare
+  n text;
+begin
+  foreach n in array '{""}'::text[] || array(select '_' || lpad(i::text, 2, '0') from generate_series(0, 31) i) loop
+    execute format($view$
+      create or replace view job_line%1$s as
+      select j.slot, j.id, j.input, j.max_attempts, j.start_by, j.deadline, j.headers, j.source,
+             not (j.group_key is null and j.tenant is null and j.headers is null and j.deadline is null and j.attempt_timeout_ms is null
+                  and j.payload_size is null and j.source is null and j.schedule is null and j.fingerprint is null) as tagged,
+             json_strip_nulls(json_build_object('group', j.group_key, 'tenant', j.tenant, 'deadline', j.deadline,
+               'attemptTimeoutMs', j.attempt_timeout_ms, 'payloadSize', j.payload_size, 'payload', translate(encode(j.payload, 'base64'), E'\n', ''),
+               'contentType', j.content_type, 'schedule', j.schedule, 'slotAt', j.schedule_slot, 'fingerprint', j.fingerprint))::text as extras
+        from job%1$s j$view$, n);
+  end loop;
+end $do$;

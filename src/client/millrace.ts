@@ -102,8 +102,9 @@ export class Millrace {
   ): Promise<Enqueued> {
     const { tx, notify, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
-    const enqueued = await this.engine.enqueue(job, callOf({ tx }));
-    await this.#afterEnqueue(job.type, job.queue, [enqueued], tx, notify);
+    const wake = tx || !this.#wakeUp.mayBeCarried() ? undefined : (job.queue ?? "default");
+    const enqueued = await this.engine.enqueue(job, callOf({ tx }), wake);
+    await this.#afterEnqueue(job.type, job.queue, [enqueued], tx, notify, wake !== undefined);
     return enqueued;
   }
 
@@ -169,8 +170,16 @@ export class Millrace {
       : { ...options, headers: { ...options.headers, [traceHeader]: trace } };
   }
 
-  async #afterEnqueue(type: string, queue = "default", jobs: readonly Enqueued[], tx: Transaction | undefined, notify: boolean | undefined): Promise<void> {
+  async #afterEnqueue(
+    type: string,
+    queue = "default",
+    jobs: readonly Enqueued[],
+    tx: Transaction | undefined,
+    notify: boolean | undefined,
+    isTold = false,
+  ): Promise<void> {
     this.#metrics?.count(metricNames.enqueued, { type, queue }, jobs.filter((job) => !job.duplicate).length);
+    if (isTold) return;
     if (!tx) this.#wakeUp.tell(queue);
     else if (notify) await this.engine.notify([queue], { tx });
   }

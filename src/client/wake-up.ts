@@ -1,12 +1,15 @@
 import type { Engine } from "../db/engine.js";
 
 const pauseMs = 10;
+/** An enqueue carries its own notification only so often: commits that do wait for each other, all over the server. */
+const quietMs = 20;
 
 /** Tells sleeping workers of new jobs, after they were committed: at most once per ten milliseconds, and never in the caller's way. */
 export class WakeUp {
   readonly #queues = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<unknown> = Promise.resolve();
+  #lastTold = -Infinity;
 
   constructor(readonly engine: Engine) {}
 
@@ -16,11 +19,23 @@ export class WakeUp {
     if (!this.#timer) this.#send();
   }
 
+  /** After a quiet time an enqueue may carry the notification itself, which saves a round trip; whoever follows is told of after the pause. */
+  mayBeCarried(): boolean {
+    if (this.#timer || performance.now() - this.#lastTold < quietMs) return false;
+    this.#pause();
+    return true;
+  }
+
   #send(): void {
     const queues = [...this.#queues];
     this.#queues.clear();
     // A lost wake-up costs one poll interval at most, so nobody hears of a failure here.
     this.#sending = this.engine.notify(queues).catch(() => {});
+    this.#pause();
+  }
+
+  #pause(): void {
+    this.#lastTold = performance.now();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       if (this.#queues.size > 0) this.#send();

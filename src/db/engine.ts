@@ -104,15 +104,19 @@ export class Engine {
   }
 
   /** Append one job. Returns its id before anything commits. */
-  async enqueue(job: NewJob, call?: CallOptions): Promise<Enqueued> {
+  async enqueue(job: NewJob, call?: CallOptions, wake?: string): Promise<Enqueued> {
     const { type, input, payload, ...options } = job;
     if (payload) await this.#checkPayload(payload.length, call);
-    const [row] = await this.#call(
-      "job_enqueue",
-      "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)",
-      [checkType(type), toJson(input), encodeOptions(options), payload ?? null],
-      call,
-    );
+    const values = [checkType(type), toJson(input), encodeOptions(options), payload ?? null];
+    const [row] =
+      wake === undefined
+        ? await this.#call("job_enqueue", "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)", values, call)
+        : await this.#call(
+            "job_enqueue",
+            "select job_id::text, duplicate, :queue_notify(array[$5::text]) from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)",
+            [...values, wake],
+            call,
+          );
     return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
   }
 
@@ -575,7 +579,7 @@ export class Engine {
     if (call) checkKeys(call, callKeys);
     for (const value of values) if (typeof value === "string") checkText(value, "a value");
     const db: Queryable = call?.tx === undefined ? this.#pool : asQueryable(call.tx);
-    const qualified = text.replace(/(?<![:\w]):(?=[a-z_]+)/, `${this.schema}.`);
+    const qualified = text.replaceAll(/(?<![:\w]):(?=[a-z_]+)/g, `${this.schema}.`);
     return runQuery(db, qualified, values, this.#prepare ? `${this.schema}.${name}/${values.length}` : undefined);
   }
 }

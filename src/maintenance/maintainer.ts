@@ -50,6 +50,8 @@ export class Maintainer {
 
   async #run(signal: AbortSignal): Promise<void> {
     let space = performance.now();
+    // Processes that start together do not all begin with this, and whoever starts has more urgent things to do.
+    await sleep(this.#options.intervalMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
     while (!signal.aborted) {
       try {
         await this.#options.engine.maintain();

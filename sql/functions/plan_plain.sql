@@ -1,0 +1,30 @@
+-- plan_plain: what a job without options of its own will be: plan_resolve for the most common case, at a fraction of its price.
+-- Reads: cell, queue, job_type. Raises: MR001, MR003.
+create or replace function plan_plain(p_queue text, p_type text) returns job_plan
+language plpgsql stable as $$
+declare
+  p job_plan;
+  v_options jsonb;
+begin
+  select q.id, c.options || q.options || coalesce(t.options, '{}') into p.queue_id, v_options
+    from cell c join queue q on q.name = coalesce(p_queue, 'default') left join job_type t on t.type = p_type;
+  if p.queue_id is null then
+    perform raise_error('MR003', format('there is no queue "%s"', coalesce(p_queue, 'default')), 'create it with queue_put(name)');
+  elsif p_type is null then
+    perform raise_error('MR001', 'a job needs a type', 'give the option "type"');
+  end if;
+  p.n := 1;
+  p.type := name_check('type', p_type);
+  p.priority := 5;
+  p.run_at := clock_now();
+  p.max_attempts := 25;
+  p.fingerprint_mode := 'keep';
+  if v_options <> '{}' then
+    p.priority := coalesce((v_options ->> 'priority')::smallint, p.priority);
+    p.max_attempts := coalesce(max_attempts_check(v_options ->> 'maxAttempts'), p.max_attempts);
+    p.start_by := p.run_at + make_interval(secs => (v_options ->> 'ttlSeconds')::float8);
+    p.attempt_timeout_ms := (v_options ->> 'attemptTimeoutSeconds')::float8 * 1000;
+  end if;
+  p.lane := lane_key(p.queue_id, p.type, p.priority);
+  return p;
+end $$;
