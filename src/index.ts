@@ -22,10 +22,15 @@ export type {
   CancelFilter,
   ClaimOptions,
   ClaimedJob,
+  CountFilter,
+  DecisionNote,
+  DecisionRecord,
   Defaults,
   Depth,
   EnqueueOptions,
   Enqueued,
+  GroupDepth,
+  JobCounts,
   JobDetails,
   JobError,
   JobId,
@@ -39,6 +44,8 @@ export type {
   QueueRecord,
   Retention,
   RetryPolicy,
+  RunStats,
+  RunStatsFilter,
   Settlement,
   SpaceReport,
 } from "./db/types.js";
@@ -47,7 +54,16 @@ export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js"
 export { type AnyJobDefinition, type JobDefinition, type JobDefinitionOptions, type Upcast, defineJob } from "./client/define-job.js";
 export type { Duration, DurationParts } from "./client/duration.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./client/job-options.js";
-export { type EnqueueCallOptions, type Jobs, Millrace, type MillraceOptions, type Queues, type ResultOptions, type TxOptions } from "./client/millrace.js";
+export {
+  type DurationsFilter,
+  type EnqueueCallOptions,
+  type Jobs,
+  Millrace,
+  type MillraceOptions,
+  type Queues,
+  type ResultOptions,
+  type TxOptions,
+} from "./client/millrace.js";
 export type { SchemaInput, SchemaOutput, StandardSchema } from "./client/standard-schema.js";
 export type { Transaction } from "./db/foreign.js";
 export { type Labels, type MetricName, type Metrics, metricNames } from "./observe/metrics.js";

@@ -15,8 +15,9 @@ begin
 end $$;
 
 -- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each.
--- A lost attempt is retried at once, and alone.
--- Writes: attempt, agenda, ticket, tally, fingerprint; job when dead-lettered.
+-- A lost attempt is retried at once, and alone. Where the time to start is computed (start_by infinity), the end of the first attempt that was
+-- used up settles it, counted from that attempt's claim; from then on it is kept as that of any other job, and as its deadline too.
+-- Writes: attempt, agenda, ticket, tally, fingerprint; amendment when the time to start was computed; job when dead-lettered.
 create or replace function attempts_close(h claim, p_outcome job_outcome, p_error json, p_delay_seconds float8,
   p_reason failure_reason, p_dead_letter int) returns void
 language plpgsql as $$
@@ -27,22 +28,27 @@ declare
   v_buried record;
   v_options jsonb;
   v_target int;
+  v_timed bigint[];
+  v_ends timestamptz[];
 begin
   perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
   select c.options || q.options || coalesce(t.options, '{}') into v_options
     from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
 
   with fate as materialized (
-    select u.id, u.attempt, coalesce(m.version, 0) as version, d.due_at,
+    select u.id, u.attempt, coalesce(m.version, 0) as version, d.due_at, d.computed,
            case when p_reason = 'permanent' then 'failed'
                 when u.attempt >= coalesce(m.max_attempts, j.max_attempts) then 'failed'
-                when coalesce(m.start_by, j.start_by) <= d.due_at then 'expired' end::job_final_state as state
+                when coalesce(d.computed, m.start_by, j.start_by) <= d.due_at then 'expired' end::job_final_state as state
       from unnest(h.jobs, h.attempts) u (id, attempt)
       join job j on j.slot = h.slot and j.id = u.id
       left join amendment m on m.slot = h.slot and m.job_id = u.id
       cross join lateral (
         select v_now + case when p_outcome = 'lost' then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
-                            else retry_delay(coalesce(j.retry, v_options -> 'retry'), u.attempt) end as due_at) d
+                            else retry_delay(coalesce(j.retry, v_options -> 'retry'), u.attempt) end as due_at,
+               case when coalesce(m.start_by, j.start_by) = 'infinity'
+                    then h.started_at + make_interval(secs => ttl_computed(coalesce(j.retry, v_options -> 'retry'), u.attempt,
+                           coalesce(m.max_attempts, j.max_attempts), j.attempt_timeout_ms)) end as computed) d
   ), recorded as (
     insert into attempt (job_id, started_at, finished_at, retry_at, attempt, slot, outcome, state, reason, worker, error)
     select f.id, h.started_at, greatest(v_now, h.started_at), case when f.state is null then f.due_at end, f.attempt, h.slot, p_outcome, f.state,
@@ -62,8 +68,15 @@ begin
     insert into tally (lane, ready, delayed)
     select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now) from again having count(*) > 0
   )
-  select array_agg(f.id) filter (where f.state is not null) into v_final from fate f;
+  select array_agg(f.id) filter (where f.state is not null),
+         array_agg(f.id) filter (where f.computed is not null and f.state is distinct from 'failed'),
+         array_agg(f.computed) filter (where f.computed is not null and f.state is distinct from 'failed')
+    into v_final, v_timed, v_ends from fate f;
 
+  if v_timed is not null then
+    insert into amendment (job_id, slot, updated_at) select id, h.slot, v_now from unnest(v_timed) id on conflict do nothing;
+    update amendment m set start_by = u.ends_at, deadline = u.ends_at, updated_at = v_now from unnest(v_timed, v_ends) u (id, ends_at) where m.slot = h.slot and m.job_id = u.id;
+  end if;
   if v_final is not null then
     v_target := coalesce(p_dead_letter, (select id from queue where name = v_options ->> 'deadLetterQueue'));
     if v_target is not null then

@@ -30,7 +30,7 @@ begin
   select * into j from job where slot = job_slot(p_job_id) and id = p_job_id;
   select greatest(clock_now(), coalesce(m.run_at, j.run_at)) into v_due from (select 1) one left join amendment m on m.slot = j.slot and m.job_id = j.id;
   update agenda set due_at = v_due where job_id = p_job_id and due_at = 'infinity';
-  if found and j.start_by is not null then
+  if found and isfinite(j.start_by) then
     insert into amendment (job_id, slot, updated_at) values (j.id, j.slot, clock_now()) on conflict do nothing;
     update amendment set start_by = v_due + (j.start_by - greatest(j.run_at, job_created_at(j.id))), updated_at = clock_now() where slot = j.slot and job_id = j.id;
   end if;

@@ -1,7 +1,8 @@
 -- job_add_retries: give finished-without-success jobs p_attempts more attempts and a renewed expiry, and make them claimable.
--- By ids, or all failed and expired ones of a type. Returns how many. Locks: as job_hold. Writes: amendment, ticket, tally, fingerprint.
--- Raises: MR001, MR002, MR003.
-create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000) returns int
+-- By ids, or all failed and expired ones of a type; discarded ones stay as they are. Leaves a record of who decided it, and why.
+-- Returns how many. Locks: as job_hold. Writes: amendment, ticket, tally, fingerprint, decision. Raises: MR001, MR002, MR003.
+create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000,
+  p_by text default null, p_because text default null) returns int
 language plpgsql security definer set search_path from current as $$
 declare
   v_queue_id int := case when p_queue is not null then queue_id(p_queue) end;
@@ -26,13 +27,13 @@ begin
   perform expiry_sweep_run(100000, false);  -- what has expired but was not seen yet counts too
   for d in
     select j.id, j.slot, j.queue_id, j.type, j.priority, j.fingerprint, ended.attempt,
-           v_now + (j.start_by - greatest(j.run_at, job_created_at(j.id))) as start_by, v_now + (j.deadline - greatest(j.run_at, job_created_at(j.id))) as deadline
+           case when isfinite(j.start_by) then v_now + (j.start_by - greatest(j.run_at, job_created_at(j.id))) else j.start_by end as start_by, v_now + (j.deadline - greatest(j.run_at, job_created_at(j.id))) as deadline
       from (
         select a.slot, a.job_id, a.attempt from attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
-         where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0)
+         where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0) and m.discarded_at is null
         union
         select m.slot, m.job_id, coalesce((select max(a.attempt) from attempt a where a.slot = m.slot and a.job_id = m.job_id), 0)
-          from amendment m where m.closed_as = 'expired' and m.closed_at is not null) ended
+          from amendment m where m.closed_as = 'expired' and m.closed_at is not null and m.discarded_at is null) ended
       join job j on j.slot = ended.slot and j.id = ended.job_id
      where (p_jobs is null or j.id = any (p_jobs)) and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)
      order by j.id limit p_limit
@@ -40,11 +41,12 @@ begin
     insert into amendment (job_id, slot, updated_at) values (d.id, d.slot, v_now) on conflict do nothing;
     update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = d.start_by, deadline = d.deadline,
            revived_at = v_now, closed_at = null, closed_as = null, note = null, updated_at = v_now
-     where slot = d.slot and job_id = d.id and (closed_at is not null or revived_after < d.attempt) returning version into v_version;
+     where slot = d.slot and job_id = d.id and (closed_at is not null or revived_after < d.attempt) and discarded_at is null returning version into v_version;
     continue when not found;
     if d.fingerprint is not null then
       insert into fingerprint (queue_id, fingerprint, job_id) values (d.queue_id, d.fingerprint, d.id) on conflict do nothing;
     end if;
+    insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
     v_lane := lane_key(d.queue_id, d.type, d.priority);
     perform tickets_append(v_lane + 1, array[d.id], d.attempt + 1, v_version, false);
     insert into tally (lane, ready) values (v_lane, 1);

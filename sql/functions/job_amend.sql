@@ -33,7 +33,7 @@ begin
     return true;
   end if;
 
-  update amendment set start_by = greatest(p_run_at, v_now) + (j.start_by - greatest(j.run_at, job_created_at(j.id))) where slot = v_slot and job_id = p_job_id and j.start_by is not null;
+  update amendment set start_by = greatest(p_run_at, v_now) + (j.start_by - greatest(j.run_at, job_created_at(j.id))) where slot = v_slot and job_id = p_job_id and isfinite(j.start_by);
   if v_waits_in_agenda then
     update agenda set due_at = p_run_at where job_id = p_job_id and due_at <> 'infinity';
   else

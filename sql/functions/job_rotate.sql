@@ -102,6 +102,7 @@ begin
     insert into amendment select (u).* from unnest(k_amendments) u;
     insert into progress select (u).* from unnest(k_progress) u;
     insert into payload_piece select (u).* from unnest(k_pieces) u;
+    delete from decision d where job_slot(d.job_id) = p_slot and d.job_id <> all (v_keep);
   else
     perform ring_delete(p_slot, p_now);
   end if;
@@ -128,7 +129,8 @@ begin
   ), a as (delete from attempt x using gone where x.slot = p_slot and x.job_id = gone.id),
      m as (delete from amendment x using gone where x.slot = p_slot and x.job_id = gone.id),
      g as (delete from progress x using gone where x.slot = p_slot and x.job_id = gone.id),
-     y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id)
+     y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id),
+     d as (delete from decision x using gone where x.job_id = gone.id)
   delete from job x using gone where x.slot = p_slot and x.id = gone.id;
   delete from attempt a where a.slot = p_slot and a.state is null and a.finished_at <= p_now - retention_of('attempts') and not attempt_is_last(a);
 end $$;

@@ -20,6 +20,18 @@ begin
   return p_max::int;
 end $$;
 
+-- ttl_check: seconds above 0, or "computed" (the infinity), whose end nobody knows before the first claim.
+create or replace function ttl_check(p_ttl text) returns float8
+language plpgsql immutable strict as $$
+begin
+  if p_ttl = 'computed' then
+    return 'infinity';
+  elsif p_ttl !~ '^[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,2})?$' or p_ttl::float8 <= 0 then
+    perform raise_error('MR001', format('ttlSeconds cannot be %s', p_ttl), 'give more than 0 seconds, or "computed"');
+  end if;
+  return p_ttl::float8;
+end $$;
+
 -- name_check: text that ends in a column of limited length.
 create or replace function name_check(p_what text, p_text text, p_length int default 200) returns text
 language plpgsql immutable strict as $$

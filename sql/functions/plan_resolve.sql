@@ -24,7 +24,7 @@ begin
   with o as materialized (
     select x.*, x.ordinality as n from rows from (json_to_recordset(p_options) as (
       queue text, type text, priority text, "group" text, tenant text, "runAt" timestamptz, "delaySeconds" float8,
-      "expiresAt" timestamptz, "ttlSeconds" float8, deadline timestamptz, "maxAttempts" text,
+      "expiresAt" timestamptz, "ttlSeconds" text, deadline timestamptz, "maxAttempts" text,
       "attemptTimeoutSeconds" float8, retry jsonb, fingerprint text, "fingerprintMode" text,
       "fingerprintSeconds" float8, headers json, payload text, "payloadSize" bigint, "contentType" text,
       schedule text, "slotAt" timestamptz)) with ordinality x
@@ -39,7 +39,7 @@ begin
       left join job_type t on t.type = k.type
       cross join lateral (select v_cell || coalesce(q.options, '{}') || coalesce(t.options, '{}') as options) d
   ), p as (
-    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, k.ttl, k.attempt_timeout,
+    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout,
            coalesce(priority_check(o.priority), k.priority) as p_priority,
            coalesce(o."runAt", v_now + make_interval(secs => coalesce(o."delaySeconds", 0))) as p_run_at,
            case when o.payload is not null then decode(o.payload, 'base64') end as p_payload
@@ -55,11 +55,14 @@ begin
          when p."runAt" is not null and p."delaySeconds" is not null
          then raise_error('MR001', 'runAt and delaySeconds exclude each other', 'give one of them')::timestamptz
          else p.p_run_at end,
-    case when p."ttlSeconds" <= 0 or p."ttlSeconds" = 'NaN'
-         then raise_error('MR001', format('ttlSeconds cannot be %s', p."ttlSeconds"), 'give more than 0 seconds')::timestamptz
-         when p."expiresAt" <= v_now
+    case when p."expiresAt" <= v_now
          then raise_error('MR001', 'expiresAt has passed', 'give a time in the future')::timestamptz
-         else least(coalesce(p."expiresAt", greatest(p.p_run_at, v_now) + make_interval(secs => coalesce(p."ttlSeconds", p.ttl))), p.deadline) end,
+         when p.p_ttl = 'infinity' and (p."expiresAt" is not null or p.deadline is not null)
+         then raise_error('MR001', 'a computed ttlSeconds excludes expiresAt and deadline', 'give one of them')::timestamptz
+         when p.p_ttl = 'infinity' and (coalesce(p."attemptTimeoutSeconds", p.attempt_timeout) is null or coalesce(max_attempts_check(p."maxAttempts"), p.max_attempts) > 10000)
+         then raise_error('MR001', 'ttlSeconds cannot be computed', 'give attemptTimeoutSeconds, and at most 10000 as maxAttempts')::timestamptz
+         when p.p_ttl = 'infinity' then 'infinity'
+         else least(coalesce(p."expiresAt", greatest(p.p_run_at, v_now) + make_interval(secs => p.p_ttl)), p.deadline) end,
     case when p.deadline <= v_now
          then raise_error('MR001', 'deadline has passed', 'give a time in the future')::timestamptz
          else p.deadline end,

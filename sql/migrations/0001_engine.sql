@@ -152,6 +152,18 @@ create table schedule_run (
   primary key (schedule, slot_at)
 );
 
+-- What somebody decided on a job that had run out of automatic ways to go on; goes with the job.
+create table decision (
+  id         bigint generated always as identity primary key,
+  job_id     bigint not null,
+  decided_at timestamptz not null,
+  action     text not null check (action in ('retry', 'discard')),
+  attempts   int,
+  decided_by text,
+  because    text
+);
+create index decision_job on decision (job_id);
+
 -- Depth: one row of deltas per statement, folded into lane_depth.
 create table tally (
   lane    bigint not null,
@@ -233,6 +245,7 @@ create table amendment (
   revived_at    timestamptz,
   closed_at     timestamptz,
   closed_as     job_final_state,
+  discarded_at  timestamptz,
   note          json,
   updated_at    timestamptz not null
 ) partition by list (slot);

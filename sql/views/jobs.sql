@@ -1,7 +1,8 @@
--- jobs: every job with its one state. The state is derived, in this order: a final outcome, an end while waiting, a live claim,
+-- job_shown: every job with its one state. The state is derived, in this order: a final outcome, an end while waiting, a live claim,
 -- a purge, the agenda, a passed expiry, a paused queue; what remains is ready.
-create or replace view jobs as
-select j.id, q.name as queue, j.type,
+-- Private: with the ring child of each job, so that functions that know ids need not look into all 32.
+create or replace view job_shown as
+select j.slot, j.id, q.name as queue, j.type,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.state::text
             when m.closed_at is not null then m.closed_as::text
             when c.id is not null then 'running'
@@ -18,13 +19,13 @@ select j.id, q.name as queue, j.type,
        job_created_at(j.id) as created_at,
        greatest(job_created_at(j.id), last.finished_at, c.touched_at, m.updated_at, g.created_at, case when c.id is null then p.purged_at end) as updated_at,
        coalesce(nullif(g.due_at, 'infinity'), last.retry_at, m.run_at, j.run_at) as run_at,
-       coalesce(m.start_by, j.start_by) as expires_at, coalesce(m.deadline, j.deadline) as deadline,
+       nullif(coalesce(m.start_by, j.start_by), 'infinity') as expires_at, coalesce(m.deadline, j.deadline) as deadline,
        coalesce(c.started_at, last.started_at) as last_attempt_at,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at
             when m.closed_at is not null then m.closed_at
             when c.id is null then p.purged_at end as finished_at,
        coalesce(c.worker, last.worker) as worker, c.until as lease_ends_at, coalesce(c.until <= clock_now(), false) as lease_ended,
-       coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
+       m.discarded_at, coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,
        case when m.replaced then m.input else j.input end as input,
        j.payload_size, j.content_type
@@ -38,3 +39,10 @@ select j.id, q.name as queue, j.type,
   left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority)
         and purge_saw(p, j.xid, j.id) and coalesce(m.revived_at, '-infinity') < p.purged_at
         and coalesce(last.finished_at, '-infinity') <= p.purged_at;
+
+-- jobs: what we promise of it.
+create or replace view jobs as
+select id, queue, type, state, reason, priority, "group", tenant, attempts, max_attempts, created_at, updated_at, run_at, expires_at, deadline,
+       last_attempt_at, finished_at, worker, lease_ends_at, lease_ended, discarded_at, last_error, result, attempt_timeout_ms, retry, fingerprint, schedule,
+       schedule_slot, source, headers, input, payload_size, content_type
+  from job_shown;

@@ -34,6 +34,8 @@ select q.name as queue, l.type, l.priority, coalesce(x.ready, 0) as waiting, coa
 create or replace view types as
 select l.type, t.options, sum(l.waiting) as waiting, sum(l.delayed) as delayed from lanes l left join job_type t on t.type = l.type group by l.type, t.options;
 
+create or replace view decisions as select id, job_id, decided_at, action, attempts, decided_by, because from decision;
+
 create or replace view schedule_runs as select schedule, slot_at, job_id from schedule_run;
 
 create or replace view migrations as select number, name, applied_at from migration where number > 0;

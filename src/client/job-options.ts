@@ -21,7 +21,10 @@ export interface JobDefaults {
   readonly retryDelay?: RetryDelay;
   /** How long one attempt may take; then its signal fires and it counts as failed. Default no limit. */
   readonly attemptTimeout?: Duration;
-  /** Must start within this time of the first moment it could run, else it expires. Default none. */
+  /**
+   * Must start within this time of the first moment it could run, else it expires. `"computed"`: must finish, counted from its first claim, within what
+   * all its attempts and the delays between them take at most; needs an `attemptTimeout`. Default none.
+   */
   readonly ttl?: Duration;
 }
 
@@ -65,7 +68,7 @@ export function toEngineOptions(options: JobOptions): EngineEnqueueOptions {
     ...rest,
     ...(retryDelay === undefined ? {} : { retry: toRetryPolicy(retryDelay) }),
     ...(attemptTimeout === undefined ? {} : { attemptTimeoutSeconds: durationSeconds(attemptTimeout, "attemptTimeout") }),
-    ...(ttl === undefined ? {} : { ttlSeconds: durationSeconds(ttl, "ttl") }),
+    ...(ttl === undefined ? {} : { ttlSeconds: ttl === "computed" ? ttl : durationSeconds(ttl, "ttl") }),
     ...(delay === undefined ? {} : { delaySeconds: durationSeconds(delay, "delay") }),
     ...(fingerprintFor === undefined ? {} : { fingerprintSeconds: durationSeconds(fingerprintFor, "fingerprintFor") }),
   };

@@ -3,13 +3,31 @@ import { checkKeys } from "../db/encode.js";
 import { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
-import type { CancelFilter, Defaults, Depth, EnqueueOptions, Enqueued, JobDetails, JobId, JobRecord, Json, ListFilter, QueueRecord } from "../db/types.js";
+import type {
+  CancelFilter,
+  CountFilter,
+  DecisionNote,
+  DecisionRecord,
+  Defaults,
+  Depth,
+  EnqueueOptions,
+  Enqueued,
+  GroupDepth,
+  JobCounts,
+  JobDetails,
+  JobId,
+  JobRecord,
+  Json,
+  ListFilter,
+  QueueRecord,
+  RunStats,
+} from "../db/types.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import { Worker } from "../worker/worker.js";
 import type { WorkerOptions } from "../worker/worker-options.js";
 import { type AnyJobDefinition, type JobDefinition, versionHeader } from "./define-job.js";
-import { type Duration, timerMs } from "./duration.js";
+import { type Duration, durationSeconds, timerMs } from "./duration.js";
 import { type JobOptions, toEngineOptions } from "./job-options.js";
 import { Results } from "./results.js";
 import { WakeUp } from "./wake-up.js";
@@ -42,6 +60,15 @@ export interface ResultOptions {
   /** How long to wait. Default forever. */
   readonly timeout?: Duration;
   readonly signal?: AbortSignal;
+}
+
+export interface DurationsFilter {
+  /** Only of this type. Default all. */
+  readonly type?: string;
+  /** Only of this queue. Default all. */
+  readonly queue?: string;
+  /** Windows up to now, 1 to 100 of them. Default a minute, an hour and a day. */
+  readonly windows?: readonly Duration[];
 }
 
 const batchSize = 1000;
@@ -204,9 +231,10 @@ export class Millrace {
     return (await this.engine.cancel([idOf(job)], options.because, callOf(options, ["because"]))) === 1;
   }
 
-  /** Give a failed or expired job one more attempt (or several). False when it is in neither state. */
-  async retry(job: JobId | Pick<Enqueued, "id">, options: TxOptions & { readonly attempts?: number } = {}): Promise<boolean> {
-    return (await this.engine.addRetries(options.attempts ?? 1, { ids: [idOf(job)] }, callOf(options, ["attempts"]))) === 1;
+  /** Give a failed or expired job one more attempt (or several). False when it is in neither state, or discarded. */
+  async retry(job: JobId | Pick<Enqueued, "id">, options: TxOptions & DecisionNote & { readonly attempts?: number } = {}): Promise<boolean> {
+    const call = callOf(options, ["attempts", "by", "because"]);
+    return (await this.engine.addRetries(options.attempts ?? 1, { ids: [idOf(job)], ...noteOf(options) }, call)) === 1;
   }
 
   /** A worker on this database. Give it handlers, then start it. */
@@ -248,6 +276,34 @@ export class Jobs {
     return this.engine.list(filter, callOf(options));
   }
 
+  /**
+   * How many jobs that match every filter given are in each state; at least one filter. A tenant's are found quickly, others by looking at all.
+   *
+   * @example
+   * ```ts
+   * const { ready, running, failed } = await mill.jobs.count({ tenant: "acme" });
+   * ```
+   */
+  async count(filter: CountFilter, options: TxOptions = {}): Promise<JobCounts> {
+    return this.engine.count(filter, callOf(options));
+  }
+
+  /**
+   * How many runs ended within each window up to now, and how long they took: one entry per type and window.
+   *
+   * @example
+   * ```ts
+   * for (const { windowSeconds, runs, averageSeconds } of await mill.jobs.durations({ type: "resize", windows: ["1h", "1d"] }))
+   *   console.log(`${runs} in ${windowSeconds} s, ${averageSeconds} s each`);
+   * ```
+   */
+  async durations(filter: DurationsFilter = {}, options: TxOptions = {}): Promise<RunStats[]> {
+    checkKeys(filter, new Set(["type", "queue", "windows"]));
+    const { windows, ...rest } = filter;
+    const windowsSeconds = windows?.map((window) => durationSeconds(window, "windows"));
+    return this.engine.runStats({ ...rest, ...(windowsSeconds === undefined ? {} : { windowsSeconds }) }, callOf(options));
+  }
+
   /** The jobs that are next in line. */
   async peek(queue = "default", limit = 10, options: TxOptions = {}): Promise<JobRecord[]> {
     return this.engine.peek(queue, limit, callOf(options));
@@ -258,13 +314,31 @@ export class Jobs {
     return this.engine.cancelWhere(filter, callOf(options));
   }
 
-  /** Give failed and expired jobs more attempts: the given ids, or all of a type. Returns how many. */
+  /** Give failed and expired jobs more attempts: the given ids, or all of a type. Discarded ones are left alone. Returns how many. */
   async retry(
-    which: { readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string },
+    which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) & DecisionNote,
     attempts = 1,
     options: TxOptions = {},
   ): Promise<number> {
     return this.engine.addRetries(attempts, which, callOf(options));
+  }
+
+  /**
+   * Decide that nobody will retry a failed or expired job. It keeps its state, but is no longer listed with `undecided`, and can no longer be retried.
+   * False when it is in neither state, or was discarded before.
+   *
+   * @example
+   * ```ts
+   * for (const job of await mill.jobs.list({ undecided: true })) await mill.jobs.discard(job, { by: "ann", because: "the customer has left" });
+   * ```
+   */
+  async discard(job: JobId | Pick<Enqueued, "id">, options: TxOptions & DecisionNote = {}): Promise<boolean> {
+    return (await this.engine.discard([idOf(job)], noteOf(options), callOf(options, ["by", "because"]))) === 1;
+  }
+
+  /** Who retried or discarded a job, when and why; oldest first. Kept as long as the job. */
+  async decisions(job: JobId | Pick<Enqueued, "id">, options: TxOptions = {}): Promise<DecisionRecord[]> {
+    return this.engine.decisions(idOf(job), callOf(options));
   }
 
   /** What a running job has left for others to see; null when nothing. */
@@ -310,12 +384,21 @@ export class Queues {
   async depth(name = "default", options: TxOptions = {}): Promise<Depth> {
     return this.engine.depth(name, callOf(options));
   }
+
+  /** How much waits, is delayed and runs for each group, the one with the most waiting first. Costs what the backlog is. */
+  async groups(name = "default", limit = 100, options: TxOptions = {}): Promise<GroupDepth[]> {
+    return this.engine.queueGroups(name, limit, callOf(options));
+  }
 }
 
 /** The transaction of a call. An option nobody knows is refused: a misspelt `tx` would commit by itself. */
 function callOf(options: { readonly tx?: Transaction | undefined }, others: readonly string[] = []): { tx: Transaction } | undefined {
   checkKeys(options, new Set(["tx", ...others]));
   return options.tx === undefined ? undefined : { tx: options.tx };
+}
+
+function noteOf({ by, because }: DecisionNote): DecisionNote {
+  return { ...(by === undefined ? {} : { by }), ...(because === undefined ? {} : { because }) };
 }
 
 const idOf = (job: JobId | Pick<Enqueued, "id">): JobId => (typeof job === "string" ? job : job.id);

@@ -1,4 +1,4 @@
-import type { AttemptRecord, ClaimedJob, JobDetails, JobId, JobRecord, Json, QueueRecord } from "./types.js";
+import type { AttemptRecord, ClaimedJob, DecisionRecord, JobDetails, JobId, JobRecord, Json, QueueRecord, RunStats } from "./types.js";
 
 /** A claim as job_claim_json returns it: columns instead of rows, so that neither side builds an object per field. */
 export interface ClaimColumns {
@@ -93,6 +93,7 @@ export function decodeJob(row: Row): JobRecord {
     worker: row["worker"],
     leaseEndsAt: asDate(row["lease_ends_at"]),
     leaseEnded: row["lease_ended"],
+    discardedAt: asDate(row["discarded_at"]),
     lastError: row["last_error"],
     result: row["result"],
     attemptTimeoutMs: row["attempt_timeout_ms"],
@@ -136,6 +137,31 @@ function decodeAttempt(row: Row): AttemptRecord {
     error: row["error"],
     result: row["result"],
   } as AttemptRecord;
+}
+
+export function decodeRunStats(row: Row): RunStats {
+  return {
+    type: row["type"],
+    windowSeconds: row["window_seconds"],
+    runs: Number(row["runs"]),
+    succeeded: Number(row["succeeded"]),
+    failed: Number(row["failed"]),
+    totalSeconds: row["total_seconds"],
+    averageSeconds: row["average_seconds"],
+    lastSeconds: row["last_seconds"],
+    lastFinishedAt: asDate(row["last_finished_at"]),
+  } as RunStats;
+}
+
+export function decodeDecision(row: Row): DecisionRecord {
+  return {
+    jobId: String(row["job_id"]),
+    action: row["action"],
+    attempts: row["attempts"],
+    decidedAt: asDate(row["decided_at"]),
+    by: row["decided_by"],
+    because: row["because"],
+  } as DecisionRecord;
 }
 
 export function decodeDetails(id: JobId, value: { job: Row; attempts: readonly Row[]; progress: Json }): JobDetails {

@@ -1,4 +1,4 @@
-import { type ClaimColumns, asDate, decodeClaims, decodeDetails, decodeJob, decodeQueue, isBusy } from "./decode.js";
+import { type ClaimColumns, asDate, decodeClaims, decodeDecision, decodeDetails, decodeJob, decodeQueue, decodeRunStats, isBusy } from "./decode.js";
 import {
   checkId,
   checkKeys,
@@ -26,10 +26,15 @@ import type {
   CancelFilter,
   ClaimOptions,
   ClaimedJob,
+  CountFilter,
+  DecisionNote,
+  DecisionRecord,
   Defaults,
   Depth,
   EnqueueOptions,
   Enqueued,
+  GroupDepth,
+  JobCounts,
   JobDetails,
   JobError,
   JobId,
@@ -41,6 +46,8 @@ import type {
   NewJob,
   QueueRecord,
   Retention,
+  RunStats,
+  RunStatsFilter,
   Settlement,
   SpaceReport,
 } from "./types.js";
@@ -375,20 +382,39 @@ export class Engine {
     );
   }
 
-  /** Give failed and expired jobs more attempts and a renewed expiry: the given ids, or all of a type. Returns how many. */
+  /**
+   * Give failed and expired jobs more attempts and a renewed expiry: the given ids, or all of a type. Discarded ones are left alone.
+   * Returns how many; `decisions` tells who and why.
+   */
   async addRetries(
     attempts: number,
-    which: { readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string },
+    which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) & DecisionNote,
     call?: CallOptions,
   ): Promise<number> {
     const byId = "ids" in which;
-    checkKeys(which, new Set(byId ? ["ids"] : ["type", "queue"]));
+    checkKeys(which, new Set([...(byId ? ["ids"] : ["type", "queue"]), "by", "because"]));
     return this.#count(
       "job_add_retries",
-      "select :job_add_retries($1::int, $2::bigint[], $3::text, $4::text) as n",
-      [attempts, byId ? encodeIds(which.ids) : null, byId ? null : which.type, byId ? null : (which.queue ?? null)],
+      "select :job_add_retries($1::int, $2::bigint[], $3::text, $4::text, p_by => $5::text, p_because => $6::text) as n",
+      [attempts, byId ? encodeIds(which.ids) : null, byId ? null : which.type, byId ? null : (which.queue ?? null), which.by ?? null, which.because ?? null],
       call,
     );
+  }
+
+  /** Decide that nobody will retry these failed or expired jobs, once and for good. Returns how many; others are left alone. */
+  async discard(ids: readonly JobId[], note: DecisionNote = {}, call?: CallOptions): Promise<number> {
+    checkKeys(note, new Set(["by", "because"]));
+    return this.#count(
+      "job_discard",
+      "select :job_discard($1::bigint[], $2::text, $3::text) as n",
+      [encodeIds(ids), note.by ?? null, note.because ?? null],
+      call,
+    );
+  }
+
+  /** What was decided on a job, oldest first. */
+  async decisions(id: JobId, call?: CallOptions): Promise<DecisionRecord[]> {
+    return (await this.#call("decisions", "select * from :decisions where job_id = $1::bigint order by id", [checkId(id)], call)).map(decodeDecision);
   }
 
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
@@ -426,10 +452,10 @@ export class Engine {
 
   /** Jobs that match every filter given, newest first. */
   async list(filter: ListFilter = {}, call?: CallOptions): Promise<JobRecord[]> {
-    checkKeys(filter, new Set(["queue", "state", "type", "tenant", "createdFrom", "createdTo", "before", "limit"]));
+    checkKeys(filter, new Set(["queue", "state", "type", "tenant", "undecided", "createdFrom", "createdTo", "before", "limit"]));
     const rows = await this.#call(
       "job_list",
-      "select *, id::text as id_text from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int)",
+      "select *, id::text as id_text from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int, $9::boolean)",
       [
         filter.queue ?? null,
         filter.state ?? null,
@@ -439,10 +465,35 @@ export class Engine {
         filter.createdTo ?? null,
         filter.before === undefined ? null : checkId(filter.before),
         filter.limit ?? 100,
+        filter.undecided ?? false,
       ],
       call,
     );
     return rows.map(decodeJob);
+  }
+
+  /** How many jobs that match every filter given are in each state; at least one filter. A tenant's are found by its index, others by a scan. */
+  async count(filter: CountFilter, call?: CallOptions): Promise<JobCounts> {
+    checkKeys(filter, new Set(["queue", "type", "tenant", "group", "createdFrom", "createdTo"]));
+    const [row] = await this.#call(
+      "job_count",
+      "select * from :job_count($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz)",
+      [filter.queue ?? null, filter.type ?? null, filter.tenant ?? null, filter.group ?? null, filter.createdFrom ?? null, filter.createdTo ?? null],
+      call,
+    );
+    return Object.fromEntries(Object.entries(row ?? {}).map(([state, jobs]) => [state, Number(jobs)])) as JobCounts;
+  }
+
+  /** How long attempts took, per type and window, from the records of attempts. */
+  async runStats(filter: RunStatsFilter = {}, call?: CallOptions): Promise<RunStats[]> {
+    checkKeys(filter, new Set(["type", "queue", "windowsSeconds"]));
+    const rows = await this.#call(
+      "run_stats",
+      "select * from :run_stats($1::text, $2::text, $3::float8[])",
+      [filter.type ?? null, filter.queue ?? null, filter.windowsSeconds ?? [60, 3600, 86_400]],
+      call,
+    );
+    return rows.map(decodeRunStats);
   }
 
   /** The jobs a claim would look at next, untouched. */
@@ -462,6 +513,17 @@ export class Engine {
       oldestReadyAt: asDate(row?.["oldest_ready_at"]),
       oldestAgeSeconds: (row?.["oldest_age_seconds"] ?? null) as number | null,
     };
+  }
+
+  /** How much of a queue waits, is delayed and runs for each group, the one with the most waiting first. Costs what the backlog is. */
+  async queueGroups(queue = "default", limit = 100, call?: CallOptions): Promise<GroupDepth[]> {
+    const rows = await this.#call("queue_groups", "select * from :queue_groups($1::text, $2::int)", [queue, limit], call);
+    return rows.map((row) => ({
+      group: row["group"] as string | null,
+      waiting: Number(row["waiting"]),
+      delayed: Number(row["delayed"]),
+      running: Number(row["running"]),
+    }));
   }
 
   /** Leave a value for others, and for the job's next attempt. */

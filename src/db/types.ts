@@ -26,8 +26,11 @@ export interface EnqueueOptions {
   readonly delaySeconds?: number;
   /** Must start by this time, else it expires. Default none. */
   readonly expiresAt?: Date | string;
-  /** Must start within this many seconds of the first time it could run. Default none. */
-  readonly ttlSeconds?: number;
+  /**
+   * Must start within this many seconds of the first time it could run. `"computed"`: must finish, counted from its first claim, within what all its
+   * attempts and the delays between them take at most; needs an attempt timeout. Default none.
+   */
+  readonly ttlSeconds?: number | "computed";
   /** Must finish by this time, else it expires. Default none. */
   readonly deadline?: Date | string;
   /** How many attempts at most; `Infinity` for no limit. Default 25. */
@@ -152,6 +155,8 @@ export interface JobRecord {
   readonly worker: string | null;
   readonly leaseEndsAt: Date | null;
   readonly leaseEnded: boolean;
+  /** When somebody decided that nobody will retry it; see `Engine.discard`. */
+  readonly discardedAt: Date | null;
   readonly lastError: JobError | null;
   readonly result: Json;
   readonly attemptTimeoutMs: number | null;
@@ -199,12 +204,76 @@ export interface ListFilter {
   readonly state?: JobState;
   readonly type?: string;
   readonly tenant?: string;
+  /** Only failed and expired jobs that wait for a decision: nobody has retried or discarded them. Default false. */
+  readonly undecided?: boolean;
   readonly createdFrom?: Date;
   readonly createdTo?: Date;
   /** Only jobs older than this id: the last id of the page before. */
   readonly before?: JobId;
   /** 1 to 10,000. Default 100. */
   readonly limit?: number;
+}
+
+/** Which jobs to count; at least one filter. */
+export interface CountFilter {
+  readonly queue?: string;
+  readonly type?: string;
+  readonly tenant?: string;
+  readonly group?: string;
+  readonly createdFrom?: Date;
+  readonly createdTo?: Date;
+}
+
+/** How many jobs are in each state. */
+export type JobCounts = { readonly [State in JobState]: number };
+
+/** Who decided, and why; kept with the job. */
+export interface DecisionNote {
+  readonly by?: string;
+  readonly because?: string;
+}
+
+/** What somebody decided on a failed or expired job. */
+export interface DecisionRecord {
+  readonly jobId: JobId;
+  readonly action: "retry" | "discard";
+  /** How many attempts a retry added. */
+  readonly attempts: number | null;
+  readonly decidedAt: Date;
+  readonly by: string | null;
+  readonly because: string | null;
+}
+
+export interface RunStatsFilter {
+  readonly type?: string;
+  readonly queue?: string;
+  /** Windows up to now, 1 to 100 of them. Default `[60, 3600, 86400]`. */
+  readonly windowsSeconds?: readonly number[];
+}
+
+/** How many attempts of a type ended within a window up to now, and how long they took from claim to end. */
+export interface RunStats {
+  readonly type: string;
+  readonly windowSeconds: number;
+  /** All of them; those neither succeeded nor failed were lost, cancelled or expired. */
+  readonly runs: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly totalSeconds: number;
+  readonly averageSeconds: number | null;
+  /** Of the one that ended last. */
+  readonly lastSeconds: number | null;
+  readonly lastFinishedAt: Date | null;
+}
+
+/** What one group has in a queue. */
+export interface GroupDepth {
+  /** Null for jobs without a group. */
+  readonly group: string | null;
+  /** Ready or blocked. */
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly running: number;
 }
 
 export interface CancelFilter {
