@@ -1,14 +1,14 @@
--- job_shown: every job with its one state. The state is derived, in this order: a final outcome, an end while waiting, a live claim,
--- a purge, the agenda, a passed expiry, a paused queue; what remains is ready.
--- Private: with the ring child of each job, so that functions that know ids need not look into all 32.
-create or replace view job_shown as
-select j.slot, j.id, q.name as queue, j.type,
+-- jobs: every job with its one state. The state is derived, in this order: a final outcome, an end while waiting, a live claim,
+-- a purge, the agenda, a passed expiry, a paused queue; what remains is ready. The clock is read once, beside the jobs: with a column
+-- that reads it, the planner computes the view for all jobs before it chooses any (8 s instead of 30 ms for the newest 100 of 200,000).
+create or replace view jobs as
+select j.id, q.name as queue, j.type,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.state::text
             when m.closed_at is not null then m.closed_as::text
             when c.id is not null then 'running'
             when p.purged_at is not null then 'cancelled'
-            when g.due_at > clock_now() then 'delayed'
-            when coalesce(m.start_by, j.start_by) <= clock_now() then 'expired'
+            when g.due_at > t.now then 'delayed'
+            when coalesce(m.start_by, j.start_by) <= t.now then 'expired'
             when q.paused_at is not null then 'blocked'
             else 'ready' end as state,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.reason::text
@@ -24,12 +24,13 @@ select j.slot, j.id, q.name as queue, j.type,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at
             when m.closed_at is not null then m.closed_at
             when c.id is null then p.purged_at end as finished_at,
-       coalesce(c.worker, last.worker) as worker, c.until as lease_ends_at, coalesce(c.until <= clock_now(), false) as lease_ended,
+       coalesce(c.worker, last.worker) as worker, c.until as lease_ends_at, coalesce(c.until <= t.now, false) as lease_ended,
        m.discarded_at, coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,
        case when m.replaced then m.input else j.input end as input,
        j.payload_size, j.content_type
   from job j
+  cross join (select clock_now() as now) t
   join queue q on q.id = j.queue_id
   left join lateral (select a.* from attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
   left join amendment m on m.slot = j.slot and m.job_id = j.id
@@ -39,10 +40,3 @@ select j.slot, j.id, q.name as queue, j.type,
   left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority)
         and purge_saw(p, j.xid, j.id) and coalesce(m.revived_at, '-infinity') < p.purged_at
         and coalesce(last.finished_at, '-infinity') <= p.purged_at;
-
--- jobs: what we promise of it.
-create or replace view jobs as
-select id, queue, type, state, reason, priority, "group", tenant, attempts, max_attempts, created_at, updated_at, run_at, expires_at, deadline,
-       last_attempt_at, finished_at, worker, lease_ends_at, lease_ended, discarded_at, last_error, result, attempt_timeout_ms, retry, fingerprint, schedule,
-       schedule_slot, source, headers, input, payload_size, content_type
-  from job_shown;
