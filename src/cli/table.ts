@@ -5,6 +5,7 @@ import { devCommand } from "./commands/dev.js";
 import { doctorCommand } from "./commands/doctor.js";
 import { enqueueCommand } from "./commands/enqueue.js";
 import { jobsCancelCommand } from "./commands/jobs-cancel.js";
+import { jobsDiscardCommand } from "./commands/jobs-discard.js";
 import { jobsRetryCommand } from "./commands/jobs-retry.js";
 import { jobsShowCommand } from "./commands/jobs-show.js";
 import { jobsCommand } from "./commands/jobs.js";
@@ -34,6 +35,7 @@ export const commands: readonly Command[] = [
   jobsShowCommand,
   jobsCancelCommand,
   jobsRetryCommand,
+  jobsDiscardCommand,
   topCommand,
   doctorCommand,
   repairCommand,

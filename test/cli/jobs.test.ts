@@ -157,13 +157,27 @@ describe("jobs", () => {
   });
 
   it("retries and cancels, and says when some could not be", async () => {
-    expect(await cli(["jobs", "retry", failed, waiting])).toMatchObject({ code: 1, stdout: "1 job will be tried again, 1 neither failed nor expired\n" });
+    expect(await cli(["jobs", "retry", failed, waiting])).toMatchObject({ code: 1, stdout: "1 job will be tried again, 1 left alone\n" });
     expect(await stateOf(db, failed)).toBe("ready");
     expect(json(await cli(["jobs", "cancel", failed, waiting, "--because", "no longer needed", "--json"]))).toEqual({ cancelled: 2, ended: 0 });
     expect((await jobOf(db, waiting)).lastError).toMatchObject({ message: "no longer needed" });
     const [again, none] = await Promise.all([cli(["jobs", "cancel", waiting]), cli(["jobs", "cancel", "1"])]);
     expect(again).toMatchObject({ code: 1, stdout: "0 jobs cancelled, 1 had ended already\n" });
     expect(none.code).toBe(2);
+  });
+
+  it("lists those that wait for a decision, and discards them, once [#176]", async () => {
+    await db.engine.queuePut("decided");
+    const { id } = await db.engine.enqueue({ type: "press", queue: "decided" });
+    await db.engine.fail(await claimOne(db, "decided"), { message: "no" });
+    const listed = async () => (json(await cli(["jobs", "--queue", "decided", "--undecided", "--json"])) as JobRecord[]).map((job) => job.id);
+    expect(await listed()).toEqual([id]);
+    const discard = ["jobs", "discard", id, "--by", "ann", "--because", "too late"];
+    expect(await cli(discard)).toMatchObject({ code: 0, stdout: "1 job discarded\n" });
+    expect(await cli(discard)).toMatchObject({ code: 1, stdout: "0 jobs discarded, 1 left alone\n" });
+    expect(await listed()).toEqual([]);
+    expect(await db.engine.decisions(id)).toMatchObject([{ action: "discard", by: "ann", because: "too late" }]);
+    expect(await cli(["jobs", "show", id])).toMatchObject({ stdout: expect.stringMatching(/^discarded +\d/m) });
   });
 });
 

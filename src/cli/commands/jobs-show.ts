@@ -50,6 +50,7 @@ function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
     ["expires", time(job.expiresAt)],
     ["deadline", time(job.deadline)],
     ["finished", time(job.finishedAt)],
+    ["discarded", time(job.discardedAt)],
     ["worker", job.worker],
     ["lease ends", job.leaseEndsAt && `${time(job.leaseEndsAt)}${job.leaseEnded ? " (ended)" : ""}`],
     ["headers", shown(job.headers)],

@@ -17,6 +17,7 @@ export const jobsCommand: Command = {
     state: { value: "STATE", help: "only in this state", choices: states },
     type: { value: "TYPE", help: "only of this type" },
     tenant: { value: "NAME", help: "only of this tenant" },
+    undecided: { help: "only failed and expired ones that nobody has retried or discarded" },
     before: { value: "ID", help: "only older than this job: the last id of the page before" },
     limit: { value: "N", help: "how many, up to 10,000", default: "20" },
     ...databaseOptions,
@@ -37,6 +38,7 @@ function filterOf(options: Options): ListFilter {
   return {
     ...options.pick("queue", "type", "tenant", "before"),
     ...(state === undefined ? {} : { state: state as JobState }),
+    ...(options.flag("undecided") ? { undecided: true } : {}),
     limit: options.integer("limit", 1, 10_000),
   };
 }
@@ -73,5 +75,5 @@ function jobsTable(jobs: readonly JobRecord[], out: Output): string[] {
 function remark(job: JobRecord): string {
   if (job.state === "running") return `since ${time(job.lastAttemptAt)}${job.worker ? ` by ${job.worker}` : ""}${job.leaseEnded ? ", lease ended" : ""}`;
   if (job.state === "delayed") return `until ${time(job.runAt)}${job.lastError ? `: ${job.lastError.message}` : ""}`;
-  return [job.reason, job.lastError?.message].filter(Boolean).join(": ");
+  return [job.discardedAt && "discarded", job.reason, job.lastError?.message].filter(Boolean).join(": ");
 }
