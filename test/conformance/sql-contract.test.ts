@@ -108,7 +108,7 @@ describe("tables are private; functions and views are the contract", () => {
   const suffix = `${process.pid}_${Date.now().toString(36)}`;
   const kinds = ["producer", "worker", "reader", "admin"] as const;
   const roleOf = (kind: string) => `test_${kind}_${suffix}`;
-  const views = ["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs"];
+  const views = ["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs", "decisions"];
 
   beforeAll(async () => {
     for (const kind of [...kinds, "stranger"]) await db.sql(`create role ${roleOf(kind)} login password 'test'`);

@@ -116,7 +116,7 @@ describe("the updated time", () => {
     await db.engine.depth(queue);
     await db.engine.progressGet(id);
     await db.engine.payloadRead(id);
-    for (const view of ["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs"]) await db.sql(`select * from ${view}`);
+    for (const view of ["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs", "decisions"]) await db.sql(`select * from ${view}`);
   }
 
   async function expectOrdered(id: string): Promise<void> {

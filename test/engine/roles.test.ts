@@ -96,9 +96,23 @@ describe("a schema that a DBA installed beforehand", () => {
     expect(await admin.purge("administered")).toBe(1);
     expect(await admin.redrive("administered")).toBe(0);
     expect(await admin.addRetries(1, { type: "t", queue: "administered" })).toBe(0);
+    const { id } = await admin.enqueue({ type: "t", queue: "administered" });
+    await admin.fail((await admin.claim({ queues: ["administered"] }))[0]!);
+    expect(await admin.discard([id])).toBe(1);
+    expect(await engineOf("reader").decisions(id)).toHaveLength(1);
+    await expect(engineOf("worker").discard([id])).rejects.toMatchObject(denied);
   });
 
-  it.each(["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs"])(
+  it("lets a reader count, and see groups and durations [#113]", async () => {
+    const reader = engineOf("reader");
+    await engineOf("owner").queuePut("read");
+    await engineOf("producer").enqueue({ type: "t", queue: "read", tenant: "read", group: "g" });
+    expect(await reader.count({ tenant: "read" })).toMatchObject({ ready: 1 });
+    expect(await reader.queueGroups("read")).toMatchObject([{ group: "g", waiting: 1 }]);
+    expect(await reader.runStats({ type: "t" })).toHaveLength(3);
+  });
+
+  it.each(["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs", "decisions"])(
     "lets a reader see the view %s and change nothing through it [#113] [#148]",
     async (view) => {
       const reader = poolOf("reader");

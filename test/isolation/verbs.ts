@@ -110,6 +110,8 @@ export const verbs: readonly Verb[] = [
     decides: (result, { due }) => cancelled(due, result),
   },
   { name: "add retries", run: ({ engine, tx }, { type, queue }) => engine.addRetries(2, { type, queue }, { tx }), revives: true },
+  { name: "add retries to the failed job", run: ({ engine, tx }, { failed }) => engine.addRetries(1, { ids: [failed] }, { tx }), revives: true },
+  { name: "discard", run: ({ engine, tx }, { failed, expiring }) => engine.discard([failed, expiring], {}, { tx }) },
   { name: "purge", run: ({ engine, tx }, { queue }) => engine.purge(queue, { tx }) },
   { name: "maintain", run: ({ engine, tx }) => engine.maintain({ tx }) },
   { name: "promote", run: (session) => query(session, "select agenda_promote(1000)") },

@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { defineJob } from "../../src/client/define-job.js";
+import { useMill } from "../support/mill.js";
+import { invalidArgument } from "../support/steps.js";
+import { gate } from "../support/wait.js";
+
+const test = useMill();
+const work = defineJob<string>("work");
+
+describe("looking at jobs", () => {
+  it("counts those of a tenant in each state [#44]", async () => {
+    const queue = await test.queue();
+    await test.mill.enqueueMany(work, ["a", "b"], { queue, tenant: "acme" });
+    await test.mill.enqueue(work, "c", { queue, tenant: "acme", delay: "1h" });
+    await test.mill.enqueue(work, "d", { queue, tenant: "other" });
+    const counts = { ready: 2, delayed: 1, running: 0, blocked: 0, succeeded: 0, failed: 0, expired: 0, cancelled: 0 };
+    expect(await test.mill.jobs.count({ tenant: "acme" })).toEqual(counts);
+    expect(await test.mill.jobs.list({ tenant: "acme" })).toHaveLength(3);
+    expect(await test.mill.jobs.cancel({ tenant: "acme" })).toBe(3);
+    expect(await test.mill.jobs.count({ tenant: "acme" })).toEqual({ ...counts, ready: 0, delayed: 0, cancelled: 3 });
+    await expect(test.mill.jobs.count({})).rejects.toMatchObject(invalidArgument);
+  });
+
+  it("tells which group dominates a queue [#37]", async () => {
+    const queue = await test.queue();
+    await test.mill.enqueueMany(work, ["a", "b", "c"], { queue, group: "noisy" });
+    await test.mill.enqueue(work, "d", { queue, group: "quiet" });
+    const [noisy, quiet] = [
+      { group: "noisy", waiting: 3, delayed: 0, running: 0 },
+      { group: "quiet", waiting: 1, delayed: 0, running: 0 },
+    ];
+    expect(await test.mill.queues.groups(queue)).toEqual([noisy, quiet]);
+    expect(await test.mill.queues.groups(queue, 1)).toEqual([noisy]);
+  });
+
+  it("tells how long runs took, with windows as durations [#70]", async () => {
+    const queue = await test.queue();
+    const timed = defineJob<string>("timed");
+    await test
+      .worker(queue)
+      .handle(timed, () => {})
+      .start();
+    const made = await test.mill.enqueueMany(timed, ["a", "b", "c"], { queue });
+    await Promise.all(made.map((job) => test.mill.result(job)));
+    const details = await Promise.all(made.map(({ id }) => test.mill.jobs.get(id)));
+    const seconds = details.map((one) => (one!.attempts[0]!.finishedAt.getTime() - one!.attempts[0]!.startedAt.getTime()) / 1000);
+    const stats = await test.mill.jobs.durations({ type: "timed", windows: ["1h", { days: 1 }] });
+    expect(stats.map(({ windowSeconds, runs, succeeded }) => [windowSeconds, runs, succeeded])).toEqual([
+      [3600, 3, 3],
+      [86_400, 3, 3],
+    ]);
+    expect(stats[0]!.totalSeconds).toBeCloseTo(
+      seconds.reduce((a, b) => a + b),
+      1,
+    );
+    expect((await test.mill.jobs.durations({ type: "timed" })).map((one) => one.windowSeconds)).toEqual([60, 3600, 86_400]);
+    await expect(test.mill.jobs.durations({ windows: ["soon"] })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.jobs.durations({ window: ["1h"] } as never)).rejects.toMatchObject(invalidArgument);
+  });
+});
+
+describe("a job that has failed for good", () => {
+  it("is retried or discarded by somebody, for a reason, once [#176]", async () => {
+    const queue = await test.queue();
+    const jobs = await test.mill.enqueueMany(work, ["retried", "discarded"], { queue, maxAttempts: 1 });
+    for (const job of await test.mill.engine.claim({ queues: [queue], limit: 2 })) await test.mill.engine.fail(job);
+    const [retried, discarded] = jobs as [(typeof jobs)[0], (typeof jobs)[0]];
+    expect(await test.mill.jobs.list({ queue, undecided: true })).toHaveLength(2);
+    expect(await test.mill.retry(retried, { by: "ann", because: "fixed" })).toBe(true);
+    expect(await test.mill.retry(retried)).toBe(false);
+    expect(await test.mill.jobs.discard(discarded, { by: "ann", because: "too late" })).toBe(true);
+    expect(await test.mill.jobs.discard(discarded.id)).toBe(false);
+    expect(await test.mill.retry(discarded)).toBe(false);
+    expect(await test.mill.jobs.retry({ type: "work", queue, by: "bob" })).toBe(0);
+    expect(await test.mill.jobs.list({ queue, undecided: true })).toEqual([]);
+    expect(await test.mill.jobs.decisions(retried)).toMatchObject([{ action: "retry", attempts: 1, by: "ann", because: "fixed" }]);
+    expect(await test.mill.jobs.decisions(discarded.id)).toMatchObject([{ action: "discard", attempts: null, by: "ann", because: "too late" }]);
+    await expect(test.mill.jobs.discard(discarded, { reason: "x" } as never)).rejects.toMatchObject(invalidArgument);
+  });
+});
+
+describe("ttl: computed", () => {
+  it("may be given with a definition, for all its jobs [#138]", async () => {
+    const queue = await test.queue();
+    const limited = defineJob<string>("limited", { ttl: "computed", attemptTimeout: "10s", maxAttempts: 4, retryDelay: ["1m", "5m"] });
+    const { id } = await test.mill.enqueue(limited, "a", { queue });
+    const failed = gate();
+    let startedAt = new Date(0);
+    await test
+      .worker(queue)
+      .on("failure", () => failed.open())
+      .handle(limited, (job) => {
+        startedAt = job.claimedAt;
+        throw new Error("no");
+      })
+      .start();
+    await failed.opened;
+    await expect.poll(async () => (await test.mill.jobs.get(id))!.job.state).toBe("delayed");
+    const { job } = (await test.mill.jobs.get(id))!;
+    expect((job.expiresAt!.getTime() - startedAt.getTime()) / 1000).toBeCloseTo(700, 1);
+    await expect(test.mill.enqueue(limited, "a", { queue, maxAttempts: Infinity })).rejects.toMatchObject(invalidArgument);
+  });
+});
