@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { day, hour, moveClockToNoon } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, enqueue, idsOf, jobOf, newQueue } from "../support/jobs.js";
-import { claimAll, jobNotFound } from "../support/steps.js";
+import { claimAll, jobNotFound, waitersOf } from "../support/steps.js";
 
 const db = useDatabase();
 beforeAll(() => moveClockToNoon(db));
@@ -97,6 +97,7 @@ describe("deciding", () => {
     await tx.query("begin");
     expect(await db.engine.discard([id], {}, { tx })).toBe(1);
     const retry = db.engine.addRetries(1, { ids: [id] });
+    await waitersOf(db, tx, 1);
     await tx.query("rollback");
     expect(await retry).toBe(1);
     expect((await db.engine.decisions(id)).map((one) => one.action)).toEqual(["retry"]);
