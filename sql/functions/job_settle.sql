@@ -46,5 +46,5 @@ begin
         case when c.queues is null then '{default}' else array(select json_array_elements_text(c.queues)) end, case when c.types is not null then array(select json_array_elements_text(c.types)) end,
         coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false));
   end loop;
-  return json_build_object('refused', array(select id::text from unnest(v_refused) id), 'claims', v_claims);
+  return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;

@@ -1,4 +1,4 @@
-import { type ClaimColumns, asDate, decodeClaims, decodeDetails, decodeJob, decodeQueue, isBusy } from "./decode.js";
+import { type ClaimColumns, type Claimed, asDate, decodeClaims, decodeDetails, decodeJob, decodeQueue } from "./decode.js";
 import {
   checkId,
   checkKeys,
@@ -215,13 +215,12 @@ export class Engine {
   async claim(options: ClaimOptions = {}, call?: CallOptions): Promise<ClaimedJob[]> {
     checkKeys(options, claimKeys);
     for (let tries = 1; ; tries += 1) {
-      const columns = await this.#claimOnce(options, call);
-      const jobs = decodeClaims(columns);
-      if (jobs.length > 0 || !isBusy(columns) || call?.tx || tries === mostClaimTries) return jobs;
+      const { jobs, busy } = await this.#claimOnce(options, call);
+      if (jobs.length > 0 || !busy || call?.tx || tries === mostClaimTries) return jobs;
     }
   }
 
-  async #claimOnce(options: ClaimOptions, call: CallOptions | undefined): Promise<ClaimColumns[]> {
+  async #claimOnce(options: ClaimOptions, call: CallOptions | undefined): Promise<Claimed> {
     const [row] = await this.#call(
       "job_claim_json",
       "select :job_claim_json($1::text[], $2::text[], $3::int, $4::text, $5::float8, $6::float8, $7::float8, $8::bigint, $9::boolean, $10::boolean) as claims",
@@ -239,7 +238,7 @@ export class Engine {
       ],
       call,
     );
-    return (row?.["claims"] ?? []) as ClaimColumns[];
+    return decodeClaims((row?.["claims"] ?? []) as ClaimColumns[]);
   }
 
   /** Prolong leases. Returns the ids of the jobs each token still holds; a missing token or job is lost. */
@@ -341,8 +340,10 @@ export class Engine {
     settlements: readonly Settlement[],
     claims: readonly ClaimOptions[],
     call?: CallOptions,
-  ): Promise<{ refused: JobId[]; claims: { jobs: ClaimedJob[]; busy: boolean }[] }> {
+  ): Promise<{ refused: JobId[]; claims: Claimed[] }> {
     for (const claim of claims) checkKeys(claim, claimKeys);
+    const [only] = claims;
+    if (settlements.length === 0 && claims.length === 1 && only) return { refused: [], claims: [await this.#claimOnce(only, call)] };
     for (const settlement of settlements) {
       checkKeys(settlement, settlementKeys);
       checkToken(settlement.token);
@@ -356,7 +357,7 @@ export class Engine {
       call,
     );
     const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[][] };
-    return { refused: settled.refused, claims: settled.claims.map((columns) => ({ jobs: decodeClaims(columns), busy: isBusy(columns) })) };
+    return { refused: settled.refused, claims: settled.claims.map(decodeClaims) };
   }
 
   /** Cancel jobs by id. Returns how many were cancelled; finished ones are left alone. */
@@ -519,9 +520,9 @@ export class Engine {
     await this.#call("role_grant", "select :role_grant($1::name, $2::text)", [role, kind], call);
   }
 
-  /** What any process may do for all, once: promote, reap, expire, fold. */
-  async maintain(call?: CallOptions): Promise<MaintenanceReport> {
-    return (await this.#value("maintain", "select :maintain() as value", [], call)) as unknown as MaintenanceReport;
+  /** What any process may do for all, once: promote, reap, expire, fold. With `everySeconds`, unless anybody did within that time. */
+  async maintain({ everySeconds, ...call }: CallOptions & { readonly everySeconds?: number } = {}): Promise<MaintenanceReport> {
+    return (await this.#value("maintain", "select :maintain($1::float8) as value", [everySeconds ?? null], call)) as unknown as MaintenanceReport;
   }
 
   /** Give space back: rotate rings, compact control tables. Each step is a transaction of its own, so that no lock is held for long. */

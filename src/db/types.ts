@@ -249,6 +249,8 @@ export interface Defaults {
   readonly leaseFactor?: number | null;
   readonly leaseCapSeconds?: number | null;
   readonly deadLetterQueue?: string | null;
+  /** Of a queue or a type: the most jobs of it that run at once, in all processes together. Claimed ones count, started or not. */
+  readonly maxRunning?: number | null;
 }
 
 /** How long finished things are kept, for the whole cell. */

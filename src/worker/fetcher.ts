@@ -1,3 +1,4 @@
+import type { Claimed } from "../db/decode.js";
 import { toJson } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { DatabaseUnavailableError, InvalidArgumentError, JobNotFoundError } from "../db/errors.js";
@@ -32,6 +33,8 @@ export class Fetcher {
   #nextPollAt = 0;
   #wakes = 0;
   #claiming = false;
+  /** The last claim met a limit that the end of a job may lift. */
+  #isLimited = false;
   #errorPauseMs = firstErrorPauseMs;
   #sleepers: (() => void)[] = [];
   #running: Promise<unknown> | undefined;
@@ -105,7 +108,8 @@ export class Fetcher {
       if (refused.length > 0) this.hooks.onRefused(refused);
       const jobs = claims.flatMap((claim) => claim.jobs);
       this.#claimed(wanted);
-      if (wakes === this.#wakes) this.#plan(wanted, claims);
+      if (settlements.length > 0 && this.#isLimited) this.wake(); // what has ended made room
+      else if (wakes === this.#wakes) this.#plan(wanted, claims);
       if (jobs.length > 0) {
         this.hooks.onClaimed(jobs);
         this.dispatcher.accept(jobs);
@@ -127,8 +131,9 @@ export class Fetcher {
   }
 
   /** When a claim was answered in full there may be more; otherwise there is nothing left to ask for until the next poll, or until somebody wakes us. */
-  #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly { readonly jobs: readonly ClaimedJob[]; readonly busy: boolean }[]): void {
+  #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly Claimed[]): void {
     if (wanted.length === 0) return;
+    this.#isLimited = claims.some(({ limited }) => limited);
     const isFull = wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) > 0 && claims[i]!.jobs.length >= (claim.limit ?? 1));
     if (isFull) return;
     const foundSome = claims.some(({ jobs }) => jobs.length > 0);
