@@ -75,7 +75,7 @@ describe("a suspect", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("starts once what was here has run and is recorded; meanwhile nothing is claimed [#16]", async () => {
+  it("starts once what was here has run and is recorded; meanwhile nothing is claimed", async () => {
     const bench = new Bench();
     bench.dispatcher.accept([1, 2, 3, 4].map((n) => bench.job(`job ${n}`)));
     bench.dispatcher.accept([bench.suspect("suspect")]);

@@ -39,7 +39,7 @@ async function doomed(queue: string, ...definitions: AnyJobDefinition[]): Promis
 const jobsOf = async (made: readonly Enqueued[]) => Promise.all(made.map(async ({ id }) => (await test.mill.jobs.get(id))!.job));
 
 describe("a job that ends its process every time", () => {
-  it("fails alone: 60 others succeed, none lost, none hit more than once [#16 #92 #134 #135]", async ({ start }) => {
+  it("fails alone: 60 others succeed, none lost, none hit more than once [#16 #134]", async ({ start }) => {
     const queue = await test.queue();
     const inputs = Array.from({ length: 61 }, (_, n) => (n === 30 ? { kill: true } : { sleepMs: 20 }));
     const made = await test.mill.enqueueMany(work, inputs, { queue, maxAttempts: 3 });
@@ -66,7 +66,7 @@ describe("a job that ends its process every time", () => {
 });
 
 describe("a job lost before", () => {
-  it("lets what runs end, then runs a second alone, then is joined by others, without waiting for the next poll [#16]", async () => {
+  it("lets what runs end, then runs a second alone, then is joined by others, without waiting for the next poll", async () => {
     const queue = await test.queue();
     const [first, go] = [gate(), gate()];
     const started = new Map<string, number>();
