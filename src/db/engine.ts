@@ -45,6 +45,7 @@ import type {
   SpaceReport,
 } from "./types.js";
 
+/** Options of `new Engine`. */
 export interface EngineOptions {
   /** A `pg` Pool, or anything that queries and connects like one. */
   readonly pool: ConnectionPool;
@@ -84,6 +85,7 @@ const claimKeys = new Set<string>([
  * ```
  */
 export class Engine {
+  /** The schema that holds the cell. */
   readonly schema: string;
   readonly #pool: ConnectionPool;
   readonly #prepare: boolean;
@@ -408,6 +410,7 @@ export class Engine {
     return this.#count("queue_purge", "select :queue_purge($1::text) as n", [queue], call);
   }
 
+  /** One job with its attempts and progress; null when there is none. */
   async get(id: JobId, call?: CallOptions): Promise<JobDetails | null> {
     const [row] = await this.#call("job_get", "select :job_get($1::bigint) as details", [checkId(id)], call);
     const details = row?.["details"] as Parameters<typeof decodeDetails>[1] | null;
@@ -476,6 +479,7 @@ export class Engine {
     if (!row?.["held"]) throw new LeaseLostError([job.id]);
   }
 
+  /** The latest progress of a job; null when there is none. */
   async progressGet(id: JobId, call?: CallOptions): Promise<{ value: Json; updatedAt: Date } | null> {
     const [row] = await this.#call("progress_get", "select value, updated_at from :progress_get($1::bigint)", [checkId(id)], call);
     return row?.["updated_at"] ? { value: row["value"] as Json, updatedAt: asDate(row["updated_at"])! } : null;
@@ -496,11 +500,13 @@ export class Engine {
     return (await this.#call("queues", "select * from :queues order by name", [], call)).map(decodeQueue);
   }
 
+  /** Hand out no more jobs of a queue until it is resumed. Running ones go on. */
   async queuePause(name: string, who: { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {
     checkKeys(who, new Set(["by", "because"]));
     await this.#call("queue_pause", "select :queue_pause($1::text, $2::text, $3::text)", [name, who.by ?? null, who.because ?? null], call);
   }
 
+  /** Hand out jobs of a paused queue again. */
   async queueResume(name: string, call?: CallOptions): Promise<void> {
     await this.#call("queue_resume", "select :queue_resume($1::text)", [name], call);
   }

@@ -53,17 +53,20 @@ export interface EnqueueOptions {
   readonly slotAt?: Date | string;
 }
 
+/** A job to enqueue. */
 export interface NewJob extends EnqueueOptions {
   readonly type: string;
   readonly input?: unknown;
 }
 
+/** What an enqueue answers. */
 export interface Enqueued {
   readonly id: JobId;
   /** True when the fingerprint or schedule slot was taken; `id` is the job that has it. */
   readonly duplicate: boolean;
 }
 
+/** What to claim, for whom and for how long. */
 export interface ClaimOptions {
   /** Queues to take from. Default `["default"]`. */
   readonly queues?: readonly string[];
@@ -124,6 +127,7 @@ export interface JobError {
   readonly [key: string]: Json | undefined;
 }
 
+/** What became of some jobs of one claim. */
 export type Settlement =
   | { readonly token: string; readonly outcome: "succeeded"; readonly jobs: readonly JobId[]; readonly results?: readonly unknown[] }
   | { readonly token: string; readonly outcome: "failed"; readonly jobs: readonly JobId[]; readonly error?: JobError }
@@ -166,6 +170,7 @@ export interface JobRecord {
   readonly contentType: string | null;
 }
 
+/** A finished attempt as the view `attempts` shows it. */
 export interface AttemptRecord {
   readonly jobId: JobId;
   readonly attempt: number;
@@ -179,6 +184,7 @@ export interface AttemptRecord {
   readonly result: Json;
 }
 
+/** A job with its finished attempts and its latest progress. */
 export interface JobDetails {
   readonly job: JobRecord;
   readonly attempts: readonly AttemptRecord[];
@@ -194,6 +200,7 @@ export interface JobOutcome {
   readonly error: JobError | null;
 }
 
+/** Which jobs to list: those that match all that is given. */
 export interface ListFilter {
   readonly queue?: string;
   readonly state?: JobState;
@@ -207,6 +214,7 @@ export interface ListFilter {
   readonly limit?: number;
 }
 
+/** Which jobs to cancel: those that match all that is given, and why. */
 export interface CancelFilter {
   readonly queue?: string;
   readonly type?: string;
@@ -229,6 +237,7 @@ export interface QueueRecord {
   readonly running: number;
 }
 
+/** How much a queue holds. */
 export interface Depth {
   readonly ready: number;
   readonly blocked: number;
@@ -265,6 +274,7 @@ export interface Retention {
   readonly payloadLimitBytes?: number | null;
 }
 
+/** How much a round of upkeep did. */
 export interface MaintenanceReport {
   readonly lanes: number;
   readonly promoted: number;
@@ -273,6 +283,7 @@ export interface MaintenanceReport {
   readonly folded: number;
 }
 
+/** Which space a round of upkeep gave back. */
 export interface SpaceReport {
   readonly ticketChildren: number;
   readonly jobChildren: number;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../db/engine.js";
 import { checkKeys } from "../db/encode.js";
 
+/** Options of `new Maintainer`. */
 export interface MaintainerOptions {
   readonly engine: Engine;
   /** How often to promote, reap, expire and fold, by all processes together. Default 1000. */

@@ -5,6 +5,7 @@ import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { Registration } from "./handler.js";
 import type { Outcome } from "./outcome.js";
+import { Quarantine } from "./quarantine.js";
 import { Run, type RunObserver } from "./run.js";
 import type { WorkerSettings } from "./worker-options.js";
 
@@ -58,6 +59,8 @@ export class Dispatcher implements RunObserver {
   #settlements: Settlement[] = [];
   readonly #succeeded = new Map<string, { ids: JobId[]; results: unknown[]; hasResults: boolean }>();
   #settlementCount = 0;
+  /** Reports on their way: what they tell may yet come back. */
+  #reports = 0;
   #firstUnreportedAt = 0;
   #parcels = 0;
   #busySlots = 0;
@@ -67,6 +70,7 @@ export class Dispatcher implements RunObserver {
   #stopped = false;
   #isStarting = false;
   #turnBeganAt = 0;
+  readonly #quarantine = new Quarantine(() => this.#changed());
 
   constructor(
     readonly settings: WorkerSettings,
@@ -116,7 +120,7 @@ export class Dispatcher implements RunObserver {
 
   /** Jobs held here that have not ended. */
   get held(): number {
-    let held = this.#waiting;
+    let held = this.#waiting + (this.#quarantine.waiting ? 1 : 0);
     for (const run of this.#runs) held += run.openJobs.length;
     return held;
   }
@@ -137,7 +141,7 @@ export class Dispatcher implements RunObserver {
    * The wanted jobs count as here until `release` is called, so that two round trips never claim for the same slot.
    */
   wanted(base: Omit<ClaimOptions, "types" | "limit">): { readonly claim: ClaimOptions; readonly release: () => void }[] {
-    if (this.#stopped) return [];
+    if (this.#stopped || this.#quarantine.isTaken) return [];
     const lines = [...this.#lines.values()];
     const { prefetch } = this;
     const held = (line: Line): number => line.waiting + line.reserved;
@@ -176,32 +180,54 @@ export class Dispatcher implements RunObserver {
     for (const job of jobs) {
       const line = this.#lines.get(job.type);
       if (!line) continue;
+      if (job.attempt === 1)
+        this.metrics?.observe(metricNames.wait, { type: job.type, queue: job.queue }, Math.max(0, job.claimedAt.getTime() - job.createdAt.getTime()) / 1000);
+      if (job.alone) {
+        this.#keepApart(job, receivedAt);
+        continue;
+      }
       if (parcel?.jobs[0]?.type !== job.type) line.parcels.push((parcel = { jobs: [], next: 0, place: (this.#parcels += 1), receivedAt }));
       parcel.jobs.push(job);
       line.waiting += 1;
-      if (job.attempt === 1)
-        this.metrics?.observe(metricNames.wait, { type: job.type, queue: job.queue }, Math.max(0, job.claimedAt.getTime() - job.createdAt.getTime()) / 1000);
+      this.#waiting += 1;
     }
-    this.#waiting += jobs.length;
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, jobs.length);
     if (this.#stopped) this.#releaseWaiting();
     else if (!this.#isStarting) this.#newTurn();
+  }
+
+  /** A suspect waits until it can start alone. A second one would be lost with the first: it goes back, for a worker that has room. */
+  #keepApart(job: ClaimedJob, receivedAt: number): void {
+    if (!this.#quarantine.isTaken) this.#quarantine.admit(job, receivedAt);
+    else this.#giveBackUnharmed([job]);
   }
 
   /** Start what can start. Handlers that end at once may make this a long turn, so the event loop gets its own in between. */
   startWaiting(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
-    while (!this.#stopped && this.#busySlots < this.concurrency) {
+    while (!this.#stopped && this.#busySlots < this.concurrency && !this.#quarantine.isWatching) {
       const line = this.#nextLine();
       if (!line) break;
       if (performance.now() - this.#turnBeganAt > longestTurnMs) {
         setImmediate(() => this.#newTurn());
         return;
       }
-      this.#start(line);
+      const { receivedAt } = line.parcels[0]!;
+      this.#start(line, this.#take(line, line.registration.size), receivedAt);
     }
     this.#isStarting = false;
+    if (this.#quarantine.waiting) this.#startSuspect(this.#quarantine.waiting);
+  }
+
+  /** Only when nothing would be lost with it: nothing runs or waits, and every outcome is in the database. No claim is on its way, since none is wanted. */
+  #startSuspect({ job, receivedAt }: { readonly job: ClaimedJob; readonly receivedAt: number }): void {
+    const line = this.#lines.get(job.type)!;
+    const hasSlot = this.#busySlots < this.concurrency && line.calls < (line.registration.concurrency ?? Infinity);
+    const isAlone = this.isIdle && this.#reports === 0;
+    if (!hasSlot || !(isAlone || this.#quarantine.isOverdue)) return;
+    this.#quarantine.watch();
+    this.#start(line, [job], receivedAt);
   }
 
   #newTurn(): void {
@@ -220,9 +246,7 @@ export class Dispatcher implements RunObserver {
     return next;
   }
 
-  #start(line: Line): void {
-    const { receivedAt } = line.parcels[0]!;
-    const jobs = this.#take(line, line.registration.size);
+  #start(line: Line, jobs: ClaimedJob[], receivedAt: number): void {
     this.#busySlots += 1;
     line.calls += 1;
     const run = new Run(line.registration, jobs, this.engine, this);
@@ -285,6 +309,11 @@ export class Dispatcher implements RunObserver {
     this.#callMs += smoothing * ((performance.now() - run.startedAt) / run.jobs.length - this.#callMs);
     this.#busySlots -= 1;
     line.calls -= 1;
+    this.#quarantine.ended(run.jobs[0]);
+    this.#changed();
+  }
+
+  #changed(): void {
     this.startWaiting();
     this.hooks.onChange();
   }
@@ -306,7 +335,7 @@ export class Dispatcher implements RunObserver {
     }
   }
 
-  /** Outcomes to report now. When the report fails they come back through `giveBack`. */
+  /** Outcomes to report now; when there are any, `reported` tells that they are in the database. */
   takeSettlements(): Settlement[] {
     const settlements = this.#settlements;
     for (const [token, { ids, results, hasResults }] of this.#succeeded) {
@@ -315,12 +344,16 @@ export class Dispatcher implements RunObserver {
     this.#settlements = [];
     this.#succeeded.clear();
     this.#settlementCount = 0;
+    if (settlements.length > 0) this.#reports += 1;
     return settlements;
   }
 
-  giveBack(settlements: readonly Settlement[]): void {
-    this.#settlements.push(...settlements);
-    for (const { jobs } of settlements) this.#settlementCount += jobs.length;
+  /** A report has ended, but for what is left and must be sent again. */
+  reported(left: readonly Settlement[] = []): void {
+    this.#reports -= 1;
+    this.#settlements.push(...left);
+    for (const { jobs } of left) this.#settlementCount += jobs.length;
+    if (this.#quarantine.waiting) this.startWaiting();
   }
 
   /** Jobs that were taken away: tell their handlers, and report nothing on them. Returns those that had not started. */
@@ -342,7 +375,9 @@ export class Dispatcher implements RunObserver {
       line.parcels = line.parcels.filter((parcel) => parcel.jobs.length > 0);
     }
     this.#waiting -= waiting.length;
+    waiting.push(...this.#quarantine.dismiss(lost));
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -waiting.length);
+    if (waiting.length > 0) this.#changed();
     return waiting;
   }
 
@@ -354,12 +389,14 @@ export class Dispatcher implements RunObserver {
   }
 
   #releaseWaiting(): void {
-    for (const line of this.#lines.values()) {
-      const jobs = this.#take(line, Infinity);
-      for (const [token, { ids }] of byToken(jobs)) this.#settlements.push({ token, outcome: "released", jobs: ids });
-      this.#settlementCount += jobs.length;
-      this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -jobs.length);
-    }
+    for (const line of this.#lines.values()) this.#giveBackUnharmed(this.#take(line, Infinity));
+    this.#giveBackUnharmed(this.#quarantine.dismiss());
+  }
+
+  #giveBackUnharmed(jobs: readonly ClaimedJob[]): void {
+    for (const [token, { ids }] of byToken(jobs)) this.#settlements.push({ token, outcome: "released", jobs: ids });
+    this.#settlementCount += jobs.length;
+    this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -jobs.length);
   }
 
   /** Tokens of everything held here. */
@@ -367,6 +404,7 @@ export class Dispatcher implements RunObserver {
     const held: ClaimedJob[] = [];
     for (const run of this.#runs) held.push(...run.openJobs);
     for (const line of this.#lines.values()) for (const { jobs, next } of line.parcels) held.push(...jobs.slice(next));
+    if (this.#quarantine.waiting) held.push(this.#quarantine.waiting.job);
     return byToken(held);
   }
 }

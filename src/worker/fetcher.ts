@@ -108,6 +108,7 @@ export class Fetcher {
       if (refused.length > 0) this.hooks.onRefused(refused);
       const jobs = claims.flatMap((claim) => claim.jobs);
       this.#claimed(wanted);
+      if (settlements.length > 0) this.dispatcher.reported();
       if (settlements.length > 0 && this.#isLimited) this.wake(); // what has ended made room
       else if (wakes === this.#wakes) this.#plan(wanted, claims);
       if (jobs.length > 0) {
@@ -155,7 +156,7 @@ export class Fetcher {
    */
   async #recover(error: unknown, settlements: readonly Settlement[]): Promise<void> {
     const left = error instanceof DatabaseUnavailableError ? settlements : await this.#reportEach(settlements);
-    if (!this.#hasGivenUp) this.dispatcher.giveBack(left);
+    if (settlements.length > 0) this.dispatcher.reported(this.#hasGivenUp ? [] : left);
     await new Promise((resolve) => setTimeout(resolve, this.#errorPauseMs));
     this.#errorPauseMs = Math.min(this.#errorPauseMs * 2, longestErrorPauseMs);
   }

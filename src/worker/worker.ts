@@ -80,6 +80,7 @@ type Phase = "new" | "starting" | "running" | "stopping" | "stopped";
  * ```
  */
 export class Worker extends EventEmitter<WorkerEvents> {
+  /** Its options, checked, with their defaults. */
   readonly settings: WorkerSettings;
   readonly #parts: WorkerParts;
   readonly #dispatcher: Dispatcher;
