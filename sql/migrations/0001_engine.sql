@@ -222,7 +222,8 @@ create table attempt (
   reason      failure_reason,
   worker      text,
   error       json,
-  result      json
+  result      json,
+  log         json
 ) partition by list (slot);
 
 create table amendment (

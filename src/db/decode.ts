@@ -141,6 +141,7 @@ function decodeAttempt(row: Row): AttemptRecord {
     finishedAt: asDate(row["finished_at"]),
     error: row["error"],
     result: row["result"],
+    log: row["log"],
   } as AttemptRecord;
 }
 

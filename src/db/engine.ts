@@ -58,7 +58,7 @@ export interface EngineOptions {
 /** A claim that promoted or reaped does not wait for busy lanes, because it holds what others may wait for; the next one does. */
 const mostClaimTries = 10;
 const callKeys = new Set(["tx"]);
-const settlementKeys = new Set(["token", "outcome", "jobs", "results", "error", "delaySeconds"]);
+const settlementKeys = new Set(["token", "outcome", "jobs", "results", "logs", "error", "delaySeconds"]);
 const claimKeys = new Set<string>([
   "queues",
   "types",

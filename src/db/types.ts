@@ -129,7 +129,15 @@ export interface JobError {
 
 /** What became of some jobs of one claim. */
 export type Settlement =
-  | { readonly token: string; readonly outcome: "succeeded"; readonly jobs: readonly JobId[]; readonly results?: readonly unknown[] }
+  | {
+      readonly token: string;
+      readonly outcome: "succeeded";
+      readonly jobs: readonly JobId[];
+      /** One per job, in the same order. */
+      readonly results?: readonly unknown[];
+      /** Notes of each attempt, one list per job; null where there are none. */
+      readonly logs?: readonly (readonly string[] | null)[];
+    }
   | { readonly token: string; readonly outcome: "failed"; readonly jobs: readonly JobId[]; readonly error?: JobError }
   | { readonly token: string; readonly outcome: "retry"; readonly jobs: readonly JobId[]; readonly error?: JobError; readonly delaySeconds?: number }
   | { readonly token: string; readonly outcome: "released"; readonly jobs: readonly JobId[]; readonly delaySeconds?: number };
@@ -182,6 +190,8 @@ export interface AttemptRecord {
   readonly finishedAt: Date;
   readonly error: JobError | null;
   readonly result: Json;
+  /** What its handler noted, each line with its time. */
+  readonly log: readonly string[] | null;
 }
 
 /** A job with its finished attempts and its latest progress. */

@@ -57,7 +57,7 @@ export class Dispatcher implements RunObserver {
   /** Runs whose jobs have ended and whose handlers have not. */
   readonly #lingering = new Map<Run, NodeJS.Timeout>();
   #settlements: Settlement[] = [];
-  readonly #succeeded = new Map<string, { ids: JobId[]; results: unknown[]; hasResults: boolean }>();
+  readonly #succeeded = new Map<string, { ids: JobId[]; results: unknown[]; hasResults: boolean; logs: (readonly string[] | null)[]; hasLogs: boolean }>();
   #settlementCount = 0;
   /** Reports on their way: what they tell may yet come back. */
   #reports = 0;
@@ -324,10 +324,12 @@ export class Dispatcher implements RunObserver {
     this.#settlementCount += 1;
     if (outcome.kind === "succeeded") {
       let group = this.#succeeded.get(token);
-      if (!group) this.#succeeded.set(token, (group = { ids: [], results: [], hasResults: false }));
+      if (!group) this.#succeeded.set(token, (group = { ids: [], results: [], hasResults: false, logs: [], hasLogs: false }));
       group.ids.push(id);
       group.results.push(outcome.result ?? null);
       group.hasResults ||= outcome.result !== undefined;
+      group.logs.push(outcome.log ?? null);
+      group.hasLogs ||= outcome.log !== undefined;
     } else {
       const delay = "delaySeconds" in outcome && outcome.delaySeconds !== undefined ? { delaySeconds: outcome.delaySeconds } : {};
       const error: { error?: JobError } = "error" in outcome ? { error: outcome.error } : {};
@@ -338,8 +340,8 @@ export class Dispatcher implements RunObserver {
   /** Outcomes to report now; when there are any, `reported` tells that they are in the database. */
   takeSettlements(): Settlement[] {
     const settlements = this.#settlements;
-    for (const [token, { ids, results, hasResults }] of this.#succeeded) {
-      settlements.push({ token, outcome: "succeeded", jobs: ids, ...(hasResults ? { results } : {}) });
+    for (const [token, { ids, results, hasResults, logs, hasLogs }] of this.#succeeded) {
+      settlements.push({ token, outcome: "succeeded", jobs: ids, ...(hasResults ? { results } : {}), ...(hasLogs ? { logs } : {}) });
     }
     this.#settlements = [];
     this.#succeeded.clear();

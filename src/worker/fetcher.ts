@@ -20,6 +20,7 @@ const roundTripsAtOnce = 2;
 /** So many outcomes are worth a round trip of their own: the next claim is on its way meanwhile. */
 const ownTripFrom = 200;
 const busyPauseMs = 5;
+const longestGatherMs = 10;
 const firstErrorPauseMs = 100;
 const longestErrorPauseMs = 5000;
 
@@ -110,7 +111,7 @@ export class Fetcher {
       this.#claimed(wanted);
       if (settlements.length > 0) this.dispatcher.reported();
       if (settlements.length > 0 && this.#isLimited) this.wake(); // what has ended made room
-      else if (wakes === this.#wakes) this.#plan(wanted, claims);
+      else if (wakes === this.#wakes) this.#plan(wanted, claims, performance.now() - startedAt);
       if (jobs.length > 0) {
         this.hooks.onClaimed(jobs);
         this.dispatcher.accept(jobs);
@@ -131,15 +132,18 @@ export class Fetcher {
     this.changed();
   }
 
-  /** When a claim was answered in full there may be more; otherwise there is nothing left to ask for until the next poll, or until somebody wakes us. */
-  #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly Claimed[]): void {
+  /**
+   * When a claim was answered in full there may be more. When it found a few, a moment's pause lets more come together: a stream of jobs would
+   * otherwise be claimed one by one. When it found nothing, there is nothing to ask for until the next poll. Whoever wakes us ends any pause.
+   */
+  #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly Claimed[], tookMs: number): void {
     if (wanted.length === 0) return;
     this.#isLimited = claims.some(({ limited }) => limited);
     const isFull = wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) > 0 && claims[i]!.jobs.length >= (claim.limit ?? 1));
     if (isFull) return;
     const foundSome = claims.some(({ jobs }) => jobs.length > 0);
-    const pause = claims.some(({ busy }) => busy) ? busyPauseMs : foundSome ? 0 : this.settings.pollMs;
-    if (pause > 0) this.#nextPollAt = performance.now() + pause;
+    const pause = claims.some(({ busy }) => busy) ? busyPauseMs : foundSome ? Math.min(longestGatherMs, tookMs) : this.settings.pollMs;
+    this.#nextPollAt = performance.now() + pause;
   }
 
   #measure(startedAt: number, claims: number, jobs: number): void {
@@ -202,6 +206,7 @@ function oneByOne(settlement: Settlement): Settlement[] {
     ...settlement,
     jobs: [job],
     ...("results" in settlement ? { results: [settlement.results?.[i]] } : {}),
+    ...("logs" in settlement ? { logs: [settlement.logs?.[i] ?? null] } : {}),
   }));
 }
 

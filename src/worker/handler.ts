@@ -40,7 +40,7 @@ export interface Context {
   readonly progress: (value: unknown) => Promise<void>;
   /** What this or an earlier attempt left as progress; null when nothing. */
   readonly lastProgress: () => Promise<unknown>;
-  /** Note something about this attempt; the last hundred notes are stored with it when it fails. */
+  /** Note something about this attempt; the last hundred notes are stored with it. */
   readonly log: (message: string) => void;
 }
 

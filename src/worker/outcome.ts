@@ -11,7 +11,7 @@ export class PermanentError extends Error {
 
 /** What becomes of a job when its handler has ended. */
 export type Outcome =
-  | { readonly kind: "succeeded"; readonly result: unknown }
+  | { readonly kind: "succeeded"; readonly result: unknown; readonly log?: readonly string[] }
   | { readonly kind: "failed"; readonly error: JobError }
   | { readonly kind: "retry"; readonly error: JobError; readonly delaySeconds?: number }
   | { readonly kind: "released"; readonly delaySeconds?: number }
