@@ -1,10 +1,11 @@
 import type { Engine } from "../db/engine.js";
 import { LeaseLostError } from "../db/errors.js";
-import type { ClaimOptions, ClaimedJob, JobError, JobId, Settlement } from "../db/types.js";
+import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { Registration } from "./handler.js";
 import type { Outcome } from "./outcome.js";
+import { Outbox } from "./outbox.js";
 import { Quarantine } from "./quarantine.js";
 import { Run, type RunObserver } from "./run.js";
 import type { WorkerSettings } from "./worker-options.js";
@@ -56,12 +57,7 @@ export class Dispatcher implements RunObserver {
   readonly #runs = new Set<Run>();
   /** Runs whose jobs have ended and whose handlers have not. */
   readonly #lingering = new Map<Run, NodeJS.Timeout>();
-  #settlements: Settlement[] = [];
-  readonly #succeeded = new Map<string, { ids: JobId[]; results: unknown[]; hasResults: boolean; logs: (readonly string[] | null)[]; hasLogs: boolean }>();
-  #settlementCount = 0;
-  /** Reports on their way: what they tell may yet come back. */
-  #reports = 0;
-  #firstUnreportedAt = 0;
+  readonly #outbox = new Outbox();
   #parcels = 0;
   #busySlots = 0;
   #waiting = 0;
@@ -103,19 +99,19 @@ export class Dispatcher implements RunObserver {
 
   /** Nothing runs, nothing waits, nothing is left to report. */
   get isIdle(): boolean {
-    return this.#runs.size === 0 && this.#waiting === 0 && this.#settlementCount === 0;
+    return this.#runs.size === 0 && this.#waiting === 0 && this.#outbox.size === 0;
   }
 
   /** Outcomes that wait to be reported. */
   get unreported(): number {
-    return this.#settlementCount;
+    return this.#outbox.size;
   }
 
   /** Outcomes are worth a round trip of their own at once, unless quick handlers will soon have more of them. */
   get reportDueInMs(): number {
-    if (this.#settlementCount === 0) return Infinity;
-    if (this.#waiting === 0 || this.#stopped || this.#settlementCount * 2 >= this.prefetch) return 0;
-    return Math.max(0, this.#firstUnreportedAt + longestReportDelayMs - performance.now());
+    if (this.unreported === 0) return Infinity;
+    if (this.#waiting === 0 || this.#stopped || this.unreported * 2 >= this.prefetch) return 0;
+    return Math.max(0, longestReportDelayMs - this.#outbox.waitedMs);
   }
 
   /** Jobs held here that have not ended. */
@@ -224,7 +220,7 @@ export class Dispatcher implements RunObserver {
   #startSuspect({ job, receivedAt }: { readonly job: ClaimedJob; readonly receivedAt: number }): void {
     const line = this.#lines.get(job.type)!;
     const hasSlot = this.#busySlots < this.concurrency && line.calls < (line.registration.concurrency ?? Infinity);
-    const isAlone = this.isIdle && this.#reports === 0;
+    const isAlone = this.isIdle && this.#outbox.onTheirWay === 0;
     if (!hasSlot || !(isAlone || this.#quarantine.isOverdue)) return;
     this.#quarantine.watch();
     this.#start(line, [job], receivedAt);
@@ -278,7 +274,7 @@ export class Dispatcher implements RunObserver {
       this.metrics.move(metricNames.busy, { worker: this.settings.name, type: job.type }, -1);
       this.metrics.move(metricNames.leases, { worker: this.settings.name }, -1);
     }
-    this.#record(job, outcome);
+    this.#outbox.add(job, outcome);
     this.hooks.onOutcome(job, outcome, durationMs);
     if (!run.hasReturned && run.openJobs.length === 0) this.#abandonLater(run);
     this.hooks.onChange();
@@ -318,43 +314,14 @@ export class Dispatcher implements RunObserver {
     this.hooks.onChange();
   }
 
-  #record({ id, token }: ClaimedJob, outcome: Outcome): void {
-    if (outcome.kind === "settled" || outcome.kind === "lost" || outcome.kind === "expired") return;
-    if (this.#settlementCount === 0) this.#firstUnreportedAt = performance.now();
-    this.#settlementCount += 1;
-    if (outcome.kind === "succeeded") {
-      let group = this.#succeeded.get(token);
-      if (!group) this.#succeeded.set(token, (group = { ids: [], results: [], hasResults: false, logs: [], hasLogs: false }));
-      group.ids.push(id);
-      group.results.push(outcome.result ?? null);
-      group.hasResults ||= outcome.result !== undefined;
-      group.logs.push(outcome.log ?? null);
-      group.hasLogs ||= outcome.log !== undefined;
-    } else {
-      const delay = "delaySeconds" in outcome && outcome.delaySeconds !== undefined ? { delaySeconds: outcome.delaySeconds } : {};
-      const error: { error?: JobError } = "error" in outcome ? { error: outcome.error } : {};
-      this.#settlements.push({ token, outcome: outcome.kind, jobs: [id], ...error, ...delay });
-    }
-  }
-
-  /** Outcomes to report now; when there are any, `reported` tells that they are in the database. */
+  /** Outcomes to report now; when there are any, `reported` must be told how it went. */
   takeSettlements(): Settlement[] {
-    const settlements = this.#settlements;
-    for (const [token, { ids, results, hasResults, logs, hasLogs }] of this.#succeeded) {
-      settlements.push({ token, outcome: "succeeded", jobs: ids, ...(hasResults ? { results } : {}), ...(hasLogs ? { logs } : {}) });
-    }
-    this.#settlements = [];
-    this.#succeeded.clear();
-    this.#settlementCount = 0;
-    if (settlements.length > 0) this.#reports += 1;
-    return settlements;
+    return this.#outbox.take();
   }
 
   /** A report has ended, but for what is left and must be sent again. */
   reported(left: readonly Settlement[] = []): void {
-    this.#reports -= 1;
-    this.#settlements.push(...left);
-    for (const { jobs } of left) this.#settlementCount += jobs.length;
+    this.#outbox.returned(left);
     if (this.#quarantine.waiting) this.startWaiting();
   }
 
@@ -396,8 +363,7 @@ export class Dispatcher implements RunObserver {
   }
 
   #giveBackUnharmed(jobs: readonly ClaimedJob[]): void {
-    for (const [token, { ids }] of byToken(jobs)) this.#settlements.push({ token, outcome: "released", jobs: ids });
-    this.#settlementCount += jobs.length;
+    for (const [token, { ids }] of byToken(jobs)) this.#outbox.addUnstarted(token, ids);
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -jobs.length);
   }
 
