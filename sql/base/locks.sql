@@ -15,3 +15,9 @@ language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid:
 -- job_mark: taken by the one who decides on a waiting job.
 create or replace function job_mark(p_job_id bigint) returns bigint
 language sql stable as $$ select hashint8extended(p_job_id, 'lane'::regclass::oid::bigint * 4 + 3) $$;
+
+-- queue_limit, type_limit: claims that must not exceed maxRunning of a queue or a type follow each other.
+create or replace function queue_limit(p_queue_id int) returns bigint
+language sql stable as $$ select hashint8extended(p_queue_id, 'queue'::regclass::oid::bigint * 4) $$;
+create or replace function type_limit(p_type text) returns bigint
+language sql stable as $$ select hashtextextended(p_type, 'job_type'::regclass::oid::bigint * 4) $$;

@@ -1,5 +1,7 @@
 -- claim_extend: prolong leases from now on. Returns what each token still holds; a token or job that is missing was lost or cancelled.
--- Accepted also after the lease has ended, while nobody has reaped the claim. Writes: claim (no indexed column). Raises: MR001.
+-- Accepted also after the lease has ended, while nobody has reaped the claim. A claim somebody is reporting on right now is told as it stands, and not
+-- waited for: a transaction that stays open with a report must not end the other leases of its worker, and its own is not reaped meanwhile.
+-- Locks: claim rows (skipped when taken). Writes: claim (no indexed column). Raises: MR001.
 create or replace function claim_extend(p_tokens uuid[], p_seconds float8 default 30)
 returns table (token uuid, lease_ends_at timestamptz, job_ids bigint[])
 language plpgsql security definer set search_path from current as $$
@@ -12,12 +14,17 @@ begin
   end if;
   return query
   with held as (
-    select c.token, c.part from claim c where c.token = any (p_tokens) order by c.token, c.part for update
+    select c.token, c.part from claim c where c.token = any (p_tokens) order by c.token, c.part for update skip locked
   ), extended as (
     update claim c set until = v_now + make_interval(secs => p_seconds), touched_at = v_now
       from held where c.token = held.token and c.part = held.part
-    returning c.token, c.part, c.until, c.jobs)
+    returning c.token, c.part, c.until, c.jobs
+  ), told as (
+    select * from extended
+    union all
+    select c.token, c.part, c.until, c.jobs from claim c
+     where c.token = any (p_tokens) and not exists (select from held where held.token = c.token and held.part = c.part))
   select e.token, min(e.until), array_agg(j.id order by e.part, j.i)
-    from extended e cross join lateral unnest(e.jobs) with ordinality j (id, i)
+    from told e cross join lateral unnest(e.jobs) with ordinality j (id, i)
    group by e.token;
 end $$;

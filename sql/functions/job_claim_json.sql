@@ -1,5 +1,5 @@
 -- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child,
--- and {"busy": true} as its last element when lanes that may have more were in somebody else's hands.
+-- and {"busy", "limited"} as its last element when lanes that may have more were in somebody else's hands, or at their limit (maxRunning).
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
 -- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
@@ -18,10 +18,12 @@ declare
   v_held bigint;
   v_key bigint;
   v_busy bigint;
+  v_most int;
   v_flagged boolean;
   v_may_wait boolean := pg_current_xact_id_if_assigned() is null;  -- what has written may hold what others wait for
   v_cell jsonb;
   v_stop boolean := false;
+  v_limited boolean := false;
   v_scouts boolean;
   v_postponed boolean;
   v_due boolean;
@@ -38,17 +40,15 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform isolation_check('a claim');
   end if;
+  -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
-         (select options from cell)
-    into v_queue_ids, v_cell
+         (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now),
+         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now)
+    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_lost
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
   if p_async then
     perform set_config('synchronous_commit', 'off', true);
   end if;
-  -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
-  select exists (select from scout where queue_id = any (v_queue_ids)), exists (select from postponed), exists (select from agenda where due_at <= v_now),
-         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now)
-    into v_scouts, v_postponed, v_due, v_lost;
   if v_scouts then
     perform lane_discover(case when v_may_wait then v_queue_ids end);
   end if;
@@ -74,17 +74,27 @@ begin
         continue;
       end if;
       v_held := greatest(v_held, v_key);
+      v_most := v_room;
+      if l.limits[i] is not null then
+        v_most := lane_room(l.limits[i], v_room);
+        if v_most is null then
+          v_locked := v_locked || v_key;
+        end if;
+        v_limited := v_limited or v_most < v_room;
+        continue when v_most is null or v_most = 0;
+      end if;
       v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
       loop
-        t := lane_take(v_key, l.abouts[i], v_room, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
+        t := lane_take(v_key, l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
                        coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
         end if;
         v_room := v_room - t.jobs;
+        v_most := v_most - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
         v_stop := t.stop;
-        exit when v_room = 0 or not t.more or v_stop;
+        exit when v_most = 0 or not t.more or v_stop;
       end loop;
       exit when v_room = 0 or v_stop;
     end loop;
@@ -98,8 +108,8 @@ begin
     exit when v_room < p_limit or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;
   end loop;
-  if v_room > 0 and v_locked is not null and not v_stop then
-    v_result := coalesce(v_result || ',', '') || '{"busy":true}';
+  if v_room > 0 and not v_stop and (v_locked is not null or v_limited) then
+    v_result := coalesce(v_result || ',', '') || json_build_object('busy', v_locked is not null, 'limited', v_limited);
   end if;
   return ('[' || coalesce(v_result, '') || ']')::json;
 end $$;

@@ -1,27 +1,30 @@
--- job_complete: record success for jobs of a claim (null: all of them), with results as an array in the same order.
+-- job_complete: record success for jobs of a claim (null: all of them), with results and logs as arrays in the same order.
 -- Only attempts still held by the token are recorded; the ids of the rest are returned. Idempotent.
--- Locks: the claim's rows. Writes: attempt, claim, fingerprint. Raises: MR001 when results and jobs differ in number, MR002.
-create or replace function job_complete(p_token uuid, p_jobs bigint[] default null, p_results json default null) returns bigint[]
+-- Locks: the claim's rows. Writes: attempt, claim, fingerprint. Raises: MR001 when results or logs and jobs differ in number, MR002.
+create or replace function job_complete(p_token uuid, p_jobs bigint[] default null, p_results json default null, p_logs json default null) returns bigint[]
 language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
 declare
   h claim;
   v_now timestamptz := clock_now();
   v_all bigint[] := '{}';
+  v_given json;
 begin
-  if p_results is not null and (p_jobs is null or json_typeof(p_results) <> 'array' or json_array_length(p_results) <> cardinality(p_jobs)) then
-    perform raise_error('MR001', 'results and jobs differ in number', 'give one result per job id, null where there is none');
-  end if;
+  foreach v_given in array array[p_results, p_logs] loop
+    if v_given is not null and (p_jobs is null or json_typeof(v_given) <> 'array' or json_array_length(v_given) <> cardinality(p_jobs)) then
+      perform raise_error('MR001', 'results or logs and jobs differ in number', 'give one per job id, null where there is none');
+    end if;
+  end loop;
   for h in select * from claim_detach(p_token, p_jobs) loop
-    if p_results is null then
+    if p_results is null and p_logs is null then
       insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
       select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker
         from unnest(h.jobs, h.attempts) u (id, attempt);
     else
-      insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, result)
-      select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker, r.value
+      insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, result, log)
+      select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker, r.value, l.value
         from unnest(h.jobs, h.attempts) u (id, attempt)
-        join (select p_jobs[e.i] as id, case when json_typeof(e.value) <> 'null' then e.value end as value
-                from json_array_elements(p_results) with ordinality e (value, i)) r on r.id = u.id;
+        left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_results) with ordinality e (value, i) where json_typeof(e.value) <> 'null') r on r.id = u.id
+        left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_logs) with ordinality e (value, i) where json_typeof(e.value) <> 'null') l on l.id = u.id;
     end if;
     perform fingerprint_release(h.jobs);
     v_all := v_all || h.jobs;

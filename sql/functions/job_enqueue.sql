@@ -6,13 +6,16 @@ language plpgsql security definer set search_path from current set plan_cache_mo
 declare
   p job_plan;
   v_limit bigint;
-  v_floor bigint;
 begin
-  select payload_limit, floor_xid into v_limit, v_floor from cell;
-  perform cell_check(v_floor), text_check(p_input::text), text_check(p_options::text);
-  if octet_length(p_payload) >= v_limit then
-    perform raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', octet_length(p_payload), v_limit), 'store it elsewhere and enqueue a reference');
-  elsif p_type is null then
+  perform text_check(p_input::text);
+  perform text_check(p_options::text);
+  if p_payload is not null then
+    select payload_limit into v_limit from cell;
+    if octet_length(p_payload) >= v_limit then
+      perform raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', octet_length(p_payload), v_limit), 'store it elsewhere and enqueue a reference');
+    end if;
+  end if;
+  if p_type is null then
     perform raise_error('MR001', 'a job needs a type', 'give the option "type"');
   elsif json_typeof(p_options) is distinct from 'object' then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object');

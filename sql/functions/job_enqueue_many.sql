@@ -11,7 +11,6 @@ declare
   v_anchors bigint[];
   v_stored int;
 begin
-  perform cell_check(floor_xid) from cell;
   perform text_check(p_inputs::text);
   if p_options is null or json_typeof(p_inputs) is distinct from 'array' then
     perform raise_error('MR001', 'inputs are not an array, or options are missing', 'give a JSON array with one input per job, and options');

@@ -13,8 +13,8 @@ begin
         v_tagged boolean;
       begin
         select array_agg(j.id), string_agg(coalesce(j.input::text, 'null'), ','), coalesce(sum(octet_length(j.input::text)), 0), min(j.start_by), min(j.deadline),
-               min(j.max_attempts), max(j.max_attempts), bool_or(j.tagged)
-          into r.ids, r.inputs, r.bytes, r.start_by, r.deadline, v_least, v_most, v_tagged
+               min(j.max_attempts), max(j.max_attempts), bool_or(j.tagged), exists (select from amendment_%1$s where job_id between min(j.id) and max(j.id))
+          into r.ids, r.inputs, r.bytes, r.start_by, r.deadline, v_least, v_most, v_tagged, r.amended
           from (select * from job_line_%1$s where id = any (p_jobs) order by id) j;
         r.max_attempts := v_least;
         if v_least <> v_most then
@@ -24,7 +24,6 @@ begin
           r.extras := (select string_agg(j.extras, ',') from (
             select case when tagged then extras_text(extras, headers, source) else 'null' end as extras from job_line_%1$s where id = any (p_jobs) order by id) j);
         end if;
-        r.amended := exists (select from amendment_%1$s where job_id between r.ids[1] and r.ids[cardinality(r.ids)]);
         return r;
       end $body$ $function$, lpad(i::text, 2, '0'));
   end loop;

@@ -1,5 +1,5 @@
 -- job_settle: report several outcomes in one round trip, and claim more in the same one if asked.
--- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released", "jobs": [ids], "results", "error", "delaySeconds"}].
+-- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released", "jobs": [ids], "results", "logs", "error", "delaySeconds"}].
 -- p_claims: a list of {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds", "maxBytes", "trackStart"}, or null.
 -- p_async lets the commit be asynchronous when nothing is reported: only for a transaction that does nothing else.
 -- Returns {"refused": [ids no longer held], "claims": [as job_claim_json, one for each]}. Locks and writes as the single verbs. Raises: MR001, MR002.
@@ -27,10 +27,10 @@ begin
     perform pg_advisory_xact_lock_shared(lane_entry(lane)) from (select distinct lane from claim where token = any (v_tokens) order by lane) entered;
   end if;
   if v_count > 0 then
-    for s in select * from json_to_recordset(p_settlements) as x (token uuid, outcome text, jobs json, results json, error json, "delaySeconds" float8) loop
+    for s in select * from json_to_recordset(p_settlements) as x (token uuid, outcome text, jobs json, results json, logs json, error json, "delaySeconds" float8) loop
       v_jobs := translate(s.jobs::text, '[]"', '{}');
       v_refused := v_refused || case s.outcome
-        when 'succeeded' then job_complete(s.token, v_jobs, s.results)
+        when 'succeeded' then job_complete(s.token, v_jobs, s.results, s.logs)
         when 'failed' then job_fail(s.token, v_jobs, s.error)
         when 'retry' then job_retry(s.token, v_jobs, s.error, s."delaySeconds")
         when 'released' then job_release(s.token, v_jobs, coalesce(s."delaySeconds", 0))
@@ -46,5 +46,5 @@ begin
         case when c.queues is null then '{default}' else array(select json_array_elements_text(c.queues)) end, case when c.types is not null then array(select json_array_elements_text(c.types)) end,
         coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false));
   end loop;
-  return json_build_object('refused', array(select id::text from unnest(v_refused) id), 'claims', v_claims);
+  return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;

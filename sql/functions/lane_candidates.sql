@@ -1,23 +1,26 @@
--- lane_candidates: lanes that may have something to claim, in the order to try them, with the lease of their type and what a claim tells of them.
+-- lane_candidates: lanes that may have something to claim, in the order to try them, with the lease of their type, what a claim tells of them,
+-- and what limits them (lane_room).
 -- In columns, which costs less than rows. Without locks, so only a hint: lane_take decides. One lane alone is not probed.
 create or replace function lane_candidates(p_queue_ids int[], p_types text[], p_cell jsonb,
-  out keys bigint[], out abouts text[], out leases float8[], out factors float8[], out caps float8[])
+  out keys bigint[], out abouts text[], out leases float8[], out factors float8[], out caps float8[], out limits jsonb[])
 language plpgsql volatile as $$
 begin
   select array_agg(k.key), array_agg(k.about), array_agg(coalesce((k.options ->> 'leaseSeconds')::float8, 30)),
-         array_agg((k.options ->> 'leaseFactor')::float8), array_agg((k.options ->> 'leaseCapSeconds')::float8)
-    into keys, abouts, leases, factors, caps
+         array_agg((k.options ->> 'leaseFactor')::float8), array_agg((k.options ->> 'leaseCapSeconds')::float8), array_agg(k.limits)
+    into keys, abouts, leases, factors, caps, limits
     from (select k.key, '"queue":' || to_json(q.name) || ',"type":' || to_json(k.type) || ',"priority":' || k.priority as about,
-                 p_cell || q.options || coalesce(ty.options, '{}') as options
+                 p_cell || q.options || coalesce(ty.options, '{}') as options,
+                 case when q.options ? 'maxRunning' or ty.options ? 'maxRunning'
+                      then jsonb_build_object('queue', q.id, 'ofQueue', q.options -> 'maxRunning', 'type', k.type, 'ofType', ty.options -> 'maxRunning') end as limits
             from unnest(p_queue_ids) u (id) join queue q on q.id = u.id and q.paused_at is null
             join lane k on k.queue_id = q.id left join job_type ty on ty.type = k.type
            where p_types is null or k.type = any (p_types)
            order by k.priority, k.key) k;
   if cardinality(keys) > 1 then
-    select array_agg(c.key), array_agg(c.about), array_agg(c.lease), array_agg(c.factor), array_agg(c.cap)
-      into keys, abouts, leases, factors, caps
+    select array_agg(c.key), array_agg(c.about), array_agg(c.lease), array_agg(c.factor), array_agg(c.cap), array_agg(c.limits)
+      into keys, abouts, leases, factors, caps, limits
       from (
-        select u.* from unnest(keys, abouts, leases, factors, caps) u (key, about, lease, factor, cap) join lane l on l.key = u.key cross join lateral (
+        select u.* from unnest(keys, abouts, leases, factors, caps, limits) u (key, about, lease, factor, cap, limits) join lane l on l.key = u.key cross join lateral (
           select min(coalesce(n.job, case when c.late_xids <> '{}' then 0 end)) as oldest
             from (values (u.key), (u.key + 1)) track (key)
             cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c

@@ -10,14 +10,28 @@ create or replace function lane_take(
   out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
 language plpgsql as $$
 declare
-  f track_reading := track_read(p_lane, p_wanted);
-  a track_reading := track_read(p_lane + 1, p_wanted);
+  f track_reading;
+  a track_reading;
+  v_busy bigint[];
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
   v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_lines job_lines;
   v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_held bigint[] := '{}'; v_all_attempts int[];
 begin
   jobs := 0; bytes := 0; more := false; stop := false;
+  -- Most tracks are empty most of the time. One is read only when it has something, or its cursor may enter the next ring child.
+  v_busy := array(
+    select c.track from (values (p_lane), (p_lane + 1)) t (track)
+     cross join lateral (select * from lane_cursor c where c.track = t.track order by c.seq desc limit 1) c
+     where c.late_xids <> '{}' or pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18 <> c.head_xid >> 18
+        or exists (select from ticket k where k.slot = ticket_slot(c.head_xid) and k.lane = c.track and k.xid >= c.head_xid and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
+                      and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset)));
+  if p_lane = any (v_busy) then
+    f := track_read(p_lane, p_wanted);
+  end if;
+  if p_lane + 1 = any (v_busy) then
+    a := track_read(p_lane + 1, p_wanted);
+  end if;
   if f.jobs is null and a.jobs is null then
     perform track_advance(f, 0);
     perform track_advance(a, 0);
@@ -126,8 +140,6 @@ begin
   if jobs = 0 then
     return;
   end if;
-  insert into tally (lane, ready) values (p_lane, -jobs);
-
   v_token := gen_random_uuid();
   v_lease := p_lease_seconds;
   if p_lease_factor is not null then
@@ -137,6 +149,7 @@ begin
   if v_attempts is null or v_attempts = array_fill(1, array[jobs]) then
     v_attempts := null;
   end if;
+  with counted as (insert into tally (lane, ready) values (p_lane, -jobs))
   insert into claim (token, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until)
   values (v_token, p_lane, v_slot, p_worker, v_alive, v_attempts,
           case when p_track_start and not coalesce(v_alones[1], false) then v_alive end, v_deadline, v_now, v_now, v_until);

@@ -1,17 +1,32 @@
 -- maintain: all that any process may do for all, once. Safe to call from many at the same time. Returns what was done.
-create or replace function maintain() returns json
+-- With p_every_seconds it does nothing when anybody is doing it, or did less than that ago: so many processes share one duty, and none is its leader.
+-- Locks: the duty's row (skipped when taken). Writes: as what it calls, and duty.
+create or replace function maintain(p_every_seconds float8 default null) returns json
 language plpgsql security definer set search_path from current as $$
 declare
-  v_lanes int := lane_discover();
-  v_promoted int := agenda_promote(10000) + postponed_return();
-  v_reaped int := claim_reap(1000);
-  v_expired int := expiry_sweep_run(10000);
-  v_folded int := tally_fold(100000);
   v_now timestamptz := clock_now();
+  v_lanes int := 0;
+  v_promoted int := 0;
+  v_reaped int := 0;
+  v_expired int := 0;
+  v_folded int := 0;
+  v_mine boolean := true;
 begin
-  update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
-  perform fingerprint_release(array(
-    select job_id from fingerprint where (until <= v_now or follow_up is not null)
-       and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled') limit 1000));
+  if p_every_seconds is not null then
+    perform from duty where name = 'maintain' and done_at <= v_now - make_interval(secs => p_every_seconds) for update skip locked;
+    v_mine := found;
+  end if;
+  if v_mine then
+    update duty set done_at = v_now where name = 'maintain' and p_every_seconds is not null;
+    v_lanes := lane_discover();
+    v_promoted := agenda_promote(10000) + postponed_return();
+    v_reaped := claim_reap(1000);
+    v_expired := expiry_sweep_run(10000);
+    v_folded := tally_fold(100000);
+    update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
+    perform fingerprint_release(array(
+      select job_id from fingerprint where (until <= v_now or follow_up is not null)
+         and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled') limit 1000));
+  end if;
   return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded);
 end $$;

@@ -1,5 +1,5 @@
 -- plan_resolve: what each job of a batch will be, once the defaults of cell, queue and type have been applied.
--- p_options is an array of option objects. Reads: cell, queue, job_type. Raises: MR001, MR003, MR004.
+-- p_options is an array of option objects. Reads: cell, queue, job_type. Raises: MR001, MR003, MR004, MR006.
 create or replace function plan_resolve(p_options json) returns setof job_plan
 language plpgsql stable as $$
 declare
@@ -7,6 +7,7 @@ declare
   v_unknown text;
   v_limit bigint;
   v_cell jsonb;
+  v_floor bigint;
 begin
   if exists (select from json_array_elements(p_options) e where json_typeof(e) <> 'object') then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object per job');
@@ -18,7 +19,8 @@ begin
   if v_unknown is not null then
     perform raise_error('MR001', format('unknown option "%s"', v_unknown), 'see the table of options in docs/options.md');
   end if;
-  select c.options, c.payload_limit into v_cell, v_limit from cell c;
+  select c.options, c.payload_limit, c.floor_xid into v_cell, v_limit, v_floor from cell c;
+  perform cell_check(v_floor);
 
   return query
   with o as materialized (

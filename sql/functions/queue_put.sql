@@ -37,6 +37,9 @@ declare
   v_options jsonb;
 begin
   perform options_check(jsonb_strip_nulls(p_options - 'payloadLimitBytes'));
+  if p_options ? 'maxRunning' then
+    perform raise_error('MR001', 'maxRunning cannot be set for the whole cell', 'set it for a queue or a type');
+  end if;
   if coalesce((p_options ->> 'payloadLimitBytes')::numeric, 256000000) not between 1 and 256000000 then
     perform raise_error('MR001', 'payloadLimitBytes is not between 1 and 256000000', null);
   elsif p_options ? 'payloadLimitBytes' then

@@ -9,7 +9,7 @@ declare
   r track_reading;
   v_snapshot pg_snapshot;
   v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
-  v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint; v_xmax bigint; v_any boolean;
+  v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint; v_xmax bigint;
   v_own constant bigint := xid_now();
   v_again constant boolean := p_track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
@@ -55,25 +55,18 @@ begin
   while v_room > 0 loop
     v_end := ((v_xid >> 18) + 1) << 18;
     v_slot := ticket_slot(v_xid);
-    -- Most tracks are empty most of the time, and that is found out at a fraction of the price.
-    select exists (select from ticket k where k.slot = v_slot and k.lane = p_track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
-                      and not (k.xid = v_xid and k.id = v_ticket and cardinality(k.jobs) <= v_offset)), pg_current_snapshot()
-      into v_any, v_snapshot;
-    v_jobs := null;
-    if v_any then
-      select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord),
-             array_agg(x.attempt) filter (where v_again), array_agg(x.version) filter (where v_again), array_agg(x.alone) filter (where v_again),
-             sum(x.bytes) filter (where x.ord = case when x.ticket = v_ticket then v_offset + 1 else 1 end), (select pg_current_snapshot())
-        into v_jobs, v_xids, v_tickets, v_offsets, v_attempts, v_versions, v_alones, v_bytes, v_snapshot
-        from (
-          select k.xid, k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
-                 coalesce(k.bytes, 2147483647)::bigint as bytes
-            from ticket k
-           where k.slot = v_slot and k.lane = p_track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
-           order by k.xid, k.id
-           limit v_room + v_offset) x
-       where (x.xid, x.ticket, x.ord) > (v_xid, v_ticket, v_offset);
-    end if;
+    select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord),
+           array_agg(x.attempt) filter (where v_again), array_agg(x.version) filter (where v_again), array_agg(x.alone) filter (where v_again),
+           sum(x.bytes) filter (where x.ord = case when x.ticket = v_ticket then v_offset + 1 else 1 end), (select pg_current_snapshot())
+      into v_jobs, v_xids, v_tickets, v_offsets, v_attempts, v_versions, v_alones, v_bytes, v_snapshot
+      from (
+        select k.xid, k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
+               coalesce(k.bytes, 2147483647)::bigint as bytes
+          from ticket k
+         where k.slot = v_slot and k.lane = p_track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
+         order by k.xid, k.id
+         limit v_room + v_offset) x
+     where (x.xid, x.ticket, x.ord) > (v_xid, v_ticket, v_offset);
     if v_jobs is not null then
       if cardinality(v_jobs) > v_room then
         v_jobs := v_jobs[1:v_room]; v_xids := v_xids[1:v_room]; v_tickets := v_tickets[1:v_room]; v_offsets := v_offsets[1:v_room];

@@ -185,6 +185,13 @@ create table expiry_sweep (
 ) with (fillfactor = 50);
 insert into expiry_sweep default values;
 
+-- Duties that one process at a time does for all, and when each was last done.
+create table duty (
+  name    text primary key,
+  done_at timestamptz not null default '-infinity'
+) with (fillfactor = 50);
+insert into duty (name) values ('maintain');
+
 -- The logs. Each is a ring of fixed children; space comes back by truncating one child.
 create sequence job_id_seq minvalue 0 maxvalue 4095 start 0 cycle;
 create table job (
@@ -227,7 +234,8 @@ create table attempt (
   reason      failure_reason,
   worker      text,
   error       json,
-  result      json
+  result      json,
+  log         json
 ) partition by list (slot);
 
 create table amendment (

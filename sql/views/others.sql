@@ -1,7 +1,8 @@
 -- The rest of the read surface we promise; see sql/README.md. Tables behind it are private.
 
 create or replace view attempts as
-select a.job_id, a.attempt, a.outcome::text as outcome, a.state::text as final_state, a.reason::text as reason, a.worker, a.started_at, a.finished_at, a.error, a.result
+select a.job_id, a.attempt, a.outcome::text as outcome, a.state::text as final_state, a.reason::text as reason, a.worker, a.started_at, a.finished_at, a.error, a.result,
+       coalesce(a.log, a.error -> 'log') as log
   from attempt a;
 
 create or replace view claims as

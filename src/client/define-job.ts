@@ -10,6 +10,7 @@ export const versionHeader = "millrace-version";
 /** Turns the input of one version into that of the next. */
 export type Upcast = (input: never) => unknown;
 
+/** Options of `defineJob`: the version of its input, and defaults for its jobs. */
 export interface JobDefinitionOptions extends JobDefaults {
   /** Version of the input; raise it when the input changes its shape. Default 1. */
   readonly version?: number;
@@ -35,6 +36,7 @@ export interface JobDefinition<In = unknown, Parsed = In, Out = unknown, Result 
   readonly types?: { readonly in: In; readonly parsed: Parsed; readonly out: Out; readonly result: Result };
 }
 
+/** A definition of any type. */
 // oxlint-disable-next-line typescript/no-explicit-any -- stands for any definition, whatever its types
 export type AnyJobDefinition = JobDefinition<any, any, any, any>;
 

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from "../db/errors.js";
 /** A length of time: milliseconds, a text such as `"5m"` or `"1h 30m"`, or parts such as `{ minutes: 5 }`. */
 export type Duration = number | string | DurationParts;
 
+/** A duration in parts, which are added. */
 export interface DurationParts {
   readonly days?: number;
   readonly hours?: number;

@@ -32,6 +32,7 @@ import { type JobOptions, toEngineOptions } from "./job-options.js";
 import { Results } from "./results.js";
 import { WakeUp } from "./wake-up.js";
 
+/** Options of `new Millrace`. */
 export interface MillraceOptions {
   /** A connection string, the options of a `pg` Pool, or a Pool of yours (which you close). Default: the variable `DATABASE_URL`. */
   readonly connection?: string | pg.PoolConfig | pg.Pool;
@@ -51,17 +52,20 @@ export interface TxOptions {
   readonly tx?: Transaction;
 }
 
+/** Options of one enqueue. */
 export interface EnqueueCallOptions extends JobOptions, TxOptions {
   /** Wake workers from inside the transaction given as `tx`, when it commits. Costs the server more; default false: they find the job when they poll. */
   readonly notify?: boolean;
 }
 
+/** Options of `mill.result`. */
 export interface ResultOptions {
   /** How long to wait. Default forever. */
   readonly timeout?: Duration;
   readonly signal?: AbortSignal;
 }
 
+/** Which runs to look at, and how far back. */
 export interface DurationsFilter {
   /** Only of this type. Default all. */
   readonly type?: string;
@@ -91,7 +95,9 @@ const batchSize = 1000;
 export class Millrace {
   /** The verbs below this class, one per SQL function. */
   readonly engine: Engine;
+  /** Looking at jobs, and changing many. */
   readonly jobs: Jobs;
+  /** Queues as a whole. */
   readonly queues: Queues;
   readonly #pool: pg.Pool;
   readonly #ownsPool: boolean;
@@ -257,6 +263,7 @@ export class Millrace {
     if (this.#ownsPool) await this.#pool.end();
   }
 
+  /** The same as `close`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -264,7 +271,10 @@ export class Millrace {
 
 /** Looking at jobs, and changing many. */
 export class Jobs {
-  constructor(readonly engine: Engine) {}
+  constructor(
+    /** The verbs below this class, one per SQL function. */
+    readonly engine: Engine,
+  ) {}
 
   /** One job with its attempts and progress; null when there is none. */
   async get(id: JobId, options: TxOptions = {}): Promise<JobDetails | null> {
@@ -349,7 +359,10 @@ export class Jobs {
 
 /** Queues as a whole. */
 export class Queues {
-  constructor(readonly engine: Engine) {}
+  constructor(
+    /** The verbs below this class, one per SQL function. */
+    readonly engine: Engine,
+  ) {}
 
   /** Create a queue, or change its defaults. */
   async put(name: string, defaults: Defaults = {}, options: TxOptions = {}): Promise<void> {
@@ -366,6 +379,7 @@ export class Queues {
     return this.engine.queuePause(name, who, callOf(options));
   }
 
+  /** Hand out jobs of a paused queue again. */
   async resume(name: string, options: TxOptions = {}): Promise<void> {
     return this.engine.queueResume(name, callOf(options));
   }

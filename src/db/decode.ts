@@ -16,13 +16,19 @@ export interface ClaimColumns {
   readonly inputs: readonly Json[];
 }
 
-export function decodeClaims(claims: readonly ClaimColumns[]): ClaimedJob[] {
-  return (isBusy(claims) ? claims.slice(0, -1) : claims).flatMap(decodeClaim);
+/** What was claimed, and why it may be less than there is. */
+export interface Claimed {
+  readonly jobs: ClaimedJob[];
+  /** Lanes that may have more were in somebody else's hands. */
+  readonly busy: boolean;
+  /** A queue or a type was at its limit (`maxRunning`). */
+  readonly limited: boolean;
 }
 
-/** Lanes that may have more were in somebody else's hands. */
-export function isBusy(claims: readonly ClaimColumns[]): boolean {
-  return (claims.at(-1) as { busy?: true } | undefined)?.busy ?? false;
+export function decodeClaims(claims: readonly ClaimColumns[]): Claimed {
+  const last = claims.at(-1) as { busy?: boolean; limited?: boolean } | undefined;
+  if (last?.busy === undefined) return { jobs: claims.flatMap(decodeClaim), busy: false, limited: false };
+  return { jobs: claims.slice(0, -1).flatMap(decodeClaim), busy: last.busy, limited: last.limited ?? false };
 }
 
 function decodeClaim(claim: ClaimColumns): ClaimedJob[] {
@@ -136,6 +142,7 @@ function decodeAttempt(row: Row): AttemptRecord {
     finishedAt: asDate(row["finished_at"]),
     error: row["error"],
     result: row["result"],
+    log: row["log"],
   } as AttemptRecord;
 }
 

@@ -134,8 +134,8 @@ export function checkText(text: string, what: string): string {
   return text;
 }
 
-const integers = new Set(["priority", "maxAttempts"]);
-const aboveZero = new Set(["ttlSeconds", "attemptTimeoutSeconds", "leaseSeconds", "leaseCapSeconds", "maxAttempts", "limit", "maxBytes"]);
+const integers = new Set(["priority", "maxAttempts", "maxRunning"]);
+const aboveZero = new Set(["ttlSeconds", "attemptTimeoutSeconds", "leaseSeconds", "leaseCapSeconds", "maxAttempts", "maxRunning", "limit", "maxBytes"]);
 
 /** Refuse numbers that the database would refuse, before anything is sent. */
 function checkNumber(key: string, value: number): number {
@@ -193,6 +193,7 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "leaseFactor",
   "leaseCapSeconds",
   "deadLetterQueue",
+  "maxRunning",
   "retentionSucceededSeconds",
   "retentionFailedSeconds",
   "retentionExpiredSeconds",

@@ -1,4 +1,4 @@
-import { type ClaimColumns, asDate, decodeClaims, decodeDecision, decodeDetails, decodeJob, decodeQueue, decodeRunStats, isBusy } from "./decode.js";
+import { type ClaimColumns, type Claimed, asDate, decodeClaims, decodeDecision, decodeDetails, decodeJob, decodeQueue, decodeRunStats } from "./decode.js";
 import {
   checkId,
   checkKeys,
@@ -52,6 +52,7 @@ import type {
   SpaceReport,
 } from "./types.js";
 
+/** Options of `new Engine`. */
 export interface EngineOptions {
   /** A `pg` Pool, or anything that queries and connects like one. */
   readonly pool: ConnectionPool;
@@ -64,7 +65,7 @@ export interface EngineOptions {
 /** A claim that promoted or reaped does not wait for busy lanes, because it holds what others may wait for; the next one does. */
 const mostClaimTries = 10;
 const callKeys = new Set(["tx"]);
-const settlementKeys = new Set(["token", "outcome", "jobs", "results", "error", "delaySeconds"]);
+const settlementKeys = new Set(["token", "outcome", "jobs", "results", "logs", "error", "delaySeconds"]);
 const claimKeys = new Set<string>([
   "queues",
   "types",
@@ -91,6 +92,7 @@ const claimKeys = new Set<string>([
  * ```
  */
 export class Engine {
+  /** The schema that holds the cell. */
   readonly schema: string;
   readonly #pool: ConnectionPool;
   readonly #prepare: boolean;
@@ -222,13 +224,12 @@ export class Engine {
   async claim(options: ClaimOptions = {}, call?: CallOptions): Promise<ClaimedJob[]> {
     checkKeys(options, claimKeys);
     for (let tries = 1; ; tries += 1) {
-      const columns = await this.#claimOnce(options, call);
-      const jobs = decodeClaims(columns);
-      if (jobs.length > 0 || !isBusy(columns) || call?.tx || tries === mostClaimTries) return jobs;
+      const { jobs, busy } = await this.#claimOnce(options, call);
+      if (jobs.length > 0 || !busy || call?.tx || tries === mostClaimTries) return jobs;
     }
   }
 
-  async #claimOnce(options: ClaimOptions, call: CallOptions | undefined): Promise<ClaimColumns[]> {
+  async #claimOnce(options: ClaimOptions, call: CallOptions | undefined): Promise<Claimed> {
     const [row] = await this.#call(
       "job_claim_json",
       "select :job_claim_json($1::text[], $2::text[], $3::int, $4::text, $5::float8, $6::float8, $7::float8, $8::bigint, $9::boolean, $10::boolean) as claims",
@@ -246,7 +247,7 @@ export class Engine {
       ],
       call,
     );
-    return (row?.["claims"] ?? []) as ClaimColumns[];
+    return decodeClaims((row?.["claims"] ?? []) as ClaimColumns[]);
   }
 
   /** Prolong leases. Returns the ids of the jobs each token still holds; a missing token or job is lost. */
@@ -348,8 +349,10 @@ export class Engine {
     settlements: readonly Settlement[],
     claims: readonly ClaimOptions[],
     call?: CallOptions,
-  ): Promise<{ refused: JobId[]; claims: { jobs: ClaimedJob[]; busy: boolean }[] }> {
+  ): Promise<{ refused: JobId[]; claims: Claimed[] }> {
     for (const claim of claims) checkKeys(claim, claimKeys);
+    const [only] = claims;
+    if (settlements.length === 0 && claims.length === 1 && only) return { refused: [], claims: [await this.#claimOnce(only, call)] };
     for (const settlement of settlements) {
       checkKeys(settlement, settlementKeys);
       checkToken(settlement.token);
@@ -363,7 +366,7 @@ export class Engine {
       call,
     );
     const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[][] };
-    return { refused: settled.refused, claims: settled.claims.map((columns) => ({ jobs: decodeClaims(columns), busy: isBusy(columns) })) };
+    return { refused: settled.refused, claims: settled.claims.map(decodeClaims) };
   }
 
   /** Cancel jobs by id. Returns how many were cancelled; finished ones are left alone. */
@@ -433,6 +436,7 @@ export class Engine {
     return this.#count("queue_purge", "select :queue_purge($1::text) as n", [queue], call);
   }
 
+  /** One job with its attempts and progress; null when there is none. */
   async get(id: JobId, call?: CallOptions): Promise<JobDetails | null> {
     const [row] = await this.#call("job_get", "select :job_get($1::bigint) as details", [checkId(id)], call);
     const details = row?.["details"] as Parameters<typeof decodeDetails>[1] | null;
@@ -537,6 +541,7 @@ export class Engine {
     if (!row?.["held"]) throw new LeaseLostError([job.id]);
   }
 
+  /** The latest progress of a job; null when there is none. */
   async progressGet(id: JobId, call?: CallOptions): Promise<{ value: Json; updatedAt: Date } | null> {
     const [row] = await this.#call("progress_get", "select value, updated_at from :progress_get($1::bigint)", [checkId(id)], call);
     return row?.["updated_at"] ? { value: row["value"] as Json, updatedAt: asDate(row["updated_at"])! } : null;
@@ -557,11 +562,13 @@ export class Engine {
     return (await this.#call("queues", "select * from :queues order by name", [], call)).map(decodeQueue);
   }
 
+  /** Hand out no more jobs of a queue until it is resumed. Running ones go on. */
   async queuePause(name: string, who: { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {
     checkKeys(who, new Set(["by", "because"]));
     await this.#call("queue_pause", "select :queue_pause($1::text, $2::text, $3::text)", [name, who.by ?? null, who.because ?? null], call);
   }
 
+  /** Hand out jobs of a paused queue again. */
   async queueResume(name: string, call?: CallOptions): Promise<void> {
     await this.#call("queue_resume", "select :queue_resume($1::text)", [name], call);
   }
@@ -581,9 +588,9 @@ export class Engine {
     await this.#call("role_grant", "select :role_grant($1::name, $2::text)", [role, kind], call);
   }
 
-  /** What any process may do for all, once: promote, reap, expire, fold. */
-  async maintain(call?: CallOptions): Promise<MaintenanceReport> {
-    return (await this.#value("maintain", "select :maintain() as value", [], call)) as unknown as MaintenanceReport;
+  /** What any process may do for all, once: promote, reap, expire, fold. With `everySeconds`, unless anybody did within that time. */
+  async maintain({ everySeconds, ...call }: CallOptions & { readonly everySeconds?: number } = {}): Promise<MaintenanceReport> {
+    return (await this.#value("maintain", "select :maintain($1::float8) as value", [everySeconds ?? null], call)) as unknown as MaintenanceReport;
   }
 
   /** Give space back: rotate rings, compact control tables. Each step is a transaction of its own, so that no lock is held for long. */

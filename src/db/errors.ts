@@ -46,6 +46,7 @@ export class PayloadError extends MillraceError {
 
 /** MR005: the token no longer holds these jobs; whatever was reported on them changed nothing. */
 export class LeaseLostError extends MillraceError {
+  /** The jobs that are no longer held. */
   readonly jobIds: readonly string[];
 
   constructor(jobIds: readonly string[]) {
@@ -91,6 +92,7 @@ export class LaneCollisionError extends MillraceError {
 
 /** MR011: an input or result that its schema refuses. `issues` names each field. */
 export class InputError extends MillraceError {
+  /** What is wrong, field by field. */
   readonly issues: readonly { readonly path: string; readonly message: string }[];
 
   constructor(what: string, issues: readonly { readonly path: string; readonly message: string }[]) {
@@ -109,7 +111,9 @@ export class TimeoutError extends MillraceError {
 
 /** MR013: a job whose result was waited for did not succeed. */
 export class JobFailedError extends MillraceError {
+  /** The job that was waited for. */
   readonly jobId: string;
+  /** How it ended: failed, expired or cancelled. */
   readonly state: string;
 
   constructor(jobId: string, state: string, message: string) {

@@ -12,6 +12,7 @@ export interface Release {
 
 export const thisRelease: Release = { migrations: releasedMigrations, functionsText, functionsChecksum };
 
+/** Options of `migrate`. */
 export interface MigrateOptions {
   /** Schema to install into; created when it does not exist. Default `millrace`. */
   readonly schema?: string;

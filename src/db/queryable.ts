@@ -16,6 +16,7 @@ export interface ConnectionPool extends Queryable {
   connect(): Promise<PooledConnection>;
 }
 
+/** A connection of a pool, to be given back. */
 export interface PooledConnection extends Queryable {
   release(error?: boolean | Error): void;
   on?(event: "error", listener: (error: Error) => void): unknown;

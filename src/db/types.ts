@@ -56,17 +56,20 @@ export interface EnqueueOptions {
   readonly slotAt?: Date | string;
 }
 
+/** A job to enqueue. */
 export interface NewJob extends EnqueueOptions {
   readonly type: string;
   readonly input?: unknown;
 }
 
+/** What an enqueue answers. */
 export interface Enqueued {
   readonly id: JobId;
   /** True when the fingerprint or schedule slot was taken; `id` is the job that has it. */
   readonly duplicate: boolean;
 }
 
+/** What to claim, for whom and for how long. */
 export interface ClaimOptions {
   /** Queues to take from. Default `["default"]`. */
   readonly queues?: readonly string[];
@@ -127,8 +130,17 @@ export interface JobError {
   readonly [key: string]: Json | undefined;
 }
 
+/** What became of some jobs of one claim. */
 export type Settlement =
-  | { readonly token: string; readonly outcome: "succeeded"; readonly jobs: readonly JobId[]; readonly results?: readonly unknown[] }
+  | {
+      readonly token: string;
+      readonly outcome: "succeeded";
+      readonly jobs: readonly JobId[];
+      /** One per job, in the same order. */
+      readonly results?: readonly unknown[];
+      /** Notes of each attempt, one list per job; null where there are none. */
+      readonly logs?: readonly (readonly string[] | null)[];
+    }
   | { readonly token: string; readonly outcome: "failed"; readonly jobs: readonly JobId[]; readonly error?: JobError }
   | { readonly token: string; readonly outcome: "retry"; readonly jobs: readonly JobId[]; readonly error?: JobError; readonly delaySeconds?: number }
   | { readonly token: string; readonly outcome: "released"; readonly jobs: readonly JobId[]; readonly delaySeconds?: number };
@@ -171,6 +183,7 @@ export interface JobRecord {
   readonly contentType: string | null;
 }
 
+/** A finished attempt as the view `attempts` shows it. */
 export interface AttemptRecord {
   readonly jobId: JobId;
   readonly attempt: number;
@@ -182,8 +195,11 @@ export interface AttemptRecord {
   readonly finishedAt: Date;
   readonly error: JobError | null;
   readonly result: Json;
+  /** What its handler noted, each line with its time. */
+  readonly log: readonly string[] | null;
 }
 
+/** A job with its finished attempts and its latest progress. */
 export interface JobDetails {
   readonly job: JobRecord;
   readonly attempts: readonly AttemptRecord[];
@@ -199,6 +215,7 @@ export interface JobOutcome {
   readonly error: JobError | null;
 }
 
+/** Which jobs to list: those that match all that is given. */
 export interface ListFilter {
   readonly queue?: string;
   readonly state?: JobState;
@@ -244,6 +261,7 @@ export interface DecisionRecord {
   readonly because: string | null;
 }
 
+/** Which attempts to look at, and how far back. */
 export interface RunStatsFilter {
   readonly type?: string;
   readonly queue?: string;
@@ -276,6 +294,7 @@ export interface GroupDepth {
   readonly running: number;
 }
 
+/** Which jobs to cancel: those that match all that is given, and why. */
 export interface CancelFilter {
   readonly queue?: string;
   readonly type?: string;
@@ -298,6 +317,7 @@ export interface QueueRecord {
   readonly running: number;
 }
 
+/** How much a queue holds. */
 export interface Depth {
   readonly ready: number;
   readonly blocked: number;
@@ -318,6 +338,8 @@ export interface Defaults {
   readonly leaseFactor?: number | null;
   readonly leaseCapSeconds?: number | null;
   readonly deadLetterQueue?: string | null;
+  /** Of a queue or a type: the most jobs of it that run at once, in all processes together. Claimed ones count, started or not. */
+  readonly maxRunning?: number | null;
 }
 
 /** How long finished things are kept, for the whole cell. */
@@ -332,6 +354,7 @@ export interface Retention {
   readonly payloadLimitBytes?: number | null;
 }
 
+/** How much a round of upkeep did. */
 export interface MaintenanceReport {
   readonly lanes: number;
   readonly promoted: number;
@@ -340,6 +363,7 @@ export interface MaintenanceReport {
   readonly folded: number;
 }
 
+/** Which space a round of upkeep gave back. */
 export interface SpaceReport {
   readonly ticketChildren: number;
   readonly jobChildren: number;

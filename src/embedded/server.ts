@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Binaries, findBinaries } from "./binaries.js";
 
+/** Options of `startEmbeddedServer`. */
 export interface EmbeddedServerOptions {
   /** Folder of the database; kept after stop. Default: a temporary one, removed on stop. */
   readonly folder?: string;

@@ -2,9 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../db/engine.js";
 import { checkKeys } from "../db/encode.js";
 
+/** Options of `new Maintainer`. */
 export interface MaintainerOptions {
   readonly engine: Engine;
-  /** How often to promote, reap, expire and fold. Default 1000. */
+  /** How often to promote, reap, expire and fold, by all processes together. Default 1000. */
   readonly intervalMs?: number;
   /** How often to give space back. Default 60,000. */
   readonly spaceIntervalMs?: number;
@@ -13,8 +14,8 @@ export interface MaintainerOptions {
 }
 
 /**
- * Does, from time to time, what any process may do for all. Any number of them may run; none is needed for correctness,
- * because claims promote and reap by themselves.
+ * Does, from time to time, what any process may do for all. Any number of them may run, and share the duty: whoever comes first does it.
+ * None is needed for correctness, because claims promote and reap by themselves.
  *
  * @example
  * ```ts
@@ -54,7 +55,7 @@ export class Maintainer {
     await sleep(this.#options.intervalMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
     while (!signal.aborted) {
       try {
-        await this.#options.engine.maintain();
+        await this.#options.engine.maintain({ everySeconds: (this.#options.intervalMs / 1000) * 0.9 });
         if (performance.now() - space >= this.#options.spaceIntervalMs) {
           space = performance.now();
           await this.#options.engine.maintainSpace();

@@ -11,7 +11,9 @@ export const metricNames = {
   errors: "millrace_worker_errors_total",
 } as const;
 
+/** The name of a metric; docs/observability.md lists them. */
 export type MetricName = (typeof metricNames)[keyof typeof metricNames];
+/** What a measurement is of, by name. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** Where measurements go. Without one, nothing is measured and nothing is paid. */

@@ -33,14 +33,17 @@ interface Series {
 export class PrometheusMetrics implements Metrics {
   readonly #series = new Map<MetricName, { kind: Kind; byLabels: Map<string, Series> }>();
 
+  /** A counter goes up. */
   count(name: MetricName, labels: Labels, by = 1): void {
     this.#one(name, "counter", labels).value += by;
   }
 
+  /** A gauge moves by this much. */
   move(name: MetricName, labels: Labels, by: number): void {
     this.#one(name, "gauge", labels).value += by;
   }
 
+  /** A histogram takes in one value, in seconds. */
   observe(name: MetricName, labels: Labels, seconds: number): void {
     const series = this.#one(name, "histogram", labels);
     series.value += 1;

@@ -19,10 +19,13 @@ export class TestClock {
   #moved = false;
 
   constructor(
+    /** Connections to the database whose time is moved. */
     readonly pool: pg.Pool,
+    /** The schema that holds the queue. */
     readonly schema: string,
   ) {}
 
+  /** The time as this test sees it. */
   now(): Date {
     return new Date();
   }

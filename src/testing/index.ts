@@ -14,6 +14,7 @@ import { TestClock } from "./clock.js";
 
 export { TestClock } from "./clock.js";
 
+/** Options of `createTestMill`. */
 export interface TestMillOptions extends Omit<MillraceOptions, "connection"> {
   /** A server to use; the schema is dropped and made anew. Default: an embedded one, made for this test and removed afterwards. */
   readonly url?: string;
@@ -43,12 +44,17 @@ export async function createTestMill(options: TestMillOptions = {}): Promise<Tes
   return new TestMill(new Millrace({ ...millOptions, connection: pool }), pool, server);
 }
 
+/** A queue of a test's own, made by `createTestMill`. */
 export class TestMill {
+  /** Moves the time of the test and of its queue. */
   readonly clock: TestClock;
 
   constructor(
+    /** The client, as the code under test uses it. */
     readonly mill: Millrace,
+    /** Connections to the database, for looks of your own. */
     readonly pool: pg.Pool,
+    /** The embedded server, unless a `url` was given. */
     readonly server: EmbeddedServer | undefined,
   ) {
     this.clock = new TestClock(pool, mill.engine.schema);
@@ -133,6 +139,7 @@ export class TestMill {
     await this.server?.stop("immediate");
   }
 
+  /** The same as `close`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -1,10 +1,12 @@
 import type { Engine } from "../db/engine.js";
 import { LeaseLostError } from "../db/errors.js";
-import type { ClaimOptions, ClaimedJob, JobError, JobId, Settlement } from "../db/types.js";
+import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { Registration } from "./handler.js";
 import type { Outcome } from "./outcome.js";
+import { Outbox } from "./outbox.js";
+import { Quarantine } from "./quarantine.js";
 import { Run, type RunObserver } from "./run.js";
 import type { WorkerSettings } from "./worker-options.js";
 
@@ -55,10 +57,7 @@ export class Dispatcher implements RunObserver {
   readonly #runs = new Set<Run>();
   /** Runs whose jobs have ended and whose handlers have not. */
   readonly #lingering = new Map<Run, NodeJS.Timeout>();
-  #settlements: Settlement[] = [];
-  readonly #succeeded = new Map<string, { ids: JobId[]; results: unknown[]; hasResults: boolean }>();
-  #settlementCount = 0;
-  #firstUnreportedAt = 0;
+  readonly #outbox = new Outbox();
   #parcels = 0;
   #busySlots = 0;
   #waiting = 0;
@@ -67,6 +66,7 @@ export class Dispatcher implements RunObserver {
   #stopped = false;
   #isStarting = false;
   #turnBeganAt = 0;
+  readonly #quarantine = new Quarantine(() => this.#changed());
 
   constructor(
     readonly settings: WorkerSettings,
@@ -99,24 +99,24 @@ export class Dispatcher implements RunObserver {
 
   /** Nothing runs, nothing waits, nothing is left to report. */
   get isIdle(): boolean {
-    return this.#runs.size === 0 && this.#waiting === 0 && this.#settlementCount === 0;
+    return this.#runs.size === 0 && this.#waiting === 0 && this.#outbox.size === 0;
   }
 
   /** Outcomes that wait to be reported. */
   get unreported(): number {
-    return this.#settlementCount;
+    return this.#outbox.size;
   }
 
   /** Outcomes are worth a round trip of their own at once, unless quick handlers will soon have more of them. */
   get reportDueInMs(): number {
-    if (this.#settlementCount === 0) return Infinity;
-    if (this.#waiting === 0 || this.#stopped || this.#settlementCount * 2 >= this.prefetch) return 0;
-    return Math.max(0, this.#firstUnreportedAt + longestReportDelayMs - performance.now());
+    if (this.unreported === 0) return Infinity;
+    if (this.#waiting === 0 || this.#stopped || this.unreported * 2 >= this.prefetch) return 0;
+    return Math.max(0, longestReportDelayMs - this.#outbox.waitedMs);
   }
 
   /** Jobs held here that have not ended. */
   get held(): number {
-    let held = this.#waiting;
+    let held = this.#waiting + (this.#quarantine.waiting ? 1 : 0);
     for (const run of this.#runs) held += run.openJobs.length;
     return held;
   }
@@ -137,7 +137,7 @@ export class Dispatcher implements RunObserver {
    * The wanted jobs count as here until `release` is called, so that two round trips never claim for the same slot.
    */
   wanted(base: Omit<ClaimOptions, "types" | "limit">): { readonly claim: ClaimOptions; readonly release: () => void }[] {
-    if (this.#stopped) return [];
+    if (this.#stopped || this.#quarantine.isTaken) return [];
     const lines = [...this.#lines.values()];
     const { prefetch } = this;
     const held = (line: Line): number => line.waiting + line.reserved;
@@ -176,32 +176,54 @@ export class Dispatcher implements RunObserver {
     for (const job of jobs) {
       const line = this.#lines.get(job.type);
       if (!line) continue;
+      if (job.attempt === 1)
+        this.metrics?.observe(metricNames.wait, { type: job.type, queue: job.queue }, Math.max(0, job.claimedAt.getTime() - job.createdAt.getTime()) / 1000);
+      if (job.alone) {
+        this.#keepApart(job, receivedAt);
+        continue;
+      }
       if (parcel?.jobs[0]?.type !== job.type) line.parcels.push((parcel = { jobs: [], next: 0, place: (this.#parcels += 1), receivedAt }));
       parcel.jobs.push(job);
       line.waiting += 1;
-      if (job.attempt === 1)
-        this.metrics?.observe(metricNames.wait, { type: job.type, queue: job.queue }, Math.max(0, job.claimedAt.getTime() - job.createdAt.getTime()) / 1000);
+      this.#waiting += 1;
     }
-    this.#waiting += jobs.length;
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, jobs.length);
     if (this.#stopped) this.#releaseWaiting();
     else if (!this.#isStarting) this.#newTurn();
+  }
+
+  /** A suspect waits until it can start alone. A second one would be lost with the first: it goes back, for a worker that has room. */
+  #keepApart(job: ClaimedJob, receivedAt: number): void {
+    if (!this.#quarantine.isTaken) this.#quarantine.admit(job, receivedAt);
+    else this.#giveBackUnharmed([job]);
   }
 
   /** Start what can start. Handlers that end at once may make this a long turn, so the event loop gets its own in between. */
   startWaiting(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
-    while (!this.#stopped && this.#busySlots < this.concurrency) {
+    while (!this.#stopped && this.#busySlots < this.concurrency && !this.#quarantine.isWatching) {
       const line = this.#nextLine();
       if (!line) break;
       if (performance.now() - this.#turnBeganAt > longestTurnMs) {
         setImmediate(() => this.#newTurn());
         return;
       }
-      this.#start(line);
+      const { receivedAt } = line.parcels[0]!;
+      this.#start(line, this.#take(line, line.registration.size), receivedAt);
     }
     this.#isStarting = false;
+    if (this.#quarantine.waiting) this.#startSuspect(this.#quarantine.waiting);
+  }
+
+  /** Only when nothing would be lost with it: nothing runs or waits, and every outcome is in the database. No claim is on its way, since none is wanted. */
+  #startSuspect({ job, receivedAt }: { readonly job: ClaimedJob; readonly receivedAt: number }): void {
+    const line = this.#lines.get(job.type)!;
+    const hasSlot = this.#busySlots < this.concurrency && line.calls < (line.registration.concurrency ?? Infinity);
+    const isAlone = this.isIdle && this.#outbox.onTheirWay === 0;
+    if (!hasSlot || !(isAlone || this.#quarantine.isOverdue)) return;
+    this.#quarantine.watch();
+    this.#start(line, [job], receivedAt);
   }
 
   #newTurn(): void {
@@ -220,9 +242,7 @@ export class Dispatcher implements RunObserver {
     return next;
   }
 
-  #start(line: Line): void {
-    const { receivedAt } = line.parcels[0]!;
-    const jobs = this.#take(line, line.registration.size);
+  #start(line: Line, jobs: ClaimedJob[], receivedAt: number): void {
     this.#busySlots += 1;
     line.calls += 1;
     const run = new Run(line.registration, jobs, this.engine, this);
@@ -254,7 +274,7 @@ export class Dispatcher implements RunObserver {
       this.metrics.move(metricNames.busy, { worker: this.settings.name, type: job.type }, -1);
       this.metrics.move(metricNames.leases, { worker: this.settings.name }, -1);
     }
-    this.#record(job, outcome);
+    this.#outbox.add(job, outcome);
     this.hooks.onOutcome(job, outcome, durationMs);
     if (!run.hasReturned && run.openJobs.length === 0) this.#abandonLater(run);
     this.hooks.onChange();
@@ -285,42 +305,24 @@ export class Dispatcher implements RunObserver {
     this.#callMs += smoothing * ((performance.now() - run.startedAt) / run.jobs.length - this.#callMs);
     this.#busySlots -= 1;
     line.calls -= 1;
+    this.#quarantine.ended(run.jobs[0]);
+    this.#changed();
+  }
+
+  #changed(): void {
     this.startWaiting();
     this.hooks.onChange();
   }
 
-  #record({ id, token }: ClaimedJob, outcome: Outcome): void {
-    if (outcome.kind === "settled" || outcome.kind === "lost" || outcome.kind === "expired") return;
-    if (this.#settlementCount === 0) this.#firstUnreportedAt = performance.now();
-    this.#settlementCount += 1;
-    if (outcome.kind === "succeeded") {
-      let group = this.#succeeded.get(token);
-      if (!group) this.#succeeded.set(token, (group = { ids: [], results: [], hasResults: false }));
-      group.ids.push(id);
-      group.results.push(outcome.result ?? null);
-      group.hasResults ||= outcome.result !== undefined;
-    } else {
-      const delay = "delaySeconds" in outcome && outcome.delaySeconds !== undefined ? { delaySeconds: outcome.delaySeconds } : {};
-      const error: { error?: JobError } = "error" in outcome ? { error: outcome.error } : {};
-      this.#settlements.push({ token, outcome: outcome.kind, jobs: [id], ...error, ...delay });
-    }
-  }
-
-  /** Outcomes to report now. When the report fails they come back through `giveBack`. */
+  /** Outcomes to report now; when there are any, `reported` must be told how it went. */
   takeSettlements(): Settlement[] {
-    const settlements = this.#settlements;
-    for (const [token, { ids, results, hasResults }] of this.#succeeded) {
-      settlements.push({ token, outcome: "succeeded", jobs: ids, ...(hasResults ? { results } : {}) });
-    }
-    this.#settlements = [];
-    this.#succeeded.clear();
-    this.#settlementCount = 0;
-    return settlements;
+    return this.#outbox.take();
   }
 
-  giveBack(settlements: readonly Settlement[]): void {
-    this.#settlements.push(...settlements);
-    for (const { jobs } of settlements) this.#settlementCount += jobs.length;
+  /** A report has ended, but for what is left and must be sent again. */
+  reported(left: readonly Settlement[] = []): void {
+    this.#outbox.returned(left);
+    if (this.#quarantine.waiting) this.startWaiting();
   }
 
   /** Jobs that were taken away: tell their handlers, and report nothing on them. Returns those that had not started. */
@@ -342,7 +344,9 @@ export class Dispatcher implements RunObserver {
       line.parcels = line.parcels.filter((parcel) => parcel.jobs.length > 0);
     }
     this.#waiting -= waiting.length;
+    waiting.push(...this.#quarantine.dismiss(lost));
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -waiting.length);
+    if (waiting.length > 0) this.#changed();
     return waiting;
   }
 
@@ -354,12 +358,13 @@ export class Dispatcher implements RunObserver {
   }
 
   #releaseWaiting(): void {
-    for (const line of this.#lines.values()) {
-      const jobs = this.#take(line, Infinity);
-      for (const [token, { ids }] of byToken(jobs)) this.#settlements.push({ token, outcome: "released", jobs: ids });
-      this.#settlementCount += jobs.length;
-      this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -jobs.length);
-    }
+    for (const line of this.#lines.values()) this.#giveBackUnharmed(this.#take(line, Infinity));
+    this.#giveBackUnharmed(this.#quarantine.dismiss());
+  }
+
+  #giveBackUnharmed(jobs: readonly ClaimedJob[]): void {
+    for (const [token, { ids }] of byToken(jobs)) this.#outbox.addUnstarted(token, ids);
+    this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -jobs.length);
   }
 
   /** Tokens of everything held here. */
@@ -367,6 +372,7 @@ export class Dispatcher implements RunObserver {
     const held: ClaimedJob[] = [];
     for (const run of this.#runs) held.push(...run.openJobs);
     for (const line of this.#lines.values()) for (const { jobs, next } of line.parcels) held.push(...jobs.slice(next));
+    if (this.#quarantine.waiting) held.push(this.#quarantine.waiting.job);
     return byToken(held);
   }
 }

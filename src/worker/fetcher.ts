@@ -1,3 +1,4 @@
+import type { Claimed } from "../db/decode.js";
 import { toJson } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { DatabaseUnavailableError, InvalidArgumentError, JobNotFoundError } from "../db/errors.js";
@@ -19,6 +20,7 @@ const roundTripsAtOnce = 2;
 /** So many outcomes are worth a round trip of their own: the next claim is on its way meanwhile. */
 const ownTripFrom = 200;
 const busyPauseMs = 5;
+const longestGatherMs = 10;
 const firstErrorPauseMs = 100;
 const longestErrorPauseMs = 5000;
 
@@ -32,6 +34,8 @@ export class Fetcher {
   #nextPollAt = 0;
   #wakes = 0;
   #claiming = false;
+  /** The last claim met a limit that the end of a job may lift. */
+  #isLimited = false;
   #errorPauseMs = firstErrorPauseMs;
   #sleepers: (() => void)[] = [];
   #running: Promise<unknown> | undefined;
@@ -105,7 +109,9 @@ export class Fetcher {
       if (refused.length > 0) this.hooks.onRefused(refused);
       const jobs = claims.flatMap((claim) => claim.jobs);
       this.#claimed(wanted);
-      if (wakes === this.#wakes) this.#plan(wanted, claims);
+      if (settlements.length > 0) this.dispatcher.reported();
+      if (settlements.length > 0 && this.#isLimited) this.wake(); // what has ended made room
+      else if (wakes === this.#wakes) this.#plan(wanted, claims, performance.now() - startedAt);
       if (jobs.length > 0) {
         this.hooks.onClaimed(jobs);
         this.dispatcher.accept(jobs);
@@ -126,14 +132,18 @@ export class Fetcher {
     this.changed();
   }
 
-  /** When a claim was answered in full there may be more; otherwise there is nothing left to ask for until the next poll, or until somebody wakes us. */
-  #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly { readonly jobs: readonly ClaimedJob[]; readonly busy: boolean }[]): void {
+  /**
+   * When a claim was answered in full there may be more. When it found a few, a moment's pause lets more come together: a stream of jobs would
+   * otherwise be claimed one by one. When it found nothing, there is nothing to ask for until the next poll. Whoever wakes us ends any pause.
+   */
+  #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly Claimed[], tookMs: number): void {
     if (wanted.length === 0) return;
+    this.#isLimited = claims.some(({ limited }) => limited);
     const isFull = wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) > 0 && claims[i]!.jobs.length >= (claim.limit ?? 1));
     if (isFull) return;
     const foundSome = claims.some(({ jobs }) => jobs.length > 0);
-    const pause = claims.some(({ busy }) => busy) ? busyPauseMs : foundSome ? 0 : this.settings.pollMs;
-    if (pause > 0) this.#nextPollAt = performance.now() + pause;
+    const pause = claims.some(({ busy }) => busy) ? busyPauseMs : foundSome ? Math.min(longestGatherMs, tookMs) : this.settings.pollMs;
+    this.#nextPollAt = performance.now() + pause;
   }
 
   #measure(startedAt: number, claims: number, jobs: number): void {
@@ -150,7 +160,7 @@ export class Fetcher {
    */
   async #recover(error: unknown, settlements: readonly Settlement[]): Promise<void> {
     const left = error instanceof DatabaseUnavailableError ? settlements : await this.#reportEach(settlements);
-    if (!this.#hasGivenUp) this.dispatcher.giveBack(left);
+    if (settlements.length > 0) this.dispatcher.reported(this.#hasGivenUp ? [] : left);
     await new Promise((resolve) => setTimeout(resolve, this.#errorPauseMs));
     this.#errorPauseMs = Math.min(this.#errorPauseMs * 2, longestErrorPauseMs);
   }
@@ -196,6 +206,7 @@ function oneByOne(settlement: Settlement): Settlement[] {
     ...settlement,
     jobs: [job],
     ...("results" in settlement ? { results: [settlement.results?.[i]] } : {}),
+    ...("logs" in settlement ? { logs: [settlement.logs?.[i] ?? null] } : {}),
   }));
 }
 

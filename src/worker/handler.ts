@@ -40,10 +40,11 @@ export interface Context {
   readonly progress: (value: unknown) => Promise<void>;
   /** What this or an earlier attempt left as progress; null when nothing. */
   readonly lastProgress: () => Promise<unknown>;
-  /** Note something about this attempt; the last hundred notes are stored with it when it fails. */
+  /** Note something about this attempt; the last hundred notes are stored with it. */
   readonly log: (message: string) => void;
 }
 
+/** Runs one job. What it returns is the job's result, unless it is `retryLater(…)` or `release()`; throwing fails the attempt. */
 export type Handler<Input = unknown, Result = unknown> = (
   job: Job<Input, Result>,
   context: Context,
@@ -55,11 +56,13 @@ export type BatchHandler<Input = unknown, Result = unknown> = (
   context: Context,
 ) => Promise<readonly (Result | Decision | undefined)[] | void> | readonly (Result | Decision | undefined)[] | void;
 
+/** Options of `worker.handle`. */
 export interface HandlerOptions {
   /** How many of this type may run at once in this worker. Default the worker's `concurrency`. */
   readonly concurrency?: number;
 }
 
+/** Options of `worker.handleBatch`. */
 export interface BatchHandlerOptions {
   /** The most jobs in one call. Default 100. */
   readonly size?: number;

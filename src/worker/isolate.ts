@@ -7,6 +7,7 @@ import type { JobError } from "../db/types.js";
 import type { Context, Job } from "./handler.js";
 import { type Outcome, PermanentError, decisionOf } from "./outcome.js";
 
+/** Options of `inThreads` and `inProcesses`. */
 export interface IsolateOptions {
   /** How many threads or processes to keep. Each runs one job at a time; more wait. Default 1. */
   readonly size?: number;

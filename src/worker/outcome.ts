@@ -5,12 +5,13 @@ import type { JobError, Json } from "../db/types.js";
 
 /** Thrown by a handler, or found in the `cause` of what it throws: trying again would not help. */
 export class PermanentError extends Error {
+  /** Its name, whatever its class was renamed to by a bundler. */
   override readonly name = "PermanentError";
 }
 
 /** What becomes of a job when its handler has ended. */
 export type Outcome =
-  | { readonly kind: "succeeded"; readonly result: unknown }
+  | { readonly kind: "succeeded"; readonly result: unknown; readonly log?: readonly string[] }
   | { readonly kind: "failed"; readonly error: JobError }
   | { readonly kind: "retry"; readonly error: JobError; readonly delaySeconds?: number }
   | { readonly kind: "released"; readonly delaySeconds?: number }

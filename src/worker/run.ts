@@ -185,10 +185,7 @@ export class Run implements JobOwner {
   /** The job has an outcome; the first one counts. */
   end(job: ClaimedJob, outcome: Outcome, abortReason?: unknown): void {
     if (!this.#open.delete(job.id)) return;
-    const noted =
-      this.#notes.length > 0 && (outcome.kind === "retry" || outcome.kind === "failed")
-        ? { ...outcome, error: { ...outcome.error, log: this.#notes } }
-        : outcome;
+    const noted = this.#notes.length > 0 ? withLog(outcome, this.#notes) : outcome;
     if (abortReason !== undefined && this.#open.size === 0) this.abort(abortReason);
     this.observer.onOutcome(this, job, noted);
   }
@@ -254,6 +251,11 @@ class RunContext implements Context {
   get log(): Context["log"] {
     return (message) => this.#run.note(message);
   }
+}
+
+function withLog(outcome: Outcome, log: readonly string[]): Outcome {
+  if (outcome.kind === "succeeded") return { ...outcome, log };
+  return outcome.kind === "retry" || outcome.kind === "failed" ? { ...outcome, error: { ...outcome.error, log } } : outcome;
 }
 
 const thoseThatFit = (jobs: readonly (Job | undefined)[]): Job[] => jobs.filter((job) => job !== undefined);

@@ -2,6 +2,7 @@ import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import { type Duration, durationMs, timerMs } from "../client/duration.js";
 
+/** Options of `mill.worker`. */
 export interface WorkerOptions {
   /** Queues to work on. Default `["default"]`. */
   readonly queues?: readonly string[];

@@ -108,6 +108,21 @@ describe("while a lease runs", () => {
     expect(await jobOf(db, id)).toMatchObject({ state: "succeeded", attempts: 1 });
   });
 
+  it("is extended without waiting for a report on another one that is not committed yet [#32 #101]", async () => {
+    const queue = await newQueue(db);
+    for (let n = 0; n < 2; n += 1) await enqueue(db, queue);
+    const [reported, other] = [await claimOne(db, queue, { leaseSeconds: 10 }), await claimOne(db, queue, { leaseSeconds: 10 })];
+    const tx = await db.connect();
+    await tx.query("begin");
+    await db.engine.complete(reported, null, { tx });
+    const held = await db.engine.extend([reported.token, other.token], 60);
+    expect(new Set([...held.values()].flatMap(({ jobIds }) => jobIds))).toEqual(new Set([reported.id, other.id]));
+    await db.moveClock(20);
+    expect(await claimIds(db, queue)).toEqual([]); // neither is given away: one is extended, the other in somebody's hands
+    await tx.query("rollback");
+    expect(await claimIds(db, queue)).toEqual([reported.id]);
+  });
+
   it("extending counts from now, so the job comes back that much later and not earlier [#32]", async () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue);

@@ -1,5 +1,6 @@
 // A process with one worker, as a host would run it. Argument: JSON with url, queue, worker (its options), stray (throw outside of any handler).
-// A job's input says what its handler does: sleepMs, blockMs (the event loop stands still), untilSignal, exit (the process ends).
+// A job's input says what its handler does: sleepMs, blockMs (the event loop stands still), untilSignal, exit (the process ends),
+// kill (the system ends it, as when it is out of memory).
 // Prints one JSON object per line: {"event": "ready" | "start" | "end" | "signal" | "lost" | "refused" | "stopped", …}.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Millrace, defineJob } from "../../dist/index.js";
@@ -14,6 +15,7 @@ worker.handle(defineJob("work"), async ({ id, attempt, input }, { signal }) => {
   say("start", { id, attempt, input });
   signal.addEventListener("abort", () => say("signal", { id, reason: signal.reason.message }));
   if (input?.exit) process.exit(3);
+  if (input?.kill) process.kill(process.pid, "SIGKILL");
   if (input?.blockMs) stand(input.blockMs);
   if (input?.sleepMs) await sleep(input.sleepMs);
   if (input?.untilSignal) await new Promise((resolve) => signal.addEventListener("abort", resolve));

@@ -75,6 +75,25 @@ describe("concurrency", () => {
     expect([crowd.most, crowd.calls, others.most, others.calls]).toEqual([1, 10, 3, 10]);
   });
 
+  it("of a queue in all workers together is filled again as jobs end, and another queue does not wait for it [#147 #165 #166]", async () => {
+    const [full, open] = [await test.queue({ maxRunning: 2 }), await test.queue()];
+    const crowd = new Crowd();
+    const go = gate();
+    for (const name of ["one", "two"])
+      await test
+        .worker([full, open], { concurrency: 10, pollInterval: "1m", heartbeatThread: true, name })
+        .handle(work, () => crowd.visit(() => go.opened.then(() => sleep(2))))
+        .handle(other, ({ input }) => input)
+        .start();
+    const made = await test.mill.enqueueMany(work, many(40), { queue: full });
+    await until("two run", () => crowd.now === 2);
+    expect(await test.mill.result(await test.mill.enqueue(other, { n: 1 }, { queue: open }), { timeout: "30s" })).toEqual({ n: 1 });
+    expect(crowd.now).toBe(2);
+    go.open();
+    await Promise.all(made.map((job) => test.mill.result(job, { timeout: "30s" })));
+    expect(crowd.most).toBe(2);
+  });
+
   it("bounds calls of a batch handler, not jobs [#116]", async () => {
     const queue = await test.queue();
     const crowd = new Crowd();

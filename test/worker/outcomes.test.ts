@@ -231,6 +231,27 @@ describe("a handler that throws", () => {
     expect(lines).toHaveLength(100);
     expect(lines.at(-1)).toMatch(/^\d{4}-\d\d-\d\dT.* line 120$/);
   });
+
+  it("keeps what it logged when it succeeds, apart from others that end with it [#27]", async () => {
+    const queue = await test.queue();
+    const made = await test.mill.enqueueMany(
+      work,
+      Array.from({ length: 30 }, (_, n) => ({ n })),
+      { queue },
+    );
+    await test
+      .worker(queue)
+      .handle(work, ({ input }, { log }) => {
+        if ((input as { n: number }).n % 2 === 0) log(`even ${(input as { n: number }).n}`);
+        return (input as { n: number }).n % 3 === 0 ? input : undefined;
+      })
+      .start();
+    for (const [n, { id }] of made.entries()) {
+      const { attempts } = await ended(id);
+      expect(attempts[0]!.result).toEqual(n % 3 === 0 ? { n } : null);
+      expect(attempts[0]!.log?.map((line) => line.slice(25))).toEqual(n % 2 === 0 ? [`even ${n}`] : undefined);
+    }
+  });
 });
 
 describe("retry delays", () => {
