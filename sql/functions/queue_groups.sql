@@ -1,6 +1,6 @@
 -- queue_groups: how much of a queue waits (ready or blocked), is delayed and runs for each group, the one with the most waiting first.
 -- Jobs without a group are counted together, under null. Scans the live part of the log: tickets that the cursors have not passed, the agenda
--- and the claims, so it costs what the backlog is, never what the history is. These name more than the live jobs (cancelled, expired and purged ones
+-- and the claims. It costs more the longer the backlog is; when that is a good part of the log, the planner may read the log as a whole. These name more than the live jobs (cancelled, expired and purged ones
 -- among them); the state of each decides, so a job on its way from one to the other is counted once.
 -- The limits let the planner go from the few ids to their jobs, through the view: without, it would compute the view for all. Raises: MR001, MR003.
 create or replace function queue_groups(p_queue text default 'default', p_limit int default 100)

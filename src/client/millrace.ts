@@ -399,7 +399,7 @@ export class Queues {
     return this.engine.depth(name, callOf(options));
   }
 
-  /** How much waits, is delayed and runs for each group, the one with the most waiting first. Costs what the backlog is. */
+  /** How much waits, is delayed and runs for each group, the one with the most waiting first. Costs more the longer the backlog is. */
   async groups(name = "default", limit = 100, options: TxOptions = {}): Promise<GroupDepth[]> {
     return this.engine.queueGroups(name, limit, callOf(options));
   }

@@ -519,7 +519,7 @@ export class Engine {
     };
   }
 
-  /** How much of a queue waits, is delayed and runs for each group, the one with the most waiting first. Costs what the backlog is. */
+  /** How much of a queue waits, is delayed and runs for each group, the one with the most waiting first. Costs more the longer the backlog is. */
   async queueGroups(queue = "default", limit = 100, call?: CallOptions): Promise<GroupDepth[]> {
     const rows = await this.#call("queue_groups", "select * from :queue_groups($1::text, $2::int)", [queue, limit], call);
     return rows.map((row) => ({
