@@ -112,7 +112,8 @@ begin
       from unnest(v_jobs, v_attempts, v_versions) u (id, attempt, version)
       join lateral (
         select not x.void and not x.late and u.id <> all (v_held) as alive, case when m.replaced then m.input else j.input end as input,
-               coalesce(m.max_attempts, j.max_attempts) as max_attempts, coalesce(m.deadline, j.deadline) as deadline, j.tagged or m.replaced as tagged, j.extras,
+               coalesce(m.max_attempts, j.max_attempts) as max_attempts, coalesce(m.deadline, j.deadline) as deadline, j.tagged or m.replaced or m.deadline is not null as tagged,
+               case when m.deadline is not null then (j.extras::jsonb || jsonb_build_object('deadline', m.deadline))::text else j.extras end as extras,
                case when m.replaced then m.headers else j.headers end as headers, j.source
           from job_line j
           left join amendment m on m.slot = v_slot and m.job_id = u.id

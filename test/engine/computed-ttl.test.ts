@@ -43,6 +43,14 @@ describe("a computed time to live", () => {
     expect(lengthOf(await jobOf(db, id), job.claimedAt)).toBeCloseTo(700, 2);
   });
 
+  it("is the deadline that later attempts are told [#138]", async () => {
+    const queue = await newQueue(db);
+    const { id } = await firstFailure(queue, {});
+    await db.moveClock(6);
+    const again = await claimOne(db, queue);
+    expect(again).toMatchObject({ id, attempt: 2, deadline: (await jobOf(db, id)).deadline });
+  });
+
   it("is not used up by waiting: the job starts whenever somebody takes it, and has its whole time then [#138]", async () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue, options);
