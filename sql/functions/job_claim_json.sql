@@ -18,6 +18,7 @@ declare
   v_held bigint;
   v_key bigint;
   v_busy bigint;
+  v_set text;
   v_most int;
   v_flagged boolean;
   v_may_wait boolean := pg_current_xact_id_if_assigned() is null;  -- what has written may hold what others wait for
@@ -47,7 +48,7 @@ begin
     into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_lost
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
   if p_async then
-    perform set_config('synchronous_commit', 'off', true);
+    v_set := set_config('synchronous_commit', 'off', true);
   end if;
   if v_scouts then
     perform lane_discover(case when v_may_wait then v_queue_ids end);

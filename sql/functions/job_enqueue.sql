@@ -7,8 +7,9 @@ declare
   p job_plan;
   v_limit bigint;
 begin
-  perform text_check(p_input::text);
-  perform text_check(p_options::text);
+  if strpos(p_input::text, '\u0000') > 0 or strpos(p_options::text, '\u0000') > 0 then
+    perform text_check(p_input::text), text_check(p_options::text);
+  end if;
   if p_payload is not null then
     select payload_limit into v_limit from cell;
     if octet_length(p_payload) >= v_limit then
@@ -32,8 +33,7 @@ begin
   if p.fingerprint is not null or p.schedule is not null then
     select e.job_id, e.duplicate into job_id, duplicate from enqueue_unique(p, p_input) e;
   else
-    job_id := job_id_new();
+    job_id := job_store(job_id_new(), p, p_input, p.run_at, null);
     duplicate := false;
-    perform job_store(job_id, p, p_input, p.run_at, null);
   end if;
 end $$;

@@ -13,6 +13,7 @@ declare
   f track_reading;
   a track_reading;
   v_busy bigint[];
+  v_moved boolean;  -- assigned, because that costs less than perform
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
   v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_lines job_lines;
@@ -33,8 +34,8 @@ begin
     a := track_read(p_lane + 1, p_wanted);
   end if;
   if f.jobs is null and a.jobs is null then
-    perform track_advance(f, 0);
-    perform track_advance(a, 0);
+    v_moved := track_advance(f, 0);
+    v_moved := track_advance(a, 0);
     return;
   end if;
 
@@ -130,12 +131,12 @@ begin
   -- When everything that was read is taken, and that was less than asked for, there is no more.
   more := v_k >= p_wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0);
   if v_from_f is null then
-    perform track_advance(f, v_k);
-    perform track_advance(a, 0);
+    v_moved := track_advance(f, v_k);
+    v_moved := track_advance(a, 0);
   else
     v_from_a := (select count(*) from unnest(v_again[1:v_k]) x where x);  -- a moved job may be in both tracks, once void
-    perform track_advance(f, v_k - v_from_a);
-    perform track_advance(a, v_from_a);
+    v_moved := track_advance(f, v_k - v_from_a);
+    v_moved := track_advance(a, v_from_a);
   end if;
   jobs := coalesce(cardinality(v_alive), 0);
   if jobs = 0 then

@@ -1,6 +1,7 @@
--- track_advance: move a track's cursor past the first p_taken jobs of a reading. The caller still holds the lane's lock.
+-- track_advance: move a track's cursor past the first p_taken jobs of a reading, if there is one. The caller still holds the lane's lock.
+-- Returns whether it moved.
 -- Writes: lane_cursor. In place 64 times, then as a new row, so that versions an old snapshot keeps alive are never walked.
-create or replace function track_advance(r track_reading, p_taken int) returns void
+create or replace function track_advance(r track_reading, p_taken int) returns boolean
 language plpgsql as $$
 declare
   v_own bigint := xid_now();
@@ -14,7 +15,7 @@ declare
   v_at int;
 begin
   if r.seq is null then
-    return;
+    return false;
   end if;
 
   -- Late transactions: everything before the last one taken from is finished; that one keeps its place; the rest wait.
@@ -59,7 +60,7 @@ begin
   v_late_xids := coalesce(v_late_xids, '{}');
   if (v_xid, v_ticket, v_offset) = (r.head_xid, r.head_ticket, r.head_offset) and v_late_xids = r.late_xids
      and v_late_tickets = r.late_tickets and v_late_offsets = r.late_offsets then
-    return;
+    return false;
   elsif r.uses < 64 then
     update lane_cursor set uses = uses + 1, head_xid = v_xid, head_ticket = v_ticket, head_offset = v_offset,
            late_xids = v_late_xids, late_tickets = coalesce(v_late_tickets, '{}'), late_offsets = coalesce(v_late_offsets, '{}')
@@ -69,4 +70,5 @@ begin
     values (r.track, r.seq + 1, v_xid, v_ticket, v_offset, v_late_xids, coalesce(v_late_tickets, '{}'), coalesce(v_late_offsets, '{}'));
     delete from lane_cursor where track = r.track and seq = r.seq;
   end if;
+  return true;
 end $$;
