@@ -1,5 +1,6 @@
 -- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child,
--- and {"busy", "limited"} as its last element when lanes that may have more were in somebody else's hands, or at their limit (maxRunning).
+-- and {"more", "busy", "limited"} as its last element when it holds fewer than asked for although there may be more: what comes next did not fit
+-- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at their limit (maxRunning).
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
 -- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
@@ -109,8 +110,8 @@ begin
     exit when v_room < p_limit or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;
   end loop;
-  if v_room > 0 and not v_stop and (v_locked is not null or v_limited) then
-    v_result := coalesce(v_result || ',', '') || json_build_object('busy', v_locked is not null, 'limited', v_limited);
+  if v_room > 0 and (v_stop or v_locked is not null or v_limited) then
+    v_result := coalesce(v_result || ',', '') || json_build_object('more', v_stop, 'busy', v_locked is not null, 'limited', v_limited);
   end if;
   return ('[' || coalesce(v_result, '') || ']')::json;
 end $$;

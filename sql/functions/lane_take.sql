@@ -12,7 +12,10 @@ language plpgsql as $$
 declare
   f track_reading;
   a track_reading;
-  v_busy bigint[];
+  v_cursors lane_cursor[];
+  c_f lane_cursor;
+  c_a lane_cursor;
+  v_any_f boolean; v_any_a boolean; v_xmax bigint;
   v_moved boolean;  -- assigned, because that costs less than perform
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
@@ -20,18 +23,22 @@ declare
   v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_held bigint[] := '{}'; v_all_attempts int[];
 begin
   jobs := 0; bytes := 0; more := false; stop := false;
+  v_cursors := array[(select c from lane_cursor c where c.track = p_lane order by c.seq desc limit 1),
+                     (select c from lane_cursor c where c.track = p_lane + 1 order by c.seq desc limit 1)];
+  c_f := v_cursors[1];
+  c_a := v_cursors[2];
+  v_xmax := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
   -- Most tracks are empty most of the time. One is read only when it has something, or its cursor may enter the next ring child.
-  v_busy := array(
-    select c.track from (values (p_lane), (p_lane + 1)) t (track)
-     cross join lateral (select * from lane_cursor c where c.track = t.track order by c.seq desc limit 1) c
-     where c.late_xids <> '{}' or pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18 <> c.head_xid >> 18
-        or exists (select from ticket k where k.slot = ticket_slot(c.head_xid) and k.lane = c.track and k.xid >= c.head_xid and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
-                      and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset)));
-  if p_lane = any (v_busy) then
-    f := track_read(p_lane, p_wanted);
+  select exists (select from ticket k where k.slot = ticket_slot(c_f.head_xid) and k.lane = c_f.track and k.xid >= c_f.head_xid and (k.xid, k.id) >= (c_f.head_xid, c_f.head_ticket)
+                    and not (k.xid = c_f.head_xid and k.id = c_f.head_ticket and cardinality(k.jobs) <= c_f.head_offset)),
+         exists (select from ticket k where k.slot = ticket_slot(c_a.head_xid) and k.lane = c_a.track and k.xid >= c_a.head_xid and (k.xid, k.id) >= (c_a.head_xid, c_a.head_ticket)
+                    and not (k.xid = c_a.head_xid and k.id = c_a.head_ticket and cardinality(k.jobs) <= c_a.head_offset))
+    into v_any_f, v_any_a;
+  if v_any_f or c_f.late_xids <> '{}' or v_xmax >> 18 <> c_f.head_xid >> 18 then
+    f := track_read(c_f, p_wanted);
   end if;
-  if p_lane + 1 = any (v_busy) then
-    a := track_read(p_lane + 1, p_wanted);
+  if v_any_a or c_a.late_xids <> '{}' or v_xmax >> 18 <> c_a.head_xid >> 18 then
+    a := track_read(c_a, p_wanted);
   end if;
   if f.jobs is null and a.jobs is null then
     v_moved := track_advance(f, 0);

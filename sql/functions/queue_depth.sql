@@ -44,7 +44,7 @@ declare
   v_id bigint;
   v_first bigint;
 begin
-  for v_id in select id from unnest((track_read(p_lane, 50)).jobs || (track_read(p_lane + 1, 50)).jobs) id order by id loop
+  for v_id in select id from unnest((track_read(track_cursor(p_lane), 50)).jobs || (track_read(track_cursor(p_lane + 1), 50)).jobs) id order by id loop
     if job_state(v_id) in ('ready', 'blocked') then
       return v_id;
     end if;

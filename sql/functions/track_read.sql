@@ -1,9 +1,9 @@
--- track_read: the next p_wanted jobs of a track, without moving its cursor. The caller holds the lane's lock.
+-- track_read: the next p_wanted jobs of a track, from where its cursor stands, without moving it. The caller holds the lane's lock.
 -- Late transactions that have ended come first, then tickets after the head, one ring child at a time.
 -- Every transaction below the new head is read here, or was running in the very snapshot that read its
 -- neighbourhood (running), or lies beyond it, or is our own. That is the whole argument for losing nothing; see sql/README.md.
 -- VOLATILE: each statement sees the newest snapshot. Raises: MR006.
-create or replace function track_read(p_track bigint, p_wanted int) returns track_reading
+create or replace function track_read(c lane_cursor, p_wanted int) returns track_reading
 language plpgsql volatile as $$
 declare
   r track_reading;
@@ -11,14 +11,13 @@ declare
   v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
   v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint; v_xmax bigint;
   v_own constant bigint := xid_now();
-  v_again constant boolean := p_track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
+  v_again constant boolean := c.track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
-  r.track := p_track;
+  r.track := c.track;
   r.wanted := p_wanted;
   r.late_count := 0;
-  select c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets
-    into r.seq, r.uses, r.head_xid, r.head_ticket, r.head_offset, r.late_xids, r.late_tickets, r.late_offsets
-    from lane_cursor c where c.track = p_track order by c.seq desc limit 1;
+  r.seq := c.seq; r.uses := c.uses; r.head_xid := c.head_xid; r.head_ticket := c.head_ticket; r.head_offset := c.head_offset;
+  r.late_xids := c.late_xids; r.late_tickets := c.late_tickets; r.late_offsets := c.late_offsets;
   if r.seq is null then
     return r;
   end if;
@@ -41,7 +40,7 @@ begin
               select k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
                      coalesce(k.bytes, 2147483647)::bigint as bytes
                 from ticket k
-               where k.slot = ticket_slot(late.xid) and k.lane = p_track and k.xid = late.xid and k.id >= late.ticket
+               where k.slot = ticket_slot(late.xid) and k.lane = r.track and k.xid = late.xid and k.id >= late.ticket
                order by k.id limit p_wanted + late.skip) t
            where late.done and (t.ticket, t.ord) > (late.ticket, late.skip)
            order by late.i, t.ticket, t.ord
@@ -63,7 +62,7 @@ begin
         select k.xid, k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
                coalesce(k.bytes, 2147483647)::bigint as bytes
           from ticket k
-         where k.slot = v_slot and k.lane = p_track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
+         where k.slot = v_slot and k.lane = r.track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
          order by k.xid, k.id
          limit v_room + v_offset) x
      where (x.xid, x.ticket, x.ord) > (v_xid, v_ticket, v_offset);
@@ -92,3 +91,7 @@ begin
   end loop;
   return r;
 end $$;
+
+-- track_cursor: where a track stands.
+create or replace function track_cursor(p_track bigint) returns lane_cursor
+language sql volatile as $$ select c from lane_cursor c where c.track = p_track order by c.seq desc limit 1 $$;

@@ -3,9 +3,10 @@ import { defineJob } from "../client/define-job.js";
 import type { Millrace } from "../client/millrace.js";
 import type { Worker } from "../worker/worker.js";
 
-const resize = defineJob<{ key: string }>("resize-image");
-const mail = defineJob<{ to: string }>("send-mail", { retryDelay: ["1s", "3s", "10s"], maxAttempts: 4 });
-const report = defineJob<{ month: string }>("monthly-report", { priority: 8 });
+// Names of their own, so that they never take the jobs of whoever tries out the first lines of the README beside them.
+const resize = defineJob<{ key: string }>("demo-image");
+const mail = defineJob<{ to: string }>("demo-mail", { retryDelay: ["1s", "3s", "10s"], maxAttempts: 4 });
+const report = defineJob<{ month: string }>("demo-report", { priority: 8 });
 
 const producerPauseMs = 400;
 const people = ["ann", "bob", "cleo", "dan"];

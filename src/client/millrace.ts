@@ -136,7 +136,9 @@ export class Millrace {
     const { tx, notify, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
     const wake = tx || !this.#wakeUp.mayBeCarried() ? undefined : (job.queue ?? "default");
+    const startedAt = performance.now();
     const enqueued = await this.engine.enqueue(job, callOf({ tx }), wake);
+    if (wake !== undefined) this.#wakeUp.wasCarried(performance.now() - startedAt);
     await this.#afterEnqueue(job.type, job.queue, [enqueued], tx, notify, wake !== undefined);
     return enqueued;
   }

@@ -1,15 +1,16 @@
 import type { Engine } from "../db/engine.js";
 
 const pauseMs = 10;
-/** An enqueue carries its own notification only so often: commits that do wait for each other, all over the server. */
-const quietMs = 20;
+/** Commits that carry a notification wait for each other, all over the server. One that took so long has met others, and the next are spared that. */
+const crowdedMs = 10;
+const spareMs = 1000;
 
 /** Tells sleeping workers of new jobs, after they were committed: at most once per ten milliseconds, and never in the caller's way. */
 export class WakeUp {
   readonly #queues = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<unknown> = Promise.resolve();
-  #lastTold = -Infinity;
+  #carryAgainAt = -Infinity;
 
   constructor(readonly engine: Engine) {}
 
@@ -19,11 +20,16 @@ export class WakeUp {
     if (!this.#timer) this.#send();
   }
 
-  /** After a quiet time an enqueue may carry the notification itself, which saves a round trip; whoever follows is told of after the pause. */
+  /** An enqueue that is the first for a while may carry the notification itself, which saves a round trip; those that follow are told of after the pause. */
   mayBeCarried(): boolean {
-    if (this.#timer || performance.now() - this.#lastTold < quietMs) return false;
+    if (this.#timer || performance.now() < this.#carryAgainAt) return false;
     this.#pause();
     return true;
+  }
+
+  /** How long the enqueue took that carried one. */
+  wasCarried(ms: number): void {
+    if (ms > crowdedMs) this.#carryAgainAt = performance.now() + spareMs;
   }
 
   #send(): void {
@@ -35,7 +41,6 @@ export class WakeUp {
   }
 
   #pause(): void {
-    this.#lastTold = performance.now();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       if (this.#queues.size > 0) this.#send();

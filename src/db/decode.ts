@@ -19,16 +19,18 @@ export interface ClaimColumns {
 /** What was claimed, and why it may be less than there is. */
 export interface Claimed {
   readonly jobs: ClaimedJob[];
+  /** What comes next did not fit: too many bytes, or a job that is claimed alone. */
+  readonly more: boolean;
   /** Lanes that may have more were in somebody else's hands. */
   readonly busy: boolean;
   /** A queue or a type was at its limit (`maxRunning`). */
   readonly limited: boolean;
 }
 
-export function decodeClaims(claims: readonly ClaimColumns[]): Claimed {
-  const last = claims.at(-1) as { busy?: boolean; limited?: boolean } | undefined;
-  if (last?.busy === undefined) return { jobs: claims.flatMap(decodeClaim), busy: false, limited: false };
-  return { jobs: claims.slice(0, -1).flatMap(decodeClaim), busy: last.busy, limited: last.limited ?? false };
+export function decodeClaims(claims: readonly (ClaimColumns | Omit<Claimed, "jobs">)[]): Claimed {
+  const last = claims.at(-1);
+  if (!last || !("busy" in last)) return { jobs: (claims as readonly ClaimColumns[]).flatMap(decodeClaim), more: false, busy: false, limited: false };
+  return { ...last, jobs: (claims.slice(0, -1) as ClaimColumns[]).flatMap(decodeClaim) };
 }
 
 function decodeClaim(claim: ClaimColumns): ClaimedJob[] {

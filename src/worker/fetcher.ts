@@ -20,7 +20,6 @@ const roundTripsAtOnce = 2;
 /** So many outcomes are worth a round trip of their own: the next claim is on its way meanwhile. */
 const ownTripFrom = 200;
 const busyPauseMs = 5;
-const longestGatherMs = 10;
 const firstErrorPauseMs = 100;
 const longestErrorPauseMs = 5000;
 
@@ -34,6 +33,8 @@ export class Fetcher {
   #nextPollAt = 0;
   #wakes = 0;
   #claiming = false;
+  /** The last claim was not in vain. */
+  #foundSome = false;
   /** The last claim met a limit that the end of a job may lift. */
   #isLimited = false;
   #errorPauseMs = firstErrorPauseMs;
@@ -80,8 +81,9 @@ export class Fetcher {
 
   async #loop(): Promise<void> {
     while (!(this.#stopping && this.dispatcher.isIdle)) {
-      // Two claims at once would only meet on the same lanes.
-      const mayClaim = !this.#stopping && !this.#claiming && performance.now() >= this.#nextPollAt;
+      // Two claims at once would only meet on the same lanes. One that shares a round trip with a report costs next to nothing.
+      const isDue = performance.now() >= this.#nextPollAt || (this.#foundSome && this.dispatcher.reportDueInMs === 0);
+      const mayClaim = !this.#stopping && !this.#claiming && isDue;
       const claims = mayClaim ? this.dispatcher.wanted(this.#base()) : [];
       const sharesTrip = claims.length > 0 && this.dispatcher.unreported < ownTripFrom;
       const settlements = sharesTrip || (claims.length === 0 && this.dispatcher.reportDueInMs === 0) ? this.dispatcher.takeSettlements() : [];
@@ -111,7 +113,7 @@ export class Fetcher {
       this.#claimed(wanted);
       if (settlements.length > 0) this.dispatcher.reported();
       if (settlements.length > 0 && this.#isLimited) this.wake(); // what has ended made room
-      else if (wakes === this.#wakes) this.#plan(wanted, claims, performance.now() - startedAt);
+      else if (wakes === this.#wakes) this.#plan(wanted, claims);
       if (jobs.length > 0) {
         this.hooks.onClaimed(jobs);
         this.dispatcher.accept(jobs);
@@ -133,17 +135,16 @@ export class Fetcher {
   }
 
   /**
-   * When a claim was answered in full there may be more. When it found a few, a moment's pause lets more come together: a stream of jobs would
-   * otherwise be claimed one by one. When it found nothing, there is nothing to ask for until the next poll. Whoever wakes us ends any pause.
+   * When a claim was answered in full there may be more. When it found a few, the next one goes with the report on them, so that a stream of jobs is
+   * not claimed one by one. When it found nothing, there is nothing to ask for until the next poll. Whoever wakes us ends any pause.
    */
-  #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly Claimed[], tookMs: number): void {
+  #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly Claimed[]): void {
     if (wanted.length === 0) return;
     this.#isLimited = claims.some(({ limited }) => limited);
-    const isFull = wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) > 0 && claims[i]!.jobs.length >= (claim.limit ?? 1));
+    this.#foundSome = claims.some(({ jobs }) => jobs.length > 0);
+    const isFull = wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) >= (claim.limit ?? 1) || claims[i]?.more);
     if (isFull) return;
-    const foundSome = claims.some(({ jobs }) => jobs.length > 0);
-    const pause = claims.some(({ busy }) => busy) ? busyPauseMs : foundSome ? Math.min(longestGatherMs, tookMs) : this.settings.pollMs;
-    this.#nextPollAt = performance.now() + pause;
+    this.#nextPollAt = performance.now() + (claims.some(({ busy }) => busy) ? busyPauseMs : this.settings.pollMs);
   }
 
   #measure(startedAt: number, claims: number, jobs: number): void {

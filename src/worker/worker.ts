@@ -61,8 +61,6 @@ export interface WorkerParts {
 
 /** How long handlers may take to end once their signal has fired. */
 const obeyMs = 1000;
-/** How long after that a stopping worker goes on trying to report to a database that is gone. */
-const farewellMs = 10_000;
 
 type Phase = "new" | "starting" | "running" | "stopping" | "stopped";
 
@@ -218,7 +216,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /**
    * Take no more jobs, give back those that have not started, let running ones end within the grace period, then tell them to stop;
-   * resolves when everything has been reported, or ten seconds later when the database is gone. With `force`, at once or in a second call, neither handlers nor an absent database are waited for.
+   * resolves when everything has been reported. A database that is gone is waited for as long as the grace period again. With `force`, at once or in a second call, neither handlers nor an absent database are waited for.
    */
   async stop(options: { readonly force?: boolean } = {}): Promise<void> {
     checkKeys(options, new Set(["force"]));
@@ -259,7 +257,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   #leaveBehind(): void {
-    setTimeout(() => this.#fetcher.giveUp(), farewellMs).unref();
+    setTimeout(() => this.#fetcher.giveUp(), this.settings.graceMs).unref();
     for (const run of this.#dispatcher.runs) {
       for (const job of run.openJobs) run.end(job, { kind: "released" });
       this.#dispatcher.abandon(run);

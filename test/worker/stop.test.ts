@@ -124,7 +124,7 @@ describe("stop()", () => {
     expect((await test.mill.jobs.get(id))!.job).toMatchObject({ state: "ready", attempts: 0 });
   });
 
-  it("gives up on a database that is gone, ten seconds after the grace period [#124]", async () => {
+  it("gives up on a database that is gone, when the grace period has passed again [#124]", async () => {
     const queue = await test.queue();
     const proxy = await startProxy(test.db.url);
     const worker = test.worker(queue, { grace: "100ms" }, test.open({ connection: proxy.url })).handle(work, () => proxy.cut());
@@ -134,7 +134,7 @@ describe("stop()", () => {
     await until("it has run", async () => (await test.mill.jobs.get(id))!.job.attempts === 1);
     await worker.stop();
     expect((await test.mill.jobs.get(id))!.job.state).toBe("running"); // until its lease ends
-  }, 30_000);
+  });
 
   it("with force does not wait for a database that is gone [#124]", async () => {
     const queue = await test.queue();
