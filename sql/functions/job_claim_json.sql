@@ -3,7 +3,8 @@
 -- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at their limit (maxRunning).
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
 -- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
--- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order). Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
+-- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order), limits (lane_room).
+-- Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
 create or replace function job_claim_json(
   p_queues text[] default '{default}', p_types text[] default null, p_limit int default 1, p_worker text default null,
   p_lease_seconds float8 default null, p_lease_factor float8 default null, p_lease_cap_seconds float8 default null,

@@ -28,16 +28,16 @@ begin
   c_f := v_cursors[1];
   c_a := v_cursors[2];
   v_xmax := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
-  -- Most tracks are empty most of the time. One is read only when it has something, or its cursor may enter the next ring child.
+  -- Most tracks are empty most of the time. One is read only when it has something, or its cursor may enter the next ring child, or stands in the future.
   select exists (select from ticket k where k.slot = ticket_slot(c_f.head_xid) and k.lane = c_f.track and k.xid >= c_f.head_xid and (k.xid, k.id) >= (c_f.head_xid, c_f.head_ticket)
                     and not (k.xid = c_f.head_xid and k.id = c_f.head_ticket and cardinality(k.jobs) <= c_f.head_offset)),
          exists (select from ticket k where k.slot = ticket_slot(c_a.head_xid) and k.lane = c_a.track and k.xid >= c_a.head_xid and (k.xid, k.id) >= (c_a.head_xid, c_a.head_ticket)
                     and not (k.xid = c_a.head_xid and k.id = c_a.head_ticket and cardinality(k.jobs) <= c_a.head_offset))
     into v_any_f, v_any_a;
-  if v_any_f or c_f.late_xids <> '{}' or v_xmax >> 18 <> c_f.head_xid >> 18 then
+  if v_any_f or c_f.late_xids <> '{}' or v_xmax >> 18 <> c_f.head_xid >> 18 or v_xmax < c_f.head_xid then
     f := track_read(c_f, p_wanted);
   end if;
-  if v_any_a or c_a.late_xids <> '{}' or v_xmax >> 18 <> c_a.head_xid >> 18 then
+  if v_any_a or c_a.late_xids <> '{}' or v_xmax >> 18 <> c_a.head_xid >> 18 or v_xmax < c_a.head_xid then
     a := track_read(c_a, p_wanted);
   end if;
   if f.jobs is null and a.jobs is null then

@@ -50,4 +50,13 @@ describe("a schema restored into another server", () => {
     expect((await engine.claim({ limit: 100 })).map((job) => job.id)).toEqual([delayed]);
     expect((await engine.list({ type: "purged" })).map((job) => job.state)).toEqual(["cancelled", "cancelled"]);
   });
+
+  it("is found out by a claim, however near the future is in which a cursor stands", async () => {
+    const { engine } = db;
+    await engine.enqueue({ type: "near" });
+    await engine.complete((await engine.claim({ types: ["near"] }))[0]!);
+    expect(await engine.claim({ types: ["near"] })).toEqual([]);
+    await db.sql("update millrace.lane_cursor set head_xid = pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 100");
+    await expect(engine.claim({ types: ["near"] })).rejects.toThrow(SchemaRestoredError);
+  });
 });
