@@ -227,10 +227,6 @@ function wellFormed(error: JobError): JobError {
   return Object.fromEntries(Object.entries(error).map(([key, value]) => [key, clean(value)])) as unknown as JobError;
 }
 
-export function wellFormedError(settlement: Settlement): Settlement {
-  return "error" in settlement && settlement.error ? { ...settlement, error: wellFormed(settlement.error) } : settlement;
-}
-
 /** Base64 inside JSON takes six times a payload's size while it is sent, so only small ones go that way. */
 export function hasLargePayload({ payload }: NewJob): boolean {
   return payload !== undefined && payload.length > pieceBytes;
@@ -240,4 +236,18 @@ export function encodeJob(job: NewJob): string {
   const { input: _input, payload, ...rest } = job;
   const text = encodeOptions({ ...rest, type: checkType(rest.type) }, hasLargePayload(job) ? payload?.length : undefined);
   return payload && !hasLargePayload(job) ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
+}
+
+/** Settlements as job_settle takes them. Ids and tokens have been checked, so only what handlers made is looked at. */
+export function encodeSettlements(settlements: readonly Settlement[]): string {
+  return `[${settlements.map(encodeSettlement).join(",")}]`;
+}
+
+function encodeSettlement(settlement: Settlement): string {
+  const { token, outcome, jobs } = settlement;
+  let text = JSON.stringify({ token, outcome, jobs, delaySeconds: "delaySeconds" in settlement ? settlement.delaySeconds : undefined }).slice(0, -1);
+  if ("results" in settlement && settlement.results) text += `,"results":${toJsonList(settlement.results, "results")}`;
+  if ("logs" in settlement && settlement.logs) text += `,"logs":${toJson(settlement.logs, "logs")}`;
+  if ("error" in settlement && settlement.error) text += `,"error":${toJson(wellFormed(settlement.error), "error")}`;
+  return `${text}}`;
 }

@@ -11,10 +11,10 @@ import {
   encodeIds,
   encodeJob,
   encodeOptions,
+  encodeSettlements,
   hasLargePayload,
   toJson,
   toJsonList,
-  wellFormedError,
 } from "./encode.js";
 import { InvalidArgumentError, LeaseLostError, PayloadError, SchemaRestoredError } from "./errors.js";
 import { asQueryable } from "./foreign.js";
@@ -362,7 +362,7 @@ export class Engine {
     const [row] = await this.#call(
       "job_settle",
       "select :job_settle($1::json, $2::json, $3::boolean) as settled",
-      [toJson(settlements.map(wellFormedError), "settlements"), toJson(claims, "claims"), call?.tx === undefined],
+      [encodeSettlements(settlements), toJson(claims, "claims"), call?.tx === undefined],
       call,
     );
     const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[][] };

@@ -307,6 +307,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /** A listener that throws must not end what it was told of. */
   #tell<Name extends keyof WorkerEvents>(name: Name, ...details: WorkerEvents[Name]): void {
+    if (this.listenerCount(name) === 0) return;
     try {
       (this as EventEmitter).emit(name, ...details);
     } catch (error) {
