@@ -205,12 +205,12 @@ export class Dispatcher implements RunObserver {
     while (!this.#stopped && this.#busySlots < this.concurrency && !this.#quarantine.isWatching) {
       const line = this.#nextLine();
       if (!line) break;
+      const { receivedAt } = line.parcels[0]!;
+      this.#start(line, this.#take(line, line.registration.size), receivedAt);
       if (performance.now() - this.#turnBeganAt > longestTurnMs) {
         setImmediate(() => this.#newTurn());
         return;
       }
-      const { receivedAt } = line.parcels[0]!;
-      this.#start(line, this.#take(line, line.registration.size), receivedAt);
     }
     this.#isStarting = false;
     if (this.#quarantine.waiting) this.#startSuspect(this.#quarantine.waiting);
