@@ -7,6 +7,7 @@ declare
   p job_plan;
   v_limit bigint;
 begin
+  -- Almost never true, and cheaper to ask here than to call text_check twice.
   if strpos(p_input::text, '\u0000') > 0 or strpos(p_options::text, '\u0000') > 0 then
     perform text_check(p_input::text), text_check(p_options::text);
   end if;

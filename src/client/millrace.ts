@@ -138,8 +138,9 @@ export class Millrace {
     const wake = tx || !this.#wakeUp.mayBeCarried() ? undefined : (job.queue ?? "default");
     const startedAt = performance.now();
     const enqueued = await this.engine.enqueue(job, callOf({ tx }), wake);
-    if (wake !== undefined) this.#wakeUp.wasCarried(performance.now() - startedAt);
-    await this.#afterEnqueue(job.type, job.queue, [enqueued], tx, notify, wake !== undefined);
+    this.#countEnqueued(job.type, job.queue, [enqueued]);
+    if (wake === undefined) await this.#wake(job.queue, tx, notify);
+    else this.#wakeUp.wasCarried(performance.now() - startedAt);
     return enqueued;
   }
 
@@ -174,7 +175,8 @@ export class Millrace {
     const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
       await checkInputs(definition, batch);
       const made = await this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf({ tx }));
-      await this.#afterEnqueue(type, queue, made, tx, notify);
+      this.#countEnqueued(type, queue, made);
+      await this.#wake(queue, tx, notify);
       return made;
     };
     if (Array.isArray(inputs)) return store(inputs);
@@ -205,16 +207,11 @@ export class Millrace {
       : { ...options, headers: { ...options.headers, [traceHeader]: trace } };
   }
 
-  async #afterEnqueue(
-    type: string,
-    queue = "default",
-    jobs: readonly Enqueued[],
-    tx: Transaction | undefined,
-    notify: boolean | undefined,
-    isTold = false,
-  ): Promise<void> {
+  #countEnqueued(type: string, queue = "default", jobs: readonly Enqueued[]): void {
     this.#metrics?.count(metricNames.enqueued, { type, queue }, jobs.filter((job) => !job.duplicate).length);
-    if (isTold) return;
+  }
+
+  async #wake(queue = "default", tx: Transaction | undefined, notify: boolean | undefined): Promise<void> {
     if (!tx) this.#wakeUp.tell(queue);
     else if (notify) await this.engine.notify([queue], { tx });
   }

@@ -112,20 +112,17 @@ export class Engine {
     });
   }
 
-  /** Append one job. Returns its id before anything commits. */
+  /** Append one job. Returns its id before anything commits. `wake`: a queue whose sleeping workers this very commit wakes. */
   async enqueue(job: NewJob, call?: CallOptions, wake?: string): Promise<Enqueued> {
     const { type, input, payload, ...options } = job;
     if (payload) await this.#checkPayload(payload.length, call);
-    const values = [checkType(type), toJson(input), encodeOptions(options), payload ?? null];
-    const [row] =
-      wake === undefined
-        ? await this.#call("job_enqueue", "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)", values, call)
-        : await this.#call(
-            "job_enqueue",
-            "select job_id::text, duplicate, :queue_notify(array[$5::text]) from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)",
-            [...values, wake],
-            call,
-          );
+    const told = wake === undefined ? "" : ", :queue_notify(array[$5::text])";
+    const [row] = await this.#call(
+      "job_enqueue",
+      `select job_id::text, duplicate${told} from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)`,
+      [checkType(type), toJson(input), encodeOptions(options), payload ?? null, ...(wake === undefined ? [] : [wake])],
+      call,
+    );
     return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
   }
 

@@ -83,3 +83,20 @@ describe("defaults of a type", () => {
     expect(await jobOf(db, (await db.engine.enqueue({ type })).id)).toMatchObject({ priority: 5, maxAttempts: 6 });
   });
 });
+
+describe("a job without options of its own", () => {
+  it.each([
+    ["nothing", {}, {}],
+    ["the queue", { priority: 2, ttlSeconds: 60 }, {}],
+    ["the type", { priority: 2 }, { priority: 7, maxAttempts: 3, attemptTimeoutSeconds: 5, ttlSeconds: 10 }],
+  ])("is planned by the short way as by the long one, where defaults come from %s [#9 #34]", async (_, ofQueue, ofType) => {
+    await db.engine.queuePut("planned", { priority: null, ttlSeconds: null, ...ofQueue });
+    await db.engine.typePut("planned", { priority: null, maxAttempts: null, attemptTimeoutSeconds: null, ttlSeconds: null, ...ofType });
+    const [row] = await db.sql(`
+      select to_jsonb(s) - '{run_at,start_by}'::text[] as short, to_jsonb(l) - '{run_at,start_by}'::text[] as long,
+             (s.start_by - s.run_at)::text as short_life, (l.start_by - l.run_at)::text as long_life
+        from plan_plain('planned', 'planned') s, plan_resolve('[{"queue": "planned", "type": "planned"}]') l`);
+    expect(row!["short"]).toEqual(row!["long"]);
+    expect(row!["short_life"]).toBe(row!["long_life"]);
+  });
+});
