@@ -21,7 +21,7 @@ begin
   with waiting as materialized (
     select j.id, lane_key(j.queue_id, j.type, j.priority) as lane, coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
       from job j
-      left join lateral (select a.state, a.attempt from attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+      left join lateral (select a.state, a.attempt from job_attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = j.slot and m.job_id = j.id
      where not coalesce(last.state is not null and last.attempt > coalesce(m.revived_after, 0), false) and m.closed_at is null
        and not exists (select from agenda g where g.job_id = j.id)

@@ -26,7 +26,7 @@ begin
       select m.slot, m.job_id, m.start_by from amendment m where m.start_by > s.swept_until and m.start_by <= v_now) due
       left join amendment m on m.slot = due.slot and m.job_id = due.id
      where coalesce(m.start_by, due.start_by) <= v_now and m.closed_at is null
-       and not exists (select from attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
+       and not exists (select from job_attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
        and not exists (select from claim c where due.id = any (c.jobs))
        and not exists (select from agenda g where g.job_id = due.id and g.due_at = 'infinity')
      order by due.start_by limit p_limit);

@@ -63,7 +63,7 @@ declare
 begin
   return array(
     select j.id from job j
-      left join lateral (select a.state, a.attempt, a.finished_at from attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+      left join lateral (select a.state, a.attempt, a.finished_at from job_attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
       left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority)
      where j.slot = p_slot
@@ -86,17 +86,19 @@ declare
   k_jobs job[]; k_attempts attempt[]; k_amendments amendment[]; k_progress progress[]; k_pieces payload_piece[];
 begin
   if cardinality(v_keep) < v_many then
-    execute format('lock table job_%1$s, attempt_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s in access exclusive mode', n);
+    execute format('lock table job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s in access exclusive mode', n);
     -- only a revival could have made a job worth keeping meanwhile; it leaves an amendment
     if exists (select from amendment m where m.slot = p_slot and m.revived_at >= v_began) then
       return;
     end if;
     k_jobs := array(select j from job j where j.slot = p_slot and j.id = any (v_keep));
-    k_attempts := array(select a from attempt a where a.slot = p_slot and a.job_id = any (v_keep) and (a.state is not null or a.finished_at > v_attempts_from or attempt_is_last(a)));
+    k_attempts := array(
+      select row(a.*)::attempt from job_attempt a
+       where a.slot = p_slot and a.job_id = any (v_keep) and (a.state is not null or a.finished_at > v_attempts_from or attempt_is_last(row(a.*)::attempt)));
     k_amendments := array(select m from amendment m where m.slot = p_slot and m.job_id = any (v_keep));
     k_progress := array(select g from progress g where g.slot = p_slot and g.job_id = any (v_keep));
     k_pieces := array(select y from payload_piece y where y.slot = p_slot and y.job_id = any (v_keep));
-    execute format('truncate job_%1$s, attempt_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s', n);
+    execute format('truncate job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s', n);
     insert into job select (u).* from unnest(k_jobs) u;
     insert into attempt select (u).* from unnest(k_attempts) u;
     insert into amendment select (u).* from unnest(k_amendments) u;
@@ -119,7 +121,7 @@ declare
 begin
   with gone as (
     select j.id from job j
-      left join lateral (select a.state, a.attempt, a.finished_at from attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+      left join lateral (select a.state, a.attempt, a.finished_at from job_attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
      where j.slot = p_slot
        and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) <= p_now
@@ -132,6 +134,8 @@ begin
      y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id),
      d as (delete from decision x using gone where x.job_id = gone.id)
   delete from job x using gone where x.slot = p_slot and x.id = gone.id;
+  delete from streak s where s.slot = p_slot and s.finished_at + v_kept[1] <= p_now and not exists (
+    select from job j where j.slot = p_slot and j.id between job_at(s.first_place) and job_at(s.first_place + s.length - 1));
   delete from attempt a where a.slot = p_slot and a.state is null and a.finished_at <= p_now - retention_of('attempts') and not attempt_is_last(a);
 end $$;
 

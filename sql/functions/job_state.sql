@@ -4,7 +4,7 @@ language plpgsql as $$
 declare
   v_slot smallint := job_slot(p_job_id);
   j job;
-  a attempt;
+  a job_attempt;
   m amendment;
   g agenda;
 begin
@@ -12,7 +12,7 @@ begin
   if not found then
     return null;
   end if;
-  select * into a from attempt where slot = v_slot and job_id = p_job_id order by attempt desc limit 1;
+  select * into a from job_attempt t where t.slot = v_slot and t.job_id = p_job_id order by t.attempt desc limit 1;
   select * into m from amendment where slot = v_slot and job_id = p_job_id;
   if a.state is not null and a.attempt > coalesce(m.revived_after, 0) then
     return a.state;
@@ -43,7 +43,7 @@ declare
 begin
   select * into p from lane_purge where lane = lane_key(j.queue_id, j.type, j.priority);
   if found and purge_saw(p, j.xid, j.id) and coalesce(m.revived_at, '-infinity') < p.purged_at
-     and not exists (select from attempt a where a.slot = j.slot and a.job_id = j.id and a.finished_at > p.purged_at) then
+     and not exists (select from job_attempt a where a.slot = j.slot and a.job_id = j.id and a.finished_at > p.purged_at) then
     return p.purged_at;
   end if;
   return null;

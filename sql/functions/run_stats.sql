@@ -19,15 +19,18 @@ begin
   v_longest := (select max(w) from unnest(p_windows) w);
   return query
   with run as materialized (
-    select j.type, a.finished_at, a.outcome, date_part('epoch', a.finished_at - a.started_at) as seconds
-      from attempt a join job j on j.slot = a.slot and j.id = a.job_id
+    select j.type, a.finished_at, a.outcome, a.jobs, date_part('epoch', a.finished_at - a.started_at) as seconds
+      from (select slot, job_id, started_at, finished_at, outcome, 1 as jobs from attempt
+            union all
+            select slot, job_at(first_place), started_at, finished_at, 'succeeded', length from streak) a  -- jobs of one claim have one type
+      join job j on j.slot = a.slot and j.id = a.job_id
      where a.finished_at > v_now - make_interval(secs => v_longest)
        and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)
   ), kind as (
     select p_type as type where p_type is not null union select r.type from run r
   )
-  select k.type, w.seconds, count(r.seconds), count(*) filter (where r.outcome = 'succeeded'), count(*) filter (where r.outcome = 'failed'),
-         coalesce(sum(r.seconds), 0), avg(r.seconds), (max(array[date_part('epoch', r.finished_at), r.seconds]) filter (where r.seconds is not null))[2], max(r.finished_at)
+  select k.type, w.seconds, coalesce(sum(r.jobs), 0), coalesce(sum(r.jobs) filter (where r.outcome = 'succeeded'), 0), count(*) filter (where r.outcome = 'failed'),
+         coalesce(sum(r.seconds * r.jobs), 0), sum(r.seconds * r.jobs) / sum(r.jobs), (max(array[date_part('epoch', r.finished_at), r.seconds]) filter (where r.seconds is not null))[2], max(r.finished_at)
     from kind k cross join (select distinct unnest(p_windows) as seconds) w
     left join run r on r.type = k.type and r.finished_at > v_now - make_interval(secs => w.seconds)
    group by k.type, w.seconds order by k.type, w.seconds;

@@ -238,6 +238,17 @@ create table attempt (
   log         json
 ) partition by list (slot);
 
+-- Jobs enqueued together that one claim finished at their first attempt, with nothing to tell but that: one row for all of them.
+-- They have places (job_place) one after another; a job has one first attempt, so streaks never overlap.
+create table streak (
+  first_place bigint not null,
+  started_at  timestamptz not null,
+  finished_at timestamptz not null,
+  length      int not null check (length > 1),
+  slot        smallint not null,
+  worker      text
+) partition by list (slot);
+
 create table amendment (
   job_id        bigint not null,
   slot          smallint not null,
@@ -301,6 +312,8 @@ begin
     execute format('create table attempt_%s partition of attempt for values in (%s)', n, i);
     execute format('alter table attempt_%s add primary key (job_id, attempt)', n);
     execute format('create index on attempt_%s (job_id) where state <> ''succeeded''', n);
+    execute format('create table streak_%s partition of streak for values in (%s)', n, i);
+    execute format('alter table streak_%s add primary key (first_place)', n);
     execute format('create table amendment_%s partition of amendment for values in (%s)', n, i);
     execute format('alter table amendment_%s add primary key (job_id)', n);
     execute format('create index on amendment_%s (start_by) where start_by is not null', n);

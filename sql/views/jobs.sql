@@ -32,7 +32,7 @@ select j.id, q.name as queue, j.type,
   from job j
   cross join (select clock_now() as now) t
   join queue q on q.id = j.queue_id
-  left join lateral (select a.* from attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+  left join lateral (select a.* from job_attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
   left join amendment m on m.slot = j.slot and m.job_id = j.id
   left join (select u.id, coalesce(u.attempt, 1) as attempt, k.worker, k.started_at, k.touched_at, k.until
                from claim k cross join lateral unnest(k.jobs, k.attempts) u (id, attempt)) c on c.id = j.id

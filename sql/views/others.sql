@@ -3,7 +3,7 @@
 create or replace view attempts as
 select a.job_id, a.attempt, a.outcome::text as outcome, a.state::text as final_state, a.reason::text as reason, a.worker, a.started_at, a.finished_at, a.error, a.result,
        coalesce(a.log, a.error -> 'log') as log
-  from attempt a;
+  from job_attempt a;
 
 create or replace view claims as
 select c.token, q.name as queue, l.type, l.priority, c.worker, c.started_at, clock_now() - c.started_at as elapsed, c.until as lease_ends_at,

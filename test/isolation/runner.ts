@@ -28,9 +28,10 @@ interface JobRow {
 
 const jobsQuery = `
   select v.id, v.state, job_state(v.id) as state_alone,
-         (select count(*)::int from attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
+         (select count(*)::int from job_attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
            where a.slot = job_slot(v.id) and a.job_id = v.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0)) as finals,
-         (select count(*)::int from attempt a where a.slot = job_slot(v.id) and a.job_id = v.id and a.state is not null) as finals_ever,
+         (select count(*)::int from attempt a where a.slot = job_slot(v.id) and a.job_id = v.id and a.state is not null)
+           + (select count(*)::int from streak s where s.first_place <= job_place(v.id) and s.first_place + s.length > job_place(v.id)) as finals_ever,
          (select count(*)::int from claim c cross join unnest(c.jobs) u (id) where u.id = v.id) as claims
     from jobs v where v.id >= $1 and v.queue = $2 order by v.id`;
 

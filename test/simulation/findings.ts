@@ -5,7 +5,9 @@ import type { Engine } from "../../src/db/engine.js";
 export async function openEnds(pool: pg.Pool, engine: Engine, queues: readonly string[]): Promise<string[]> {
   const { rows } = await pool.query<{ what: string; jobs: number }>(`
     select 'ended ' || n || ' times' as what, count(*)::int as jobs from (
-      select (select count(*) from millrace.attempt a where a.slot = j.slot and a.job_id = j.id and a.state is not null) as n from millrace.job j) x
+      select (select count(*) from millrace.attempt a where a.slot = j.slot and a.job_id = j.id and a.state is not null)
+           + (select count(*) from millrace.streak s where s.slot = j.slot and s.first_place <= p.place and s.first_place + s.length > p.place) as n
+        from millrace.job j cross join lateral (select millrace.job_place(j.id) as place offset 0) p) x
      where n <> 1 group by n
     union all select 'is still ' || state, count(*)::int from millrace.jobs where state in ('ready', 'delayed', 'running', 'blocked') group by state`);
   const findings = rows.map(({ what, jobs }) => `${jobs} jobs: ${what}`);
