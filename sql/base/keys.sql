@@ -13,10 +13,10 @@ language sql immutable parallel safe as $$ select (p_job_id / 353894400000000 % 
 
 -- job_place, job_at: an id with its halves exchanged, so that jobs enqueued together, a microsecond apart, have places one after another.
 create or replace function job_place(p_job_id bigint) returns bigint
-language sql immutable parallel safe as $$ select (p_job_id & 4095) << 51 | p_job_id >> 12 $$;
+language sql immutable parallel safe as $$ select ((p_job_id & 4095) << 51) | (p_job_id >> 12) $$;
 
 create or replace function job_at(p_place bigint) returns bigint
-language sql immutable parallel safe as $$ select p_place << 12 & 9223372036854771712 | p_place >> 51 $$;
+language sql immutable parallel safe as $$ select ((p_place & 2251799813685247) << 12) | (p_place >> 51) $$;
 
 create or replace function job_created_at(p_job_id bigint) returns timestamptz
 language sql immutable parallel safe as $$

@@ -12,7 +12,6 @@ declare
   v_claims json[] := '{}';
   v_tokens uuid[];
   v_count int;
-  c record;
 begin
   if json_typeof(p_settlements) is distinct from 'array' then
     perform raise_error('MR001', 'settlements are not a list', 'give a JSON array');
@@ -38,13 +37,12 @@ begin
       end;
     end loop;
   end if;
-  for c in
-    select * from json_to_recordset(coalesce(p_claims, '[]')) as x (queues json, types json, "limit" int, worker text, "leaseSeconds" float8,
-                                         "leaseFactor" float8, "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean)
-  loop
-    v_claims := v_claims || job_claim_json(
-        case when c.queues is null then '{default}' else array(select json_array_elements_text(c.queues)) end, case when c.types is not null then array(select json_array_elements_text(c.types)) end,
-        coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds", coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false));
-  end loop;
+  if p_claims is not null then
+    v_claims := array(
+      select job_claim_json(coalesce(c.queues, '{default}'), c.types, coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds",
+                            coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false))
+        from json_to_recordset(p_claims) as c (queues text[], types text[], "limit" int, worker text, "leaseSeconds" float8,
+                                               "leaseFactor" float8, "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean));
+  end if;
   return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;

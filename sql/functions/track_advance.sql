@@ -43,7 +43,9 @@ begin
     v_xid := r.xids[p_taken]; v_ticket := r.tickets[p_taken]; v_offset := r.offsets[p_taken];
   end if;
   if v_xid > r.head_xid then
-    v_missed := array(select x from unnest(r.running) x where x >= r.head_xid and x < v_xid);
+    if r.running <> '{}' then
+      v_missed := array(select x from unnest(r.running) x where x >= r.head_xid and x < v_xid);
+    end if;
     if v_missed <> '{}' then
       v_late_xids := v_late_xids || v_missed;
       v_late_tickets := v_late_tickets || array_fill(0::bigint, array[cardinality(v_missed)]);

@@ -104,6 +104,7 @@ describe("an installation", () => {
       { log: "job", columns: "id", children: 32 },
       { log: "payload_piece", columns: "job_id,piece", children: 32 },
       { log: "progress", columns: "job_id", children: 32 },
+      { log: "streak", columns: "first_place", children: 32 },
       { log: "ticket", columns: "lane,xid,id", children: 8 },
     ]);
     const without = await db.sql(

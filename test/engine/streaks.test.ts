@@ -21,6 +21,15 @@ const attemptsOf = (ids: readonly string[]) =>
   db.sql("select job_id::text as id, attempt, outcome, final_state, worker, result from attempts where job_id = any ($1) order by job_id, attempt", [ids]);
 const succeeded = (id: string) => ({ id, attempt: 1, outcome: "succeeded", final_state: "succeeded", worker: "w", result: null });
 
+describe("the place of a job", () => {
+  it("is next to that of the job one microsecond later, and tells the id", async () => {
+    for (const id of [0n, 1n, 4095n, 4096n, 888_740_567_769_936_044n, 9_223_372_036_854_771_711n, 9_223_372_036_854_767_617n]) {
+      const [row] = await db.sql("select job_at(job_place($1))::text as id, job_place($1 + 4096) - job_place($1) as step", [id]);
+      expect(row).toEqual({ id: String(id), step: "1" });
+    }
+  });
+});
+
 describe("jobs that were enqueued together and succeeded together", () => {
   it("share one record, and each has an attempt of its own to show [#85]", async () => {
     const queue = await newQueue(db);

@@ -224,7 +224,7 @@ async function missingJobs(pool: pg.Pool, ids: ReadonlySet<JobId>): Promise<JobI
 async function changedOutcomes(pool: pg.Pool, outcomes: ReadonlyMap<JobId, Outcome>): Promise<unknown[]> {
   const { rows } = await pool.query(
     `select o.id, o.state as acknowledged, a.state as recorded
-       from unnest($1::bigint[], $2::text[]) o (id, state) left join millrace.attempt a on a.job_id = o.id and a.state is not null
+       from unnest($1::bigint[], $2::text[]) o (id, state) left join millrace.job_attempt a on a.slot = millrace.job_slot(o.id) and a.job_id = o.id and a.state is not null
       where a.state::text is distinct from o.state`,
     [[...outcomes.keys()], [...outcomes.values()]],
   );
