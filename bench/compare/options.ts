@@ -10,7 +10,7 @@ export interface Sizes {
   /** Length of one steady round, after `warmSeconds`. */
   readonly seconds: number;
   readonly warmSeconds: number;
-  /** Samples of the latency, and the mean time between them. */
+  /** Samples of the latency in each round, and the mean time between them. */
   readonly samples: number;
   readonly sampleGapMs: number;
   /** Backlogs, from shallow to deep. */
@@ -35,7 +35,7 @@ const full: Sizes = {
   singles: 20_000,
   seconds: 60,
   warmSeconds: 5,
-  samples: 500,
+  samples: 200,
   sampleGapMs: 50,
   depths: [10_000, 1_000_000, 10_000_000],
   depthSample: 50_000,
@@ -54,7 +54,7 @@ const quick: Sizes = {
   singles: 2000,
   seconds: 3,
   warmSeconds: 1,
-  samples: 200,
+  samples: 100,
   sampleGapMs: 25,
   depths: [10_000, 1_000_000],
   depthSample: 10_000,

@@ -25,16 +25,16 @@ export class Place implements AsyncDisposable {
     return this.#options.database ?? "";
   }
 
-  start(): SystemProcess {
+  start(nodeOptions?: readonly string[]): SystemProcess {
     const { system, url, callSeconds } = this.#options;
-    const started = new SystemProcess(system, url, callSeconds);
+    const started = new SystemProcess(system, url, callSeconds, nodeOptions);
     this.#processes.push(started);
     return started;
   }
 
   /** One call in a process of its own. */
-  async call<C extends Command>(command: C, args: Commands[C]["args"]): Promise<Commands[C]["answer"]> {
-    const child = this.start();
+  async call<C extends Command>(command: C, args: Commands[C]["args"], nodeOptions?: readonly string[]): Promise<Commands[C]["answer"]> {
+    const child = this.start(nodeOptions);
     const answer = await child.call(command, args);
     await child.end();
     return answer;

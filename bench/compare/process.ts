@@ -18,9 +18,12 @@ export class SystemProcess {
   readonly #waiting = new Map<number, Waiting>();
   #calls = 0;
 
-  constructor(system: string, url: string, callSeconds: number) {
+  constructor(system: string, url: string, callSeconds: number, nodeOptions: readonly string[] = []) {
     this.#callSeconds = callSeconds;
-    this.#child = fork(fileURLToPath(new URL("child/main.ts", import.meta.url)), [system, url], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    this.#child = fork(fileURLToPath(new URL("child/main.ts", import.meta.url)), [system, url], {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+      execArgv: [...process.execArgv, ...nodeOptions],
+    });
     this.#child.on("message", (message: Message) => this.#hear(message));
     this.#child.once("exit", (code) => {
       for (const { reject } of this.#waiting.values()) reject(new Error(`the process of ${system} ended early, with code ${code}`));

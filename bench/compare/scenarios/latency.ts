@@ -3,7 +3,7 @@ import { median } from "../../engine/measure.ts";
 import type { Scenario } from "../bench.ts";
 import { percentile } from "../results.ts";
 
-const p50 = { suffix: "", label: "median", unit: "ms", better: "lower" } as const;
+const p50 = { suffix: "-p50", label: "median", unit: "ms", better: "lower" } as const;
 const p99 = { suffix: "-p99", label: "99th percentile", unit: "ms", better: "lower" } as const;
 const warm = 20;
 
@@ -12,7 +12,7 @@ export const latency: Scenario = {
   title: "From before the enqueue in one process to the start of the handler in another, when nothing else happens",
   async run(bench, results) {
     const { samples, sampleGapMs } = bench.sizes;
-    await bench.rounds(bench.systems(), 1, results, async (system) => {
+    await bench.rounds(bench.systems(), bench.sizes.rounds, results, async (system) => {
       await using place = await bench.place(system);
       const [worker, producer] = [place.start(), place.start()];
       await worker.call("startWorkers", { count: 1 });
