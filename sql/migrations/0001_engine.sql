@@ -71,6 +71,8 @@ create table scout (
   priority smallint not null
 );
 
+-- Tables that every claim uses are not analyzed by themselves: nothing is planned by their statistics, and each time all plans would be made again.
+
 -- Where each track (lane key: fresh jobs; lane key + 1: jobs claimable again) stands.
 -- The row with the highest seq is the cursor; a full one is left behind so that old versions are never walked.
 create table lane_cursor (
@@ -84,7 +86,7 @@ create table lane_cursor (
   late_tickets bigint[] not null default '{}',
   late_offsets int[] not null default '{}',
   primary key (track, seq)
-) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
 
 create table lane_purge (
   lane      bigint primary key,
@@ -108,7 +110,7 @@ create table claim (
   touched_at timestamptz not null,
   until      timestamptz not null,
   primary key (token, part)
-) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
 
 alter table claim alter column jobs set storage external, alter column attempts set storage external;
 
@@ -169,7 +171,7 @@ create table tally (
   lane    bigint not null,
   ready   int not null default 0,
   delayed int not null default 0
-) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_analyze_threshold = 2000000000);
 create table lane_depth (
   lane    bigint primary key,
   ready   bigint not null,
@@ -324,7 +326,7 @@ begin
     execute format('alter table payload_piece_%s alter column bytes set storage external', n);
   end loop;
   for i in 0 .. 7 loop
-    execute format('create table ticket_%s partition of ticket for values in (%s)', i, i);
+    execute format('create table ticket_%s partition of ticket for values in (%s) with (autovacuum_analyze_threshold = 2000000000)', i, i);
     execute format('create unique index ticket_%s_position on ticket_%s (lane, xid, id)', i, i);
   end loop;
 end $$;

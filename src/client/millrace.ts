@@ -428,7 +428,8 @@ function newPool(connection: string | pg.PoolConfig): pg.Pool {
     throw new InvalidArgumentError("the connection string cannot be read", "correct DATABASE_URL, or the connection passed in", error);
   }
   // A process that has nothing else to do ends, without waiting for idle connections.
-  const pool = new pg.Pool({ allowExitOnIdle: true, ...config });
+  // A new connection plans every statement again, so that idle ones are kept for longer than the ten seconds of pg.
+  const pool = new pg.Pool({ allowExitOnIdle: true, idleTimeoutMillis: 300_000, ...config });
   pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
   return pool;
 }
