@@ -104,6 +104,11 @@ export class Engine {
     this.#prepare = options.prepare ?? true;
   }
 
+  /** The same engine on another pool, or on one connection of it. */
+  withPool(pool: ConnectionPool): Engine {
+    return new Engine({ pool, schema: this.schema, prepare: this.#prepare });
+  }
+
   /** Refuse a schema of another version, with the command to run. Changes nothing. */
   async check(): Promise<void> {
     await checkSchema(this.#pool, { schema: this.schema });

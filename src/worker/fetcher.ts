@@ -43,6 +43,8 @@ export class Fetcher {
 
   constructor(
     readonly engine: Engine,
+    /** The engine for round trips that claim; there is never more than one of those. */
+    readonly claiming: Engine,
     readonly dispatcher: Dispatcher,
     readonly settings: WorkerSettings,
     readonly metrics: Metrics | undefined,
@@ -103,7 +105,8 @@ export class Fetcher {
     const wakes = this.#wakes;
     if (wanted.length > 0) this.#claiming = true;
     try {
-      const { refused, claims } = await this.engine.settleAndClaim(
+      const engine = wanted.length > 0 ? this.claiming : this.engine;
+      const { refused, claims } = await engine.settleAndClaim(
         settlements,
         wanted.map(({ claim }) => claim),
       );

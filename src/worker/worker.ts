@@ -11,6 +11,7 @@ import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import { Dispatcher, byToken } from "./dispatcher.js";
 import { Fetcher } from "./fetcher.js";
+import { KeptConnection } from "./kept-connection.js";
 import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from "./handler.js";
 import { Heartbeat } from "./heartbeat.js";
 import type { Outcome } from "./outcome.js";
@@ -85,6 +86,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #parts: WorkerParts;
   readonly #dispatcher: Dispatcher;
   readonly #fetcher: Fetcher;
+  readonly #kept: KeptConnection | undefined;
   readonly #heartbeat: Heartbeat;
   readonly #maintainer: Maintainer;
   #phase: Phase = "new";
@@ -104,7 +106,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
       onAbandoned: (run) => this.#tell("abandoned", run.jobs),
       onChange: () => this.#fetcher.changed(),
     });
-    this.#fetcher = new Fetcher(parts.engine, this.#dispatcher, this.settings, parts.metrics, {
+    this.#kept = KeptConnection.fits(parts.pool) ? new KeptConnection(parts.pool) : undefined;
+    const claiming = this.#kept ? parts.engine.withPool(this.#kept) : parts.engine;
+    this.#fetcher = new Fetcher(parts.engine, claiming, this.#dispatcher, this.settings, parts.metrics, {
       onClaimed: (jobs) => this.#heartbeat.add(byToken(jobs)),
       onRefused: (ids) => this.#onRefused(ids),
       onError,
@@ -239,6 +243,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#dispatcher.stop();
     this.#abortAll(this.#isForced ? 0 : this.settings.graceMs);
     await this.#fetcher.stop();
+    this.#kept?.end();
     await Promise.all([this.#heartbeat.stop(), this.#maintainer.stop()]);
     this.#forgetStrayErrors?.();
     this.#phase = "stopped";
