@@ -1,0 +1,5 @@
+import type { Scenario } from "../scenario.js";
+import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
+
+/** In the order in which they run; long ones first. */
+export const scenarios: readonly Scenario[] = [blockedEventLoop, killedWorkers, stoppedWorker, allWorkersKilled];
