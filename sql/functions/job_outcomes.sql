@@ -1,19 +1,20 @@
--- job_outcomes: which of these jobs have ended, and how. Unknown ids are told as state "unknown". For those who wait for results.
+-- job_outcomes: which of these jobs have ended, and how. Unknown ids are told as state "unknown". For those who wait for results, of many jobs at once:
+-- only a job that nothing is recorded of, and that may have been purged or have expired meanwhile, is looked at by itself.
 create or replace function job_outcomes(p_jobs bigint[])
 returns table (job_id bigint, state text, reason text, result json, error json)
 language plpgsql security definer set search_path from current as $$
-declare
-  a job_attempt;
-  m amendment;
 begin
-  foreach job_id in array p_jobs loop
-    state := coalesce(job_state(job_id), 'unknown');
-    continue when state in ('ready', 'delayed', 'blocked', 'running');
-    select * into a from job_attempt t where t.slot = job_slot(job_outcomes.job_id) and t.job_id = job_outcomes.job_id order by t.attempt desc limit 1;
-    select * into m from amendment t where t.slot = job_slot(job_outcomes.job_id) and t.job_id = job_outcomes.job_id;
-    reason := a.reason;
-    result := a.result;
-    error := coalesce(a.error, m.note);
-    return next;
-  end loop;
+  return query
+  select u.id, s.state, last.reason::text, last.result, coalesce(last.error, m.note)
+    from unnest(p_jobs) u (id)
+    left join job j on j.slot = job_slot(u.id) and j.id = u.id
+    left join amendment m on m.slot = job_slot(u.id) and m.job_id = u.id
+    left join lateral (select a.* from job_attempt a where a.slot = job_slot(u.id) and a.job_id = u.id order by a.attempt desc limit 1) last on true
+    cross join lateral (
+      select case when j.id is null then 'unknown'
+                  when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.state::text
+                  when m.closed_at is not null then m.closed_as::text
+                  when coalesce(m.start_by, j.start_by) <= clock_now() or exists (select from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority))
+                  then job_state(u.id) end as state) s
+   where s.state not in ('ready', 'delayed', 'blocked', 'running');
 end $$;

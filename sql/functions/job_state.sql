@@ -1,6 +1,6 @@
 -- job_state: the one state of a job, or null when there is no such job. The view "jobs" derives the same for many.
 create or replace function job_state(p_job_id bigint) returns text
-language plpgsql as $$
+language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_slot smallint := job_slot(p_job_id);
   j job;
