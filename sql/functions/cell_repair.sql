@@ -2,7 +2,7 @@
 -- transactions and start all cursors again. To be run once, while nothing else runs. Returns how many jobs are ready.
 -- Claims, attempts and the agenda are kept. Locks: everything in the cell. Writes: ticket, lane_cursor, lane_purge, tally, lane_depth, cell.
 create or replace function cell_repair() returns bigint
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_xid bigint := xid_now();
   v_ready bigint;

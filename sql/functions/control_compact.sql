@@ -3,7 +3,7 @@
 -- per call, so that no transaction holds two such locks. Returns its name, or null when there is nothing (more) to do.
 -- p_bound: dead rows before it is worth it.
 create or replace function control_compact(p_bound bigint default 20000) returns text
-language plpgsql security definer set search_path from current set lock_timeout = '100ms' as $$
+language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms' as $$
 declare
   t record;
 begin

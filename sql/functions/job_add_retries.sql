@@ -3,7 +3,7 @@
 -- Returns how many. Locks: as job_hold. Writes: amendment, ticket, tally, fingerprint, decision. Raises: MR001, MR002, MR003.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000,
   p_by text default null, p_because text default null) returns int
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := case when p_queue is not null then queue_id(p_queue) end;
   v_now timestamptz := clock_now();

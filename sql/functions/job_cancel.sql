@@ -2,7 +2,7 @@
 -- A waiting job never runs. A running one is closed now: its worker is told at its next call and its report is refused.
 -- Locks: as job_hold, then claims in token order, then agenda rows. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
 create or replace function job_cancel(p_jobs bigint[], p_because text default null) returns int
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_error json := case when p_because is not null then json_build_object('message', p_because) end;
   v_id bigint;

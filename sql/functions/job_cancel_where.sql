@@ -2,7 +2,7 @@
 -- Scans the live job log; a tenant is found by its index. Writes as job_cancel. Raises: MR001 without a filter, MR003.
 create or replace function job_cancel_where(p_queue text default null, p_type text default null, p_tenant text default null,
   p_fingerprint text default null, p_because text default null, p_limit int default 100000) returns int
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := case when p_queue is not null then queue_id(p_queue) end;
 begin

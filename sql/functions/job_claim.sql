@@ -5,7 +5,7 @@ create or replace function job_claim(
   p_lease_factor float8 default null, p_lease_cap_seconds float8 default null, p_max_bytes bigint default 67108864, p_track_start boolean default false)
 returns table (job_id bigint, queue text, type text, priority int, attempt int, max_attempts int, input json, extras json,
   created_at timestamptz, token uuid, lease_ends_at timestamptz)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 begin
   return query
   select i.value::bigint, c.value ->> 'queue', c.value ->> 'type', (c.value ->> 'priority')::int, coalesce((c.value #>> array['attempts', (i.n - 1)::text])::int, 1),

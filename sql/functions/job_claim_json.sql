@@ -9,7 +9,7 @@ create or replace function job_claim_json(
   p_queues text[] default '{default}', p_types text[] default null, p_limit int default 1, p_worker text default null,
   p_lease_seconds float8 default null, p_lease_factor float8 default null, p_lease_cap_seconds float8 default null,
   p_max_bytes bigint default 67108864, p_track_start boolean default false, p_async boolean default false) returns json
-language plpgsql security definer set search_path from current
+language plpgsql security definer set search_path from current set jit = off
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_result text;

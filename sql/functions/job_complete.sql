@@ -2,7 +2,7 @@
 -- Only attempts still held by the token are recorded; the ids of the rest are returned. Idempotent.
 -- Locks: the claim's rows. Writes: attempt, streak, claim, fingerprint. Raises: MR001 when results or logs and jobs differ in number, MR002.
 create or replace function job_complete(p_token uuid, p_jobs bigint[] default null, p_results json default null, p_logs json default null) returns bigint[]
-language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
   h claim;
   v_now timestamptz := clock_now();

@@ -5,7 +5,7 @@ create or replace function job_count(p_queue text default null, p_type text defa
   p_created_from timestamptz default null, p_created_to timestamptz default null,
   out ready bigint, out delayed bigint, out running bigint, out blocked bigint,
   out succeeded bigint, out failed bigint, out expired bigint, out cancelled bigint)
-language plpgsql security definer set search_path from current set plan_cache_mode = force_custom_plan as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan as $$
 declare
   v_from bigint := coalesce(job_id_at(p_created_from), 0);
   v_to bigint := coalesce(job_id_at(p_created_to), 9223372036854775807);

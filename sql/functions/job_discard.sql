@@ -2,7 +2,7 @@
 -- Works once, and for good. Returns how many; those in other states, and those discarded before, are left alone.
 -- Locks: as job_hold, so that of a retry and a discard only one finds the job undecided. Writes: amendment, decision. Raises: MR002.
 create or replace function job_discard(p_jobs bigint[], p_by text default null, p_because text default null) returns int
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now timestamptz;
   v_count int := 0;

@@ -2,7 +2,7 @@
 -- Writes and raises as job_enqueue_many.
 create or replace function job_enqueue(p_type text, p_input json default null, p_options json default '{}', p_payload bytea default null,
   out job_id bigint, out duplicate boolean)
-language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
   p job_plan;
   v_limit bigint;

@@ -3,7 +3,7 @@
 -- Takes no lock that another enqueue waits for, the same fingerprint or schedule slot excepted.
 -- Reads: cell, queue, job_type, lane. Writes: job, ticket or agenda, tally, scout. Raises: MR001, MR003, MR004, MR006, MR010.
 create or replace function job_enqueue_many(p_inputs json, p_options json, out job_ids bigint[], out duplicates boolean[])
-language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
   p job_plan;
   v_now timestamptz;

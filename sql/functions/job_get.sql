@@ -1,6 +1,6 @@
 -- job_get: one job with its attempts and progress, as JSON with ids as strings; null when there is no such job.
 create or replace function job_get(p_job bigint) returns json
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_job json;
 begin

@@ -4,7 +4,7 @@
 create or replace function job_list(p_queue text default null, p_state text default null, p_type text default null, p_tenant text default null,
   p_created_from timestamptz default null, p_created_to timestamptz default null, p_before bigint default null, p_limit int default 100,
   p_undecided boolean default false) returns setof jobs
-language plpgsql security definer set search_path from current set plan_cache_mode = force_custom_plan as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan as $$
 declare
   v_from bigint := coalesce(job_id_at(p_created_from), 0);
   v_to bigint := least(coalesce(p_before, 9223372036854775807), coalesce(job_id_at(p_created_to), 9223372036854775807));

@@ -2,7 +2,7 @@
 -- only a job that nothing is recorded of, and that may have been purged or have expired meanwhile, is looked at by itself.
 create or replace function job_outcomes(p_jobs bigint[])
 returns table (job_id bigint, state text, reason text, result json, error json)
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 begin
   return query
   select u.id, s.state, last.reason::text, last.result, coalesce(last.error, m.note)

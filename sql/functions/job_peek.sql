@@ -1,6 +1,6 @@
 -- job_peek: the jobs a claim would look at next, without touching anything. Raises: MR001, MR003.
 create or replace function job_peek(p_queue text default 'default', p_limit int default 10) returns setof jobs
-language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   l record;
   v_ids bigint[] := '{}';

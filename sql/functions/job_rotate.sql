@@ -3,7 +3,7 @@
 -- and the child truncated when they have gone. Nothing that is not final is ever dropped. Any process may call it.
 -- One child per call. Returns 1 when a child was worked on, else 0. Retention is counted from the finish; see docs/options.md for the defaults.
 create or replace function job_rotate() returns int
-language plpgsql security definer set search_path from current set lock_timeout = '200ms' as $$
+language plpgsql security definer set search_path from current set jit = off set lock_timeout = '200ms' as $$
 declare
   v_now timestamptz := clock_now();
   v_today bigint := job_id_at(v_now) / 353894400000000;

@@ -4,7 +4,7 @@
 -- p_async lets the commit be asynchronous when nothing is reported: only for a transaction that does nothing else.
 -- Returns {"refused": [ids no longer held], "claims": [as job_claim_json, one for each]}. Locks and writes as the single verbs. Raises: MR001, MR002.
 create or replace function job_settle(p_settlements json, p_claims json default null, p_async boolean default false) returns json
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   s record;
   v_jobs bigint[];

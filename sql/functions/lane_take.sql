@@ -139,7 +139,9 @@ begin
   more := v_k >= p_wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0);
   if v_from_f is null then
     v_moved := track_advance(f, v_k);
-    v_moved := track_advance(a, 0);
+    if a.seq is not null then
+      v_moved := track_advance(a, 0);
+    end if;
   else
     v_from_a := (select count(*) from unnest(v_again[1:v_k]) x where x);  -- a moved job may be in both tracks, once void
     v_moved := track_advance(f, v_k - v_from_a);

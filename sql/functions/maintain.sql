@@ -2,7 +2,7 @@
 -- With p_every_seconds it does nothing when anybody is doing it, or did less than that ago: so many processes share one duty, and none is its leader.
 -- Locks: the duty's row (skipped when taken). Writes: as what it calls, and duty.
 create or replace function maintain(p_every_seconds float8 default null) returns json
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now timestamptz := clock_now();
   v_lanes int := 0;

@@ -1,7 +1,7 @@
 -- payload_append, payload_read: large payloads in pieces of 1 MiB (the last one shorter), so that nobody holds them whole.
 -- Pieces belong to the transaction that enqueued the job with payloadSize; the last one completes it. Raises: MR001, MR002, MR004.
 create or replace function payload_append(p_job bigint, p_piece int, p_bytes bytea) returns void
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   j record;
   v_expected int;
@@ -26,7 +26,7 @@ end $$;
 
 -- payload_read: part of a payload; an empty value past its end, null when the job has none. At most 16 MiB at a time.
 create or replace function payload_read(p_job bigint, p_offset bigint default 0, p_length int default 1048576) returns bytea
-language plpgsql stable security definer set search_path from current as $$
+language plpgsql stable security definer set search_path from current set jit = off as $$
 declare
   v_slot smallint := job_slot(p_job);
   j record;

@@ -1,7 +1,7 @@
 -- progress_put, progress_get: a JSON value a running job leaves behind for others and for its next attempt.
 -- Neither the lease nor the attempt changes. progress_put returns false when the token does not hold the job. Raises: MR002.
 create or replace function progress_put(p_token uuid, p_job bigint, p_value json) returns boolean
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now timestamptz := clock_now();
 begin
@@ -18,7 +18,7 @@ begin
 end $$;
 
 create or replace function progress_get(p_job bigint, out value json, out updated_at timestamptz)
-language plpgsql stable security definer set search_path from current as $$
+language plpgsql stable security definer set search_path from current set jit = off as $$
 begin
   perform job_must_exist(array[p_job]);
   select p.value, p.updated_at into value, updated_at from progress p where p.slot = job_slot(p_job) and p.job_id = p_job;

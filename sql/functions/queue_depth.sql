@@ -2,7 +2,7 @@
 -- folded counts, the deltas not folded yet, the live claims, and one probe per lane. Raises: MR003.
 create or replace function queue_depth(p_queue text default 'default',
   out ready bigint, out blocked bigint, out delayed bigint, out running bigint, out oldest_ready_at timestamptz, out oldest_age_seconds float8)
-language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_id int := queue_id(p_queue);
   v_paused boolean;

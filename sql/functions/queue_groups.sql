@@ -5,7 +5,7 @@
 -- The limits let the planner go from the few ids to their jobs, through the view: without, it would compute the view for all. Raises: MR001, MR003.
 create or replace function queue_groups(p_queue text default 'default', p_limit int default 100)
   returns table ("group" text, waiting bigint, delayed bigint, running bigint)
-language plpgsql security definer set search_path from current set plan_cache_mode = force_custom_plan set join_collapse_limit = 20 set from_collapse_limit = 20 as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan set join_collapse_limit = 20 set from_collapse_limit = 20 as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
   v_live bigint[];  -- read first, so that the planner knows how many there are

@@ -3,7 +3,7 @@
 -- Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Returns how many were dropped.
 -- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor, lane_purge, tally. Raises: MR003.
 create or replace function queue_purge(p_queue text) returns bigint
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := queue_id(p_queue);
   v_own bigint := xid_now();

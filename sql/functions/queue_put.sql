@@ -1,7 +1,7 @@
 -- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell.
 -- Options given replace those of the same name; null values remove them. Raises: MR001, MR003.
 create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_options jsonb;
 begin
@@ -18,7 +18,7 @@ begin
 end $$;
 
 create or replace function type_put(p_type text, p_options jsonb default '{}') returns jsonb
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_options jsonb;
 begin
@@ -32,7 +32,7 @@ begin
 end $$;
 
 create or replace function cell_put(p_options jsonb) returns jsonb
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_options jsonb;
 begin

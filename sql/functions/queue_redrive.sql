@@ -1,7 +1,7 @@
 -- queue_redrive: move waiting dead letters back to the queue they came from (or to p_target). Returns how many.
 -- Each is claimed, copied and completed in this transaction. Letters without a source stay. Raises: MR001, MR003.
 create or replace function queue_redrive(p_queue text, p_target text default null, p_limit int default 1000) returns int
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_target int := case when p_target is not null then queue_id(p_target) end;
   v_count int := 0;

@@ -1,7 +1,7 @@
 -- role_grant: let a role act as producer, worker, reader or admin. The functions run with their owner's rights, so the role
 -- needs no access to tables, and no DDL rights. To be called by the owner of the schema. Raises: MR001.
 create or replace function role_grant(p_role name, p_kind text) returns void
-language plpgsql set search_path from current as $$
+language plpgsql set search_path from current set jit = off as $$
 declare
   v_reader constant text[] := '{job_list,job_get,job_outcomes,job_count,job_peek,queue_depth,queue_groups,run_stats,progress_get,payload_read,cell_status}';
   v_producer constant text[] := '{job_enqueue,job_enqueue_many,queue_notify,payload_append,job_cancel,job_cancel_where}';

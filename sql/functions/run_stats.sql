@@ -5,7 +5,7 @@
 create or replace function run_stats(p_type text default null, p_queue text default null, p_windows float8[] default '{60,3600,86400}')
   returns table (type text, window_seconds float8, runs bigint, succeeded bigint, failed bigint,
                  total_seconds float8, average_seconds float8, last_seconds float8, last_finished_at timestamptz)
-language plpgsql security definer set search_path from current set plan_cache_mode = force_custom_plan as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan as $$
 declare
   v_queue_id constant int := case when p_queue is not null then queue_id(p_queue) end;
   v_now constant timestamptz := clock_now();

@@ -2,7 +2,7 @@
 -- Prove, lock with a short timeout, prove again, truncate. A child that cannot be locked now is left for later.
 -- One child per call, so that no transaction holds two such locks. Returns 1 when a child was emptied, else 0.
 create or replace function ticket_rotate() returns int
-language plpgsql security definer set search_path from current set lock_timeout = '100ms' set enable_seqscan = off as $$
+language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms' set enable_seqscan = off as $$
 declare
   v_open smallint := ticket_slot(pg_snapshot_xmax(pg_current_snapshot())::text::bigint);
 begin

@@ -13,11 +13,9 @@ declare
   v_own constant bigint := xid_now();
   v_again constant boolean := c.track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
-  r.track := c.track;
-  r.wanted := p_wanted;
-  r.late_count := 0;
-  r.seq := c.seq; r.uses := c.uses; r.head_xid := c.head_xid; r.head_ticket := c.head_ticket; r.head_offset := c.head_offset;
-  r.late_xids := c.late_xids; r.late_tickets := c.late_tickets; r.late_offsets := c.late_offsets;
+  -- In one go, because every assignment costs.
+  r := (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets,
+        null, 0, null, null, null, null, null, null, null, null, null, p_wanted, null)::track_reading;
   if r.seq is null then
     return r;
   end if;
@@ -69,12 +67,16 @@ begin
     if v_jobs is not null then
       if cardinality(v_jobs) > v_room then
         v_jobs := v_jobs[1:v_room]; v_xids := v_xids[1:v_room]; v_tickets := v_tickets[1:v_room]; v_offsets := v_offsets[1:v_room];
-        v_attempts := v_attempts[1:v_room]; v_versions := v_versions[1:v_room]; v_alones := v_alones[1:v_room];
+        if v_again then
+          v_attempts := v_attempts[1:v_room]; v_versions := v_versions[1:v_room]; v_alones := v_alones[1:v_room];
+        end if;
       end if;
       r.bytes := coalesce(r.bytes, 0) + v_bytes;
       v_room := v_room - cardinality(v_jobs);
       r.jobs := r.jobs || v_jobs; r.xids := r.xids || v_xids; r.tickets := r.tickets || v_tickets; r.offsets := r.offsets || v_offsets;
-      r.attempts := r.attempts || v_attempts; r.versions := r.versions || v_versions; r.alones := r.alones || v_alones;
+      if v_again then
+        r.attempts := r.attempts || v_attempts; r.versions := r.versions || v_versions; r.alones := r.alones || v_alones;
+      end if;
     end if;
     if pg_snapshot_xmin(v_snapshot) < pg_snapshot_xmax(v_snapshot) then
       r.running := r.running || array(
