@@ -12,7 +12,7 @@ const heartbeats = `${clients} and (application_name = 'millrace heartbeat' or q
 export const terminatedBackends: Scenario = {
   name: "connections ended by the server at random",
   async run(world) {
-    await world.engine.putQueue("quiet");
+    await world.engine.queuePut("quiet");
     const quiet = world.worker({ queues: ["quiet"], pollInterval: "60s" });
     const workers = [world.worker(), world.worker(), quiet];
     await world.until("all are ready", () => workers.every((worker) => worker.of("ready").length > 0));
@@ -97,7 +97,9 @@ export const serverWithoutConnections: Scenario = {
     await producer.exit;
     await world.drained();
     survived(workers);
-    const refused = [producer, ...workers].flatMap((child) => child.of("error")).filter(({ message = "" }) => /too many clients|remaining connection slots/.test(message));
+    const refused = [producer, ...workers]
+      .flatMap((child) => child.of("error"))
+      .filter(({ message = "" }) => /too many clients|remaining connection slots/.test(message));
     if (refused.length === 0) throw new Error("nobody was refused a connection");
     world.remarks.push(`${refused.length} times refused`);
   },
