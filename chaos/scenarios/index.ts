@@ -1,5 +1,6 @@
 import type { Scenario } from "../scenario.js";
 import { serverWithoutConnections, smallPools, terminatedBackends } from "./connections.js";
+import { fullDisk } from "./disk.js";
 import { serverKilled, serverShutDown } from "./server.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
@@ -14,4 +15,5 @@ export const scenarios: readonly Scenario[] = [
   terminatedBackends,
   smallPools,
   serverWithoutConnections,
+  fullDisk,
 ];
