@@ -1,6 +1,7 @@
 import type { Scenario } from "../scenario.js";
 import { serverWithoutConnections, smallPools, terminatedBackends } from "./connections.js";
 import { fullDisk } from "./disk.js";
+import { restoredDump } from "./restore.js";
 import { serverKilled, serverShutDown } from "./server.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
@@ -16,4 +17,5 @@ export const scenarios: readonly Scenario[] = [
   smallPools,
   serverWithoutConnections,
   fullDisk,
+  restoredDump,
 ];
