@@ -16,10 +16,9 @@ export const restoredDump: Scenario = {
     let from = world.server;
     for (let move = 0; move < world.many(1); move += 1) {
       await growOld(world);
-      await workHalfWay(world);
       const to = new ChaosServer();
       world.onClose(() => to.remove());
-      await to.start();
+      await Promise.all([workHalfWay(world), prepare(to)]);
       await copy(from.port, to.port);
       await from.stop();
       world.network.target = to.port;
@@ -29,6 +28,14 @@ export const restoredDump: Scenario = {
     await world.drained();
   },
 };
+
+async function prepare(server: ChaosServer): Promise<void> {
+  await server.start();
+  const pool = poolOf(server.port);
+  await migrate(pool);
+  await pool.query(books);
+  await pool.end();
+}
 
 /** What is known of the server's age lags behind by ten thousand transactions, and is brought up to date by the upkeep. */
 async function growOld(world: World): Promise<void> {
@@ -76,8 +83,6 @@ async function copy(fromPort: number, toPort: number): Promise<void> {
   chmodSync(folder, 0o777); // the servers may run as somebody else
   const [from, to] = [poolOf(fromPort), poolOf(toPort)];
   try {
-    await migrate(to);
-    await to.query(books);
     const { rows } = await from.query<{ name: string; isSequence: boolean }>(contents);
     const tables = rows.filter(({ isSequence }) => !isSequence).map(({ name }) => name);
     const sequences = rows.filter(({ isSequence }) => isSequence).map(({ name }) => name);
