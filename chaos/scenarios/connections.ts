@@ -28,7 +28,7 @@ export const terminatedBackends: Scenario = {
     await Promise.all([producer.exit, long.exit]);
     await world.drained();
     survived(workers);
-    if (beats < 10) throw new Error(`only ${beats} connections of a heartbeat were ended`);
+    if (beats < 6) throw new Error(`only ${beats} connections of a heartbeat were ended`);
     world.remarks.push(`${hit} blows, ${beats} connections of heartbeats ended`);
     await hearsWakeUps(world);
     await keepsLeases(world);
