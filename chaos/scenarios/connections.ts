@@ -6,7 +6,7 @@ import { survived } from "./server.js";
 
 /** Its clients, but not the one that asks. The heartbeat's connection is the one that listens. */
 const clients = "select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
-const heartbeats = `${clients} and (application_name = 'millrace heartbeat' or query ~ 'listen|claim_extend')`;
+const heartbeats = `${clients} and application_name = 'millrace heartbeat'`;
 
 /** Afterwards each worker must keep a lease and hear a wake-up, as before. */
 export const terminatedBackends: Scenario = {
