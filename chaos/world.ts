@@ -28,6 +28,12 @@ export interface Production {
 const patienceMs = 120_000;
 const defaultLease = "2s";
 
+/** Where handlers leave what they did. */
+export const books = `
+  create schema chaos;
+  create table chaos.effect (job bigint not null, attempt int not null, pid int not null, at timestamptz not null default clock_timestamp());
+  create table chaos.ledger (job bigint not null);`;
+
 /** One scenario's own server, network, processes, and the books on what they did. */
 export class World implements AsyncDisposable {
   readonly server: ChaosServer;
@@ -53,11 +59,7 @@ export class World implements AsyncDisposable {
       await world.server.start();
       world.#network = await Network.open(world.server.port);
       await migrate(world.pool);
-      await world.sql("create schema chaos");
-      await world.sql(
-        "create table chaos.effect (job bigint not null, attempt int not null, pid int not null, at timestamptz not null default clock_timestamp())",
-      );
-      await world.sql("create table chaos.ledger (job bigint not null)");
+      await world.sql(books);
     } catch (error) {
       await world[Symbol.asyncDispose]();
       throw error;

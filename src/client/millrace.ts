@@ -431,6 +431,8 @@ function newPool(connection: string | pg.PoolConfig): pg.Pool {
   // A new connection plans every statement again, so that idle ones are kept for longer than the ten seconds of pg.
   const pool = new pg.Pool({ allowExitOnIdle: true, idleTimeoutMillis: 300_000, ...config });
   pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
+  // One that dies in the moment it is handed out is heard by nobody yet: its greeting and its end may come in one packet.
+  pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
