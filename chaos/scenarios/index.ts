@@ -1,5 +1,6 @@
 import type { Scenario } from "../scenario.js";
+import { maintenanceStopped } from "./time.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
 /** In the order in which they run; long ones first. */
-export const scenarios: readonly Scenario[] = [blockedEventLoop, killedWorkers, stoppedWorker, allWorkersKilled];
+export const scenarios: readonly Scenario[] = [blockedEventLoop, killedWorkers, stoppedWorker, allWorkersKilled, maintenanceStopped];
