@@ -13,9 +13,9 @@ const mill = new Millrace({ connection: { connectionString: url, max: poolMax ??
 const worker = mill.worker({ concurrency: 10, handleSignals: true, ...options });
 
 async function act(input: JobInput | null): Promise<void> {
-  if (input?.kill) process.kill(process.pid, "SIGKILL");
   if (input?.blockMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, input.blockMs); // the event loop stands still
   if (input?.sleepMs) await sleep(input.sleepMs);
+  if (input?.kill) process.kill(process.pid, "SIGKILL");
 }
 
 worker.handle(defineJob<JobInput | null>("plain"), async ({ id, attempt, input }) => {

@@ -1,6 +1,16 @@
 import type { Scenario } from "../scenario.js";
+import { skewedClocks } from "./clocks.js";
+import { poisonousJobs } from "./poison.js";
 import { maintenanceStopped } from "./time.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
 /** In the order in which they run; long ones first. */
-export const scenarios: readonly Scenario[] = [blockedEventLoop, killedWorkers, stoppedWorker, allWorkersKilled, maintenanceStopped];
+export const scenarios: readonly Scenario[] = [
+  blockedEventLoop,
+  killedWorkers,
+  stoppedWorker,
+  allWorkersKilled,
+  maintenanceStopped,
+  poisonousJobs,
+  skewedClocks,
+];
