@@ -1,6 +1,7 @@
 import type { Scenario } from "../scenario.js";
 import { skewedClocks } from "./clocks.js";
 import { poisonousJobs } from "./poison.js";
+import { ringsRotated } from "./rotation.js";
 import { maintenanceStopped } from "./time.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
@@ -12,5 +13,6 @@ export const scenarios: readonly Scenario[] = [
   allWorkersKilled,
   maintenanceStopped,
   poisonousJobs,
+  ringsRotated,
   skewedClocks,
 ];
