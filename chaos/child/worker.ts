@@ -42,6 +42,7 @@ worker.handle(defineJob<JobInput | null>("exact"), async (job) => {
 const say = (event: string, more: object = {}): void => void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
 worker.on("lost", (job) => say("lost", { id: job.id }));
 worker.on("refused", (ids) => say("refused", { ids }));
+worker.on("stopped", () => void Promise.all([mill.close(), effects.end()])); // and the process ends
 worker.on("error", (error) => say("error", { message: String(error) }));
 for (;;) {
   try {

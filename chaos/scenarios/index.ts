@@ -3,6 +3,7 @@ import { skewedClocks } from "./clocks.js";
 import { poisonousJobs } from "./poison.js";
 import { ringsRotated } from "./rotation.js";
 import { maintenanceStopped } from "./time.js";
+import { rollingUpgrade } from "./upgrade.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
 /** In the order in which they run; long ones first. */
@@ -14,5 +15,6 @@ export const scenarios: readonly Scenario[] = [
   maintenanceStopped,
   poisonousJobs,
   ringsRotated,
+  rollingUpgrade,
   skewedClocks,
 ];
