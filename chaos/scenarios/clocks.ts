@@ -10,13 +10,13 @@ export const skewedClocks: Scenario = {
   name: "clocks and time zones of processes wrong by hours",
   async run(world) {
     const places = [skewed("Pacific/Kiritimati", 5), skewed("America/St_Johns", -7), skewed("Asia/Kathmandu", 26)];
-    const workers = places.map((place) => world.worker({ concurrency: 80 }, {}, place));
+    const workers = places.map((place) => world.worker({ concurrency: 80, lease: "5s" }, {}, place));
     await world.until("workers are ready", () => workers.every((worker) => worker.of("ready").length > 0));
     const options = { ttl: "60s", attemptTimeout: "20s" };
     const producers = places.flatMap((place) => [
       world.producer({ jobs: 500, perSecond: 50, options }, place),
       world.producer({ jobs: 120, perSecond: 15, options: { ...options, delay: "3s" } }, place),
-      world.producer({ jobs: 6, perSecond: 2, input: { sleepMs: 5000 }, options }, place), // longer than two leases; fewer than one worker's slots
+      world.producer({ jobs: 6, perSecond: 2, input: { sleepMs: 11_000 }, options }, place), // longer than two leases; fewer than one worker's slots
     ]);
     for (const producer of producers) await producer.exit;
     await world.drained();
