@@ -12,12 +12,12 @@ export const ringsRotated: Scenario = {
   name: "rings of jobs and tickets going round under load",
   async run(world) {
     await useMovableClock(world);
-    if (!world.isLong) await narrowTickets(world);
+    await narrowTickets(world);
     await world.engine.cellPut({ retentionSucceededSeconds: daySeconds });
     await world.engine.queuePut("later");
     const lease = `${2 * days}d`; // the clock jumps; leases are not what is tried here
     for (let n = 0; n < 2; n += 1) world.worker({ lease });
-    const producer = world.producer({ jobs: 2000, perSecond: 150, types: ["exact"] });
+    const producer = world.producer({ jobs: 1500, perSecond: 100, types: ["exact"] });
     await using mill = new Millrace({ connection: world.url });
 
     const emptied = { days: 0, tickets: 0 };
@@ -28,7 +28,7 @@ export const ringsRotated: Scenario = {
     for (let day = 0; day < days || !producer.hasEnded; day += 1) {
       if (day % 10 === 0) await leaveOpen(world, mill);
       if (day === days - 10) world.worker({ lease, queues: ["later"] });
-      await sleep(250);
+      await sleep(300);
       await moveClock(world, daySeconds);
     }
     await producer.exit;
@@ -53,13 +53,13 @@ async function leaveOpen(world: World, mill: Millrace): Promise<void> {
   for (const { id } of [...unread, ...delayed]) world.acknowledged.add(id);
 }
 
-/** A child of tickets holds 262,144 transactions. With 8192, seconds are enough to go round. A long run goes the long way. */
+/** A child of tickets holds 262,144 transactions. With 4096, seconds are enough to go round. */
 async function narrowTickets(world: World): Promise<void> {
   const rows = await world.sql<{ text: string }>(
     "select pg_get_functiondef(p.oid) as text from pg_proc p where p.pronamespace = 'millrace'::regnamespace and p.prosrc ~ '(>>|<<) 18'",
   );
   if (rows.length === 0) throw new Error("the width of the ring is written otherwise now");
-  for (const { text } of rows) await world.sql(`set search_path = millrace; ${text.replaceAll(/(>>|<<) 18/g, "$1 13")}; reset search_path`);
+  for (const { text } of rows) await world.sql(`set search_path = millrace; ${text.replaceAll(/(>>|<<) 18/g, "$1 12")}; reset search_path`);
 }
 
 async function giveSpaceBack(world: World, emptied: { days: number; tickets: number }, isOver: () => boolean): Promise<void> {
@@ -84,10 +84,10 @@ async function rotateTickets(world: World, emptied: { tickets: number }, isOver:
 async function burnTransactions(world: World, isOver: () => boolean): Promise<number> {
   await world.sql("create unlogged table chaos.burnt (n int)");
   let burnt = 0;
-  for (; !isOver(); burnt += 5000) {
-    await world.sql("do $$ begin for i in 1 .. 5000 loop begin insert into chaos.burnt values (i); exception when others then raise; end; end loop; end $$");
+  for (; !isOver(); burnt += 2000) {
+    await world.sql("do $$ begin for i in 1 .. 2000 loop begin insert into chaos.burnt values (i); exception when others then raise; end; end loop; end $$");
     await world.sql("truncate chaos.burnt");
-    await sleep(50);
+    await sleep(100);
   }
   return burnt;
 }
