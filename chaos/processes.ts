@@ -9,7 +9,7 @@ export interface JobInput {
   readonly sleepMs?: number;
   /** The event loop stands still for so long. */
   readonly blockMs?: number;
-  /** The process is killed, as when it is out of memory. */
+  /** The process is killed, as when it is out of memory; after its sleep. */
   readonly kill?: boolean;
 }
 

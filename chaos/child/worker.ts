@@ -13,9 +13,9 @@ const mill = new Millrace({ connection: { connectionString: url, max: poolMax ??
 const worker = mill.worker({ concurrency: 10, handleSignals: true, ...options });
 
 async function act(input: JobInput | null): Promise<void> {
-  if (input?.kill) process.kill(process.pid, "SIGKILL");
   if (input?.blockMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, input.blockMs); // the event loop stands still
   if (input?.sleepMs) await sleep(input.sleepMs);
+  if (input?.kill) process.kill(process.pid, "SIGKILL");
 }
 
 worker.handle(defineJob<JobInput | null>("plain"), async ({ id, attempt, input }) => {
@@ -42,6 +42,7 @@ worker.handle(defineJob<JobInput | null>("exact"), async (job) => {
 const say = (event: string, more: object = {}): void => void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
 worker.on("lost", (job) => say("lost", { id: job.id }));
 worker.on("refused", (ids) => say("refused", { ids }));
+worker.on("stopped", () => void Promise.all([mill.close(), effects.end()])); // and the process ends
 worker.on("error", (error) => say("error", { message: String(error) }));
 for (;;) {
   try {

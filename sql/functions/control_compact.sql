@@ -7,21 +7,25 @@ language plpgsql security definer set search_path from current set jit = off set
 declare
   t record;
 begin
-  for t in
-    select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
-     where s.nspname = current_schema() and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint')
-       and greatest(pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid)) > p_bound
-     order by c.relname
-  loop
-    begin
-      execute format('lock table %I in access exclusive mode', t.relname);
-      if table_rewrite(t.relname) then
-        return t.relname;
-      end if;
-    exception when lock_not_available or deadlock_detected then
-      null;
-    end;
-  end loop;
+  begin  -- even to ask for a table's size is to wait for whoever rewrites it
+    for t in
+      select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
+       where s.nspname = current_schema() and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint')
+         and greatest(pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid)) > p_bound
+       order by c.relname
+    loop
+      begin
+        execute format('lock table %I in access exclusive mode', t.relname);
+        if table_rewrite(t.relname) then
+          return t.relname;
+        end if;
+      exception when lock_not_available or deadlock_detected then
+        null;
+      end;
+    end loop;
+  exception when lock_not_available then
+    null;
+  end;
   return null;
 end $$;
 

@@ -15,16 +15,16 @@ begin
   for r in select * from ring order by slot for update skip locked loop
     -- the end of the newest day that lives in this child
     v_end := job_created_at((v_today - (v_today - r.slot) % 32 + 1) * 353894400000000);
-    if v_now < v_end + v_shortest then
-      -- too young to be emptied; what is left of the last time round the ring goes one by one
-      continue when r.rotated_at > v_now - interval '12 hours' or not exists (select from job j where j.slot = r.slot and j.id < job_id_at(v_end - interval '1 day'));
-      perform ring_delete(r.slot, v_now);
-      update ring set rotated_at = v_now where slot = r.slot;
-      return 1;
-    end if;
-    continue when r.rotated_at >= v_end + v_shortest and (r.survivors = 0 or r.rotated_at > v_now - interval '12 hours');
-    continue when r.survivors = 0 and not exists (select from job j where j.slot = r.slot);
-    begin
+    begin  -- even to look into a child is to wait for whoever empties one
+      if v_now < v_end + v_shortest then
+        -- too young to be emptied; what is left of the last time round the ring goes one by one
+        continue when r.rotated_at > v_now - interval '12 hours' or not exists (select from job j where j.slot = r.slot and j.id < job_id_at(v_end - interval '1 day'));
+        perform ring_delete(r.slot, v_now);
+        update ring set rotated_at = v_now where slot = r.slot;
+        return 1;
+      end if;
+      continue when r.rotated_at >= v_end + v_shortest and (r.survivors = 0 or r.rotated_at > v_now - interval '12 hours');
+      continue when r.survivors = 0 and not exists (select from job j where j.slot = r.slot);
       perform ring_rotate(r.slot, v_now);
       return 1;
     exception when lock_not_available or deadlock_detected then

@@ -7,8 +7,9 @@ declare
   v_open smallint := ticket_slot(pg_snapshot_xmax(pg_current_snapshot())::text::bigint);
 begin
   for v_slot in 0 .. 7 loop
-    continue when v_slot = v_open or not exists (select from ticket t where t.slot = v_slot) or not tickets_passed(v_slot::smallint);
-    begin
+    continue when v_slot = v_open;
+    begin  -- even to look into a child is to wait for whoever empties one
+      continue when not exists (select from ticket t where t.slot = v_slot) or not tickets_passed(v_slot::smallint);
       execute format('lock table %I in access exclusive mode', 'ticket_' || v_slot);
       if tickets_passed(v_slot::smallint) then
         execute format('truncate %I', 'ticket_' || v_slot);

@@ -189,3 +189,18 @@ describe("purging a day of many finished jobs", () => {
     expect(longestWait).toBeLessThan(1);
   });
 });
+
+describe("several at once", () => {
+  it.each(["ring_child", "ticket_child", "claim"])("gives up quietly while another process empties or rewrites: %s", async (what) => {
+    const queue = await newQueue(db);
+    await db.engine.enqueue({ type: "t", queue });
+    const [row] = await db.sql<{ job: string; ticket: string }>(
+      "select 'job_' || lpad(((slot + 16) % 32)::text, 2, '0') as job, (select 'ticket_' || (max(t.slot) + 1) % 8 from ticket t) as ticket from job order by id desc limit 1",
+    );
+    const other = await db.connect();
+    await other.query("begin");
+    await other.query(`lock table ${{ ring_child: row!.job, ticket_child: row!.ticket }[what] ?? what} in access exclusive mode`);
+    await expect(db.engine.maintainSpace({ compactBound: 0 })).resolves.toMatchObject({ ticketChildren: 0 });
+    await other.query("rollback");
+  });
+});
