@@ -15,7 +15,6 @@ export const restoredDump: Scenario = {
   async run(world) {
     let from = world.server;
     for (let move = 0; move < world.many(1); move += 1) {
-      await growOld(world);
       const to = new ChaosServer();
       world.onClose(() => to.remove());
       await Promise.all([workHalfWay(world), prepare(to)]);
@@ -35,12 +34,6 @@ async function prepare(server: ChaosServer): Promise<void> {
   await migrate(pool);
   await pool.query(books);
   await pool.end();
-}
-
-/** What is known of the server's age lags behind by ten thousand transactions, and is brought up to date by the upkeep. */
-async function growOld(world: World): Promise<void> {
-  await world.sql("do $$ begin for i in 1..30000 loop perform pg_current_xact_id(); commit; end loop; end $$");
-  await world.engine.maintain();
 }
 
 /** Leave jobs that wait, that are not due yet, and that a dead worker holds. */

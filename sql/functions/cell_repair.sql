@@ -37,7 +37,7 @@ begin
       select lane, 1 as r, 0 as d from waiting union all select lane, 0, 1 from agenda) n group by lane
   )
   select count(*) into v_ready from waiting;
-  update cell set floor_xid = v_xid;
+  update cell set floor_xid = v_xid, server_id = server_id();
   return v_ready;
 end $$;
 

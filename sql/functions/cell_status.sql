@@ -5,6 +5,5 @@ begin
   select max(number) into version from migration where number > 0;
   select checksum into functions from migration where number = 0;
   select c.payload_limit into payload_limit from cell c;
-  restored := coalesce((select max(x) > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-    from (select floor_xid as x from cell union all select max(head_xid) from lane_cursor) known), false);
+  restored := cell_is_foreign();
 end $$;

@@ -18,6 +18,7 @@ begin
   end if;
   if v_mine then
     update duty set done_at = v_now where name = 'maintain' and p_every_seconds is not null;
+    perform cell_recognise();
     v_lanes := lane_discover();
     v_promoted := agenda_promote(10000) + postponed_return();
     v_reaped := claim_reap(1000);

@@ -27,10 +27,11 @@ create type job_lines as (
   ids bigint[], inputs text, bytes bigint, max_attempts text, extras text, start_by timestamptz, deadline timestamptz, amended boolean
 );
 
--- One row: facts about this installation. floor_xid lets a dump restored into a younger cluster be recognised.
+-- One row: facts about this installation. server_id and floor_xid let a dump restored into another server be recognised.
 create table cell (
   only_row      boolean primary key default true check (only_row),
   created_at    timestamptz not null default clock_timestamp(),
+  server_id     bigint,
   floor_xid     bigint not null default pg_current_xact_id()::text::bigint,
   payload_limit bigint not null default 256000000 check (payload_limit between 1 and 256000000),
   options       jsonb not null default '{}'
