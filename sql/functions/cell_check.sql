@@ -18,33 +18,16 @@ exception when insufficient_privilege then
   return null;
 end $$;
 
--- cell_is_foreign: whether the logs were written on another server and name transactions that this one has not finished: some may lie in its future,
--- and will not when it has caught up, so that looking at the numbers alone would come too late for some. All in the past: nothing is hidden by them.
-create or replace function cell_is_foreign() returns boolean
+-- cell_at_home: refuse to work where another server wrote the logs. Its numbers may lie in this one's future, and no longer do when this one has caught up:
+-- looking at them would come too late. Asked once per session and schema, because it costs a look at a file. Raises: MR006.
+create or replace function cell_at_home() returns void
 language plpgsql as $$
 declare
-  v_known bigint;
-  v_past constant bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+  v_set text;
 begin
-  select greatest(floor_xid, (select max(head_xid) from lane_cursor)) into v_known from cell;
-  if v_known > pg_snapshot_xmax(pg_current_snapshot())::text::bigint then
-    return true;
-  elsif not exists (select from cell c where c.server_id <> server_id()) then
-    return false;
+  if exists (select from cell c where c.server_id <> server_id()) then
+    perform raise_error('MR006', 'this schema was restored from another server, or the server was upgraded',
+      'run "millrace repair" (or select cell_repair()) once, while nothing else runs');
   end if;
-  return v_known >= v_past or exists (select from ticket where xid >= v_past) or exists (select from job where xid >= v_past) or exists (select from agenda where xid >= v_past);
-end $$;
-
--- cell_recognise: remember whose server this is; when the logs are foreign, see to it that enqueues and maintenance are refused until the repair.
--- Writes: cell. Raises: MR006.
-create or replace function cell_recognise() returns void
-language plpgsql as $$
-begin
-  if not exists (select from cell c where c.server_id is distinct from server_id()) or server_id() is null then
-    return;
-  elsif exists (select from cell c where c.server_id is not null) and cell_is_foreign() then
-    update cell set floor_xid = 9000000000000000000;
-  else
-    update cell set server_id = server_id();
-  end if;
+  v_set := set_config('millrace.at_home', current_schema(), false);
 end $$;

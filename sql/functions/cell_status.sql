@@ -5,5 +5,7 @@ begin
   select max(number) into version from migration where number > 0;
   select checksum into functions from migration where number = 0;
   select c.payload_limit into payload_limit from cell c;
-  restored := cell_is_foreign();
+  restored := exists (select from cell c where c.server_id <> server_id())
+    or coalesce((select max(x) > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+         from (select floor_xid as x from cell union all select max(head_xid) from lane_cursor) known), false);
 end $$;

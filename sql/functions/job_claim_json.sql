@@ -43,6 +43,9 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform isolation_check('a claim');
   end if;
+  if current_setting('millrace.at_home', true) is distinct from current_schema() then
+    perform cell_at_home();
+  end if;
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
          (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now),

@@ -18,7 +18,8 @@ begin
   end if;
   if v_mine then
     update duty set done_at = v_now where name = 'maintain' and p_every_seconds is not null;
-    perform cell_recognise();
+    perform cell_at_home();
+    update cell c set server_id = server_id() where c.server_id is null and server_id() is not null;
     v_lanes := lane_discover();
     v_promoted := agenda_promote(10000) + postponed_return();
     v_reaped := claim_reap(1000);

@@ -9,6 +9,9 @@ declare
 begin
   select q.id, c.options || coalesce(q.options, '{}') || coalesce(t.options, '{}'), c.floor_xid into p.queue_id, v_options, v_floor
     from cell c left join queue q on q.name = coalesce(p_queue, 'default') left join job_type t on t.type = p_type;
+  if current_setting('millrace.at_home', true) is distinct from current_schema() then
+    perform cell_at_home();
+  end if;
   if v_floor > xid_now() then
     perform cell_check(v_floor);
   end if;

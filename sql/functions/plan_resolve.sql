@@ -20,6 +20,9 @@ begin
     perform raise_error('MR001', format('unknown option "%s"', v_unknown), 'see the table of options in docs/options.md');
   end if;
   select c.options, c.payload_limit, c.floor_xid into v_cell, v_limit, v_floor from cell c;
+  if current_setting('millrace.at_home', true) is distinct from current_schema() then
+    perform cell_at_home();
+  end if;
   perform cell_check(v_floor);
 
   return query

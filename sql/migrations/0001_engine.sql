@@ -37,6 +37,12 @@ create table cell (
   options       jsonb not null default '{}'
 );
 insert into cell default values;
+do $$
+begin
+  update cell set server_id = (pg_control_system()).system_identifier;
+exception when insufficient_privilege then
+  null;  -- then the numbers of transactions must do
+end $$;
 
 create table queue (
   id             int generated always as identity primary key,
