@@ -1,5 +1,14 @@
 import type { Scenario } from "../scenario.js";
+import { cutNetwork, frozenNetwork, halfOpenConnections } from "./network.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
 /** In the order in which they run; long ones first. */
-export const scenarios: readonly Scenario[] = [blockedEventLoop, killedWorkers, stoppedWorker, allWorkersKilled];
+export const scenarios: readonly Scenario[] = [
+  blockedEventLoop,
+  killedWorkers,
+  stoppedWorker,
+  allWorkersKilled,
+  halfOpenConnections,
+  frozenNetwork,
+  cutNetwork,
+];
