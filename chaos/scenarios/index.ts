@@ -1,6 +1,8 @@
 import type { Scenario } from "../scenario.js";
 import { asynchronousFailover, synchronousFailover } from "./failover.js";
 import { cutNetwork, frozenNetwork, halfOpenConnections } from "./network.js";
+import { pgBouncer, pgBouncerPrepared } from "./pgbouncer.js";
+import { idleTransaction, longReaders } from "./snapshots.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
 /** In the order in which they run; long ones first. */
@@ -12,6 +14,10 @@ export const scenarios: readonly Scenario[] = [
   allWorkersKilled,
   frozenNetwork,
   cutNetwork,
+  idleTransaction,
+  longReaders,
+  pgBouncer,
+  pgBouncerPrepared,
   synchronousFailover,
   asynchronousFailover,
 ];
