@@ -8,7 +8,7 @@ import type { World } from "../world.js";
 export const frozenNetwork: Scenario = {
   name: "a worker's network frozen past its lease, then thawed",
   async run(world) {
-    const producer = world.producer({ jobs: 3000, perSecond: 250, input: { sleepMs: 50 } });
+    const producer = world.producer({ jobs: 2000, perSecond: 130, input: { sleepMs: 150 } }); // most slots are taken when it happens
     const { own, worker } = await withOwnWay(world);
     world.worker();
     for (let blow = 0; blow < world.many(1); blow += 1) {
