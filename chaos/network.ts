@@ -5,6 +5,7 @@ import { type AddressInfo, type Server, type Socket, connect, createServer } fro
 export class Network {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  readonly #stranded = new Set<Socket>();
   #isFrozen = false;
   #isCut = false;
   /** Port of the server that new connections go to. */
@@ -38,6 +39,12 @@ export class Network {
     for (const socket of this.#sockets) socket.resume();
   }
 
+  /** Connections are left half-open for good: neither end hears of the other again, nor of an end. New ones go through. */
+  strand(): void {
+    for (const socket of this.#sockets) this.#stranded.add(socket.pause());
+    this.#sockets.clear();
+  }
+
   /** Break all connections and refuse new ones. */
   cut(): void {
     this.#isCut = true;
@@ -50,6 +57,7 @@ export class Network {
 
   close(): void {
     this.cut();
+    for (const socket of this.#stranded) socket.destroy();
     this.#server.close();
   }
 

@@ -20,6 +20,8 @@ export interface WorkerArguments {
   readonly poolMax?: number;
   /** Where effects are written, when that is another way to the server. Default: as `url`. */
   readonly effectUrl?: string;
+  /** Whether statements are kept prepared. Default true. */
+  readonly prepare?: boolean;
 }
 
 export interface ProducerArguments {
@@ -29,6 +31,8 @@ export interface ProducerArguments {
   readonly types: readonly string[];
   readonly input: JobInput | null;
   readonly options: JobOptions;
+  /** Whether statements are kept prepared. Default true. */
+  readonly prepare?: boolean;
 }
 
 /** Environment and program of a child: another release, another clock. */

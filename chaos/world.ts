@@ -22,6 +22,7 @@ export interface Production {
   readonly input?: JobInput;
   readonly options?: ProducerArguments["options"];
   readonly url?: string;
+  readonly prepare?: boolean;
 }
 
 /** So long may anything take that has to come in the end. */
@@ -122,8 +123,11 @@ export class World implements AsyncDisposable {
     return this.#keep(new Child("worker", argument, surroundings));
   }
 
-  producer({ jobs, perSecond = 400, types = ["plain", "exact"], input, options = {}, url = this.url }: Production, surroundings?: Surroundings): Child {
-    const argument: ProducerArguments = { url, jobs: this.many(jobs), perSecond, types, input: input ?? null, options };
+  producer(
+    { jobs, perSecond = 400, types = ["plain", "exact"], input, options = {}, url = this.url, prepare = true }: Production,
+    surroundings?: Surroundings,
+  ): Child {
+    const argument: ProducerArguments = { url, jobs: this.many(jobs), perSecond, types, input: input ?? null, options, prepare };
     const child = this.#keep(new Child("producer", argument, surroundings));
     child.onSaid = ({ event, ids = [] }) => {
       if (event === "acknowledged") for (const id of ids) this.acknowledged.add(id);

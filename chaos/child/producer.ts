@@ -5,11 +5,11 @@ import pg from "pg";
 import { Millrace } from "millrace";
 import type { ProducerArguments } from "../processes.js";
 
-const { url, jobs, perSecond, types, input, options } = JSON.parse(process.argv[2] ?? "{}") as ProducerArguments;
+const { url, jobs, perSecond, types, input, options, prepare = true } = JSON.parse(process.argv[2] ?? "{}") as ProducerArguments;
 const pool = new pg.Pool({ connectionString: url, max: 4, connectionTimeoutMillis: 10_000, query_timeout: 20_000 });
 pool.on("error", () => {});
 pool.on("connect", (client) => client.on("error", () => {}));
-const mill = new Millrace({ connection: pool });
+const mill = new Millrace({ connection: pool, prepare });
 const say = (event: string, more: object): void => void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
 const jobOptions = { maxAttempts: 1000, retryDelay: "100ms", ...options };
 

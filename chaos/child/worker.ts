@@ -5,11 +5,11 @@ import pg from "pg";
 import { Millrace, defineJob } from "millrace";
 import type { JobInput, WorkerArguments } from "../processes.js";
 
-const { url, options, poolMax, effectUrl } = JSON.parse(process.argv[2] ?? "{}") as WorkerArguments;
+const { url, options, poolMax, effectUrl, prepare = true } = JSON.parse(process.argv[2] ?? "{}") as WorkerArguments;
 const effects = new pg.Pool({ connectionString: effectUrl ?? url, max: 4, connectionTimeoutMillis: 10_000, query_timeout: 20_000 });
 effects.on("error", () => {});
 effects.on("connect", (client) => client.on("error", () => {}));
-const mill = new Millrace({ connection: { connectionString: url, max: poolMax ?? 10, connectionTimeoutMillis: 10_000 } });
+const mill = new Millrace({ connection: { connectionString: url, max: poolMax ?? 10, connectionTimeoutMillis: 10_000 }, prepare });
 const worker = mill.worker({ concurrency: 10, handleSignals: true, ...options });
 
 async function act(input: JobInput | null): Promise<void> {

@@ -2,16 +2,21 @@ import type { Scenario } from "../scenario.js";
 import { skewedClocks } from "./clocks.js";
 import { serverWithoutConnections, smallPools, terminatedBackends } from "./connections.js";
 import { fullDisk } from "./disk.js";
+import { asynchronousFailover, synchronousFailover } from "./failover.js";
+import { cutNetwork, frozenNetwork, halfOpenConnections } from "./network.js";
+import { pgBouncer, pgBouncerPrepared } from "./pgbouncer.js";
 import { poisonousJobs } from "./poison.js";
 import { restoredDump } from "./restore.js";
 import { ringsRotated } from "./rotation.js";
 import { serverKilled, serverShutDown } from "./server.js";
+import { idleTransaction, longReaders } from "./snapshots.js";
 import { maintenanceStopped } from "./time.js";
 import { rollingUpgrade } from "./upgrade.js";
 import { allWorkersKilled, blockedEventLoop, killedWorkers, stoppedWorker } from "./workers.js";
 
 /** In the order in which they run; long ones first. */
 export const scenarios: readonly Scenario[] = [
+  halfOpenConnections,
   blockedEventLoop,
   killedWorkers,
   stoppedWorker,
@@ -22,6 +27,14 @@ export const scenarios: readonly Scenario[] = [
   terminatedBackends,
   smallPools,
   serverWithoutConnections,
+  frozenNetwork,
+  cutNetwork,
+  pgBouncer,
+  pgBouncerPrepared,
+  idleTransaction,
+  longReaders,
+  synchronousFailover,
+  asynchronousFailover,
   fullDisk,
   maintenanceStopped,
   ringsRotated,

@@ -150,7 +150,7 @@ export function translateError(error: unknown): unknown {
   }
   if (
     (code !== undefined && (unavailableStates.test(code) || unavailableCodes.has(code))) ||
-    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message)
+    /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message)
   ) {
     return new DatabaseUnavailableError(`the database is not available: ${error.message}`, error);
   }

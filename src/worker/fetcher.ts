@@ -21,7 +21,7 @@ const roundTripsAtOnce = 2;
 const ownTripFrom = 200;
 const busyPauseMs = 5;
 const firstErrorPauseMs = 100;
-const longestErrorPauseMs = 5000;
+const longestErrorPauseMs = 2000;
 
 /**
  * The one that talks to the database: reports outcomes and claims more, both in the same round trip, two of them at a time at most,
@@ -89,7 +89,7 @@ export class Fetcher {
       const claims = mayClaim ? this.dispatcher.wanted(this.#base()) : [];
       const sharesTrip = claims.length > 0 && this.dispatcher.unreported < ownTripFrom;
       const settlements = sharesTrip || (claims.length === 0 && this.dispatcher.reportDueInMs === 0) ? this.dispatcher.takeSettlements() : [];
-      if (claims.length === 0 && settlements.length === 0) await this.#sleep();
+      if (claims.length === 0 && settlements.length === 0) await this.#sleepUntilDue();
       else await this.#roundTrip(settlements, claims);
     }
     this.changed();
@@ -165,8 +165,14 @@ export class Fetcher {
   async #recover(error: unknown, settlements: readonly Settlement[]): Promise<void> {
     const left = error instanceof DatabaseUnavailableError ? settlements : await this.#reportEach(settlements);
     if (settlements.length > 0) this.dispatcher.reported(this.#hasGivenUp ? [] : left);
-    await new Promise((resolve) => setTimeout(resolve, this.#errorPauseMs));
-    this.#errorPauseMs = Math.min(this.#errorPauseMs * 2, longestErrorPauseMs);
+    await this.#pause(this.#errorPauseMs * (0.5 + Math.random() / 2)); // not all workers at the same moment
+    this.#errorPauseMs = Math.min(this.#errorPauseMs * 1.5, longestErrorPauseMs);
+  }
+
+  /** Until the time has passed, or the heartbeat, which connects by itself, says that the database is there again. */
+  async #pause(ms: number): Promise<void> {
+    const wakes = this.#wakes;
+    for (const end = performance.now() + ms; performance.now() < end && wakes === this.#wakes;) await this.#sleep(end - performance.now());
   }
 
   /** Returns what could not be reported, and may be later. */
@@ -195,11 +201,15 @@ export class Fetcher {
   }
 
   /** Until something changes, the next poll is due, or outcomes have waited for others long enough. */
-  #sleep(): Promise<void> {
+  #sleepUntilDue(): Promise<void> {
+    const now = performance.now();
+    const untilPoll = !this.#stopping && this.#nextPollAt > now ? this.#nextPollAt - now : this.settings.pollMs;
+    return this.#sleep(Math.min(untilPoll, this.dispatcher.reportDueInMs));
+  }
+
+  #sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const now = performance.now();
-      const untilPoll = !this.#stopping && this.#nextPollAt > now ? this.#nextPollAt - now : this.settings.pollMs;
-      const timer = setTimeout(resolve, Math.min(untilPoll, this.dispatcher.reportDueInMs));
+      const timer = setTimeout(resolve, ms);
       this.#sleepers.push(() => (clearTimeout(timer), resolve()));
     });
   }

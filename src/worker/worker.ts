@@ -9,6 +9,7 @@ import type { ClaimedJob, JobId } from "../db/types.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
+import { AnsweringPool } from "./answer-time.js";
 import { Dispatcher, byToken } from "./dispatcher.js";
 import { Fetcher } from "./fetcher.js";
 import { KeptConnection } from "./kept-connection.js";
@@ -107,8 +108,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
       onChange: () => this.#fetcher.changed(),
     });
     this.#kept = KeptConnection.fits(parts.pool) ? new KeptConnection(parts.pool) : undefined;
-    const claiming = this.#kept ? parts.engine.withPool(this.#kept) : parts.engine;
-    this.#fetcher = new Fetcher(parts.engine, claiming, this.#dispatcher, this.settings, parts.metrics, {
+    const reporting = parts.engine.withPool(new AnsweringPool(parts.pool));
+    const claiming = this.#kept ? parts.engine.withPool(this.#kept) : reporting;
+    this.#fetcher = new Fetcher(reporting, claiming, this.#dispatcher, this.settings, parts.metrics, {
       onClaimed: (jobs) => this.#heartbeat.add(byToken(jobs)),
       onRefused: (ids) => this.#onRefused(ids),
       onError,
