@@ -8,15 +8,27 @@ const answerMs = 30_000;
 
 type Query = Parameters<Queryable["query"]>[0];
 
-/** A query that fails when no answer comes. The driver reads it, and the connection is not used again. */
-export const withAnswerTime = (query: Query): Query & { readonly query_timeout: number } => ({ ...query, query_timeout: answerMs });
+/** Ask, and fail when no answer comes. The driver keeps the time; the pool does not use such a connection again. */
+export async function answered(pool: ConnectionPool, connection: Queryable, query: Query): Promise<QueryResult> {
+  try {
+    return await connection.query({ ...query, query_timeout: answerMs } as Query);
+  } catch (error) {
+    if (error instanceof Error && error.message === "Query read timeout") void forgetIdle(pool).catch(() => {}); // whoever asks next is told
+    throw error;
+  }
+}
+
+/** What is idle was most likely forgotten at the same time, and each would take as long to show it. */
+async function forgetIdle(pool: ConnectionPool & { readonly idleCount?: number }): Promise<void> {
+  for (let left = pool.idleCount ?? 0; left > 0; left -= 1) (await pool.connect()).release(true);
+}
 
 /** A pool whose queries fail when no answer comes. */
 export class AnsweringPool implements ConnectionPool {
   constructor(readonly pool: ConnectionPool) {}
 
   query(query: Query): Promise<QueryResult> {
-    return this.pool.query(withAnswerTime(query));
+    return answered(this.pool, this.pool, query);
   }
 
   connect(): Promise<PooledConnection> {

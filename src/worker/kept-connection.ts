@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { ConnectionPool, PooledConnection, QueryResult, Queryable } from "../db/queryable.js";
-import { withAnswerTime } from "./answer-time.js";
+import { answered } from "./answer-time.js";
 
 /** Of fewer connections none is kept: others need them more. */
 const fewest = 4;
@@ -25,7 +25,7 @@ export class KeptConnection implements ConnectionPool {
   async query(query: Parameters<Queryable["query"]>[0]): Promise<QueryResult> {
     const connection = this.#kept ?? (await this.#keep());
     try {
-      return await connection.query(withAnswerTime(query));
+      return await answered(this.pool, connection, query);
     } catch (error) {
       if (connection === this.#kept) this.#letGo(true);
       throw error;
