@@ -50,7 +50,8 @@ async function connect() {
   });
   try {
     await fresh.connect();
-    await fresh.query(`set statement_timeout = ${answerMs - 1000}; listen ${fresh.escapeIdentifier(`millrace:${data.schema}`)}`);
+    // Nothing else is set here: behind a pooler, others would inherit it.
+    await fresh.query(`listen ${fresh.escapeIdentifier(`millrace:${data.schema}`)}`);
   } catch (error) {
     drop(fresh);
     throw error;
