@@ -4,8 +4,8 @@ import { type Ending, PairRunner } from "./runner.js";
 import { type Verb, verbs } from "./verbs.js";
 
 /**
- * Every verb against every other, itself included. One test file per ending, so that the two run side by side. Every two verbs meet once with each
- * ending, in one order each; with ALL_PAIRS set (`npm run simulate`), in both.
+ * Every verb against every other, itself included. One test file per ending, so that the two run side by side. Every two verbs meet once with a commit, in
+ * one order, and half of them with a rollback, in the other; with ALL_PAIRS set (`npm run simulate`), all in both orders with both.
  */
 export function describePairs(ending: Ending): void {
   const runner = new PairRunner(useDatabase());
@@ -40,5 +40,6 @@ export function describePairs(ending: Ending): void {
 function meets(first: Verb, second: Verb, ending: Ending): boolean {
   if (process.env["ALL_PAIRS"] !== undefined || first === second) return true;
   const [i, j] = [verbs.indexOf(first), verbs.indexOf(second)];
-  return (((i + j) % 2 === 0) === i < j) === (ending === "commit");
+  const isTurned = ((i + j) % 2 === 0) === i < j;
+  return ending === "commit" ? isTurned : !isTurned && (i + j) % 4 < 2;
 }

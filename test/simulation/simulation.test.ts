@@ -3,14 +3,14 @@ import { useDatabase } from "../support/database.js";
 import { simulate, smallRing, withText } from "./simulation.js";
 
 const db = useDatabase({ migrate: false });
-const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 6);
+const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 5);
 const seed = Number(process.env["SIMULATION_SEED"] ?? Date.now() % 1_000_000);
 
 /** Few ordinary producers, so that the overlapping transactions have the machine for themselves. */
 const overlapOnly = { largestClaim: 2, late: { probability: 0.2, ms: 120, jobs: 20 }, producers: 2, paceMs: 100, kill: false, stopAtFirst: true };
 
 /** Seen at once, so a round may be long. */
-const handedOutTwice = { seconds: 8, message: /handed out twice|in two live claims|duplicate key value violates unique constraint "attempt/ };
+const handedOutTwice = { seconds: 8, message: /handed out twice|in two live claims|duplicate key value violates unique constraint "(attempt|streak)/ };
 
 /** Seen only when all has been drained, so a round is short. */
 const lost = { seconds: 2, message: /ended 0 times|is still ready/ };
