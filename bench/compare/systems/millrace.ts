@@ -15,8 +15,8 @@ const built = new URL("../../../dist/index.js", import.meta.url);
 export const millrace: System = {
   claims: {
     pg: createRequire(built)("pg") as { Client: { prototype: object } },
-    // One statement reports outcomes and claims; without claims its second argument is an empty list.
-    isClaim: (text, values) => text.includes("job_settle") && values[1] !== "[]",
+    // A claim alone, or together with a report; without claims the second argument of that is an empty list.
+    isClaim: (text, values) => text.includes("job_claim_json") || (text.includes("job_settle") && values[1] !== "[]"),
   },
 
   async setup(url, queues) {
