@@ -41,6 +41,9 @@ begin
     end if;
     perform pg_advisory_xact_lock(lane_lock(d.lane));
     for v_at in 1 .. cardinality(d.jobs) loop
+      -- its time may have been moved since the look
+      continue when not exists (select from job j left join amendment m on m.slot = j.slot and m.job_id = j.id
+                                 where j.slot = job_slot(d.jobs[v_at]) and j.id = d.jobs[v_at] and coalesce(m.start_by, j.start_by) <= v_now);
       delete from agenda where job_id = d.jobs[v_at] and due_at <> 'infinity' returning true into v_waited;
       continue when not coalesce(v_waited, false) and job_state(d.jobs[v_at]) <> 'expired';
       if job_close_waiting(job_slot(d.jobs[v_at]), array[d.jobs[v_at]], 'expired', null) <> '{}' then
