@@ -23,8 +23,12 @@ export class Network {
     return network;
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   get url(): string {
-    return `postgres://postgres@127.0.0.1:${(this.#server.address() as AddressInfo).port}/postgres`;
+    return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
   }
 
   /** Connections stay open, and nothing arrives: as when a cable is pulled. New ones are accepted, and answered by nobody. */

@@ -26,6 +26,10 @@ export class ChaosServer {
     return this.#running.port;
   }
 
+  get url(): string {
+    return this.#running.url;
+  }
+
   get pid(): number {
     return this.#running.pid;
   }
