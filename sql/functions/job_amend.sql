@@ -15,11 +15,11 @@ begin
   select * into j from job where slot = v_slot and id = p_job_id;
   v_lane := lane_key(j.queue_id, j.type, j.priority);
   perform job_hold(array[p_job_id]);
-  perform from agenda where job_id = p_job_id for update;  -- waits for whoever is promoting it
-  v_waits_in_agenda := found;
   if job_state(p_job_id) not in ('ready', 'blocked', 'delayed') then
     return false;
   end if;
+  perform from agenda where job_id = p_job_id for update;  -- waits for whoever is promoting it
+  v_waits_in_agenda := found;
 
   insert into amendment (job_id, slot, replaced, input, headers, run_at, updated_at)
   values (p_job_id, v_slot, p_replace, case when p_replace then p_input end, case when p_replace then p_headers end, p_run_at, v_now)

@@ -162,6 +162,22 @@ describe("calls that meet on the same rows in opposite order", () => {
   });
 });
 
+describe("the state of a job that ends in the middle of being read", () => {
+  it("is the one before or the one after, never a third [#101]", async () => {
+    const queue = await newQueue(db);
+    const { id } = await db.engine.enqueue({ type: "t", queue });
+    const [job] = await db.engine.claim({ queues: [queue] });
+    const worker = await db.connect();
+    await worker.query("begin");
+    await db.engine.complete(job!, undefined, { tx: worker });
+    await worker.query("lock table claim in access exclusive mode"); // whoever reads the state gets this far, and waits
+    const read = db.sql("select job_state($1) as state", [id]);
+    await waitersOf(db, worker, 1);
+    await worker.query("commit");
+    expect(await read).toEqual([{ state: "succeeded" }]);
+  });
+});
+
 describe("retry, cancel, claim and sweep of the same jobs at once", () => {
   const seconds = Number(process.env["MILLRACE_SOAK_SECONDS"] ?? 5);
 
@@ -180,8 +196,8 @@ describe("retry, cancel, claim and sweep of the same jobs at once", () => {
         await work();
       } catch (error) {
         if (error instanceof LeaseLostError) return;
-        const { code, message, where } = error as Error & { code?: string; where?: string };
-        const text = `${name}: ${code} ${message}; ${where?.split("\n", 1)[0]}`;
+        const { code, message, detail, where } = error as Error & { code?: string; detail?: string; where?: string };
+        const text = `${name}: ${code} ${message}; ${where?.split("\n", 1)[0]}; ${detail}`;
         errors.set(text, (errors.get(text) ?? 0) + 1);
       }
     };
