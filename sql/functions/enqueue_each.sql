@@ -49,11 +49,7 @@ begin
     return;
   end if;
   duplicates := array_fill(false, array[cardinality(job_ids)]);
-  -- reserve the fingerprints in one order first, so that two batches cannot wait for each other
-  insert into fingerprint (queue_id, fingerprint, job_id)
-  select distinct p.queue_id, p.fingerprint, 0 from plan_resolve(p_options) p where p.fingerprint is not null order by p.queue_id, p.fingerprint on conflict do nothing;
-  perform from fingerprint f where (f.queue_id, f.fingerprint) in (select p.queue_id, p.fingerprint from plan_resolve(p_options) p)
-    order by f.queue_id, f.fingerprint for update;
+  perform fingerprints_reserve(array_agg(p.queue_id), array_agg(p.fingerprint)) from plan_resolve(p_options) p where p.fingerprint is not null;
   perform job_hold(array(select unnest(array[f.job_id, f.follow_up]) from plan_resolve(p_options) p join fingerprint f using (queue_id, fingerprint)
                           where p.fingerprint_mode in ('replace', 'debounce') and f.job_id <> 0));
   for u in

@@ -63,3 +63,13 @@ begin
   perform job_store(v_id, p, p_input, case when v_held then timestamptz 'infinity' else p.run_at end, null);
   job_id := v_id;
 end $$;
+
+-- fingerprints_reserve: take fingerprints for this transaction, all in one order, so that two who need several cannot wait for each other.
+-- One that nobody has is made with job 0, which stands in nobody's way. Locks: fingerprint rows in key order. Writes: fingerprint.
+create or replace function fingerprints_reserve(p_queues int[], p_fingerprints text[]) returns void
+language plpgsql as $$
+begin
+  insert into fingerprint as f (queue_id, fingerprint, job_id)
+  select distinct u.queue_id, u.fingerprint, 0 from unnest(p_queues, p_fingerprints) u (queue_id, fingerprint) order by 1, 2
+  on conflict (queue_id, fingerprint) do update set job_id = f.job_id where false;  -- nothing is changed, but each row is locked in its turn
+end $$;

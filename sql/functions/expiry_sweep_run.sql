@@ -41,11 +41,8 @@ begin
     end if;
     perform pg_advisory_xact_lock(lane_lock(d.lane));
     for v_at in 1 .. cardinality(d.jobs) loop
-      -- its time may have been moved since the look
-      continue when not exists (select from job j left join amendment m on m.slot = j.slot and m.job_id = j.id
-                                 where j.slot = job_slot(d.jobs[v_at]) and j.id = d.jobs[v_at] and coalesce(m.start_by, j.start_by) <= v_now);
-      delete from agenda where job_id = d.jobs[v_at] and due_at <> 'infinity' returning true into v_waited;
-      continue when not coalesce(v_waited, false) and job_state(d.jobs[v_at]) <> 'expired';
+      continue when not job_overdue(d.jobs[v_at], v_now);  -- it may have ended, or its time been moved, since the look
+      delete from agenda where job_id = d.jobs[v_at] returning true into v_waited;
       if job_close_waiting(job_slot(d.jobs[v_at]), array[d.jobs[v_at]], 'expired', null) <> '{}' then
         insert into tally (lane, ready, delayed) values (d.lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
         v_closed := v_closed || d.jobs[v_at];
@@ -57,4 +54,19 @@ begin
     update expiry_sweep set swept_until = s.candidate, candidate = v_now, candidate_xmax = pg_snapshot_xmax(v_snapshot)::text::bigint;
   end if;
   return cardinality(v_closed);
+end $$;
+
+-- job_overdue: whether a job waits, not for another one, and its time to start has passed. In one statement, so by one snapshot.
+create or replace function job_overdue(p_job_id bigint, p_now timestamptz) returns boolean
+language plpgsql set plan_cache_mode = force_generic_plan as $$
+declare
+  v_slot smallint := job_slot(p_job_id);
+begin
+  return exists (
+    select from job j left join amendment m on m.slot = v_slot and m.job_id = j.id
+     where j.slot = v_slot and j.id = p_job_id and coalesce(m.start_by, j.start_by) <= p_now and m.closed_at is null
+       and not exists (select from job_attempt a where a.slot = v_slot and a.job_id = j.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
+       and not exists (select from claim c where j.id = any (c.jobs))
+       and not exists (select from agenda g where g.job_id = j.id and g.due_at = 'infinity')
+       and job_purged_at(j, m) is null);
 end $$;

@@ -1,6 +1,6 @@
 -- job_add_retries: give finished-without-success jobs p_attempts more attempts and a renewed expiry, and make them claimable.
 -- By ids, or all failed and expired ones of a type; discarded ones stay as they are. Leaves a record of who decided it, and why.
--- Returns how many. Locks: as job_hold. Writes: amendment, ticket, tally, fingerprint, decision. Raises: MR001, MR002, MR003.
+-- Returns how many. Locks: their fingerprints, then as job_hold. Writes: amendment, ticket, tally, fingerprint, decision. Raises: MR001, MR002, MR003.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000,
   p_by text default null, p_because text default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -9,6 +9,8 @@ declare
   v_now timestamptz := clock_now();
   v_count int := 0;
   v_version int;
+  v_queues int[];
+  v_fingerprints text[];
   v_lane bigint;
   d record;
 begin
@@ -19,6 +21,14 @@ begin
   elsif p_jobs is not null then
     perform job_must_exist(p_jobs);
   end if;
+  -- fingerprints come before jobs in the order of locks, so all that may be needed are taken now
+  select array_agg(f.queue_id), array_agg(f.fingerprint) into v_queues, v_fingerprints from (
+    select distinct j.queue_id, j.fingerprint from job j
+     where j.fingerprint is not null and (p_jobs is null or j.id = any (p_jobs)) and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)
+       and (p_jobs is not null or j.start_by <= v_now or j.id in (select e.id from jobs_ended(p_jobs, p_type, v_queue_id, p_limit) e))) f;
+  if v_queues is not null then
+    perform fingerprints_reserve(v_queues, v_fingerprints);
+  end if;
   if p_jobs is not null then
     perform job_hold(p_jobs);
   else
@@ -26,31 +36,44 @@ begin
   end if;
   perform expiry_sweep_run(100000, false);  -- what has expired but was not seen yet counts too
   for d in
-    select j.id, j.slot, j.queue_id, j.type, j.priority, j.fingerprint, ended.attempt,
-           case when isfinite(j.start_by) then v_now + (j.start_by - greatest(j.run_at, job_created_at(j.id))) else j.start_by end as start_by, v_now + (j.deadline - greatest(j.run_at, job_created_at(j.id))) as deadline
-      from (
-        select a.slot, a.job_id, a.attempt from attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
-         where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0) and m.discarded_at is null
-        union
-        select m.slot, m.job_id, coalesce((select max(a.attempt) from attempt a where a.slot = m.slot and a.job_id = m.job_id), 0)
-          from amendment m where m.closed_as = 'expired' and m.closed_at is not null and m.discarded_at is null) ended
-      join job j on j.slot = ended.slot and j.id = ended.job_id
-     where (p_jobs is null or j.id = any (p_jobs)) and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)
-     order by j.id limit p_limit
+    select e.*, case when isfinite(e.start_by) then v_now + (e.start_by - e.counted_from) else e.start_by end as new_start_by, v_now + (e.deadline - e.counted_from) as new_deadline
+      from jobs_ended(p_jobs, p_type, v_queue_id, p_limit) e
   loop
     insert into amendment (job_id, slot, updated_at) values (d.id, d.slot, v_now) on conflict do nothing;
-    update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = d.start_by, deadline = d.deadline,
+    update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = d.new_start_by, deadline = d.new_deadline,
            revived_at = v_now, closed_at = null, closed_as = null, note = null, updated_at = v_now
      where slot = d.slot and job_id = d.id and (closed_at is not null or revived_after < d.attempt) and discarded_at is null returning version into v_version;
     continue when not found;
-    if d.fingerprint is not null then
-      insert into fingerprint (queue_id, fingerprint, job_id) values (d.queue_id, d.fingerprint, d.id) on conflict do nothing;
-    end if;
+    update fingerprint set job_id = d.id where queue_id = d.queue_id and fingerprint = d.fingerprint and follow_up is null
+       and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled');
     insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
     v_lane := lane_key(d.queue_id, d.type, d.priority);
     perform tickets_append(v_lane + 1, array[d.id], d.attempt + 1, v_version, false);
     insert into tally (lane, ready) values (v_lane, 1);
     v_count := v_count + 1;
   end loop;
+  if v_queues is not null then
+    delete from fingerprint where job_id = 0;  -- taken for nothing; nobody else's 0 is ever seen
+  end if;
   return v_count;
+end $$;
+
+-- jobs_ended: jobs that ended without success and wait for nobody's decision, by ids or by type, with the last attempt that was used up.
+create or replace function jobs_ended(p_jobs bigint[], p_type text, p_queue_id int, p_limit int)
+returns table (id bigint, slot smallint, queue_id int, type text, priority smallint, fingerprint text, start_by timestamptz, deadline timestamptz,
+  counted_from timestamptz, attempt int)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+  return query
+  select j.id, j.slot, j.queue_id, j.type, j.priority, j.fingerprint, j.start_by, j.deadline, greatest(j.run_at, job_created_at(j.id)), ended.attempt
+    from (
+      select a.slot, a.job_id, a.attempt from attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
+       where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0) and m.discarded_at is null
+      union
+      select m.slot, m.job_id, coalesce((select max(a.attempt) from attempt a where a.slot = m.slot and a.job_id = m.job_id), 0)
+        from amendment m where m.closed_as = 'expired' and m.closed_at is not null and m.discarded_at is null) ended
+    join job j on j.slot = ended.slot and j.id = ended.job_id
+   where (p_jobs is null or j.id = any (p_jobs)) and (p_type is null or j.type = p_type) and (p_queue_id is null or j.queue_id = p_queue_id)
+   order by j.id limit p_limit;
 end $$;

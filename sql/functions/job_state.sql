@@ -1,5 +1,5 @@
 -- job_state: the one state of a job, or null when there is no such job. The view "jobs" derives the same for many.
--- Claims are looked at first: each statement sees the newest snapshot, and a job that leaves its claim meanwhile leaves a trace the later ones see.
+-- Claims are read first: each statement sees the newest snapshot, and a job that leaves its claim meanwhile leaves a trace the later ones see.
 create or replace function job_state(p_job_id bigint) returns text
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -8,20 +8,21 @@ declare
   a job_attempt;
   m amendment;
   g agenda;
+  v_running boolean;
 begin
   select * into j from job where slot = v_slot and id = p_job_id;
   if not found then
     return null;
   end if;
-  if exists (select from claim c where p_job_id = any (c.jobs)) then
-    return 'running';
-  end if;
+  v_running := exists (select from claim c where p_job_id = any (c.jobs));
   select * into a from job_attempt t where t.slot = v_slot and t.job_id = p_job_id order by t.attempt desc limit 1;
   select * into m from amendment where slot = v_slot and job_id = p_job_id;
   if a.state is not null and a.attempt > coalesce(m.revived_after, 0) then
     return a.state;
   elsif m.closed_at is not null then
     return m.closed_as;
+  elsif v_running then
+    return 'running';
   elsif job_purged_at(j, m) is not null then
     return 'cancelled';
   end if;

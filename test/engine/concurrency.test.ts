@@ -146,6 +146,21 @@ describe("calls that meet on the same rows in opposite order", () => {
     expect(ends.map((end) => end.status)).toEqual(["fulfilled", "fulfilled"]);
   });
 
+  it("adding retries to a job and enqueueing its fingerprint again both get through [#101]", async () => {
+    const queue = await newQueue(db);
+    const job = { type: "t", queue, fingerprint: "f" };
+    const { id } = await db.engine.enqueue(job);
+    await db.engine.fail((await db.engine.claim({ queues: [queue] }))[0]!);
+    const producer = await db.connect();
+    await producer.query("begin");
+    await db.engine.enqueueEach([job], { tx: producer });
+    const retried = db.engine.addRetries(1, { ids: [id] });
+    await waitersOf(db, producer, 1);
+    await db.engine.cancel([id], undefined, { tx: producer }); // wants the failed job for itself
+    await producer.query("commit");
+    expect(await retried).toBe(1);
+  });
+
   it("changing the visibility of one job while its neighbours end keeps it held [#101]", async () => {
     const queue = await newQueue(db);
     await db.engine.enqueueMany("t", [1, 2], { queue });
@@ -175,6 +190,29 @@ describe("the state of a job that ends in the middle of being read", () => {
     await waitersOf(db, worker, 1);
     await worker.query("commit");
     expect(await read).toEqual([{ state: "succeeded" }]);
+  });
+});
+
+describe("a job that expires at the end of an attempt while the sweep has it on its list", () => {
+  it("is counted once [#101]", async () => {
+    const queue = await newQueue(db);
+    await db.engine.enqueue({ type: "t", queue, ttlSeconds: 30, maxAttempts: 5 });
+    await db.engine.maintain(); // the lane is known
+    const [lane] = await db.sql<{ key: string }>("select l.key from lane l join queue q on q.id = l.queue_id where q.name = $1", [queue]);
+    const worker = await db.connect();
+    await worker.query("begin");
+    await worker.query("select pg_advisory_xact_lock(lane_lock($1))", [lane!.key]);
+    await db.moveClock(60);
+    const sweep = db.engine.maintain();
+    await waitersOf(db, worker, 1);
+    await db.moveClock(-60);
+    const [job] = await db.engine.claim({ queues: [queue] }, { tx: worker });
+    await db.moveClock(60);
+    await db.engine.retry(job!, { message: "too late" }, 1, { tx: worker });
+    await worker.query("commit");
+    expect(await sweep).toMatchObject({ expired: 0 });
+    expect((await db.engine.list({ queue })).map((one) => one.state)).toEqual(["expired"]);
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 });
 
