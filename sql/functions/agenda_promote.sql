@@ -17,13 +17,17 @@ begin
       select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
   ), kept as (
-    select d.*, (row_number() over (partition by d.lane, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk
+    select d.*, case when d.alone then d.lane else d.track end + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk
       from due d where not exists (
         select from lane_purge p where p.lane = d.lane and purge_saw(p, d.xid, d.job_id))
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
-    select lane + 1, v_xid, ticket_slot(v_xid), attempt, version, alone, array_agg(job_id order by job_id)
-      from kept group by lane, attempt, version, alone, chunk order by min(job_id)
+    select again, v_xid, ticket_slot(v_xid), attempt, version, alone, array_agg(job_id order by job_id)
+      from kept group by again, track, attempt, version, alone, chunk order by min(job_id)
+  ), turns as (
+    insert into ticket (lane, xid, slot, jobs)
+    select lane + 2, v_xid, ticket_slot(v_xid), array_agg(again order by first)
+      from (select lane, again, min(job_id) as first from kept where again <> lane + 1 group by lane, again) t group by lane
   ), counted as (
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from kept group by lane
   )

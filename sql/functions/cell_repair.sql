@@ -13,13 +13,14 @@ begin
   truncate lane_cursor, lane_purge, postponed, tally, lane_depth;
   update agenda set xid = v_xid;
   update job set xid = 0 where xid > v_xid;
-  insert into lane (key, queue_id, type, priority)
-  select distinct lane_key(queue_id, type, priority), queue_id, type, priority from job on conflict do nothing;
+  insert into lane as l (key, queue_id, type, priority, grouped)
+  select lane_key(queue_id, type, priority), queue_id, type, priority, bool_or(group_key is not null) from job group by 2, 3, 4
+  on conflict (key) do update set grouped = true where excluded.grouped and not l.grouped;
   delete from scout;
-  insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l cross join lateral (values (l.key), (l.key + 1)) t (key);
+  insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l cross join lateral (values (l.key), (l.key + 1), (l.key + 2)) t (key);
 
   with waiting as materialized (
-    select j.id, lane_key(j.queue_id, j.type, j.priority) as lane, coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
+    select j.id, lane_key(j.queue_id, j.type, j.priority) as lane, j.group_key, coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
       from job j
       left join lateral (select a.state, a.attempt from job_attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = j.slot and m.job_id = j.id
@@ -28,9 +29,15 @@ begin
        and not exists (select from claim c where j.id = any (c.jobs))
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, jobs)
-    select lane + case when attempt = 1 and version = 0 then 0 else 1 end, v_xid, ticket_slot(v_xid), attempt, version, array_agg(id order by id)
-      from (select w.*, (row_number() over (partition by lane, attempt, version order by id) - 1) / 100 as chunk from waiting w) x
-     group by lane, attempt, version, chunk order by lane, chunk
+    select track + case when attempt = 1 and version = 0 then 0 else 1 end, v_xid, ticket_slot(v_xid), attempt, version, array_agg(id order by id)
+      from (select w.*, group_track(lane, group_key) as track, (row_number() over (partition by lane, group_key, attempt, version order by id) - 1) / 100 as chunk from waiting w) x
+     group by track, attempt, version, chunk order by track, chunk
+  ), turns as (
+    insert into ticket (lane, xid, slot, jobs)
+    select lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)
+      from (select lane, track + again as track, min(id) as first
+              from (select w.id, w.lane, group_track(w.lane, w.group_key) as track, case when w.attempt = 1 and w.version = 0 then 0 else 1 end as again from waiting w where w.group_key is not null) t
+             group by lane, track + again) t group by lane
   ), counted as (
     insert into lane_depth (lane, ready, delayed)
     select lane, sum(r), sum(d) from (

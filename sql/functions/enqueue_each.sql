@@ -27,19 +27,23 @@ begin
       from x cross join generate_series(0, (octet_length(x.payload) - 1) / 1048576) k
      where octet_length(x.payload) > 65536
   ), ready as (
-    select id, lane, octet_length(input::text) + coalesce(octet_length(payload) * 4 / 3, 0) as bytes,
-           (row_number() over (partition by lane order by id) - 1) / 100 as chunk from x where is_ready
+    select id, lane, track, octet_length(input::text) + coalesce(octet_length(payload) * 4 / 3, 0) as bytes,
+           (row_number() over (partition by track order by id) - 1) / 100 as chunk from x where is_ready
   ), tickets as (
     insert into ticket (lane, xid, slot, bytes, jobs)
-    select lane, v_xid, ticket_slot(v_xid), sum(bytes), array_agg(id order by id) from ready group by lane, chunk order by lane, chunk
+    select track, v_xid, ticket_slot(v_xid), sum(bytes), array_agg(id order by id) from ready group by track, chunk order by track, chunk
+  ), turns as (
+    insert into ticket (lane, xid, slot, jobs)
+    select lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)
+      from (select lane, track, min(id) as first from ready where track <> lane group by lane, track) t group by lane
   ), later as (
-    insert into agenda (job_id, due_at, lane, attempt, created_at)
-    select x.id, x.run_at, x.lane, 1, clock_now() from x where not is_ready
+    insert into agenda (job_id, due_at, lane, track, attempt, created_at)
+    select x.id, x.run_at, x.lane, x.track, 1, clock_now() from x where not is_ready
   ), counted as (
     insert into tally (lane, ready, delayed)
     select lane, count(*) filter (where is_ready), count(*) filter (where not is_ready) from x group by lane
   ), scouted as (
-    select lane_scout(lane, queue_id, type, priority) from (select distinct lane, queue_id, type, priority from x) lanes
+    select lane_scout(lane, queue_id, type, priority, grouped) from (select lane, queue_id, type, priority, bool_or(track <> lane) as grouped from x group by 1, 2, 3, 4) lanes
   )
   select array_agg(x.id order by plan.n), bool_or(plan.is_unique), (select count(*) from scouted)
     into job_ids, v_unique, v_scouted

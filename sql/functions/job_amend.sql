@@ -38,8 +38,8 @@ begin
     update agenda set due_at = p_run_at where job_id = p_job_id and due_at <> 'infinity';
   else
     update amendment set version = version + 1 where slot = v_slot and job_id = p_job_id returning version into v_version;
-    insert into agenda (job_id, due_at, lane, attempt, version, created_at)
-    values (p_job_id, p_run_at, v_lane, coalesce((select max(a.attempt) from attempt a where a.slot = v_slot and a.job_id = p_job_id), 0) + 1, v_version, v_now);
+    insert into agenda (job_id, due_at, lane, track, attempt, version, created_at)
+    values (p_job_id, p_run_at, v_lane, group_track(v_lane, j.group_key), coalesce((select max(a.attempt) from attempt a where a.slot = v_slot and a.job_id = p_job_id), 0) + 1, v_version, v_now);
     insert into tally (lane, ready, delayed) values (v_lane, -1, 1);
   end if;
   return true;

@@ -91,8 +91,13 @@ begin
       end if;
       v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
       loop
-        t := lane_take(v_key, l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
-                       coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
+        if l.queues[i] is null then
+          t := lane_take(v_key, l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
+                         coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
+        else
+          t := turns_take(v_key, l.queues[i], l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
+                          coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
+        end if;
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
         end if;

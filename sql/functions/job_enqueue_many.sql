@@ -38,13 +38,13 @@ begin
         return;
       end if;
       v_now := clock_now();
-      perform lane_scout(p.lane, p.queue_id, p.type, p.priority);
+      perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.track <> p.lane);
       if p.run_at <= v_now then
-        perform tickets_append(p.lane, job_ids, 1, 0, false, octet_length(p_inputs::text));
+        perform tickets_append(p.lane, p.track, job_ids, 1, 0, false, octet_length(p_inputs::text));
         insert into tally (lane, ready) values (p.lane, cardinality(job_ids));
       else
-        insert into agenda (job_id, due_at, lane, attempt, created_at)
-        select id, p.run_at, p.lane, 1, v_now from unnest(job_ids) id;
+        insert into agenda (job_id, due_at, lane, track, attempt, created_at)
+        select id, p.run_at, p.lane, p.track, 1, v_now from unnest(job_ids) id;
         insert into tally (lane, delayed) values (p.lane, cardinality(job_ids));
       end if;
       return;

@@ -36,17 +36,17 @@ begin
     perform job_expire(h.slot, v_expired);
   end if;
   for g in
-    select u.attempt, coalesce(m.version, 0) as version, array_agg(u.id order by u.id) as jobs
-      from unnest(p_jobs, p_attempts) u (id, attempt) left join amendment m on m.slot = h.slot and m.job_id = u.id
+    select u.attempt, coalesce(m.version, 0) as version, group_track(h.lane, j.group_key) as track, array_agg(u.id order by u.id) as jobs
+      from unnest(p_jobs, p_attempts) u (id, attempt) join job j on j.slot = h.slot and j.id = u.id left join amendment m on m.slot = h.slot and m.job_id = u.id
      where u.id not in (select unnest(v_expired))
-     group by u.attempt, coalesce(m.version, 0), case when p_alone then u.id end order by min(u.id)
+     group by u.attempt, coalesce(m.version, 0), group_track(h.lane, j.group_key), case when p_alone then u.id end order by min(u.id)
   loop
     if p_due_at <= v_now then
-      perform tickets_append(h.lane + 1, g.jobs, g.attempt, g.version, p_alone);
+      perform tickets_again(h.lane, g.track, g.jobs, g.attempt, g.version, p_alone);
       insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
     else
-      insert into agenda (job_id, due_at, lane, attempt, version, alone, created_at)
-      select id, p_due_at, h.lane, g.attempt, g.version, p_alone, v_now from unnest(g.jobs) id;
+      insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at)
+      select id, p_due_at, h.lane, g.track, g.attempt, g.version, p_alone, v_now from unnest(g.jobs) id;
       insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
     end if;
   end loop;

@@ -19,20 +19,23 @@ begin
   end if;
   if p_due_at <= v_now then
     with opened as (
-      insert into ticket (lane, xid, slot, bytes, jobs) values (p.lane, v_xid, ticket_slot(v_xid),
+      insert into ticket (lane, xid, slot, bytes, jobs) values (p.track, v_xid, ticket_slot(v_xid),
         coalesce(octet_length(p_input::text), 4) + coalesce(least(octet_length(p.payload), 65536) * 4 / 3, 0), array[p_id])
     ), counted as (
       insert into tally (lane, ready) values (p.lane, 1))
     select * into l from lane where key = p.lane;
   else
     with noted as (
-      insert into agenda (job_id, due_at, lane, attempt, created_at) values (p_id, p_due_at, p.lane, 1, v_now)
+      insert into agenda (job_id, due_at, lane, track, attempt, created_at) values (p_id, p_due_at, p.lane, p.track, 1, v_now)
     ), counted as (
       insert into tally (lane, delayed) values (p.lane, 1))
     select * into l from lane where key = p.lane;
   end if;
-  if l.key is null or (l.queue_id, l.type, l.priority) is distinct from (p.queue_id, p.type, p.priority) then
-    perform lane_scout(p.lane, p.queue_id, p.type, p.priority);
+  if p.track <> p.lane and p_due_at <= v_now then
+    insert into ticket (lane, xid, slot, jobs) values (p.lane + 2, v_xid, ticket_slot(v_xid), array[p.track]);
+  end if;
+  if l.key is null or (l.queue_id, l.type, l.priority) is distinct from (p.queue_id, p.type, p.priority) or (p.track <> p.lane and not l.grouped) then
+    perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.track <> p.lane);
   end if;
   return p_id;
 end $$;

@@ -1,9 +1,8 @@
--- lane_take: claim up to p_wanted jobs of one lane, whose lock the caller has.
+-- lane_take: claim up to p_wanted jobs of one lane that belong to no group. The caller has the lane's lock.
 -- Both tracks are merged by job id, so that the oldest claimable job goes first. A claim's jobs share a ring child,
 -- and, where the lease grows, an attempt number; a job that must run alone is claimed alone.
 -- Returns the claim as JSON text (null when nothing was claimed), how many jobs it holds, how many bytes,
--- and whether it is worth asking again. Expired and void ones are passed over; the sweep records them. Jobs that somebody holds
--- (p_flagged: there may be some) are put aside. Writes: lane_cursor, claim, tally, postponed.
+-- and whether it is worth asking again. Writes: lane_cursor, claim, tally, postponed.
 create or replace function lane_take(
   p_lane bigint, p_about text, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
   p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean,
@@ -18,9 +17,8 @@ declare
   v_any_f boolean; v_any_a boolean; v_xmax bigint;
   v_moved boolean;  -- assigned, because that costs less than perform
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
-  v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint; v_now timestamptz := clock_now();
-  v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_lines job_lines;
-  v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_held bigint[] := '{}'; v_all_attempts int[];
+  v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint;
+  h record;
 begin
   jobs := 0; bytes := 0; more := false; stop := false;
   v_cursors := array[(select c from lane_cursor c where c.track = p_lane order by c.seq desc limit 1),
@@ -99,42 +97,8 @@ begin
     select array_agg(u.id order by u.id, u.i), array_agg(u.attempt order by u.id, u.i), array_agg(u.version order by u.id, u.i)
       into v_jobs, v_attempts, v_versions from unnest(v_jobs, v_attempts, v_versions) with ordinality u (id, attempt, version, i);
   end if;
-  v_all_attempts := v_attempts;
-
-  if p_flagged then
-    v_held := jobs_held(v_jobs);
-  end if;
-  if v_held = '{}' then
-    v_lines := job_lines_read(v_slot, v_jobs);
-  end if;
-  -- The common case: nothing held, nothing amended, nothing expired.
-  if v_held = '{}' and not v_lines.amended and (v_lines.start_by > v_now) is not false and cardinality(v_lines.ids) = v_k then
-    v_alive := v_lines.ids; v_inputs := v_lines.inputs; bytes := v_lines.bytes; v_limits := v_lines.max_attempts;
-    v_deadline := v_lines.deadline; v_extras := v_lines.extras;
-  else
-    select array_agg(u.id) filter (where l.alive), array_agg(coalesce(u.attempt, 1)) filter (where l.alive),
-           string_agg(coalesce(l.input::text, 'null'), ',') filter (where l.alive), coalesce(sum(octet_length(l.input::text)) filter (where l.alive), 0),
-           '[' || string_agg(l.max_attempts::text, ',') filter (where l.alive) || ']', min(l.deadline) filter (where l.alive),
-           string_agg(case when l.tagged then extras_text(l.extras, l.headers, l.source) else 'null' end, ',') filter (where l.alive)
-      into v_alive, v_attempts, v_inputs, bytes, v_limits, v_deadline, v_extras
-      from unnest(v_jobs, v_attempts, v_versions) u (id, attempt, version)
-      join lateral (
-        select not x.void and not x.late and u.id <> all (v_held) as alive, case when m.replaced then m.input else j.input end as input,
-               coalesce(m.max_attempts, j.max_attempts) as max_attempts, coalesce(m.deadline, j.deadline) as deadline, j.tagged or m.replaced or m.deadline is not null as tagged,
-               case when m.deadline is not null then (j.extras::jsonb || jsonb_build_object('deadline', m.deadline))::text else j.extras end as extras,
-               case when m.replaced then m.headers else j.headers end as headers, j.source
-          from job_line j
-          left join amendment m on m.slot = v_slot and m.job_id = u.id
-          cross join lateral (select coalesce(coalesce(u.version, 0) < m.version, false) as void, coalesce(coalesce(m.start_by, j.start_by) <= v_now, false) as late) x
-         where j.slot = v_slot and j.id = u.id
-      ) l on true;
-  end if;
-
-  if v_held <> '{}' then
-    insert into postponed (job_id, lane, attempt, version, alone)
-    select u.id, p_lane, coalesce(u.attempt, 1), coalesce(u.version, 0), coalesce(v_alones[1], false)
-      from unnest(v_jobs, v_all_attempts, v_versions) u (id, attempt, version) where u.id = any (v_held);
-  end if;
+  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged);
+  claimed := h.claimed; jobs := h.jobs; bytes := h.bytes;
   -- When everything that was read is taken, and that was less than asked for, there is no more.
   more := v_k >= p_wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0);
   if v_from_f is null then
@@ -147,25 +111,4 @@ begin
     v_moved := track_advance(f, v_k - v_from_a);
     v_moved := track_advance(a, v_from_a);
   end if;
-  jobs := coalesce(cardinality(v_alive), 0);
-  if jobs = 0 then
-    return;
-  end if;
-  v_token := gen_random_uuid();
-  v_lease := p_lease_seconds;
-  if p_lease_factor is not null then
-    v_lease := least(p_lease_seconds * exp(least((coalesce(v_attempts[1], 1) - 1) * ln(p_lease_factor), 60)), coalesce(p_lease_cap, 43200));
-  end if;
-  v_until := v_now + make_interval(secs => v_lease);
-  if v_attempts is null or v_attempts = array_fill(1, array[jobs]) then
-    v_attempts := null;
-  end if;
-  with counted as (insert into tally (lane, ready) values (p_lane, -jobs))
-  insert into claim (token, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until)
-  values (v_token, p_lane, v_slot, p_worker, v_alive, v_attempts,
-          case when p_track_start and not coalesce(v_alones[1], false) then v_alive end, v_deadline, v_now, v_now, v_until);
-  claimed := '{"token":"' || v_token || '",' || p_about || ',"claimedAt":' || to_json(v_now) || ',"leaseEndsAt":' || to_json(v_until)
-         || case when v_alones[1] then ',"alone":true' else '' end || ',"maxAttempts":' || v_limits
-         || case when v_attempts is not null then ',"attempts":[' || array_to_string(v_attempts, ',') || ']' else '' end
-         || ',"ids":["' || array_to_string(v_alive, '","') || '"]' || coalesce(',"extras":[' || v_extras || ']', '') || ',"inputs":[' || v_inputs || ']}';
 end $$;

@@ -33,5 +33,6 @@ begin
     p.attempt_timeout_ms := (v_options ->> 'attemptTimeoutSeconds')::float8 * 1000;
   end if;
   p.lane := lane_key(p.queue_id, p.type, p.priority);
+  p.track := p.lane;
   return p;
 end $$;

@@ -52,7 +52,7 @@ begin
   )
   select p.n,
     coalesce(p.queue_id, raise_error('MR003', format('there is no queue "%s"', coalesce(p.queue, 'default')), 'create it with queue_put(name)')::int),
-    lane_key(p.queue_id, p.type, p.p_priority),
+    lane_key(p.queue_id, p.type, p.p_priority), group_track(lane_key(p.queue_id, p.type, p.p_priority), p."group"),
     coalesce(name_check('type', p.type), raise_error('MR001', 'a job needs a type', 'give the option "type"')),
     p.p_priority,
     case when p."delaySeconds" < 0 or p."delaySeconds" = 'NaN'

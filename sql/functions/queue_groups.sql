@@ -13,21 +13,31 @@ begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform raise_error('MR001', format('a list has 1 to 10000 rows, not %s', p_limit), null);
   end if;
-  with track as materialized (
+  with own as materialized (
     select l.key as lane, t.key, c.head_xid, c.late_xids
-      from lane_known l cross join lateral (values (l.key), (l.key + 1)) t (key)
+      from lane_known l cross join lateral (values (l.key), (l.key + 1), (l.key + 2)) t (key)
       left join lateral (select k.head_xid, k.late_xids from lane_cursor k where k.track = t.key order by k.seq desc limit 1) c on true
      where l.queue_id = v_queue_id
+  ), line as (  -- every group that has something waiting is in line
+    select o.lane, unnest(k.jobs) & -4 as key from own o join ticket k on k.lane = o.key and k.xid >= coalesce(o.head_xid, 0) where o.key = o.lane + 2
+    union
+    select o.lane, unnest(k.jobs) & -4 from own o cross join unnest(o.late_xids) late (xid) join ticket k on k.lane = o.key and k.xid = late.xid where o.key = o.lane + 2
+  ), track as materialized (
+    select * from own where key <> lane + 2
+    union all
+    select l.lane, t.key, c.head_xid, c.late_xids
+      from line l cross join lateral (values (l.key), (l.key + 1)) t (key)
+      left join lateral (select k.head_xid, k.late_xids from lane_cursor k where k.track = t.key order by k.seq desc limit 1) c on true
   ), live as (
     select unnest(k.jobs) as id from track t join ticket k on k.lane = t.key and k.xid >= coalesce(t.head_xid, 0)
     union
     select unnest(k.jobs) from track t cross join unnest(t.late_xids) late (xid) join ticket k on k.lane = t.key and k.xid = late.xid
     union
-    select p.job_id from postponed p where p.lane in (select t.lane from track t)
+    select p.job_id from postponed p where p.lane in (select t.lane from own t)
     union
-    select g.job_id from agenda g where g.lane in (select t.lane from track t)
+    select g.job_id from agenda g where g.lane in (select t.lane from own t)
     union
-    select unnest(c.jobs) from claim c where c.lane in (select t.lane from track t)
+    select unnest(c.jobs) from claim c where c.lane in (select t.lane from own t)
   )
   select array_agg(id) into v_live from live;
   return query

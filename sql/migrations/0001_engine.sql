@@ -7,7 +7,7 @@ create type failure_reason as enum ('permanent', 'exhausted', 'lost', 'purged');
 
 -- What a job of a batch will be, once defaults have been applied (plan_resolve).
 create type job_plan as (
-  n bigint, queue_id int, lane bigint, type text, priority smallint, run_at timestamptz, start_by timestamptz,
+  n bigint, queue_id int, lane bigint, track bigint, type text, priority smallint, run_at timestamptz, start_by timestamptz,
   deadline timestamptz, max_attempts int, attempt_timeout_ms int, group_key text, tenant text, fingerprint text,
   fingerprint_mode text, fingerprint_seconds float8, retry jsonb, headers json, payload bytea, payload_size int,
   content_type text, schedule text, schedule_slot timestamptz
@@ -55,17 +55,30 @@ create table queue (
 );
 insert into queue (name) values ('default');
 
+-- What was set for single groups of a queue. hash: as in group_track, so that a track tells it.
+create table group_setting (
+  queue_id       int not null references queue (id),
+  hash           bigint not null,
+  group_key      text not null,
+  weight         int not null default 1 check (weight between 1 and 1000),
+  paused_at      timestamptz,
+  paused_by      text,
+  paused_because text,
+  primary key (queue_id, hash)
+);
+
 create table job_type (
   type    text primary key check (length(type) between 1 and 200),
   options jsonb not null default '{}'
 );
 
--- Lanes are found by claimers, never written by producers, and never updated. Their locks are in base/locks.sql.
+-- Lanes are found by claimers, never written by producers, and updated once at most, when the first job of a group is found. Their locks are in base/locks.sql.
 create table lane (
-  key        bigint primary key check (key % 2 = 0),
+  key        bigint primary key check (key % 4 = 0),
   queue_id   int not null references queue (id),
   type       text not null,
   priority   smallint not null check (priority between 0 and 10),
+  grouped    boolean not null default false,
   created_at timestamptz not null default clock_timestamp(),
   unique (queue_id, type, priority)
 );
@@ -75,12 +88,14 @@ create table scout (
   lane     bigint not null,
   queue_id int not null,
   type     text not null,
-  priority smallint not null
+  priority smallint not null,
+  grouped  boolean not null
 );
 
 -- Tables that every claim uses are not analyzed by themselves: nothing is planned by their statistics, and each time all plans would be made again.
 
--- Where each track (lane key: fresh jobs; lane key + 1: jobs claimable again) stands.
+-- Where each track stands (base/keys.sql). Tracks of groups name their lane; turn is the ticket at which the group's turn comes (null: it is not in line),
+-- credit what was left of its last turn.
 -- The row with the highest seq is the cursor; a full one is left behind so that old versions are never walked.
 create table lane_cursor (
   track        bigint not null,
@@ -92,8 +107,17 @@ create table lane_cursor (
   late_xids    bigint[] not null default '{}',
   late_tickets bigint[] not null default '{}',
   late_offsets int[] not null default '{}',
+  lane         bigint,
+  turn         bigint,
+  credit       int,
   primary key (track, seq)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
+
+-- What a claim read of the groups whose turn it is (turns_read): what comes next, in the order of turns, which of the groups have more,
+-- and their cursors as they will stand when all of it is taken.
+create type turns_reading as (
+  jobs bigint[], attempts int[], versions int[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[]
+);
 
 create table lane_purge (
   lane      bigint primary key,
@@ -125,6 +149,7 @@ create table agenda (
   job_id     bigint primary key,
   due_at     timestamptz not null,
   lane       bigint not null,
+  track      bigint not null,
   xid        bigint not null default pg_current_xact_id()::text::bigint,
   attempt    int not null,
   version    int not null default 0,
@@ -137,6 +162,7 @@ create index agenda_due on agenda (due_at, job_id);
 create table postponed (
   job_id  bigint not null,
   lane    bigint not null,
+  track   bigint not null,
   xid     bigint not null default pg_current_xact_id()::text::bigint,
   attempt int not null,
   version int not null,

@@ -1,4 +1,4 @@
--- job_line: what a claim hands out of a job row; extras, headers and source only matter where tagged. Private.
+-- job_line: what a claim hands out of a job row; extras (the members of a JSON object), headers and source only matter where tagged. Private.
 -- One for the whole ring and one per child: a plan that knows one child only is made and run much faster (job_lines).
 do $do$
 declare
@@ -10,9 +10,10 @@ begin
       select j.slot, j.id, j.input, j.max_attempts, j.start_by, j.deadline, j.headers, j.source,
              not (j.group_key is null and j.tenant is null and j.headers is null and j.deadline is null and j.attempt_timeout_ms is null
                   and j.payload_size is null and j.source is null and j.schedule is null and j.fingerprint is null) as tagged,
-             json_strip_nulls(json_build_object('group', j.group_key, 'tenant', j.tenant, 'deadline', j.deadline,
-               'attemptTimeoutMs', j.attempt_timeout_ms, 'payloadSize', j.payload_size, 'payload', translate(encode(j.payload, 'base64'), E'\n', ''),
-               'contentType', j.content_type, 'schedule', j.schedule, 'slotAt', j.schedule_slot, 'fingerprint', j.fingerprint))::text as extras
+             concat_ws(',', '"group":' || to_json(j.group_key), '"tenant":' || to_json(j.tenant), '"deadline":' || to_json(j.deadline),
+               '"attemptTimeoutMs":' || j.attempt_timeout_ms, '"payloadSize":' || j.payload_size, '"payload":"' || translate(encode(j.payload, 'base64'), E'\n', '') || '"',
+               '"contentType":' || to_json(j.content_type), '"schedule":' || to_json(j.schedule), '"slotAt":' || to_json(j.schedule_slot),
+               '"fingerprint":' || to_json(j.fingerprint)) as extras
         from job%1$s j$view$, n);
   end loop;
 end $do$;

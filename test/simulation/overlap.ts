@@ -15,6 +15,8 @@ export interface Surroundings {
   inTransaction(work: (tx: pg.PoolClient) => Promise<void>): Promise<boolean>;
   isDelivered(id: JobId): boolean;
   isOver(): boolean;
+  /** The group that all jobs of one overlap belong to, if any. */
+  group(): { readonly group?: string };
 }
 
 /** How long to wait for claimers before going on without them: they may be killed, or hold the jobs in a claim nobody heard of. */
@@ -35,16 +37,16 @@ export class OverlapWriter {
   constructor(readonly surroundings: Surroundings) {}
 
   async write(): Promise<void> {
-    await this.#writeAround(this.surroundings.random.between(2, 3));
+    await this.#writeAround(this.surroundings.random.between(2, 3), this.surroundings.group());
   }
 
   /** One transaction, open around all younger ones; then wait until claimers are amid its jobs. */
-  async #writeAround(depth: number): Promise<void> {
-    if (depth === 0) return this.#passBy();
+  async #writeAround(depth: number, group: { readonly group?: string }): Promise<void> {
+    if (depth === 0) return this.#passBy(group);
     let ids: JobId[] = [];
     const committed = await this.surroundings.inTransaction(async (tx) => {
-      ids = await this.#enqueue(this.surroundings.random.between(4, 9), tx);
-      await this.#writeAround(depth - 1);
+      ids = await this.#enqueue(this.surroundings.random.between(4, 9), group, tx);
+      await this.#writeAround(depth - 1, group);
     });
     if (!committed) return;
     await this.#until(() => this.#delivered(ids) > 0);
@@ -53,14 +55,14 @@ export class OverlapWriter {
   }
 
   /** The job that carries the head past all who are open. */
-  async #passBy(): Promise<void> {
-    const ids = await this.#enqueue(1);
+  async #passBy(group: { readonly group?: string }): Promise<void> {
+    const ids = await this.#enqueue(1, group);
     await this.#until(() => this.#delivered(ids) > 0);
   }
 
-  async #enqueue(jobs: number, tx?: pg.PoolClient): Promise<JobId[]> {
+  async #enqueue(jobs: number, group: { readonly group?: string }, tx?: pg.PoolClient): Promise<JobId[]> {
     const inputs = Array.from({ length: jobs }, (_, i) => i);
-    const enqueued = await this.surroundings.engine.enqueueMany("c", inputs, { queue: overlapQueue, maxAttempts: 1000 }, tx && { tx });
+    const enqueued = await this.surroundings.engine.enqueueMany("c", inputs, { queue: overlapQueue, maxAttempts: 1000, ...group }, tx && { tx });
     return enqueued.map(({ id }) => id);
   }
 

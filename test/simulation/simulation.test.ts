@@ -16,13 +16,15 @@ const handedOutTwice = { seconds: 8, message: /handed out twice|in two live clai
 const lost = { seconds: 2, message: /ended 0 times|is still ready/ };
 
 describe(`seeded simulation (seed ${seed})`, () => {
-  for (const [name, largestClaim, paceMs] of [
-    ["small", 4, 200],
-    ["large", 50, 20],
+  for (const [name, largestClaim, paceMs, groups] of [
+    ["small", 4, 200, 0],
+    ["large", 50, 20, 0],
+    ["small", 4, 200, 3],
+    ["large", 50, 20, 100],
   ] as const) {
-    it(`loses nothing and hands out nothing twice, ${name} claims [#23] [#84] [#88] [#101] [#167]`, { timeout: seconds * 1000 + 120_000 }, async () => {
-      const result = await simulate({ url: db.url, seed, seconds, largestClaim, late: { probability: 0.2, ms: 400, jobs: 60 }, producers: 12, paceMs });
-      console.log(`simulation seed ${seed}, claims up to ${largestClaim}:`, JSON.stringify(result));
+    it(`loses nothing and hands out nothing twice, ${name} claims, ${groups} groups [#23] [#84] [#88] [#101] [#167]`, { timeout: seconds * 1000 + 120_000 }, async () => {
+      const result = await simulate({ url: db.url, seed, seconds, largestClaim, late: { probability: 0.2, ms: 400, jobs: 60 }, producers: 12, paceMs, groups });
+      console.log(`simulation seed ${seed}, claims up to ${largestClaim}, ${groups} groups:`, JSON.stringify(result));
       expect(result.violations).toEqual([]);
       expect(result.jobs).toBeGreaterThan(100);
       expect(result.ticketChildrenEmptied).toBeGreaterThan(0);

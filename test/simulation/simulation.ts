@@ -22,6 +22,8 @@ export interface SimulationOptions {
   readonly paceMs: number;
   /** End with the first violation instead of after all the seconds. Default false. */
   readonly stopAtFirst?: boolean;
+  /** How many groups most jobs belong to; 0 for none. Default 0. */
+  readonly groups?: number;
   /** Terminate sessions at random. Default true. */
   readonly kill?: boolean;
   /** The SQL to run; tests give mutants. */
@@ -116,6 +118,7 @@ class Simulation {
       inTransaction: (work) => this.#inTransaction(work),
       isDelivered: (id) => this.#deliveries.has(id),
       isOver: () => this.#over(),
+      group: () => this.#group(),
     });
     this.#end = Date.now() + options.seconds * 1000;
   }
@@ -201,12 +204,27 @@ class Simulation {
   async #enqueue(tx: pg.PoolClient, n: number): Promise<void> {
     const random = this.#random;
     const delaySeconds = random.chance(0.1) ? random.next() * 0.5 : 0;
-    await this.#engine.enqueueMany(
-      random.chance(0.8) ? "a" : "b",
-      Array.from({ length: n }, (_, i) => i),
-      { delaySeconds, maxAttempts: 1000 },
-      { tx },
-    );
+    const type = random.chance(0.8) ? "a" : "b";
+    const options = { delaySeconds, maxAttempts: 1000 };
+    const group = (): { group?: string } => (type === "a" && random.chance(0.8) ? this.#group() : {});
+    if (random.chance(0.5)) {
+      await this.#engine.enqueueMany(
+        type,
+        Array.from({ length: n }, (_, i) => i),
+        { ...options, ...group() },
+        { tx },
+      );
+    } else {
+      await this.#engine.enqueueEach(
+        Array.from({ length: n }, () => ({ type, ...options, ...group() })),
+        { tx },
+      );
+    }
+  }
+
+  #group(): { group?: string } {
+    const groups = this.options.groups ?? 0;
+    return groups > 0 ? { group: `group-${this.#random.between(1, groups)}` } : {};
   }
 
   async #consume(queue: string, largestClaim: number): Promise<void> {
