@@ -22,15 +22,28 @@ describe(`seeded simulation (seed ${seed})`, () => {
     ["small", 4, 200, 3],
     ["large", 50, 20, 100],
   ] as const) {
-    it(`loses nothing and hands out nothing twice, ${name} claims, ${groups} groups [#23] [#84] [#88] [#101] [#167]`, { timeout: seconds * 1000 + 120_000 }, async () => {
-      const result = await simulate({ url: db.url, seed, seconds, largestClaim, late: { probability: 0.2, ms: 400, jobs: 60 }, producers: 12, paceMs, groups });
-      console.log(`simulation seed ${seed}, claims up to ${largestClaim}, ${groups} groups:`, JSON.stringify(result));
-      expect(result.violations).toEqual([]);
-      expect(result.jobs).toBeGreaterThan(100);
-      expect(result.ticketChildrenEmptied).toBeGreaterThan(0);
-      expect(result.compactions).toBeGreaterThan(0);
-      expect(result.halfTaken).toBeGreaterThan(0);
-    });
+    it(
+      `loses nothing and hands out nothing twice, ${name} claims, ${groups} groups [#23] [#84] [#88] [#101] [#167]`,
+      { timeout: seconds * 1000 + 120_000 },
+      async () => {
+        const result = await simulate({
+          url: db.url,
+          seed,
+          seconds,
+          largestClaim,
+          late: { probability: 0.2, ms: 400, jobs: 60 },
+          producers: 12,
+          paceMs,
+          groups,
+        });
+        console.log(`simulation seed ${seed}, claims up to ${largestClaim}, ${groups} groups:`, JSON.stringify(result));
+        expect(result.violations).toEqual([]);
+        expect(result.jobs).toBeGreaterThan(100);
+        expect(result.ticketChildrenEmptied).toBeGreaterThan(0);
+        expect(result.compactions).toBeGreaterThan(0);
+        expect(result.halfTaken).toBeGreaterThan(0);
+      },
+    );
   }
 });
 
