@@ -30,7 +30,7 @@ end $$;
 create or replace function tracks_open(p_tracks bigint[], p_lane bigint) returns void
 language plpgsql set enable_seqscan = off set enable_nestloop = on as $$
 declare
-  v_children smallint[] := array(select c from generate_series(0, 7) c where exists (select from ticket t where t.slot = c));
+  v_children smallint[] := array(select c from generate_series(0, 7) c cross join lateral (select from ticket t where t.slot = c limit 1) one);
 begin
   insert into lane_cursor (track, seq, head_xid, lane)
   select u.key, 1, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (

@@ -1,35 +1,37 @@
--- turns_read: what comes next for each of some groups, at most a quantum each: jobs claimable again first, then late ones, then fresh ones.
+-- turns_read: what comes next for each of some groups, at most a quantum each: jobs claimable again first, then late ones, then fresh ones. Moves nothing.
+-- p_cursors: those of their fresh tracks, null where there is none yet; p_again: there may be jobs claimable again.
 -- One ring child is read at a time; a group that stands in an older one counts as having more.
--- Moves nothing but the cursors that a purge has made obsolete, and opens those that do not exist yet. The caller has the lane's lock.
 -- The rules are those of track_read and track_advance, for many tracks in one statement: every transaction that a new head passes is read here, or was running in
--- the snapshot of this statement, or is our own, and is remembered as late. Writes: lane_cursor.
-create or replace function turns_read(p_lane bigint, p_keys bigint[], p_quanta int[]) returns turns_reading
+-- the snapshot of this statement, or is our own, and is remembered as late. The caller has the lane's lock.
+create or replace function turns_read(p_lane bigint, p_keys bigint[], p_quanta int[], p_cursors lane_cursor[], p_again boolean) returns turns_reading
 language plpgsql volatile set enable_nestloop = off set enable_hashjoin = on as $$
 declare
   r turns_reading;
   v_own constant bigint := xid_now();
+  v_cursors lane_cursor[] := p_cursors;
+  v_groups int[] := array(select generate_series(1, cardinality(p_keys)));
   v_purge lane_purge;
-  v_cursors lane_cursor[];
-  v_unknown bigint[];
   v_purge_end bigint;
-  v_purged boolean;
+  v_late bigint[];
 begin
+  if (select bool_or(c.track is null) from unnest(p_cursors) c) then
+    v_cursors := tracks_new(p_lane, p_keys, p_cursors);
+  end if;
+  if p_again then
+    select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'), v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
+      from unnest(p_keys) with ordinality u (key, i) cross join lateral (select c from lane_cursor c where c.track = u.key + 1 order by c.seq desc limit 1) c;
+  end if;
   select * into v_purge from lane_purge where lane = p_lane;
-  v_purge_end := pg_snapshot_xmax(v_purge.snapshot)::text::bigint;
-  -- Two for each group: first that of jobs claimable again, which may not exist.
-  loop
-    v_cursors := array(select c from unnest(p_keys) with ordinality u (key, i) cross join lateral (values (u.key + 1), (u.key)) t (key)
-                        left join lateral (select c from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c on true order by u.i, t.key desc);
-    select array_agg(p_keys[c.i / 2]) filter (where c.track is null and c.i % 2 = 0), coalesce(bool_or(c.head_xid < v_purge_end), false) into v_unknown, v_purged
-      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, i);
-    if v_unknown is not null then
-      perform tracks_open(v_unknown, p_lane);
-    elsif v_purged then
-      perform tracks_purge(p_keys, v_purge);
-    else
-      exit;
-    end if;
-  end loop;
+  if found then  -- a purge moves the cursors of groups when their turn comes, as it moved those of the lane itself
+    v_purge_end := pg_snapshot_xmax(v_purge.snapshot)::text::bigint;
+    v_late := array(select x::text::bigint from pg_snapshot_xip(v_purge.snapshot) x) || case when v_purge.own_xid < v_purge_end then array[v_purge.own_xid] else '{}' end;
+    v_cursors := array(
+      select (c.track, c.seq, c.uses, greatest(c.head_xid, v_purge_end), case when old then 0 else c.head_ticket end, case when old then 0 else c.head_offset end,
+              case when old then v_late else c.late_xids end, case when old then array_fill(0::bigint, array[cardinality(v_late)]) else c.late_tickets end,
+              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn, c.credit)::lane_cursor
+        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, i)
+       cross join lateral (select c.head_xid < v_purge_end as old) o order by c.i);
+  end if;
 
   with snap as materialized (
     -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as running.
@@ -38,17 +40,17 @@ begin
            || array(select generate_series(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, v_own - 1)) as running,
            least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, v_own) as low
   ), found as materialized (
-    select c.i, (c.i + 1) / 2 as g, p_quanta[(c.i + 1) / 2] as quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.bytes, start.xid >> 18 < snap.child as behind,
-           row_number() over (partition by (c.i + 1) / 2 order by f.job is null, c.i, f.late desc, f.nth, f.xid, f.ticket, f.n) as place
-      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, i)
+    select c.i, c.g, c.quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.bytes, start.xid >> 18 < snap.child as behind,
+           row_number() over (partition by c.g order by f.job is null, c.i desc, f.late desc, f.nth, f.xid, f.ticket, f.n) as place
+      from (select c.*, p_quanta[c.g] as quantum from unnest(v_cursors, v_groups) with ordinality
+              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, g, i) offset 0) c
       cross join snap
       cross join lateral (
         select case when c.head_xid >> 18 = snap.child then c.head_xid else (
                  select k.xid from ticket k
                   where k.lane = c.track and k.xid >= c.head_xid and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
                     and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset)
-                  order by k.xid, k.id limit 1) end as xid
-         where c.track is not null) start
+                  order by k.xid, k.id limit 1) end as xid) start
       left join lateral (
         select true as late, l.nth, k.xid, k.id as ticket, k.skip + j.n::int as n, j.job, k.attempt, k.version, k.bytes
           from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (xid, ticket, n, nth)
@@ -56,9 +58,9 @@ begin
             select k.xid, k.id, k.attempt, k.version, k.jobs, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes, case when k.id = l.ticket then l.n else 0 end as skip,
                    sum(cardinality(k.jobs)) over (order by k.id) - cardinality(k.jobs) as before
               from ticket k where k.slot = ticket_slot(l.xid) and k.lane = c.track and k.xid = l.xid and k.id >= l.ticket
-             order by k.id limit p_quanta[(c.i + 1) / 2] + 2) k
-          cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + p_quanta[(c.i + 1) / 2]]) with ordinality j (job, n)
-         where c.late_xids <> '{}' and k.before - l.n <= p_quanta[(c.i + 1) / 2] and l.xid <> v_own and pg_visible_in_snapshot(l.xid::text::xid8, pg_current_snapshot())
+             order by k.id limit c.quantum + 2) k
+          cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
+         where c.late_xids <> '{}' and k.before - l.n <= c.quantum and l.xid <> v_own and pg_visible_in_snapshot(l.xid::text::xid8, pg_current_snapshot())
            and (k.xid = v_purge.own_xid and j.job <= v_purge.own_job) is not true
         union all
         select false, 0, k.xid, k.id, k.skip + j.n::int, j.job, k.attempt, k.version, k.bytes
@@ -68,9 +70,9 @@ begin
                    sum(cardinality(k.jobs)) over (order by k.xid, k.id) - cardinality(k.jobs) as before
               from ticket k
              where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid >= start.xid and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
-             order by k.xid, k.id limit p_quanta[(c.i + 1) / 2] + 2) k
-          cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + p_quanta[(c.i + 1) / 2]]) with ordinality j (job, n)
-         where k.before - c.head_offset <= p_quanta[(c.i + 1) / 2] and (k.xid = v_purge.own_xid and j.job <= v_purge.own_job) is not true) f on true
+             order by k.xid, k.id limit c.quantum + 2) k
+          cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
+         where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and j.job <= v_purge.own_job) is not true) f on true
   ), taken as (
     select f.i, max(array[f.place, f.xid, f.ticket, f.n]) filter (where not f.late and f.place <= f.quantum) as head,
            array_agg(f.xid) filter (where f.special) as xids, array_agg(f.ticket) filter (where f.special) as tickets, array_agg(f.n) filter (where f.special) as ns,
@@ -109,16 +111,16 @@ begin
   return r;
 end $$;
 
--- tracks_purge: move cursors of groups past what a purge of their lane has dropped, as queue_purge did with the lane's own; once for each purge.
-create or replace function tracks_purge(p_keys bigint[], p lane_purge) returns void
-language plpgsql as $$
+-- tracks_new: the given cursors, and where there is none one that no ticket and no running producer is behind, not stored yet (seq 0).
+create or replace function tracks_new(p_lane bigint, p_keys bigint[], p_cursors lane_cursor[]) returns lane_cursor[]
+language plpgsql volatile set enable_nestloop = on as $$
 declare
-  v_xmax bigint := pg_snapshot_xmax(p.snapshot)::text::bigint;
+  v_children smallint[] := array(select c from generate_series(0, 7) c cross join lateral (select from ticket t where t.slot = c limit 1) one);
 begin
-  update lane_cursor c set head_xid = v_xmax, head_ticket = 0, head_offset = 0, late_xids = l.xids, late_tickets = array_fill(0::bigint, array[cardinality(l.xids)]),
-         late_offsets = array_fill(0, array[cardinality(l.xids)])
-    from unnest(p_keys) k cross join lateral (values (k), (k + 1)) t (key)
-    cross join lateral (select coalesce(array_agg(x::text::bigint), '{}') || case when p.own_xid < v_xmax then array[p.own_xid] else '{}' end as xids
-                          from pg_snapshot_xip(p.snapshot) x) l
-   where c.track = t.key and c.head_xid < v_xmax;
+  return array(
+    select case when c.track is not null then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit)::lane_cursor
+                else (c.key, 0, 0, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
+                        select min(first.xid) from unnest(v_children) child cross join lateral (
+                          select t.xid from ticket t where t.slot = child and t.lane = c.key order by t.xid limit 1) first)), 0, 0, '{}', '{}', '{}', p_lane, null, null)::lane_cursor end
+      from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, i) order by c.i);
 end $$;

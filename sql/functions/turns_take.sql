@@ -1,5 +1,5 @@
 -- turns_take: claim up to p_wanted jobs of a lane that has groups: one turn each, in the order in which they got in line, as long as there is room.
--- A turn is as many jobs as the group's weight, or more when there are fewer groups than room. A group that has more gets in line again, at the end; a turn that
+-- A turn is as many jobs as the group's weight, times a two-hundredth of the room, or more when there are fewer groups than room. A group that has more gets in line again, at the end; a turn that
 -- did not fit goes on with the next claim. Jobs without a group have a turn as if they were one. The line is a track like others (lane + 2), whose tickets name
 -- tracks; producers append to it too, so a group may be named again although it is in line: lane_cursor.turn tells which entry counts.
 -- The caller has the lane's lock. Returns as lane_take. Writes: lane_cursor, ticket, claim, tally, postponed.
@@ -7,15 +7,17 @@ create or replace function turns_take(
   p_lane bigint, p_queue_id int, p_about text, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
   p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean,
   out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
-language plpgsql as $$
+language plpgsql set enable_hashagg = off as $$
 declare
   s track_reading;
   g turns_reading;
   c_own lane_cursor := track_cursor(p_lane);
+  c_line lane_cursor := track_cursor(p_lane + 2);
   v_line bigint := p_lane + 2;
-  v_look int := p_wanted + 20;
+  v_turn_size int := greatest(1, p_wanted / 200);
+  v_look int := p_wanted / greatest(1, p_wanted / 200) + 20;
   v_turn bigint;
-  v_keys bigint[]; v_quanta int[]; v_places int[]; v_total int; v_live int; v_rest int; v_last int; v_k int; v_cut int; v_fit int;
+  v_keys bigint[]; v_quanta int[]; v_places int[]; v_cursors lane_cursor[]; v_total int; v_live int; v_rest int; v_last int; v_k int; v_cut int; v_fit int;
   v_moved boolean;
   v_ungrouped int := 0;
   v_odd bigint[];
@@ -23,7 +25,7 @@ declare
   h record;
 begin
   jobs := 0; bytes := 0; more := false; stop := false;
-  s := track_read(track_cursor(v_line), v_look);
+  s := track_read(c_line, v_look);
 
   if s.jobs is null or c_own.turn is null or c_own.turn <= s.tickets[1] then
     v_ungrouped := case when s.jobs is null then p_wanted else greatest(1, p_wanted / (1 + cardinality(s.jobs))) end;
@@ -47,18 +49,23 @@ begin
     v_odd := array(select distinct x from unnest(s.jobs) x where x & 1 = 1);  -- tracks of jobs claimable again are opened when they are first named
     if v_odd <> '{}' then
       perform tracks_open(v_odd, p_lane);
+      if c_line.credit is null then
+        update lane_cursor set credit = 1 where track = v_line and seq = s.seq;
+        c_line.credit := 1;
+      end if;
     end if;
-    select array_agg(x.key order by x.place), array_agg(x.quantum order by x.place), array_agg(x.place order by x.place), max(x.live), coalesce(sum(x.quantum), 0)
-      into v_keys, v_quanta, v_places, v_live, v_total
+    select array_agg(x.key order by x.place), array_agg(x.quantum order by x.place), array_agg(x.place order by x.place), array_agg(x.c order by x.place),
+           max(x.live), coalesce(sum(x.quantum), 0)
+      into v_keys, v_quanta, v_places, v_cursors, v_live, v_total
       from (
         select x.*, count(*) over () as live, sum(x.quantum) over (order by x.place) - x.quantum as before
           from (
-            select e.key, coalesce(case when c.turn = s.tickets[p.place] then c.credit end, w.weight, 1) as quantum, p.place
+            select e.key, c.c, coalesce(case when (c.c).turn = s.tickets[p.place] then (c.c).credit end, coalesce(w.weight, 1) * v_turn_size) as quantum, p.place
               from (select x & -4 as key, array_agg(ticket) as tickets, array_agg(i::int) as places
                       from unnest(s.jobs, s.tickets) with ordinality u (x, ticket, i) group by x & -4) e
-              left join lateral (select c.turn, c.credit from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
-              left join group_setting w on w.queue_id = p_queue_id and w.hash = e.key # p_lane
-              cross join lateral (select min(u.place) as place from unnest(e.tickets, e.places) u (ticket, place) where c.turn is null or u.ticket >= c.turn) p
+              left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
+              left join lateral (select w.weight from group_setting w where w.queue_id = p_queue_id and w.hash = e.key # p_lane limit 1) w on true
+              cross join lateral (select min(u.place) as place from unnest(e.tickets, e.places) u (ticket, place) where (c.c).turn is null or u.ticket >= (c.c).turn) p
              where p.place is not null) x) x
      where x.before < p_wanted - jobs;
     exit when v_keys is not null;
@@ -88,7 +95,7 @@ begin
     v_last := cardinality(s.jobs);  -- what follows does not count
   end if;
 
-  g := turns_read(p_lane, v_keys, v_quanta);
+  g := turns_read(p_lane, v_keys, v_quanta, v_cursors, c_line.credit is not null);
   if g.bytes > p_max_bytes then  -- only as many as fit, which may cut the turn of the last of them
     select greatest(count(*) filter (where upto <= p_max_bytes), case when p_first and jobs = 0 then 1 else 0 end) into v_k
       from (select sum(coalesce(octet_length(j.input::text), 4) + coalesce(octet_length(j.headers::text), 0) + coalesce(octet_length(j.payload) * 4 / 3, 0)) over (order by u.i) as upto
@@ -105,7 +112,7 @@ begin
       v_last := v_places[v_cut];
       v_keys := v_keys[1:v_cut];
       v_quanta := v_quanta[1:v_cut - 1] || v_fit;
-      g := turns_read(p_lane, v_keys, v_quanta);
+      g := turns_read(p_lane, v_keys, v_quanta, v_cursors[1:v_cut], c_line.credit is not null);
     end if;
   end if;
 

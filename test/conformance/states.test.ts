@@ -113,8 +113,8 @@ describe("every combination of what can be stored about a job", () => {
     insert into claim (token, lane, slot, jobs, attempts, started_at, touched_at, until)
     select gen_random_uuid(), 0, 0, array_agg(id), array_agg(3), clock_now(), clock_now(), clock_now() + case claim when 'live' then interval '1 day' else interval '-1 s' end
       from public.combination where claim <> 'none' group by claim, id / 1000;
-    insert into agenda (job_id, due_at, lane, attempt, created_at)
-    select id, case agenda when 'held' then 'infinity' when 'past' then clock_now() - interval '1 s' else clock_now() + interval '1 day' end, 0, 3, clock_now()
+    insert into agenda (job_id, due_at, lane, track, attempt, created_at)
+    select id, case agenda when 'held' then 'infinity' when 'past' then clock_now() - interval '1 s' else clock_now() + interval '1 day' end, 0, 0, 3, clock_now()
       from public.combination where agenda <> 'none';`;
   const purge = `
     insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at)

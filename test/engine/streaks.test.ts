@@ -94,7 +94,7 @@ describe("jobs that were enqueued together and succeeded together", () => {
     const between = [x + (1n << 12n) + 1n - (x & 1n) * 2n, x + (2n << 12n)].map(String);
     for (const id of between) {
       await db.sql("insert into job select (jsonb_populate_record(j, jsonb_build_object('id', $2::bigint))).* from job j where j.id = $1", [first!.id, id]);
-      await db.sql("select tickets_append($1, array[$2::bigint], 1, 0, false)", [lane!["key"], id]);
+      await db.sql("select tickets_append($1, $1, array[$2::bigint], 1, 0, false)", [lane!["key"], id]);
     }
     const jobs = await claim(queue);
     expect(idsOf(jobs)).toEqual([first!.id, ...between]);
