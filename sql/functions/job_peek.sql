@@ -10,8 +10,7 @@ begin
   end if;
   perform lane_discover(array[queue_id(p_queue)]);
   for l in select k.key from lane k where k.queue_id = queue_id(p_queue) order by k.priority, lane_oldest(k.key) nulls last loop
-    v_ids := v_ids || array(
-      select id from unnest((track_read(track_cursor(l.key), p_limit)).jobs || (track_read(track_cursor(l.key + 1), p_limit)).jobs) id order by id limit p_limit);
+    v_ids := v_ids || lane_next(l.key, p_limit, p_limit, p_limit);
     exit when cardinality(v_ids) >= p_limit;
   end loop;
   return query

@@ -18,7 +18,8 @@ begin
                       then jsonb_build_object('queue', q.id, 'ofQueue', q.options -> 'maxRunning', 'type', k.type, 'ofType', ty.options -> 'maxRunning') end as limits
             from unnest(p_queue_ids) u (id) join queue q on q.id = u.id and q.paused_at is null
             join lane k on k.queue_id = q.id left join job_type ty on ty.type = k.type
-           where p_types is null or k.type = any (p_types)
+           where (p_types is null or k.type = any (p_types))
+             and not exists (select from pause z where z.queue_id = q.id and z.type = k.type and z.group_key is null)
            order by k.priority, k.key) k;
   if cardinality(keys) > 1 then
     v_grouped := array_remove(queues, null) <> '{}';

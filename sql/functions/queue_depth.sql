@@ -36,19 +36,38 @@ begin
   end if;
 end $$;
 
--- lane_oldest: the job a claim on this lane would hand out first, or null. Looks at 50 jobs of each track at most, because
--- cancelled and expired ones may stand in front; beyond that it answers with the first of them.
+-- lane_oldest: the oldest job that is ready in this lane, or null. Looks at 50 jobs of each of the lane's own tracks and at the next one of each of 1,000 groups in line
+-- at most, because cancelled and expired ones may stand in front; beyond that it answers with the first of them.
 create or replace function lane_oldest(p_lane bigint) returns bigint
 language plpgsql as $$
 declare
   v_id bigint;
   v_first bigint;
 begin
-  for v_id in select id from unnest((track_read(track_cursor(p_lane), 50)).jobs || (track_read(track_cursor(p_lane + 1), 50)).jobs) id order by id loop
+  for v_id in select id from unnest(lane_next(p_lane, 50, 1000, 1)) id order by id limit 200 loop
     if job_state(v_id) in ('ready', 'blocked') then
       return v_id;
     end if;
     v_first := coalesce(v_first, v_id);
   end loop;
   return v_first;
+end $$;
+
+-- lane_next: what stands first in a lane, in the order of turns: p_own jobs of each of its own tracks, and p_each of each of p_groups groups in line. Moves nothing.
+create or replace function lane_next(p_lane bigint, p_own int, p_groups int, p_each int) returns bigint[]
+language plpgsql as $$
+declare
+  v_jobs bigint[] := array(select id from unnest((track_read(track_cursor(p_lane), p_own)).jobs || (track_read(track_cursor(p_lane + 1), p_own)).jobs) id order by id);
+  v_line bigint[];
+  v_cursors lane_cursor[];
+begin
+  if exists (select from lane where key = p_lane and grouped) then
+    select array_agg(e.key order by e.i), array_agg(c.c order by e.i) into v_line, v_cursors
+      from (select u.x & -4 as key, min(u.i) as i from unnest((track_read(track_cursor(p_lane + 2), p_groups)).jobs) with ordinality u (x, i) group by 1) e
+      left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true;
+    if v_line is not null then
+      v_jobs := v_jobs || (turns_read(p_lane, v_line, array_fill(p_each, array[cardinality(v_line)]), v_cursors, true)).jobs;
+    end if;
+  end if;
+  return v_jobs;
 end $$;

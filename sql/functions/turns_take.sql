@@ -66,7 +66,8 @@ begin
               left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
               left join lateral (select w.weight from group_setting w where w.queue_id = p_queue_id and w.hash = e.key # p_lane limit 1) w on true
               cross join lateral (select min(u.place) as place from unnest(e.tickets, e.places) u (ticket, place) where (c.c).turn is null or u.ticket >= (c.c).turn) p
-             where p.place is not null) x) x
+             where p.place is not null
+               and not exists (select from pause z where z.queue_id = p_queue_id and z.hash = e.key # p_lane and (z.type is null or z.type = (select l.type from lane l where l.key = p_lane)))) x) x
      where x.before < p_wanted - jobs;
     exit when v_keys is not null;
     v_moved := track_advance(s, cardinality(s.jobs));

@@ -61,11 +61,21 @@ create table group_setting (
   hash           bigint not null,
   group_key      text not null,
   weight         int not null default 1 check (weight between 1 and 1000),
-  paused_at      timestamptz,
-  paused_by      text,
-  paused_because text,
   primary key (queue_id, hash)
 );
+
+-- Parts of a queue that are paused: a type, a group, or a group's jobs of a type. The queue as a whole has its own columns.
+create table pause (
+  queue_id       int not null references queue (id),
+  type           text,
+  group_key      text,
+  hash           bigint,
+  paused_at      timestamptz not null,
+  paused_by      text,
+  paused_because text,
+  check (type is not null or group_key is not null)
+);
+create unique index pause_part on pause (queue_id, coalesce(type, ''), coalesce(group_key, ''));
 
 create table job_type (
   type    text primary key check (length(type) between 1 and 200),

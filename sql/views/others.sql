@@ -26,6 +26,14 @@ select q.name, case when q.paused_at is null then 'active' else 'paused' end as 
                join (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) x on x.lane = l.key group by l.queue_id) d on d.queue_id = q.id
   left join (select l.queue_id, sum(cardinality(c.jobs)) as running from claim c join lane l on l.key = c.lane group by l.queue_id) r on r.queue_id = q.id;
 
+create or replace view pauses as
+select q.name as queue, z.type, z.group_key as "group", z.paused_at, z.paused_by, z.paused_because from pause z join queue q on q.id = z.queue_id
+union all
+select q.name, null, null, q.paused_at, q.paused_by, q.paused_because from queue q where q.paused_at is not null;
+
+create or replace view groups as
+select q.name as queue, s.group_key as "group", s.weight from group_setting s join queue q on q.id = s.queue_id;
+
 create or replace view lanes as
 select q.name as queue, l.type, l.priority, coalesce(x.ready, 0) as waiting, coalesce(x.delayed, 0) as delayed, l.created_at
   from lane_known l join queue q on q.id = l.queue_id

@@ -10,6 +10,8 @@ import { jobsRetryCommand } from "./commands/jobs-retry.js";
 import { jobsShowCommand } from "./commands/jobs-show.js";
 import { jobsCommand } from "./commands/jobs.js";
 import { migrateCommand } from "./commands/migrate.js";
+import { groupsPutCommand } from "./commands/groups-put.js";
+import { groupsTopCommand } from "./commands/groups-top.js";
 import { queuesPauseCommand } from "./commands/queues-pause.js";
 import { queuesPurgeCommand } from "./commands/queues-purge.js";
 import { queuesPutCommand } from "./commands/queues-put.js";
@@ -31,6 +33,8 @@ export const commands: readonly Command[] = [
   queuesPauseCommand,
   queuesResumeCommand,
   queuesPurgeCommand,
+  groupsTopCommand,
+  groupsPutCommand,
   jobsCommand,
   jobsShowCommand,
   jobsCancelCommand,

@@ -13,12 +13,15 @@ import type {
   EnqueueOptions,
   Enqueued,
   GroupDepth,
+  GroupOptions,
   JobCounts,
   JobDetails,
   JobId,
   JobRecord,
   Json,
   ListFilter,
+  PauseRecord,
+  QueuePart,
   QueueRecord,
   RunStats,
 } from "../db/types.js";
@@ -373,14 +376,37 @@ export class Queues {
     return this.engine.queueList(callOf(options));
   }
 
-  /** Hand out no more jobs of a queue, in any process, until it is resumed. Running ones go on. */
-  async pause(name: string, who: { readonly by?: string; readonly because?: string } = {}, options: TxOptions = {}): Promise<void> {
-    return this.engine.queuePause(name, who, callOf(options));
+  /**
+   * Hand out no more jobs of a queue, or only of a type or a group of it, in any process, until that is resumed. Running ones go on.
+   *
+   * ```ts
+   * await mill.queues.pause("mail", { group: "acme", because: "they asked for it", by: "ann" });
+   * await mill.queues.resume("mail", { group: "acme" });
+   * ```
+   */
+  async pause(name: string, why: QueuePart & { readonly by?: string; readonly because?: string } = {}, options: TxOptions = {}): Promise<void> {
+    return this.engine.queuePause(name, why, callOf(options));
   }
 
-  /** Hand out jobs of a paused queue again. */
-  async resume(name: string, options: TxOptions = {}): Promise<void> {
-    return this.engine.queueResume(name, callOf(options));
+  /** Hand out jobs of a paused queue, or of the part of it that was paused, again. */
+  async resume(name: string, part: QueuePart = {}, options: TxOptions = {}): Promise<void> {
+    return this.engine.queueResume(name, part, callOf(options));
+  }
+
+  /** What is paused, by whom and why: whole queues, and types and groups of them. */
+  async pauses(options: TxOptions = {}): Promise<PauseRecord[]> {
+    return this.engine.pauses(callOf(options));
+  }
+
+  /**
+   * Set how a group is treated: a weight of 3 gives it three jobs for every one of a group with weight 1, while both have work.
+   *
+   * ```ts
+   * await mill.queues.setGroup("mail", "acme", { weight: 3 });
+   * ```
+   */
+  async setGroup(name: string, group: string, how: GroupOptions, options: TxOptions = {}): Promise<void> {
+    await this.engine.groupPut(name, group, how, callOf(options));
   }
 
   /** Drop all waiting jobs, whatever their number, at the same cost. Returns how many. */

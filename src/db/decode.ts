@@ -1,4 +1,4 @@
-import type { AttemptRecord, ClaimedJob, DecisionRecord, JobDetails, JobId, JobRecord, Json, QueueRecord, RunStats } from "./types.js";
+import type { AttemptRecord, ClaimedJob, DecisionRecord, JobDetails, JobId, JobRecord, Json, PauseRecord, QueueRecord, RunStats } from "./types.js";
 
 /** A claim as job_claim_json returns it: columns instead of rows, so that neither side builds an object per field. */
 export interface ClaimColumns {
@@ -130,6 +130,17 @@ export function decodeQueue(row: Row): QueueRecord {
     delayed: Number(row["delayed"]),
     running: Number(row["running"]),
   } as QueueRecord;
+}
+
+export function decodePause(row: Row): PauseRecord {
+  return {
+    queue: row["queue"],
+    type: row["type"],
+    group: row["group"],
+    pausedAt: asDate(row["paused_at"]),
+    pausedBy: row["paused_by"],
+    pausedBecause: row["paused_because"],
+  } as PauseRecord;
 }
 
 function decodeAttempt(row: Row): AttemptRecord {

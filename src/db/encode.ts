@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "./errors.js";
 import { pieceBytes } from "./payload.js";
-import type { EnqueueOptions, JobError, JobId, NewJob, Settlement } from "./types.js";
+import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, Settlement } from "./types.js";
 
 /** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it. */
 export function toJson(value: unknown, what = "input"): string {
@@ -208,6 +208,17 @@ export function encodeDefaults(defaults: object): string {
   checkKeys(defaults, defaultKeys);
   const given = Object.entries(defaults).filter(([, value]) => value !== undefined);
   return JSON.stringify(Object.fromEntries(given.map(([key, value]) => [key, value === null ? null : encodeOption(key, value)])));
+}
+
+const groupKeys = new Set(["weight"]);
+
+/** JSON has no NaN: it would become null, which means the default. */
+export function encodeGroupOptions(options: GroupOptions): string {
+  checkKeys(options, groupKeys);
+  const { weight } = options;
+  if (typeof weight === "number" && !Number.isInteger(weight))
+    throw new InvalidArgumentError(`a weight of ${weight} is not possible`, "give an integer from 1 to 1000");
+  return JSON.stringify(options);
 }
 
 export function checkType(type: string): string {

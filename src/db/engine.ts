@@ -1,4 +1,15 @@
-import { type ClaimColumns, type Claimed, asDate, decodeClaims, decodeDecision, decodeDetails, decodeJob, decodeQueue, decodeRunStats } from "./decode.js";
+import {
+  type ClaimColumns,
+  type Claimed,
+  asDate,
+  decodeClaims,
+  decodeDecision,
+  decodeDetails,
+  decodeJob,
+  decodePause,
+  decodeQueue,
+  decodeRunStats,
+} from "./decode.js";
 import {
   checkId,
   checkKeys,
@@ -7,6 +18,7 @@ import {
   checkToken,
   checkType,
   encodeDefaults,
+  encodeGroupOptions,
   encodeError,
   encodeIds,
   encodeJob,
@@ -34,6 +46,7 @@ import type {
   EnqueueOptions,
   Enqueued,
   GroupDepth,
+  GroupOptions,
   JobCounts,
   JobDetails,
   JobError,
@@ -44,6 +57,8 @@ import type {
   ListFilter,
   MaintenanceReport,
   NewJob,
+  PauseRecord,
+  QueuePart,
   QueueRecord,
   Retention,
   RunStats,
@@ -564,15 +579,28 @@ export class Engine {
     return (await this.#call("queues", "select * from :queues order by name", [], call)).map(decodeQueue);
   }
 
-  /** Hand out no more jobs of a queue until it is resumed. Running ones go on. */
-  async queuePause(name: string, who: { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {
-    checkKeys(who, new Set(["by", "because"]));
-    await this.#call("queue_pause", "select :queue_pause($1::text, $2::text, $3::text)", [name, who.by ?? null, who.because ?? null], call);
+  /** Hand out no more jobs of a queue, or only of a type or a group of it, until that is resumed. Running ones go on. */
+  async queuePause(name: string, why: QueuePart & { readonly by?: string; readonly because?: string } = {}, call?: CallOptions): Promise<void> {
+    checkKeys(why, new Set(["by", "because", "type", "group"]));
+    const values = [name, why.by ?? null, why.because ?? null, why.type ?? null, why.group ?? null];
+    await this.#call("queue_pause", "select :queue_pause($1::text, $2::text, $3::text, $4::text, $5::text)", values, call);
   }
 
-  /** Hand out jobs of a paused queue again. */
-  async queueResume(name: string, call?: CallOptions): Promise<void> {
-    await this.#call("queue_resume", "select :queue_resume($1::text)", [name], call);
+  /** Hand out jobs of a paused queue, or of the part of it that was paused, again. */
+  async queueResume(name: string, part: QueuePart = {}, call?: CallOptions): Promise<void> {
+    checkKeys(part, new Set(["type", "group"]));
+    await this.#call("queue_resume", "select :queue_resume($1::text, $2::text, $3::text)", [name, part.type ?? null, part.group ?? null], call);
+  }
+
+  /** What is paused: whole queues, and types and groups of them. */
+  async pauses(call?: CallOptions): Promise<PauseRecord[]> {
+    return (await this.#call("pauses", 'select * from :pauses order by queue, type, "group"', [], call)).map(decodePause);
+  }
+
+  /** Set how a group of a queue is treated. Returns what is set now. */
+  async groupPut(queue: string, group: string, options: GroupOptions, call?: CallOptions): Promise<GroupOptions> {
+    const values = [queue, group, encodeGroupOptions(options)];
+    return (await this.#value("group_put", "select :group_put($1::text, $2::text, $3::jsonb) as value", values, call)) as GroupOptions;
   }
 
   /** Set the defaults of a job type, in all queues. */

@@ -317,6 +317,28 @@ export interface QueueRecord {
   readonly running: number;
 }
 
+/** A part of a queue: a type, a group, or a group's jobs of a type. */
+export interface QueuePart {
+  readonly type?: string;
+  readonly group?: string;
+}
+
+/** Something that is paused, as the view `pauses` shows it; without a type and a group, a whole queue. */
+export interface PauseRecord {
+  readonly queue: string;
+  readonly type: string | null;
+  readonly group: string | null;
+  readonly pausedAt: Date;
+  readonly pausedBy: string | null;
+  readonly pausedBecause: string | null;
+}
+
+/** How a group of a queue is treated. */
+export interface GroupOptions {
+  /** Its share beside other groups, an integer from 1 to 1000. Default 1; null puts it back. */
+  readonly weight?: number | null;
+}
+
 /** How much a queue holds. */
 export interface Depth {
   readonly ready: number;

@@ -126,7 +126,7 @@ describe("transactions", () => {
     expect(await mill.jobs.retry({ ids: [id] }, 1, { tx })).toBe(0);
     await mill.queues.put(queue, { maxAttempts: 5 }, { tx });
     await mill.queues.pause(queue, { by: "us" }, { tx });
-    await mill.queues.resume(queue, { tx });
+    await mill.queues.resume(queue, {}, { tx });
     expect((await mill.queues.list({ tx })).find((one) => one.name === queue)).toMatchObject({ state: "active" });
     expect(await mill.queues.depth(queue, { tx })).toMatchObject({ ready: 3 });
     expect(await test.mill.jobs.get(id)).toBeNull();

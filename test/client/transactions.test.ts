@@ -253,7 +253,7 @@ describe.each(libraries)("a transaction of $name", (library) => {
       expect(await confined.retry(a!, { tx })).toBe(true);
       await queues.pause(queue, { by: "me", because: "it's late" }, { tx });
       expect((await queues.list({ tx })).find(({ name }) => name === queue)).toMatchObject({ pausedBy: "me", pausedBecause: "it's late" });
-      await queues.resume(queue, { tx });
+      await queues.resume(queue, {}, { tx });
       await queues.put(queue, { priority: 1, retry: [1, 2] }, { tx });
       expect(await queues.purge(queue, { tx })).toBeGreaterThan(0);
     });

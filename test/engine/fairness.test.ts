@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
+import { invalidArgument, queueNotFound } from "../support/steps.js";
 
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -31,10 +32,7 @@ describe("groups of a queue", () => {
 
   it("take turns also when the 10,000 were enqueued one by one [#66]", async () => {
     const queue = await newQueue(db);
-    await db.sql(
-      `select millrace.job_enqueue('t', null, json_build_object('queue', $1::text, 'group', 'a')) from generate_series(1, 10000)`,
-      [queue],
-    );
+    await db.sql(`select millrace.job_enqueue('t', null, json_build_object('queue', $1::text, 'group', 'a')) from generate_series(1, 10000)`, [queue]);
     await db.engine.enqueue({ type: "t", queue, group: "b" });
     expect(await claimed(queue, 2)).toEqual(["a", "b"]);
     expect(await claimed(queue, 3)).toEqual(["a", "a", "a"]);
@@ -83,7 +81,9 @@ describe("groups of a queue", () => {
     await db.engine.enqueue({ type: "t", queue, group: "b" });
     const [b] = await db.engine.claim({ queues: [queue] });
     for (const token of new Set(failing.map((job) => job.token))) {
-      await db.engine.settle([{ token, outcome: "retry", jobs: failing.filter((job) => job.token === token).map((job) => job.id), delaySeconds: 0, error: { message: "no" } }]);
+      await db.engine.settle([
+        { token, outcome: "retry", jobs: failing.filter((job) => job.token === token).map((job) => job.id), delaySeconds: 0, error: { message: "no" } },
+      ]);
     }
     await db.engine.retry(b!, { message: "no" }, 0);
     expect(await claimed(queue, 2)).toContain("b");
@@ -118,5 +118,76 @@ describe("groups of a queue", () => {
     };
     const [few, many] = [await buffers(10), await buffers(5000)];
     expect(many).toBeLessThan(few * 1.5 + 20);
+  });
+});
+
+describe("weights", () => {
+  it("of 3 and 1 give 300 and 100 of 400 claims [#67]", async () => {
+    const queue = await newQueue(db);
+    await db.engine.groupPut(queue, "heavy", { weight: 3 });
+    for (const group of ["heavy", "light"]) await db.engine.enqueueMany("t", times(600), { queue, group });
+    const shares = await claimed(queue, 400);
+    expect(count(shares, "heavy")).toBeGreaterThanOrEqual(285);
+    expect(count(shares, "heavy")).toBeLessThanOrEqual(315);
+  });
+
+  it("hold for claims of many too, and can be changed while jobs wait [#67]", async () => {
+    const queue = await newQueue(db);
+    for (const group of ["a", "b"]) await db.engine.enqueueMany("t", times(2000), { queue, group });
+    await db.engine.groupPut(queue, "a", { weight: 3 });
+    const before = await claimed(queue, 4, 100);
+    expect(count(before, "a") / before.length).toBeCloseTo(0.75, 1);
+    await db.engine.groupPut(queue, "a", { weight: null });
+    const after = await claimed(queue, 4, 100);
+    expect(count(after, "a") / after.length).toBeCloseTo(0.5, 1);
+    expect(await db.sql("select weight from groups where queue = $1", [queue])).toEqual([{ weight: 1 }]);
+  });
+
+  it("below 1, of no number, and unknown options are refused", async () => {
+    const queue = await newQueue(db);
+    for (const options of [{ weight: 0 }, { weight: -1 }, { weight: 1.5 }, { weight: Number.NaN }, { weight: 1001 }, { wait: 1 }]) {
+      await expect(db.engine.groupPut(queue, "g", options as object), JSON.stringify(options)).rejects.toMatchObject(invalidArgument);
+    }
+    await expect(db.engine.groupPut("nowhere", "g", {})).rejects.toMatchObject(queueNotFound);
+  });
+});
+
+describe("a group that is paused", () => {
+  it("waits, also what comes meanwhile, while others go on; resumed, it goes on where it was [#154]", async () => {
+    const queue = await newQueue(db);
+    for (const group of ["a", "b"]) await db.engine.enqueueMany("t", times(4), { queue, group });
+    expect(await claimed(queue, 2)).toEqual(["a", "b"]);
+    await db.engine.queuePause(queue, { group: "a", by: "ann", because: "too loud" });
+    await db.engine.enqueue({ type: "t", queue, group: "a" });
+    expect(await claimed(queue, 5)).toEqual(["b", "b", "b"]);
+    expect((await db.engine.list({ queue, state: "blocked" })).map((job) => job.group)).toEqual(["a", "a", "a", "a"]);
+    expect(await db.engine.pauses()).toContainEqual(expect.objectContaining({ queue, type: null, group: "a", pausedBy: "ann", pausedBecause: "too loud" }));
+    await db.engine.queueResume(queue, { group: "a" });
+    expect(await claimed(queue, 5)).toEqual(["a", "a", "a", "a"]);
+    await expect(db.engine.queueResume(queue, { group: "a" })).rejects.toMatchObject(invalidArgument);
+  });
+
+  it("may be paused for one type only, and a type for all its groups [#154]", async () => {
+    const queue = await newQueue(db);
+    for (const type of ["x", "y"]) for (const group of ["a", "b"]) await db.engine.enqueue({ type, queue, group });
+    await db.engine.queuePause(queue, { type: "x", group: "a" });
+    const first = await db.engine.claim({ queues: [queue], limit: 10 });
+    expect(first.map((job) => `${job.type}${job.group}`).toSorted()).toEqual(["xb", "ya", "yb"]);
+    await db.engine.queueResume(queue, { type: "x", group: "a" });
+    await db.engine.queuePause(queue, { type: "x" });
+    expect(await db.engine.claim({ queues: [queue] })).toEqual([]);
+    await db.engine.queueResume(queue, { type: "x" });
+    expect((await db.engine.claim({ queues: [queue] })).map((job) => `${job.type}${job.group}`)).toEqual(["xa"]);
+  });
+});
+
+describe("the depth of a queue with groups", () => {
+  it("tells the oldest of all of them, and a peek shows them in turn [#108]", async () => {
+    const queue = await newQueue(db);
+    const { id } = await db.engine.enqueue({ type: "t", queue, group: "old" });
+    for (const group of ["a", "b"]) await db.engine.enqueueMany("t", times(3), { queue, group });
+    const oldest = (await db.engine.list({ queue })).find((job) => job.id === id)!.createdAt;
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 7, oldestReadyAt: oldest });
+    expect((await db.engine.peek(queue)).map((job) => job.group)).toEqual(["old", "a", "a", "a", "b", "b", "b"]);
   });
 });

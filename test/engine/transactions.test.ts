@@ -143,7 +143,15 @@ describe("a transaction passed explicitly", () => {
     ["progressGet", (engine, _, job, call) => engine.progressGet(job.id, call)],
     ["queuePut", (engine, queue, _, call) => engine.queuePut(queue, { priority: 1 }, call)],
     ["queuePause", (engine, queue, _, call) => engine.queuePause(queue, { by: "me" }, call)],
-    ["queueResume", (engine, queue, _, call) => engine.queueResume(queue, call)],
+    [
+      "queueResume",
+      async (engine, queue, _, call) => {
+        await engine.queuePause(queue, {}, call);
+        await engine.queueResume(queue, {}, call);
+      },
+    ],
+    ["groupPut", (engine, queue, _, call) => engine.groupPut(queue, "g", { weight: 2 }, call)],
+    ["pauses", (engine, _, __, call) => engine.pauses(call)],
     ["typePut", (engine, _, __, call) => engine.typePut("t", { priority: 1 }, call)],
     ["cellPut", (engine, _, __, call) => engine.cellPut({ leaseSeconds: 31 }, call)],
     ["maintain", (engine, _, __, call) => engine.maintain(call)],

@@ -1,19 +1,21 @@
 import { userInfo } from "node:os";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
+import { partName, partOptions } from "../queue-part.js";
 
 export const queuesPauseCommand: Command = {
   name: "queues pause",
-  summary: "hand out no more jobs of a queue, in any process, until it is resumed",
+  summary: "hand out no more jobs of a queue, or of a type or a group of it, in any process, until that is resumed",
   details: ["Running jobs go on, and new ones may be enqueued. Your user name is noted."],
   arguments: [{ name: "NAME", help: "the queue" }],
-  options: { because: { value: "TEXT", help: "why, for whoever looks at the queue" }, ...databaseOptions },
-  examples: ['millrace queues pause mail --because "the provider is down"'],
+  options: { because: { value: "TEXT", help: "why, for whoever looks at the queue" }, ...partOptions, ...databaseOptions },
+  examples: ['millrace queues pause mail --because "the provider is down"', "millrace queues pause mail --group acme"],
   async run({ args, options, out }) {
     const [name] = args as [string];
     return withDatabase(options, async ({ engine }) => {
-      await engine.queuePause(name, { by: userName(), ...options.pick("because") });
-      out.result({ name, state: "paused" }, `${name} is paused`);
+      const part = options.pick("type", "group");
+      await engine.queuePause(name, { by: userName(), ...options.pick("because"), ...part });
+      out.result({ name, ...part, state: "paused" }, `${partName(name, part)} is paused`);
       return 0;
     });
   },

@@ -1,18 +1,20 @@
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
+import { partName, partOptions } from "../queue-part.js";
 
 export const queuesResumeCommand: Command = {
   name: "queues resume",
-  summary: "hand out a paused queue's jobs again",
+  summary: "hand out the jobs of a paused queue, or of the part of it that was paused, again",
   arguments: [{ name: "NAME", help: "the queue" }],
-  options: databaseOptions,
-  examples: ["millrace queues resume mail"],
+  options: { ...partOptions, ...databaseOptions },
+  examples: ["millrace queues resume mail", "millrace queues resume mail --group acme"],
   async run({ args, options, out }) {
     const [name] = args as [string];
     return withDatabase(options, async ({ engine }) => {
-      await engine.queueResume(name);
+      const part = options.pick("type", "group");
+      await engine.queueResume(name, part);
       await engine.notify([name]);
-      out.result({ name, state: "active" }, `${name} is active`);
+      out.result({ name, ...part, state: "active" }, `${partName(name, part)} is active`);
       return 0;
     });
   },
