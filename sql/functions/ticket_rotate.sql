@@ -1,18 +1,20 @@
 -- ticket_rotate: truncate a ring child of tickets that all cursors have passed. Any process may call it.
--- Prove, lock with a short timeout, prove again, truncate. A child that cannot be locked now is left for later.
+-- Prove, lock with a short timeout, truncate. The proof need not be repeated under the lock, where all would wait for it: cursors only move on, and once every
+-- transaction of the child's turn of the ring has ended, nothing is added to it. A child that cannot be locked now is left for later.
 -- One child per call, so that no transaction holds two such locks. Returns 1 when a child was emptied, else 0.
 create or replace function ticket_rotate() returns int
 language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms' set enable_seqscan = off as $$
 declare
-  v_open smallint := ticket_slot(pg_snapshot_xmax(pg_current_snapshot())::text::bigint);
+  v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18;
+  v_running bigint[] := array(select x::text::bigint >> 18 from pg_snapshot_xip(pg_current_snapshot()) x);
 begin
-  for v_slot in 0 .. 7 loop
-    continue when v_slot = v_open;
+  for v_turn in v_now - 7 .. v_now - 1 loop
+    continue when v_turn = any (v_running);
     begin  -- even to look into a child is to wait for whoever empties one
-      continue when not exists (select from ticket t where t.slot = v_slot) or not tickets_passed(v_slot::smallint);
-      execute format('lock table %I in access exclusive mode', 'ticket_' || v_slot);
-      if tickets_passed(v_slot::smallint) then
-        execute format('truncate %I', 'ticket_' || v_slot);
+      continue when not exists (select from ticket t where t.slot = (v_turn + 8) % 8) or not tickets_passed(((v_turn + 8) % 8)::smallint);
+      execute format('lock table %I in access exclusive mode', 'ticket_' || (v_turn + 8) % 8);
+      if pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18 < v_turn + 8 then
+        execute format('truncate %I', 'ticket_' || (v_turn + 8) % 8);
         return 1;
       end if;
     exception when lock_not_available or deadlock_detected then

@@ -634,7 +634,8 @@ export class Engine {
       if (table === null) break;
       compacted.push(table as string);
     }
-    return { ticketChildren, jobChildren, compacted };
+    const groupsForgotten = await this.#count("groups_forget", "select :groups_forget() as n", [], undefined);
+    return { ticketChildren, jobChildren, compacted, groupsForgotten };
   }
 
   async #untilZero(name: "ticket_rotate" | "job_rotate", most: number): Promise<number> {

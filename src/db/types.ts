@@ -390,4 +390,6 @@ export interface SpaceReport {
   readonly ticketChildren: number;
   readonly jobChildren: number;
   readonly compacted: readonly string[];
+  /** Cursors of groups that nothing is left of. */
+  readonly groupsForgotten: number;
 }

@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { newQueue } from "../support/jobs.js";
+import { claimAll, nextTicketChild } from "../support/steps.js";
+
+const db = useDatabase();
+
+describe("groups that come and go", () => {
+  it("leave nothing behind once their tickets are gone, and are found again [#85]", async () => {
+    const queue = await newQueue(db);
+    const jobs = Array.from({ length: 200 }, (_, n) => ({ type: "t", queue, group: `g${n}` }));
+    const cursors = async (): Promise<number> =>
+      Number(
+        (
+          await db.sql("select count(*) as n from lane_cursor c join lane l on l.key = c.lane join queue q on q.id = l.queue_id where q.name = $1", [queue])
+        )[0]!["n"],
+      );
+    await db.engine.enqueueEach(jobs);
+    expect(await claimAll(db, queue)).toHaveLength(200);
+    expect(await cursors()).toBe(200);
+    await nextTicketChild(db);
+    for (let n = 0; n < 100 && (await cursors()) > 0; n += 1) await db.engine.maintainSpace();
+    expect(await cursors()).toBe(0);
+    await db.engine.enqueueEach(jobs);
+    expect(await claimAll(db, queue)).toHaveLength(200);
+    expect(await claimAll(db, queue)).toEqual([]);
+  });
+});
