@@ -12,7 +12,9 @@ declare
   v_n int := 0;
 begin
   v_tracks := array(
-    select c.track from (select c.track, c.lane, c.head_xid from lane_cursor c where c.track >= v_from order by c.track limit p_limit) c
+    select c.track from (
+      (select c.track, c.lane, c.head_xid from lane_cursor c where c.track >= v_from order by c.track limit p_limit) union all
+      (select c.track, c.lane, c.head_xid from lane_cursor c where c.track < v_from order by c.track limit p_limit) limit p_limit) c
      where c.lane is not null and c.head_xid >> 18 < v_child and not exists (select from ticket t where t.lane = c.track));
   for v_lane in select distinct c.lane from unnest(v_tracks) u (track) join lane_cursor c on c.track = u.track order by 1 loop
     continue when not pg_try_advisory_xact_lock(lane_lock(v_lane));
