@@ -31,6 +31,7 @@ export type {
   Enqueued,
   GroupDepth,
   GroupOptions,
+  GroupRecord,
   JobCounts,
   JobDetails,
   JobError,

@@ -10,6 +10,7 @@ import { jobsRetryCommand } from "./commands/jobs-retry.js";
 import { jobsShowCommand } from "./commands/jobs-show.js";
 import { jobsCommand } from "./commands/jobs.js";
 import { migrateCommand } from "./commands/migrate.js";
+import { groupsCommand } from "./commands/groups.js";
 import { groupsPutCommand } from "./commands/groups-put.js";
 import { groupsTopCommand } from "./commands/groups-top.js";
 import { queuesPauseCommand } from "./commands/queues-pause.js";
@@ -33,6 +34,7 @@ export const commands: readonly Command[] = [
   queuesPauseCommand,
   queuesResumeCommand,
   queuesPurgeCommand,
+  groupsCommand,
   groupsTopCommand,
   groupsPutCommand,
   jobsCommand,

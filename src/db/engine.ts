@@ -47,6 +47,7 @@ import type {
   Enqueued,
   GroupDepth,
   GroupOptions,
+  GroupRecord,
   JobCounts,
   JobDetails,
   JobError,
@@ -601,6 +602,11 @@ export class Engine {
   async groupPut(queue: string, group: string, options: GroupOptions, call?: CallOptions): Promise<GroupOptions> {
     const values = [queue, group, encodeGroupOptions(options)];
     return (await this.#value("group_put", "select :group_put($1::text, $2::text, $3::jsonb) as value", values, call)) as GroupOptions;
+  }
+
+  /** The groups that something was set for. */
+  async groupList(call?: CallOptions): Promise<GroupRecord[]> {
+    return (await this.#call("groups", 'select queue, "group", weight from :groups order by queue, "group"', [], call)) as unknown as GroupRecord[];
   }
 
   /** Set the defaults of a job type, in all queues. */

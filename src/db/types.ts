@@ -333,6 +333,13 @@ export interface PauseRecord {
   readonly pausedBecause: string | null;
 }
 
+/** A group that something was set for, as the view `groups` shows it. */
+export interface GroupRecord {
+  readonly queue: string;
+  readonly group: string;
+  readonly weight: number;
+}
+
 /** How a group of a queue is treated. */
 export interface GroupOptions {
   /** Its share beside other groups, an integer from 1 to 1000. Default 1; null puts it back. */

@@ -151,6 +151,7 @@ describe("a transaction passed explicitly", () => {
       },
     ],
     ["groupPut", (engine, queue, _, call) => engine.groupPut(queue, "g", { weight: 2 }, call)],
+    ["groupList", (engine, _, __, call) => engine.groupList(call)],
     ["pauses", (engine, _, __, call) => engine.pauses(call)],
     ["typePut", (engine, _, __, call) => engine.typePut("t", { priority: 1 }, call)],
     ["cellPut", (engine, _, __, call) => engine.cellPut({ leaseSeconds: 31 }, call)],
