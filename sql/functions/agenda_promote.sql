@@ -17,7 +17,7 @@ begin
       select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
   ), kept as (
-    select d.*, case when d.alone then d.lane else d.track end + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk
+    select d.*, d.track + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk
       from due d where not exists (
         select from lane_purge p where p.lane = d.lane and purge_saw(p, d.xid, d.job_id))
   ), tickets as (

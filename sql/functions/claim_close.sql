@@ -36,7 +36,7 @@ begin
     from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
 
   with fate as materialized (
-    select u.id, u.attempt, coalesce(m.version, 0) as version, group_track(h.lane, j.group_key) as track, d.due_at, d.computed,
+    select u.id, u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, p_outcome = 'lost', h.track is not null) as track, d.due_at, d.computed,
            case when p_reason = 'permanent' then 'failed'
                 when u.attempt >= coalesce(m.max_attempts, j.max_attempts) then 'failed'
                 when coalesce(d.computed, m.start_by, j.start_by) <= d.due_at then 'expired' end::job_final_state as state
@@ -62,12 +62,12 @@ begin
     select id, due_at, h.lane, track, attempt + 1, version, v_now from again where due_at > v_now
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
-    select case when p_outcome = 'lost' then h.lane else track end + 1, v_xid, ticket_slot(v_xid), attempt + 1, version, p_outcome = 'lost', array_agg(id order by id)
+    select track + 1, v_xid, ticket_slot(v_xid), attempt + 1, version, p_outcome = 'lost', array_agg(id order by id)
       from again where due_at <= v_now group by track, attempt, version, (case when p_outcome = 'lost' then id end) order by min(id)
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
     select h.lane + 2, v_xid, ticket_slot(v_xid), array_agg(track + 1 order by first)
-      from (select track, min(id) as first from again where due_at <= v_now and track <> h.lane and p_outcome <> 'lost' group by track) t having count(*) > 0
+      from (select track, min(id) as first from again where due_at <= v_now and track <> h.lane group by track) t having count(*) > 0
   ), counted as (
     insert into tally (lane, ready, delayed)
     select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now) from again having count(*) > 0

@@ -1,6 +1,6 @@
 -- claim_detach: take jobs out of the claim that a token names. Only jobs the claim still holds are returned, one row
 -- per part, with jobs and attempts cut down to them; whoever gets them decides their outcome. Null jobs: all of them.
--- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim. Raises: MR002, MR005 for a token
+-- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim, ticket. Raises: MR002, MR005 for a token
 -- without jobs when no ids were given.
 create or replace function claim_detach(p_token uuid, p_jobs bigint[]) returns setof claim
 language plpgsql as $$
@@ -27,6 +27,7 @@ begin
         update claim set jobs = v_rest, attempts = v_rest_attempts where token = p_token and part = c.part;
       end if;
     end if;
+    perform claim_announce(c);
     return next c;
   end loop;
   if p_jobs is null and v_all = '{}' then
@@ -47,4 +48,13 @@ begin
       perform raise_error('MR002', format('there is no job %s', coalesce(v_id::text, 'null')), 'it may have been removed after its retention');
     end if;
   end loop;
+end $$;
+
+-- claim_announce: jobs of a claim end: where that makes room for others of their group, the group gets in line again. Writes: ticket.
+create or replace function claim_announce(c claim) returns void
+language plpgsql as $$
+begin
+  if c.track is not null then
+    perform group_announce(l.queue_id, c.track # c.lane) from lane l where l.key = c.lane;
+  end if;
 end $$;

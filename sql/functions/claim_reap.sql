@@ -24,6 +24,7 @@ begin
     end if;
     continue when c.until > v_now;
     delete from claim where token = c.token and part = c.part;
+    perform claim_announce(c);
     c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
     if c.unstarted is not null then
       perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), v_now, true)
@@ -62,6 +63,7 @@ begin
   insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
   select u.id, c.started_at, greatest(p_now, c.started_at), u.attempt, c.slot, 'expired', 'expired', c.worker
     from unnest(c.jobs, c.attempts) u (id, attempt) where u.id = any (v_late);
+  perform claim_announce(c);
   perform fingerprint_release(v_late);
   return v_late;
 end $$;

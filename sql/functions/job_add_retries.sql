@@ -48,7 +48,7 @@ begin
        and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled');
     insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
     v_lane := lane_key(d.queue_id, d.type, d.priority);
-    perform tickets_again(v_lane, group_track(v_lane, d.group_key), array[d.id], d.attempt + 1, v_version, false);
+    perform tickets_append(v_lane, group_track(v_lane, d.group_key) + 1, array[d.id], d.attempt + 1, v_version, false);
     insert into tally (lane, ready) values (v_lane, 1);
     v_count := v_count + 1;
   end loop;

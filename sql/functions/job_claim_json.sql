@@ -1,6 +1,6 @@
 -- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child,
 -- and {"more", "busy", "limited"} as its last element when it holds fewer than asked for although there may be more: what comes next did not fit
--- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at their limit (maxRunning).
+-- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at their limit (maxRunning, groupMaxRunning, ordered).
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
 -- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order), limits (lane_room).
@@ -89,13 +89,17 @@ begin
         v_limited := v_limited or v_most < v_room;
         continue when v_most is null or v_most = 0;
       end if;
+      if l.groupings[i] ?| '{most,ordered}' and not pg_try_advisory_xact_lock(queue_limit((l.groupings[i] ->> 'queue')::int)) then
+        v_locked := v_locked || v_key;
+        continue;
+      end if;
       v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
       loop
-        if l.queues[i] is null then
+        if l.groupings[i] is null then
           t := lane_take(v_key, l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
                          coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
         else
-          t := turns_take(v_key, l.queues[i], l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
+          t := turns_take(v_key, l.groupings[i], l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
                           coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
         end if;
         if t.claimed is not null then

@@ -1,5 +1,5 @@
 -- job_close_waiting: end jobs that wait, as cancelled or expired. Their tickets become void (a higher version). The caller holds the
--- jobs (job_hold), or their lanes, or has just taken them out of a claim, so nobody else can decide on them. Returns the ids that were still open. Writes: amendment.
+-- jobs (job_hold), or their lanes, or has just taken them out of a claim, so nobody else can decide on them. Returns the ids that were still open. Writes: amendment, ticket.
 create or replace function job_close_waiting(p_slot smallint, p_jobs bigint[], p_as job_final_state, p_note json) returns bigint[]
 language plpgsql as $$
 declare
@@ -12,6 +12,9 @@ begin
     select id, p_slot, 1, greatest(v_now, job_created_at(id)), p_as, p_note, greatest(v_now, job_created_at(id)) from unnest(p_jobs) id
     on conflict do nothing returning job_id)
   select coalesce(array_agg(job_id), '{}') into v_new from closed;
+  -- what waits behind them in an ordered group may go on
+  perform group_announce(j.queue_id, group_track(0, j.group_key)) from job j join queue q on q.id = j.queue_id
+    where j.slot = p_slot and j.id = any (p_jobs) and j.group_key is not null and (q.options -> 'ordered')::boolean;
   if cardinality(v_new) = cardinality(p_jobs) then
     return v_new;
   end if;

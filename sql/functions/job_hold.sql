@@ -60,7 +60,7 @@ begin
     returning *
   loop
     continue when exists (select from lane_purge l where l.lane = p.lane and purge_saw(l, p.xid, p.job_id));
-    perform tickets_again(p.lane, p.track, array[p.job_id], p.attempt, p.version, p.alone);
+    perform tickets_append(p.lane, p.track + 1, array[p.job_id], p.attempt, p.version, p.alone);
     v_n := v_n + 1;
   end loop;
   return v_n;

@@ -36,13 +36,13 @@ begin
     perform job_expire(h.slot, v_expired);
   end if;
   for g in
-    select u.attempt, coalesce(m.version, 0) as version, group_track(h.lane, j.group_key) as track, array_agg(u.id order by u.id) as jobs
+    select u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, p_alone, h.track is not null) as track, array_agg(u.id order by u.id) as jobs
       from unnest(p_jobs, p_attempts) u (id, attempt) join job j on j.slot = h.slot and j.id = u.id left join amendment m on m.slot = h.slot and m.job_id = u.id
      where u.id not in (select unnest(v_expired))
-     group by u.attempt, coalesce(m.version, 0), group_track(h.lane, j.group_key), case when p_alone then u.id end order by min(u.id)
+     group by u.attempt, coalesce(m.version, 0), track_again(h.lane, j.group_key, p_alone, h.track is not null), case when p_alone then u.id end order by min(u.id)
   loop
     if p_due_at <= v_now then
-      perform tickets_again(h.lane, g.track, g.jobs, g.attempt, g.version, p_alone);
+      perform tickets_append(h.lane, g.track + 1, g.jobs, g.attempt, g.version, p_alone);
       insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at)

@@ -1,10 +1,10 @@
 -- jobs_hand_out: make a claim of jobs that were next on their tracks, all of one ring child, in the order of their ids. The caller has the lane's lock.
 -- Expired and void ones are passed over; the sweep records them. Jobs that somebody holds (p_flagged: there may be some) are put aside.
--- Attempts and versions may be null: all first ones. Returns the claim as JSON text (null when nothing is left to claim), how many jobs it holds, and how many bytes.
+-- Attempts and versions may be null: all first ones. p_track: the group all of them belong to, where that must be known while they run. Returns the claim as JSON text (null when nothing is left to claim), how many jobs it holds, and how many bytes.
 -- Writes: claim, tally, postponed.
 create or replace function jobs_hand_out(
   p_lane bigint, p_about text, p_slot smallint, p_jobs bigint[], p_attempts int[], p_versions int[], p_alone boolean, p_worker text,
-  p_lease_seconds float8, p_lease_factor float8, p_lease_cap float8, p_track_start boolean, p_flagged boolean,
+  p_lease_seconds float8, p_lease_factor float8, p_lease_cap float8, p_track_start boolean, p_flagged boolean, p_track bigint,
   out claimed text, out jobs int, out bytes bigint)
 language plpgsql as $$
 declare
@@ -44,7 +44,7 @@ begin
 
   if v_held <> '{}' then
     insert into postponed (job_id, lane, track, attempt, version, alone)
-    select u.id, p_lane, group_track(p_lane, j.group_key), coalesce(u.attempt, 1), coalesce(u.version, 0), p_alone
+    select u.id, p_lane, track_again(p_lane, j.group_key, p_alone, p_track is not null), coalesce(u.attempt, 1), coalesce(u.version, 0), p_alone
       from unnest(p_jobs, p_attempts, p_versions) u (id, attempt, version) join job j on j.slot = p_slot and j.id = u.id where u.id = any (v_held);
   end if;
   jobs := coalesce(cardinality(v_alive), 0);
@@ -61,9 +61,9 @@ begin
     v_attempts := null;
   end if;
   with counted as (insert into tally (lane, ready) values (p_lane, -jobs))
-  insert into claim (token, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until)
+  insert into claim (token, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until, track)
   values (v_token, p_lane, p_slot, p_worker, v_alive, v_attempts,
-          case when p_track_start and not p_alone then v_alive end, v_deadline, v_now, v_now, v_until);
+          case when p_track_start and not p_alone then v_alive end, v_deadline, v_now, v_now, v_until, p_track);
   claimed := '{"token":"' || v_token || '",' || p_about || ',"claimedAt":' || to_json(v_now) || ',"leaseEndsAt":' || to_json(v_until)
          || case when p_alone then ',"alone":true' else '' end || ',"maxAttempts":' || v_limits
          || case when v_attempts is not null then ',"attempts":[' || array_to_string(v_attempts, ',') || ']' else '' end

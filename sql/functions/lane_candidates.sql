@@ -1,18 +1,18 @@
 -- lane_candidates: lanes that may have something to claim, in the order to try them, with the lease of their type, what a claim tells of them,
--- what limits them (lane_room), and the queue of those that have groups (turns_take).
+-- what limits them (lane_room), and how those that have groups treat them (turns_take).
 -- By priority, then by the oldest job; where there are groups, by who has been in line the longest.
 -- In columns, which costs less than rows. Without locks, so only a hint: lane_take decides. One lane alone is not probed.
 create or replace function lane_candidates(p_queue_ids int[], p_types text[], p_cell jsonb,
-  out keys bigint[], out abouts text[], out leases float8[], out factors float8[], out caps float8[], out limits jsonb[], out queues int[])
+  out keys bigint[], out abouts text[], out leases float8[], out factors float8[], out caps float8[], out limits jsonb[], out groupings jsonb[])
 language plpgsql volatile as $$
 declare
   v_grouped boolean;
 begin
   select array_agg(k.key), array_agg(k.about), array_agg(coalesce((k.options ->> 'leaseSeconds')::float8, 30)),
          array_agg((k.options ->> 'leaseFactor')::float8), array_agg((k.options ->> 'leaseCapSeconds')::float8), array_agg(k.limits),
-         array_agg(case when k.grouped then k.queue_id end)
-    into keys, abouts, leases, factors, caps, limits, queues
-    from (select k.key, k.grouped, k.queue_id, '"queue":' || to_json(q.name) || ',"type":' || to_json(k.type) || ',"priority":' || k.priority as about,
+         array_agg(k.grouping)
+    into keys, abouts, leases, factors, caps, limits, groupings
+    from (select k.key, case when k.grouped then jsonb_strip_nulls(jsonb_build_object('queue', q.id, 'ordered', nullif(q.options -> 'ordered', 'false'), 'most', q.options -> 'groupMaxRunning')) end as grouping, '"queue":' || to_json(q.name) || ',"type":' || to_json(k.type) || ',"priority":' || k.priority as about,
                  p_cell || q.options || coalesce(ty.options, '{}') as options,
                  case when q.options ? 'maxRunning' or ty.options ? 'maxRunning'
                       then jsonb_build_object('queue', q.id, 'ofQueue', q.options -> 'maxRunning', 'type', k.type, 'ofType', ty.options -> 'maxRunning') end as limits
@@ -22,13 +22,13 @@ begin
              and not exists (select from pause z where z.queue_id = q.id and z.type = k.type and z.group_key is null)
            order by k.priority, k.key) k;
   if cardinality(keys) > 1 then
-    v_grouped := array_remove(queues, null) <> '{}';
-    select array_agg(c.key), array_agg(c.about), array_agg(c.lease), array_agg(c.factor), array_agg(c.cap), array_agg(c.limits), array_agg(c.queue)
-      into keys, abouts, leases, factors, caps, limits, queues
+    v_grouped := array_remove(groupings, null) <> '{}';
+    select array_agg(c.key), array_agg(c.about), array_agg(c.lease), array_agg(c.factor), array_agg(c.cap), array_agg(c.limits), array_agg(c.grouping)
+      into keys, abouts, leases, factors, caps, limits, groupings
       from (
-        select u.* from unnest(keys, abouts, leases, factors, caps, limits, queues) u (key, about, lease, factor, cap, limits, queue) join lane l on l.key = u.key cross join lateral (
+        select u.* from unnest(keys, abouts, leases, factors, caps, limits, groupings) u (key, about, lease, factor, cap, limits, grouping) join lane l on l.key = u.key cross join lateral (
           select min(coalesce(case when v_grouped then n.xid else n.job end, case when c.late_xids <> '{}' then 0 end)) as oldest
-            from (values (u.key), (u.key + 1), (case when u.queue is not null then u.key + 2 end)) track (key)
+            from (values (u.key), (u.key + 1), (case when u.grouping is not null then u.key + 2 end)) track (key)
             cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
             left join lateral (
               select n.jobs[1] as job, n.xid from ticket n

@@ -97,7 +97,7 @@ begin
     select array_agg(u.id order by u.id, u.i), array_agg(u.attempt order by u.id, u.i), array_agg(u.version order by u.id, u.i)
       into v_jobs, v_attempts, v_versions from unnest(v_jobs, v_attempts, v_versions) with ordinality u (id, attempt, version, i);
   end if;
-  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged);
+  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, null);
   claimed := h.claimed; jobs := h.jobs; bytes := h.bytes;
   -- When everything that was read is taken, and that was less than asked for, there is no more.
   more := v_k >= p_wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0);

@@ -3,6 +3,7 @@
 create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
+  v_id int;
   v_options jsonb;
 begin
   if p_name is null or p_name !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$' then
@@ -13,7 +14,10 @@ begin
     perform queue_id(p_options ->> 'deadLetterQueue');
   end if;
   insert into queue as q (name, options) values (p_name, jsonb_strip_nulls(p_options))
-  on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning options into v_options;
+  on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning id, options into v_id, v_options;
+  if p_options ?| '{ordered,groupMaxRunning}' then  -- groups that had no room may have some now
+    perform group_announce(v_id, x.hash) from (select distinct k.track # k.lane as hash from claim k join lane l on l.key = k.lane where l.queue_id = v_id and k.track is not null) x;
+  end if;
   return v_options;
 end $$;
 
@@ -23,6 +27,9 @@ declare
   v_options jsonb;
 begin
   perform name_check('type', p_type), options_check(jsonb_strip_nulls(p_options));
+  if p_options ?| '{ordered,groupMaxRunning}' then
+    perform raise_error('MR001', 'ordered and groupMaxRunning cannot be set for a type', 'set them for a queue');
+  end if;
   if p_options ->> 'deadLetterQueue' is not null then
     perform queue_id(p_options ->> 'deadLetterQueue');
   end if;
@@ -39,6 +46,8 @@ begin
   perform options_check(jsonb_strip_nulls(p_options - 'payloadLimitBytes'));
   if p_options ? 'maxRunning' then
     perform raise_error('MR001', 'maxRunning cannot be set for the whole cell', 'set it for a queue or a type');
+  elsif p_options ?| '{ordered,groupMaxRunning}' then
+    perform raise_error('MR001', 'ordered and groupMaxRunning cannot be set for the whole cell', 'set them for a queue');
   end if;
   if coalesce((p_options ->> 'payloadLimitBytes')::numeric, 256000000) not between 1 and 256000000 then
     perform raise_error('MR001', 'payloadLimitBytes is not between 1 and 256000000', null);

@@ -18,9 +18,7 @@ begin
   end if;
 end $$;
 
--- tickets_again: make jobs claimable again. One that is to run alone leaves its group: whoever claims it claims nothing else.
-create or replace function tickets_again(p_lane bigint, p_track bigint, p_jobs bigint[], p_attempt int, p_version int, p_alone boolean) returns void
-language plpgsql as $$
-begin
-  perform tickets_append(p_lane, case when p_alone then p_lane else p_track end + 1, p_jobs, p_attempt, p_version, p_alone);
-end $$;
+-- track_again: where a job stands that is claimable again, or will be. One that is to run alone leaves its group, and whoever claims it claims nothing else;
+-- but not where what runs of a group is limited (p_named): there it keeps its group, and a claim of its own.
+create or replace function track_again(p_lane bigint, p_group text, p_alone boolean, p_named boolean) returns bigint
+language sql immutable parallel safe as $$ select case when p_alone and not p_named then p_lane else group_track(p_lane, p_group) end $$;

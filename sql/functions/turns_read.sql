@@ -28,8 +28,8 @@ begin
     v_cursors := array(
       select (c.track, c.seq, c.uses, greatest(c.head_xid, v_purge_end), case when old then 0 else c.head_ticket end, case when old then 0 else c.head_offset end,
               case when old then v_late else c.late_xids end, case when old then array_fill(0::bigint, array[cardinality(v_late)]) else c.late_tickets end,
-              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn, c.credit)::lane_cursor
-        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, i)
+              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn, c.credit, c.held)::lane_cursor
+        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, i)
        cross join lateral (select c.head_xid < v_purge_end as old) o order by c.i);
   end if;
 
@@ -40,10 +40,10 @@ begin
            || array(select generate_series(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, v_own - 1)) as running,
            least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, v_own) as low
   ), found as materialized (
-    select c.i, c.g, c.quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.bytes, start.xid >> 18 < snap.child as behind,
+    select c.i, c.g, c.quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.alone, f.bytes, start.xid >> 18 < snap.child as behind,
            row_number() over (partition by c.g order by f.job is null, c.i desc, f.late desc, f.nth, f.xid, f.ticket, f.n) as place
       from (select c.*, p_quanta[c.g] as quantum from unnest(v_cursors, v_groups) with ordinality
-              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, g, i) offset 0) c
+              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, g, i) offset 0) c
       cross join snap
       cross join lateral (
         select case when c.head_xid >> 18 = snap.child then c.head_xid else (
@@ -52,10 +52,10 @@ begin
                     and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset)
                   order by k.xid, k.id limit 1) end as xid) start
       left join lateral (
-        select true as late, l.nth, k.xid, k.id as ticket, k.skip + j.n::int as n, j.job, k.attempt, k.version, k.bytes
+        select true as late, l.nth, k.xid, k.id as ticket, k.skip + j.n::int as n, j.job, k.attempt, k.version, k.alone, k.bytes
           from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (xid, ticket, n, nth)
           cross join lateral (
-            select k.xid, k.id, k.attempt, k.version, k.jobs, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes, case when k.id = l.ticket then l.n else 0 end as skip,
+            select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes, case when k.id = l.ticket then l.n else 0 end as skip,
                    sum(cardinality(k.jobs)) over (order by k.id) - cardinality(k.jobs) as before
               from ticket k where k.slot = ticket_slot(l.xid) and k.lane = c.track and k.xid = l.xid and k.id >= l.ticket
              order by k.id limit c.quantum + 2) k
@@ -63,9 +63,9 @@ begin
          where c.late_xids <> '{}' and k.before - l.n <= c.quantum and l.xid <> v_own and pg_visible_in_snapshot(l.xid::text::xid8, pg_current_snapshot())
            and (k.xid = v_purge.own_xid and j.job <= v_purge.own_job) is not true
         union all
-        select false, 0, k.xid, k.id, k.skip + j.n::int, j.job, k.attempt, k.version, k.bytes
+        select false, 0, k.xid, k.id, k.skip + j.n::int, j.job, k.attempt, k.version, k.alone, k.bytes
           from (
-            select k.xid, k.id, k.attempt, k.version, k.jobs, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes,
+            select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes,
                    case when k.xid = c.head_xid and k.id = c.head_ticket then c.head_offset else 0 end as skip,
                    sum(cardinality(k.jobs)) over (order by k.xid, k.id) - cardinality(k.jobs) as before
               from ticket k
@@ -80,8 +80,8 @@ begin
       from (select f.*, (f.late or f.xid = v_own) and f.place <= f.quantum as special from found f where f.job is not null) f group by f.i
   ), moved as (
     select c.i, c.track, c.seq, c.uses, coalesce(t.head[2], c.head_xid) as head_xid, coalesce(t.head[3], c.head_ticket) as head_ticket, coalesce(t.head[4], c.head_offset)::int as head_offset,
-           l.xids, l.tickets, l.offsets, c.lane, c.turn, c.credit
-      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, i)
+           l.xids, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.held
+      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, i)
       left join taken t on t.i = c.i
       cross join snap
       cross join lateral (
@@ -100,13 +100,14 @@ begin
              where v_own >= c.head_xid and v_own < t.head[2]) x
          where c.late_xids <> '{}' or t.head[2] > snap.low) l
   )
-  select p.jobs, p.attempts, p.versions, p.groups, p.bytes, m.more, m.cursors into r.jobs, r.attempts, r.versions, r.groups, r.bytes, r.more, r.cursors
+  select p.jobs, p.attempts, p.versions, p.alones, p.groups, p.bytes, m.more, m.cursors into r.jobs, r.attempts, r.versions, r.alones, r.groups, r.bytes, r.more, r.cursors
     from (select array_agg(f.job order by f.g, f.place) as jobs, array_agg(f.attempt order by f.g, f.place) as attempts, array_agg(f.version order by f.g, f.place) as versions,
+                 array_agg(f.alone order by f.g, f.place) as alones,
                  array_agg(f.g::int order by f.g, f.place) as groups, sum(f.bytes) as bytes
             from found f where f.place <= f.quantum and f.job is not null) p
     cross join (
       select (select array_agg(x.more order by x.g) from (select f.g, bool_or(f.behind or (f.place > f.quantum and f.job is not null)) as more from found f group by f.g) x) as more,
-             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets, m.lane, m.turn, m.credit)::lane_cursor order by m.i) as cursors
+             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets, m.lane, m.turn, m.credit, m.held)::lane_cursor order by m.i) as cursors
         from moved m) m;
   return r;
 end $$;
@@ -118,9 +119,9 @@ declare
   v_children smallint[] := array(select c from generate_series(0, 7) c cross join lateral (select from ticket t where t.slot = c limit 1) one);
 begin
   return array(
-    select case when c.track is not null then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit)::lane_cursor
+    select case when c.track is not null then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit, c.held)::lane_cursor
                 else (c.key, 0, 0, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
                         select min(first.xid) from unnest(v_children) child cross join lateral (
-                          select t.xid from ticket t where t.slot = child and t.lane = c.key order by t.xid limit 1) first)), 0, 0, '{}', '{}', '{}', p_lane, null, null)::lane_cursor end
-      from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, i) order by c.i);
+                          select t.xid from ticket t where t.slot = child and t.lane = c.key order by t.xid limit 1) first)), 0, 0, '{}', '{}', '{}', p_lane, null, null, null)::lane_cursor end
+      from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, i) order by c.i);
 end $$;

@@ -105,7 +105,8 @@ create table scout (
 -- Tables that every claim uses are not analyzed by themselves: nothing is planned by their statistics, and each time all plans would be made again.
 
 -- Where each track stands (base/keys.sql). Tracks of groups name their lane; turn is the ticket at which the group's turn comes (null: it is not in line),
--- credit what was left of its last turn. For a line of turns, credit tells that some group has jobs claimable again.
+-- credit what was left of its last turn, held the job that was handed out last where groups are ordered. For a line of turns, credit tells that some group
+-- has jobs claimable again.
 -- The row with the highest seq is the cursor; a full one is left behind so that old versions are never walked.
 create table lane_cursor (
   track        bigint not null,
@@ -120,13 +121,14 @@ create table lane_cursor (
   lane         bigint,
   turn         bigint,
   credit       int,
+  held         bigint,
   primary key (track, seq)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
 
 -- What a claim read of the groups whose turn it is (turns_read): what comes next, in the order of turns, which of the groups have more,
 -- and their cursors as they will stand when all of it is taken: those of fresh jobs, in the order of groups, then those of jobs claimable again.
 create type turns_reading as (
-  jobs bigint[], attempts int[], versions int[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[]
+  jobs bigint[], attempts int[], versions int[], alones boolean[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[]
 );
 
 create table lane_purge (
@@ -137,6 +139,7 @@ create table lane_purge (
   purged_at timestamptz not null
 );
 
+-- track: the group all its jobs belong to, where what runs of a group is limited; whoever ends it puts the group in line again (claim_announce).
 create table claim (
   token      uuid not null,
   part       int not null default 0,
@@ -150,6 +153,7 @@ create table claim (
   started_at timestamptz not null,
   touched_at timestamptz not null,
   until      timestamptz not null,
+  track      bigint,
   primary key (token, part)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
 

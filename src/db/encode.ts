@@ -134,8 +134,18 @@ export function checkText(text: string, what: string): string {
   return text;
 }
 
-const integers = new Set(["priority", "maxAttempts", "maxRunning"]);
-const aboveZero = new Set(["ttlSeconds", "attemptTimeoutSeconds", "leaseSeconds", "leaseCapSeconds", "maxAttempts", "maxRunning", "limit", "maxBytes"]);
+const integers = new Set(["priority", "maxAttempts", "maxRunning", "groupMaxRunning"]);
+const aboveZero = new Set([
+  "ttlSeconds",
+  "attemptTimeoutSeconds",
+  "leaseSeconds",
+  "leaseCapSeconds",
+  "maxAttempts",
+  "maxRunning",
+  "groupMaxRunning",
+  "limit",
+  "maxBytes",
+]);
 
 /** Refuse numbers that the database would refuse, before anything is sent. */
 function checkNumber(key: string, value: number): number {
@@ -194,6 +204,8 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "leaseCapSeconds",
   "deadLetterQueue",
   "maxRunning",
+  "groupMaxRunning",
+  "ordered",
   "retentionSucceededSeconds",
   "retentionFailedSeconds",
   "retentionExpiredSeconds",

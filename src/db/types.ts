@@ -369,6 +369,10 @@ export interface Defaults {
   readonly deadLetterQueue?: string | null;
   /** Of a queue or a type: the most jobs of it that run at once, in all processes together. Claimed ones count, started or not. */
   readonly maxRunning?: number | null;
+  /** Of a queue: the most jobs of each group that run at once, in all processes together. */
+  readonly groupMaxRunning?: number | null;
+  /** Of a queue: the jobs of each group run one at a time, in order; one that is retried goes before its successors. */
+  readonly ordered?: boolean | null;
 }
 
 /** How long finished things are kept, for the whole cell. */
