@@ -9,7 +9,7 @@ const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 const seed = Number(process.env["MILLRACE_SEED"] ?? Date.now() % 1_000_000);
 
-const inputs = (jobs: readonly ClaimedJob[]): string[] => jobs.map((job) => `${job.group}${job.input}`);
+const inputs = (jobs: readonly ClaimedJob[]): string[] => jobs.map((job) => `${job.group}${Number(job.input)}`);
 
 describe("groupMaxRunning", () => {
   it("bounds what runs of each group, and nothing else, across types and claims of any size [#77]", async () => {
