@@ -1,6 +1,6 @@
 -- ticket_rotate: truncate a ring child of tickets that all cursors have passed. Any process may call it.
--- Prove, lock with a short timeout, truncate. The proof need not be repeated under the lock, where all would wait for it: cursors only move on, and once every
--- transaction of the child's turn of the ring has ended, nothing is added to it. A child that cannot be locked now is left for later.
+-- Prove, lock with a short timeout, truncate. Under the lock, where all would wait for it, the proof is repeated only when a transaction of the child's turn of the
+-- ring still ran: cursors only move on, and when all of them have ended nothing is added. A child that cannot be locked now is left for later.
 -- One child per call, so that no transaction holds two such locks. Returns 1 when a child was emptied, else 0.
 create or replace function ticket_rotate() returns int
 language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms' set enable_seqscan = off as $$
@@ -9,11 +9,10 @@ declare
   v_running bigint[] := array(select x::text::bigint >> 18 from pg_snapshot_xip(pg_current_snapshot()) x);
 begin
   for v_turn in v_now - 7 .. v_now - 1 loop
-    continue when v_turn = any (v_running);
     begin  -- even to look into a child is to wait for whoever empties one
       continue when not exists (select from ticket t where t.slot = (v_turn + 8) % 8) or not tickets_passed(((v_turn + 8) % 8)::smallint);
       execute format('lock table %I in access exclusive mode', 'ticket_' || (v_turn + 8) % 8);
-      if pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18 < v_turn + 8 then
+      if pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18 < v_turn + 8 and (v_turn <> all (v_running) or tickets_passed(((v_turn + 8) % 8)::smallint)) then
         execute format('truncate %I', 'ticket_' || (v_turn + 8) % 8);
         return 1;
       end if;

@@ -53,13 +53,12 @@ begin
     end if;
   end if;
 
-  if v_most is not null then
-    v_running := (select coalesce(jsonb_object_agg(x.hash, x.n), '{}') from (
-      select k.track # k.lane as hash, sum(cardinality(k.jobs)) as n from claim k join lane l on l.key = k.lane where l.queue_id = v_queue and k.track is not null group by 1) x);
-  end if;
-
   -- Whose turn it is: entries that count, until their turns fill the room.
   loop
+    if v_most is not null then  -- after the line was read: who put a group in line has ended its claim
+      v_running := (select coalesce(jsonb_object_agg(x.hash, x.n), '{}') from (
+        select k.track # k.lane as hash, sum(cardinality(k.jobs)) as n from claim k join lane l on l.key = k.lane where l.queue_id = v_queue and k.track is not null group by 1) x);
+    end if;
     v_odd := array(select distinct x from unnest(s.jobs) x where x & 1 = 1);  -- tracks of jobs claimable again are opened when they are first named
     if v_odd <> '{}' then
       perform tracks_open(v_odd, p_lane);

@@ -30,9 +30,9 @@ describe("groups of a queue", () => {
     expect(await claimed(queue, 2)).toEqual(["a", "a"]);
   });
 
-  it("take turns also when the 10,000 were enqueued one by one [#66]", async () => {
+  it("take turns also when thousands were enqueued one by one [#66]", async () => {
     const queue = await newQueue(db);
-    await db.sql(`select millrace.job_enqueue('t', null, json_build_object('queue', $1::text, 'group', 'a')) from generate_series(1, 10000)`, [queue]);
+    await db.sql(`select millrace.job_enqueue('t', null, json_build_object('queue', $1::text, 'group', 'a')) from generate_series(1, 4000)`, [queue]);
     await db.engine.enqueue({ type: "t", queue, group: "b" });
     expect(await claimed(queue, 2)).toEqual(["a", "b"]);
     expect(await claimed(queue, 3)).toEqual(["a", "a", "a"]);

@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database.js";
 import { simulate, smallRing, withText } from "./simulation.js";
 
 const db = useDatabase({ migrate: false });
-const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 5);
+const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 3);
 const seed = Number(process.env["SIMULATION_SEED"] ?? Date.now() % 1_000_000);
 
 /** Few ordinary producers, so that the overlapping transactions have the machine for themselves. */
