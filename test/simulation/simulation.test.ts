@@ -62,7 +62,8 @@ describe("the simulation finds bugs", () => {
     "a late transaction that is half taken is forgotten, in a group": ["or l.xid = any (t.open_xids)", "", lost, 1],
   };
   for (const [name, [from, to, finding, groups = 0]] of Object.entries(mutants)) {
-    it(name, { timeout: 240_000 }, async () => {
+    // those that lose jobs of groups are found with all the rest of `npm run simulate`: it takes a drained queue to see it
+    it.skipIf(groups > 0 && finding !== handedOutTwice && process.env["ALL_PAIRS"] === undefined)(name, { timeout: 240_000 }, async () => {
       const release = withText(smallRing(), (text) => text.replace(from, to));
       for (let round = 1; round <= 4; round += 1) {
         const { violations } = await simulate({ url: db.url, seed: 1000 + round, seconds: finding.seconds, release, ...overlapOnly, groups });
