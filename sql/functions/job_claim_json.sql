@@ -26,6 +26,7 @@ declare
   v_may_wait boolean := pg_current_xact_id_if_assigned() is null;  -- what has written may hold what others wait for
   v_cell jsonb;
   v_stop boolean := false;
+  v_idle int := 0;  -- turns that brought nothing, one after another; the caller asks again
   v_limited boolean := false;
   v_scouts boolean;
   v_postponed boolean;
@@ -105,10 +106,11 @@ begin
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
         end if;
+        v_idle := case when t.jobs > 0 then 0 else v_idle + 1 end;
         v_room := v_room - t.jobs;
         v_most := v_most - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
-        v_stop := t.stop;
+        v_stop := t.stop or v_idle = 50;
         exit when v_most = 0 or not t.more or v_stop;
       end loop;
       exit when v_room = 0 or v_stop;

@@ -28,8 +28,8 @@ begin
     v_cursors := array(
       select (c.track, c.seq, c.uses, greatest(c.head_xid, v_purge_end), case when old then 0 else c.head_ticket end, case when old then 0 else c.head_offset end,
               case when old then v_late else c.late_xids end, case when old then array_fill(0::bigint, array[cardinality(v_late)]) else c.late_tickets end,
-              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn, c.credit, c.held)::lane_cursor
-        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, i)
+              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn, c.credit, c.held, c.since)::lane_cursor
+        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, i)
        cross join lateral (select c.head_xid < v_purge_end as old) o order by c.i);
   end if;
 
@@ -43,7 +43,7 @@ begin
     select c.i, c.g, c.quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.alone, f.bytes, start.xid >> 18 < snap.child as behind,
            row_number() over (partition by c.g order by f.job is null, c.i desc, f.late desc, f.nth, f.xid, f.ticket, f.n) as place
       from (select c.*, p_quanta[c.g] as quantum from unnest(v_cursors, v_groups) with ordinality
-              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, g, i) offset 0) c
+              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, g, i) offset 0) c
       cross join snap
       cross join lateral (
         select case when c.head_xid >> 18 = snap.child then c.head_xid else (
@@ -80,8 +80,8 @@ begin
       from (select f.*, (f.late or f.xid = v_own) and f.place <= f.quantum as special from found f where f.job is not null) f group by f.i
   ), moved as (
     select c.i, c.track, c.seq, c.uses, coalesce(t.head[2], c.head_xid) as head_xid, coalesce(t.head[3], c.head_ticket) as head_ticket, coalesce(t.head[4], c.head_offset)::int as head_offset,
-           l.xids, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.held
-      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, i)
+           l.xids, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.held, c.since
+      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, i)
       left join taken t on t.i = c.i
       cross join snap
       cross join lateral (
@@ -100,14 +100,14 @@ begin
              where v_own >= c.head_xid and v_own < t.head[2]) x
          where c.late_xids <> '{}' or t.head[2] > snap.low) l
   )
-  select p.jobs, p.attempts, p.versions, p.alones, p.groups, p.bytes, m.more, m.cursors into r.jobs, r.attempts, r.versions, r.alones, r.groups, r.bytes, r.more, r.cursors
+  select p.jobs, p.attempts, p.versions, p.alones, p.groups, p.bytes, m.more, m.cursors, (select low from snap) into r.jobs, r.attempts, r.versions, r.alones, r.groups, r.bytes, r.more, r.cursors, r.low
     from (select array_agg(f.job order by f.g, f.place) as jobs, array_agg(f.attempt order by f.g, f.place) as attempts, array_agg(f.version order by f.g, f.place) as versions,
                  array_agg(f.alone order by f.g, f.place) as alones,
                  array_agg(f.g::int order by f.g, f.place) as groups, sum(f.bytes) as bytes
             from found f where f.place <= f.quantum and f.job is not null) p
     cross join (
       select (select array_agg(x.more order by x.g) from (select f.g, bool_or(f.behind or (f.place > f.quantum and f.job is not null)) as more from found f group by f.g) x) as more,
-             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets, m.lane, m.turn, m.credit, m.held)::lane_cursor order by m.i) as cursors
+             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets, m.lane, m.turn, m.credit, m.held, m.since)::lane_cursor order by m.i) as cursors
         from moved m) m;
   return r;
 end $$;
@@ -119,9 +119,9 @@ declare
   v_children smallint[] := array(select c from generate_series(0, 7) c cross join lateral (select from ticket t where t.slot = c limit 1) one);
 begin
   return array(
-    select case when c.track is not null then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit, c.held)::lane_cursor
+    select case when c.track is not null then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit, c.held, c.since)::lane_cursor
                 else (c.key, 0, 0, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
                         select min(first.xid) from unnest(v_children) child cross join lateral (
-                          select t.xid from ticket t where t.slot = child and t.lane = c.key order by t.xid limit 1) first)), 0, 0, '{}', '{}', '{}', p_lane, null, null, null)::lane_cursor end
-      from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, i) order by c.i);
+                          select t.xid from ticket t where t.slot = child and t.lane = c.key order by t.xid limit 1) first)), 0, 0, '{}', '{}', '{}', p_lane, null, null, null, null)::lane_cursor end
+      from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, i) order by c.i);
 end $$;

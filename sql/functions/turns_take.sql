@@ -68,9 +68,9 @@ begin
       end if;
     end if;
     select array_agg(u.x), array_agg(u.i) into v_named, v_at
-      from (select u.x, u.i::int from unnest(s.jobs, s.tickets) with ordinality u (x, ticket, i)
-              left join lateral (select c.turn from lane_cursor c where c.track = u.x & -4 order by c.seq desc limit 1) c on true
-             where c.turn is null or u.ticket >= c.turn order by u.i limit v_need * 2) u;
+      from (select u.x, u.i::int from unnest(s.jobs, s.tickets, s.xids) with ordinality u (x, ticket, xid, i)
+              left join lateral (select c.turn, c.since from lane_cursor c where c.track = u.x & -4 order by c.seq desc limit 1) c on true
+             where u.ticket >= c.turn or (c.turn is null and (u.xid < c.since) is not true) order by u.i limit v_need * 2) u;
     select array_agg(x.key order by x.place), array_agg(x.quantum order by x.place), array_agg(x.place order by x.place), array_agg(x.c order by x.place),
            array_agg(x.room order by x.place), max(x.live), coalesce(sum(x.quantum), 0)
       into v_keys, v_quanta, v_places, v_cursors, v_rooms, v_live, v_total

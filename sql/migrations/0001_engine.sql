@@ -104,7 +104,8 @@ create table scout (
 
 -- Tables that every claim uses are not analyzed by themselves: nothing is planned by their statistics, and each time all plans would be made again.
 
--- Where each track stands (base/keys.sql). Tracks of groups name their lane; turn is the ticket at which the group's turn comes (null: it is not in line),
+-- Where each track stands (base/keys.sql). Tracks of groups name their lane; turn is the ticket at which the group's turn comes (null: it is not in line; then
+-- since: entries of the line by transactions before this one do not count, because the group was found empty when all of them had ended),
 -- credit what was left of its last turn, held the job that was handed out last where groups are ordered. For a line of turns, credit tells that some group
 -- has jobs claimable again.
 -- The row with the highest seq is the cursor; a full one is left behind so that old versions are never walked.
@@ -122,13 +123,14 @@ create table lane_cursor (
   turn         bigint,
   credit       int,
   held         bigint,
+  since        bigint,
   primary key (track, seq)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
 
 -- What a claim read of the groups whose turn it is (turns_read): what comes next, in the order of turns, which of the groups have more,
 -- and their cursors as they will stand when all of it is taken: those of fresh jobs, in the order of groups, then those of jobs claimable again.
 create type turns_reading as (
-  jobs bigint[], attempts int[], versions int[], alones boolean[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[]
+  jobs bigint[], attempts int[], versions int[], alones boolean[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[], low bigint
 );
 
 create table lane_purge (
