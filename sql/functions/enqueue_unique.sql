@@ -27,7 +27,7 @@ begin
     select * into f from fingerprint where queue_id = p.queue_id and fingerprint = p.fingerprint for update;
     continue when not found;
     v_state := job_state(f.job_id);
-    if f.follow_up is not null and job_state(f.follow_up) in ('succeeded', 'failed', 'expired', 'cancelled') then
+    if f.follow_up is not null and job_over(f.follow_up) then
       f.follow_up := null;
     end if;
 

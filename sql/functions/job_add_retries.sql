@@ -44,8 +44,7 @@ begin
            revived_at = v_now, closed_at = null, closed_as = null, note = null, updated_at = v_now
      where slot = d.slot and job_id = d.id and (closed_at is not null or revived_after < d.attempt) and discarded_at is null returning version into v_version;
     continue when not found;
-    update fingerprint set job_id = d.id where queue_id = d.queue_id and fingerprint = d.fingerprint and follow_up is null
-       and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled');
+    update fingerprint set job_id = d.id where queue_id = d.queue_id and fingerprint = d.fingerprint and follow_up is null and job_over(job_id);
     insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
     v_lane := lane_key(d.queue_id, d.type, d.priority);
     perform tickets_append(v_lane, group_track(v_lane, d.group_key) + 1, array[d.id], d.attempt + 1, v_version, false);

@@ -31,3 +31,13 @@ begin
     || (select string_agg(format('when %s then job_lines_%s(p_jobs)', i, lpad(i::text, 2, '0')), ' ' order by i) from generate_series(0, 31) i)
     || ' end; end $body$';
 end $do$;
+
+-- jobs_that_fit: how many of these jobs, from the first on, together have no more bytes than that.
+create or replace function jobs_that_fit(p_jobs bigint[], p_max_bytes bigint) returns int
+language plpgsql as $$
+begin
+  return (
+    select count(*) filter (where sizes.upto <= p_max_bytes)
+      from (select sum(coalesce(octet_length(j.input::text), 4) + coalesce(octet_length(j.headers::text), 0) + coalesce(octet_length(j.payload) * 4 / 3, 0)) over (order by u.i) as upto
+              from unnest(p_jobs) with ordinality u (id, i) join job j on j.slot = job_slot(u.id) and j.id = u.id) sizes);
+end $$;

@@ -38,6 +38,10 @@ begin
   return 'ready';
 end $$;
 
+-- job_over: whether a job has ended, or is not there any more.
+create or replace function job_over(p_job_id bigint) returns boolean
+language plpgsql as $$ begin return coalesce(job_state(p_job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled'); end $$;
+
 -- job_purged_at: when a waiting job was purged together with its lane; null when it was not.
 -- A job that was running then, and came back later, outlives the purge: its attempt or its revival is newer.
 create or replace function job_purged_at(j job, m amendment) returns timestamptz

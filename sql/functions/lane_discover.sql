@@ -25,16 +25,25 @@ begin
   return v_new;
 end $$;
 
--- tracks_open: give tracks that have no cursor one that no ticket and no running producer is behind: at the oldest ticket there is, or at the snapshot's xmin.
+-- tracks_open: give tracks that have no cursor one (track_starts).
 -- Writes: lane_cursor.
 create or replace function tracks_open(p_tracks bigint[], p_lane bigint) returns void
 language plpgsql set enable_seqscan = off set enable_nestloop = on as $$
+begin
+  insert into lane_cursor (track, seq, head_xid, lane)
+  select s.track, 1, s.head_xid, p_lane
+    from track_starts(array(select u.key from unnest(p_tracks) u (key) where not exists (select from lane_cursor c where c.track = u.key))) s;
+end $$;
+
+-- track_starts: for tracks without a cursor, where one may stand that no ticket and no running producer is behind. In the order given.
+create or replace function track_starts(p_tracks bigint[]) returns table (track bigint, head_xid bigint)
+language plpgsql volatile set enable_seqscan = off set enable_nestloop = on as $$
 declare
   v_children smallint[] := array(select c from generate_series(0, 7) c cross join lateral (select from ticket t where t.slot = c limit 1) one);
 begin
-  insert into lane_cursor (track, seq, head_xid, lane)
-  select u.key, 1, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
+  return query
+  select u.key, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
            select min(first.xid) from unnest(v_children) child cross join lateral (
-             select t.xid from ticket t where t.slot = child and t.lane = u.key order by t.xid limit 1) first)), p_lane
-    from unnest(p_tracks) u (key) where not exists (select from lane_cursor c where c.track = u.key);
+             select t.xid from ticket t where t.slot = child and t.lane = u.key order by t.xid limit 1) first))
+    from unnest(p_tracks) with ordinality u (key, i) order by u.i;
 end $$;

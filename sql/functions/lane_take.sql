@@ -82,9 +82,7 @@ begin
   end if;
   if coalesce(f.bytes, 0) + coalesce(a.bytes, 0) > p_max_bytes then
     v_full := v_k;
-    select greatest(count(*) filter (where upto <= p_max_bytes), case when p_first then 1 else 0 end) into v_k
-      from (select sum(coalesce(octet_length(j.input::text), 4) + coalesce(octet_length(j.headers::text), 0) + coalesce(octet_length(j.payload) * 4 / 3, 0)) over (order by u.i) as upto
-              from unnest(v_jobs[1:v_k]) with ordinality u (id, i) join job j on j.slot = v_slot and j.id = u.id) sizes;
+    v_k := greatest(jobs_that_fit(v_jobs[1:v_k], p_max_bytes), case when p_first then 1 else 0 end);
     stop := v_k < v_full;
     if v_k = 0 then
       return;

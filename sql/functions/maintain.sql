@@ -27,8 +27,7 @@ begin
     v_folded := tally_fold(100000);
     update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
     perform fingerprint_release(array(
-      select job_id from fingerprint where (until <= v_now or follow_up is not null)
-         and coalesce(job_state(job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled') limit 1000));
+      select job_id from fingerprint where (until <= v_now or follow_up is not null) and job_over(job_id) limit 1000));
   end if;
   return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded);
 end $$;

@@ -66,7 +66,7 @@ begin
       from (select u.x & -4 as key, min(u.i) as i from unnest((track_read(track_cursor(p_lane + 2), p_groups)).jobs) with ordinality u (x, i) group by 1) e
       left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true;
     if v_line is not null then
-      v_jobs := v_jobs || (turns_read(p_lane, v_line, array_fill(p_each, array[cardinality(v_line)]), v_cursors, true)).jobs;
+      v_jobs := v_jobs || (turns_read(p_lane, v_line, array_fill(p_each, array[cardinality(v_line)]), v_cursors)).jobs;
     end if;
   end if;
   return v_jobs;

@@ -1,26 +1,31 @@
 -- turns_read: what comes next for each of some groups, at most a quantum each: jobs claimable again first, then late ones, then fresh ones. Moves nothing.
--- p_cursors: those of their fresh tracks, null where there is none yet; p_again: there may be jobs claimable again.
+-- p_cursors: those of their fresh tracks, null where there is none yet.
 -- One ring child is read at a time; a group that stands in an older one counts as having more.
 -- The rules are those of track_read and track_advance, for many tracks in one statement: every transaction that a new head passes is read here, or was running in
 -- the snapshot of this statement, or is our own, and is remembered as late. The caller has the lane's lock.
-create or replace function turns_read(p_lane bigint, p_keys bigint[], p_quanta int[], p_cursors lane_cursor[], p_again boolean) returns turns_reading
+create or replace function turns_read(p_lane bigint, p_keys bigint[], p_quanta int[], p_cursors lane_cursor[]) returns turns_reading
 language plpgsql volatile set enable_nestloop = off set enable_hashjoin = on as $$
 declare
   r turns_reading;
   v_own constant bigint := xid_now();
   v_cursors lane_cursor[] := p_cursors;
   v_groups int[] := array(select generate_series(1, cardinality(p_keys)));
+  v_new bigint[];
   v_purge lane_purge;
   v_purge_end bigint;
   v_late bigint[];
 begin
-  if (select bool_or(c.track is null) from unnest(p_cursors) c) then
-    v_cursors := tracks_new(p_lane, p_keys, p_cursors);
+  v_new := array(select c.key from unnest(p_keys, p_cursors) c (key, track) where c.track is null);
+  if v_new <> '{}' then  -- not stored yet: seq 0
+    v_cursors := array(
+      select case when c.track is not null
+                  then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit, c.held, c.since)::lane_cursor
+                  else (c.key, 0, 0, s.head_xid, 0, 0, '{}', '{}', '{}', p_lane, null, null, null, null)::lane_cursor end
+        from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, i)
+        left join track_starts(v_new) s on s.track = c.key order by c.i);
   end if;
-  if p_again then
-    select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'), v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
-      from unnest(p_keys) with ordinality u (key, i) cross join lateral (select c from lane_cursor c where c.track = u.key + 1 order by c.seq desc limit 1) c;
-  end if;
+  select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'), v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
+    from unnest(p_keys) with ordinality u (key, i) cross join lateral (select c from lane_cursor c where c.track = u.key + 1 order by c.seq desc limit 1) c;
   select * into v_purge from lane_purge where lane = p_lane;
   if found then  -- a purge moves the cursors of groups when their turn comes, as it moved those of the lane itself
     v_purge_end := pg_snapshot_xmax(v_purge.snapshot)::text::bigint;
@@ -110,18 +115,4 @@ begin
              array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets, m.lane, m.turn, m.credit, m.held, m.since)::lane_cursor order by m.i) as cursors
         from moved m) m;
   return r;
-end $$;
-
--- tracks_new: the given cursors, and where there is none one that no ticket and no running producer is behind, not stored yet (seq 0).
-create or replace function tracks_new(p_lane bigint, p_keys bigint[], p_cursors lane_cursor[]) returns lane_cursor[]
-language plpgsql volatile set enable_nestloop = on as $$
-declare
-  v_children smallint[] := array(select c from generate_series(0, 7) c cross join lateral (select from ticket t where t.slot = c limit 1) one);
-begin
-  return array(
-    select case when c.track is not null then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit, c.held, c.since)::lane_cursor
-                else (c.key, 0, 0, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
-                        select min(first.xid) from unnest(v_children) child cross join lateral (
-                          select t.xid from ticket t where t.slot = child and t.lane = c.key order by t.xid limit 1) first)), 0, 0, '{}', '{}', '{}', p_lane, null, null, null, null)::lane_cursor end
-      from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, i) order by c.i);
 end $$;

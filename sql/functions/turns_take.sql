@@ -14,11 +14,10 @@ declare
   s track_reading;
   g turns_reading;
   c_own lane_cursor := track_cursor(p_lane);
-  c_line lane_cursor := track_cursor(p_lane + 2);
   v_line bigint := p_lane + 2;
-  v_turn_size int := greatest(1, p_wanted / 200);
-  v_need constant int := p_wanted / greatest(1, p_wanted / 200);
-  v_look int := p_wanted / greatest(1, p_wanted / 200) + 20;
+  v_turn_size constant int := greatest(1, p_wanted / 200);
+  v_need constant int := p_wanted / v_turn_size;
+  v_look int := v_need + 20;
   v_most_looks constant int := 20000;
   v_named bigint[]; v_at int[]; v_all boolean; v_passed int := 0;
   v_turn bigint;
@@ -34,7 +33,7 @@ declare
   h record;
 begin
   jobs := 0; bytes := 0; more := false; stop := false;
-  s := track_read(c_line, v_look);
+  s := track_read(track_cursor(v_line), v_look);
 
   if s.jobs is null or c_own.turn is null or c_own.turn <= s.tickets[1] then
     v_ungrouped := case when s.jobs is null then p_wanted else greatest(1, p_wanted / (1 + cardinality(s.jobs))) end;
@@ -62,10 +61,6 @@ begin
     v_odd := array(select distinct x from unnest(s.jobs) x where x & 1 = 1);  -- tracks of jobs claimable again are opened when they are first named
     if v_odd <> '{}' then
       perform tracks_open(v_odd, p_lane);
-      if c_line.credit is null then
-        update lane_cursor set credit = 1 where track = v_line and seq = s.seq;
-        c_line.credit := 1;
-      end if;
     end if;
     select array_agg(u.x), array_agg(u.i) into v_named, v_at
       from (select u.x, u.i::int from unnest(s.jobs, s.tickets, s.xids) with ordinality u (x, ticket, xid, i)
@@ -123,13 +118,10 @@ begin
 
   if v_ordered then  -- the head must be found before anybody has read that it is in line again
     perform tracks_open(array(select k + 1 from unnest(v_keys) k), p_lane);
-    c_line.credit := 1;
   end if;
-  g := turns_read(p_lane, v_keys, v_quanta, v_cursors, c_line.credit is not null);
+  g := turns_read(p_lane, v_keys, v_quanta, v_cursors);
   if g.bytes > p_max_bytes then  -- only as many as fit, which may cut the turn of the last of them
-    select greatest(count(*) filter (where upto <= p_max_bytes), case when p_first and jobs = 0 then 1 else 0 end) into v_k
-      from (select sum(coalesce(octet_length(j.input::text), 4) + coalesce(octet_length(j.headers::text), 0) + coalesce(octet_length(j.payload) * 4 / 3, 0)) over (order by u.i) as upto
-              from unnest(g.jobs) with ordinality u (id, i) join job j on j.slot = job_slot(u.id) and j.id = u.id) sizes;
+    v_k := greatest(jobs_that_fit(g.jobs, p_max_bytes), case when p_first and jobs = 0 then 1 else 0 end);
     if v_k < cardinality(g.jobs) then
       stop := true;
       if v_k = 0 then
@@ -142,7 +134,7 @@ begin
       v_last := v_places[v_cut];
       v_keys := v_keys[1:v_cut];
       v_quanta := v_quanta[1:v_cut - 1] || v_fit;
-      g := turns_read(p_lane, v_keys, v_quanta, v_cursors[1:v_cut], c_line.credit is not null);
+      g := turns_read(p_lane, v_keys, v_quanta, v_cursors[1:v_cut]);
     end if;
   end if;
 

@@ -104,10 +104,11 @@ create table scout (
 
 -- Tables that every claim uses are not analyzed by themselves: nothing is planned by their statistics, and each time all plans would be made again.
 
--- Where each track stands (base/keys.sql). Tracks of groups name their lane; turn is the ticket at which the group's turn comes (null: it is not in line; then
--- since: entries of the line by transactions before this one do not count, because the group was found empty when all of them had ended),
--- credit what was left of its last turn, held the job that was handed out last where groups are ordered. For a line of turns, credit tells that some group
--- has jobs claimable again.
+-- Where each track stands (base/keys.sql). Those of groups name their lane, and what turns_take needs to know of the group:
+-- turn    the ticket of the line at which its turn comes, null when it is not in line
+-- since   then, entries of the line by transactions before this one do not count: they had ended when the group was found empty
+-- credit  what was left of its last turn
+-- held    where groups are ordered, the job that was handed out last
 -- The row with the highest seq is the cursor; a full one is left behind so that old versions are never walked.
 create table lane_cursor (
   track        bigint not null,

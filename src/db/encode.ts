@@ -134,7 +134,7 @@ export function checkText(text: string, what: string): string {
   return text;
 }
 
-const integers = new Set(["priority", "maxAttempts", "maxRunning", "groupMaxRunning"]);
+const integers = new Set(["priority", "maxAttempts", "maxRunning", "groupMaxRunning", "weight"]);
 const aboveZero = new Set([
   "ttlSeconds",
   "attemptTimeoutSeconds",
@@ -143,6 +143,7 @@ const aboveZero = new Set([
   "maxAttempts",
   "maxRunning",
   "groupMaxRunning",
+  "weight",
   "limit",
   "maxBytes",
 ]);
@@ -217,20 +218,20 @@ const defaultKeys: ReadonlySet<string> = new Set([
 
 /** Defaults of a cell, a queue or a type; null removes one. */
 export function encodeDefaults(defaults: object): string {
-  checkKeys(defaults, defaultKeys);
-  const given = Object.entries(defaults).filter(([, value]) => value !== undefined);
+  return encodeChecked(defaults, defaultKeys);
+}
+
+/** Null puts an option back, so it is kept; a number that JSON would turn into null is refused. */
+function encodeChecked(options: object, known: ReadonlySet<string>): string {
+  checkKeys(options, known);
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return JSON.stringify(Object.fromEntries(given.map(([key, value]) => [key, value === null ? null : encodeOption(key, value)])));
 }
 
-const groupKeys = new Set(["weight"]);
+const groupKeys: ReadonlySet<string> = new Set(["weight"]);
 
-/** JSON has no NaN: it would become null, which means the default. */
 export function encodeGroupOptions(options: GroupOptions): string {
-  checkKeys(options, groupKeys);
-  const { weight } = options;
-  if (typeof weight === "number" && !Number.isInteger(weight))
-    throw new InvalidArgumentError(`a weight of ${weight} is not possible`, "give an integer from 1 to 1000");
-  return JSON.stringify(options);
+  return encodeChecked(options, groupKeys);
 }
 
 export function checkType(type: string): string {
