@@ -138,13 +138,8 @@ export class Millrace {
   ): Promise<Enqueued> {
     const { tx, notify, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
-    const wake = tx || !this.#wakeUp.mayBeCarried() ? undefined : (job.queue ?? "default");
-    const startedAt = performance.now();
-    const enqueued = await this.engine.enqueue(job, callOf({ tx }), wake);
-    this.#countEnqueued(job.type, job.queue, [enqueued]);
-    if (wake === undefined) await this.#wake(job.queue, tx, notify);
-    else this.#wakeUp.wasCarried(performance.now() - startedAt);
-    return enqueued;
+    const [enqueued] = await this.#store(job, 1, { tx, notify }, async (wake) => [await this.engine.enqueue(job, callOf({ tx }), wake)]);
+    return enqueued!;
   }
 
   /**
@@ -177,10 +172,9 @@ export class Millrace {
     const { type, queue, input: _input, ...shared } = await this.#newJob(definition, undefined, jobOptions, false);
     const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
       await checkInputs(definition, batch);
-      const made = await this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf({ tx }));
-      this.#countEnqueued(type, queue, made);
-      await this.#wake(queue, tx, notify);
-      return made;
+      return this.#store({ type, queue }, batch.length, { tx, notify }, (wake) =>
+        this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf({ tx }), wake),
+      );
     };
     if (Array.isArray(inputs)) return store(inputs);
     let count = 0;
@@ -214,9 +208,21 @@ export class Millrace {
     this.#metrics?.count(metricNames.enqueued, { type, queue }, jobs.filter((job) => !job.duplicate).length);
   }
 
-  async #wake(queue = "default", tx: Transaction | undefined, notify: boolean | undefined): Promise<void> {
-    if (!tx) this.#wakeUp.tell(queue);
+  /** Store jobs, count them, and wake workers: in the same commit when `store` is given the queue to wake. */
+  async #store(
+    { type, queue = "default" }: { readonly type: string; readonly queue?: string | undefined },
+    jobs: number,
+    { tx, notify }: { readonly tx: Transaction | undefined; readonly notify: boolean | undefined },
+    store: (wake: string | undefined) => Promise<Enqueued[]>,
+  ): Promise<Enqueued[]> {
+    const carried = !tx && this.#wakeUp.mayBeCarried(jobs);
+    const startedAt = performance.now();
+    const made = await store(carried ? queue : undefined);
+    this.#countEnqueued(type, queue, made);
+    if (carried) this.#wakeUp.wasCarried(performance.now() - startedAt, jobs);
+    else if (!tx) this.#wakeUp.tell(queue);
     else if (notify) await this.engine.notify([queue], { tx });
+    return made;
   }
 
   /**

@@ -1,8 +1,11 @@
 import type { Engine } from "../db/engine.js";
 
 const pauseMs = 10;
-/** Commits that carry a notification wait for each other, all over the server. One that took so long has met others, and the next are spared that. */
+/** Commits that carry a notification wait for each other, all over the server. One that took so long, for its jobs, has met others, and the next are spared that. */
 const crowdedMs = 10;
+const jobMs = 0.05;
+/** A batch of this size takes about as long as the pause: a notification of its own, on a connection that has more to enqueue, would only hold it up. */
+const largeBatch = 500;
 const spareMs = 1000;
 
 /** Tells sleeping workers of new jobs, after they were committed: at most once per ten milliseconds, and never in the caller's way. */
@@ -21,15 +24,15 @@ export class WakeUp {
   }
 
   /** An enqueue that is the first for a while may carry the notification itself, which saves a round trip; those that follow are told of after the pause. */
-  mayBeCarried(): boolean {
-    if (this.#timer || performance.now() < this.#carryAgainAt) return false;
-    this.#pause();
+  mayBeCarried(jobs: number): boolean {
+    if ((this.#timer && jobs < largeBatch) || performance.now() < this.#carryAgainAt) return false;
+    if (!this.#timer) this.#pause();
     return true;
   }
 
   /** How long the enqueue took that carried one. */
-  wasCarried(ms: number): void {
-    if (ms > crowdedMs) this.#carryAgainAt = performance.now() + spareMs;
+  wasCarried(ms: number, jobs: number): void {
+    if (ms > crowdedMs + jobs * jobMs) this.#carryAgainAt = performance.now() + spareMs;
   }
 
   #send(): void {
