@@ -31,6 +31,9 @@ export type {
   Enqueued,
   GroupDepth,
   GroupOptions,
+  Rate,
+  ResourceOptions,
+  LimitRecord,
   GroupRecord,
   JobCounts,
   JobDetails,
@@ -65,6 +68,7 @@ export {
   Millrace,
   type MillraceOptions,
   type Queues,
+  type Resources,
   type ResultOptions,
   type TxOptions,
 } from "./client/millrace.js";

@@ -29,10 +29,10 @@ language sql immutable strict parallel safe as $$
   select greatest(0, (date_part('epoch', p_time) * 1000000)::bigint - 1577836800000000) << 12
 $$;
 
--- lane_key: the lane of (queue, type, priority), and the track of its fresh jobs; + 1 is the track of jobs claimable again, + 2 that of the turns of its groups.
+-- lane_key: the lane of (queue, type, priority, resources), and the track of its fresh jobs; + 1 is the track of jobs claimable again, + 2 that of the turns of its groups.
 -- A hash, so that producers need not agree on a number with anybody. lane_discover refuses a collision.
-create or replace function lane_key(p_queue_id int, p_type text, p_priority int) returns bigint
-language sql immutable parallel safe as $$ select hashtextextended(p_type, p_queue_id::bigint * 16 + p_priority) & -4 $$;
+create or replace function lane_key(p_queue_id int, p_type text, p_priority int, p_resources jsonb) returns bigint
+language sql immutable parallel safe as $$ select hashtextextended(p_type || coalesce(' ' || p_resources::text, ''), p_queue_id::bigint * 16 + p_priority) & -4 $$;
 
 -- group_track: the fresh track of a group inside a lane; + 1 is again the one of jobs claimable again. Without a group: the lane's own.
 -- Two groups that share a hash share their turns, which harms neither.

@@ -13,14 +13,14 @@ begin
   truncate lane_cursor, lane_purge, postponed, tally, lane_depth;
   update agenda set xid = v_xid;
   update job set xid = 0 where xid > v_xid;
-  insert into lane as l (key, queue_id, type, priority, grouped)
-  select lane_key(queue_id, type, priority), queue_id, type, priority, bool_or(group_key is not null) from job group by 2, 3, 4
+  insert into lane as l (key, queue_id, type, priority, resources, grouped)
+  select lane_key(queue_id, type, priority, resources), queue_id, type, priority, resources, bool_or(group_key is not null) from job group by 2, 3, 4, 5
   on conflict (key) do update set grouped = true where excluded.grouped and not l.grouped;
   delete from scout;
   insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l cross join lateral (values (l.key), (l.key + 1), (l.key + 2)) t (key);
 
   with waiting as materialized (
-    select j.id, lane_key(j.queue_id, j.type, j.priority) as lane, j.group_key, coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
+    select j.id, lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, j.group_key, coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
       from job j
       left join lateral (select a.state, a.attempt from job_attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = j.slot and m.job_id = j.id

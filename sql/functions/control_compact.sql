@@ -10,7 +10,7 @@ begin
   begin  -- even to ask for a table's size is to wait for whoever rewrites it
     for t in
       select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
-       where s.nspname = current_schema() and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint')
+       where s.nspname = current_schema() and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint', 'bucket')
          and greatest(pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid)) > p_bound
        order by c.relname
     loop
@@ -34,7 +34,7 @@ create or replace function table_rewrite(p_table text) returns boolean
 language plpgsql as $$
 declare
   v_most constant int := 50000;
-  k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[]; k_fingerprints fingerprint[];
+  k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[]; k_fingerprints fingerprint[]; k_buckets bucket[];
 begin
   case p_table
     when 'lane_cursor' then
@@ -65,6 +65,11 @@ begin
       if cardinality(k_fingerprints) = v_most then return false; end if;
       truncate fingerprint;
       insert into fingerprint select (u).* from unnest(k_fingerprints) u;
+    when 'bucket' then
+      k_buckets := array(select x from bucket x limit v_most);
+      if cardinality(k_buckets) = v_most then return false; end if;
+      truncate bucket;
+      insert into bucket select (u).* from unnest(k_buckets) u;
   end case;
   return true;
 end $$;

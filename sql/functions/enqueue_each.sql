@@ -16,9 +16,9 @@ begin
     select plan.*, job_id_new() as id, run_at <= clock_now() as is_ready from (select * from plan where not is_unique order by n) plan
   ), stored as (
     insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size, slot,
-                     priority, type, group_key, tenant, content_type, retry, headers, input, payload)
+                     priority, type, resources, group_key, tenant, content_type, retry, headers, input, payload)
     select x.id, v_xid, x.run_at, x.start_by, x.deadline, x.queue_id, x.max_attempts, x.attempt_timeout_ms, x.payload_size,
-           job_slot(x.id), x.priority, x.type, x.group_key, x.tenant, x.content_type, x.retry, x.headers, x.input,
+           job_slot(x.id), x.priority, x.type, x.resources, x.group_key, x.tenant, x.content_type, x.retry, x.headers, x.input,
            case when octet_length(x.payload) <= 65536 then x.payload end
       from x
   ), pieces as (
@@ -43,7 +43,7 @@ begin
     insert into tally (lane, ready, delayed)
     select lane, count(*) filter (where is_ready), count(*) filter (where not is_ready) from x group by lane
   ), scouted as (
-    select lane_scout(lane, queue_id, type, priority, grouped) from (select lane, queue_id, type, priority, bool_or(track <> lane) as grouped from x group by 1, 2, 3, 4) lanes
+    select lane_scout(lane, queue_id, type, priority, resources, grouped) from (select lane, queue_id, type, priority, resources, bool_or(track <> lane) as grouped from x group by 1, 2, 3, 4, 5) lanes
   )
   select array_agg(x.id order by plan.n), bool_or(plan.is_unique), (select count(*) from scouted)
     into job_ids, v_unique, v_scouted

@@ -32,7 +32,7 @@ begin
      order by due.start_by limit p_limit);
 
   for d in
-    select lane_key(j.queue_id, j.type, j.priority) as lane, array_agg(j.id order by j.id) as jobs
+    select lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, array_agg(j.id order by j.id) as jobs
       from (select distinct id from unnest(v_due) id) u join job j on j.slot = job_slot(u.id) and j.id = u.id group by 1 order by 1
   loop
     if not pg_try_advisory_xact_lock(lane_flag(d.lane)) or not (p_wait or pg_try_advisory_xact_lock(lane_lock(d.lane))) then

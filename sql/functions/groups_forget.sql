@@ -1,6 +1,6 @@
 -- groups_forget: delete cursors of groups that have no ticket left, not even a passed one: who finds such a group again opens a new one. Any process may call it.
 -- Looks at p_limit cursors at most, from a random one on, and not at those that moved lately. Returns how many were deleted.
--- Locks: lanes (skipped when taken). Writes: lane_cursor.
+-- Also forgets buckets that are full again. Locks: lanes (skipped when taken). Writes: lane_cursor, bucket.
 create or replace function groups_forget(p_limit int default 10000) returns int
 language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms' set enable_seqscan = off as $$
 declare
@@ -11,6 +11,7 @@ declare
   v_gone int;
   v_n int := 0;
 begin
+  delete from bucket where full_at <= clock_now();
   v_tracks := array(
     select c.track from (
       (select c.track, c.lane, c.head_xid from lane_cursor c where c.track >= v_from order by c.track limit p_limit) union all

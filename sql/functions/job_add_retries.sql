@@ -46,7 +46,7 @@ begin
     continue when not found;
     update fingerprint set job_id = d.id where queue_id = d.queue_id and fingerprint = d.fingerprint and follow_up is null and job_over(job_id);
     insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
-    v_lane := lane_key(d.queue_id, d.type, d.priority);
+    v_lane := lane_key(d.queue_id, d.type, d.priority, d.resources);
     perform tickets_append(v_lane, group_track(v_lane, d.group_key) + 1, array[d.id], d.attempt + 1, v_version, false);
     insert into tally (lane, ready) values (v_lane, 1);
     v_count := v_count + 1;
@@ -59,13 +59,13 @@ end $$;
 
 -- jobs_ended: jobs that ended without success and wait for nobody's decision, by ids or by type, with the last attempt that was used up.
 create or replace function jobs_ended(p_jobs bigint[], p_type text, p_queue_id int, p_limit int)
-returns table (id bigint, slot smallint, queue_id int, type text, priority smallint, group_key text, fingerprint text, start_by timestamptz, deadline timestamptz,
+returns table (id bigint, slot smallint, queue_id int, type text, priority smallint, resources jsonb, group_key text, fingerprint text, start_by timestamptz, deadline timestamptz,
   counted_from timestamptz, attempt int)
 language plpgsql as $$
 #variable_conflict use_column
 begin
   return query
-  select j.id, j.slot, j.queue_id, j.type, j.priority, j.group_key, j.fingerprint, j.start_by, j.deadline, greatest(j.run_at, job_created_at(j.id)), ended.attempt
+  select j.id, j.slot, j.queue_id, j.type, j.priority, j.resources, j.group_key, j.fingerprint, j.start_by, j.deadline, greatest(j.run_at, job_created_at(j.id)), ended.attempt
     from (
       select a.slot, a.job_id, a.attempt from attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
        where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0) and m.discarded_at is null

@@ -13,7 +13,7 @@ declare
   v_version int;
 begin
   select * into j from job where slot = v_slot and id = p_job_id;
-  v_lane := lane_key(j.queue_id, j.type, j.priority);
+  v_lane := lane_key(j.queue_id, j.type, j.priority, j.resources);
   perform job_hold(array[p_job_id]);
   if job_state(p_job_id) not in ('ready', 'blocked', 'delayed') then
     return false;

@@ -54,6 +54,6 @@ begin
   v_delayed := case when found then 1 else 0 end;
   perform job_close_waiting(v_slot, array[p_job_id], 'cancelled', p_error);
   insert into tally (lane, ready, delayed)
-  select lane_key(queue_id, type, priority), v_delayed - 1, -v_delayed from job where slot = v_slot and id = p_job_id;
+  select lane_key(queue_id, type, priority, resources), v_delayed - 1, -v_delayed from job where slot = v_slot and id = p_job_id;
   return true;
 end $$;

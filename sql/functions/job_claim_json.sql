@@ -1,6 +1,7 @@
 -- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child,
--- and {"more", "busy", "limited"} as its last element when it holds fewer than asked for although there may be more: what comes next did not fit
--- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at their limit (maxRunning, groupMaxRunning, ordered).
+-- and {"more", "busy", "limited", "waitSeconds"} as its last element when it holds fewer than asked for although there may be more: what comes next did not fit
+-- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at a limit, and when the first rate allows for more.
+-- Claims under a limit have a "fence", a number higher than that of all claims before it under the same limit.
 -- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
 -- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order), limits (lane_room).
@@ -28,12 +29,17 @@ declare
   v_stop boolean := false;
   v_idle int := 0;  -- turns that brought nothing, one after another; the caller asks again
   v_limited boolean := false;
+  v_rated boolean := false;  -- groups may have been passed over for want of tokens
   v_scouts boolean;
   v_postponed boolean;
   v_due boolean;
+  v_snoozed boolean;
   v_lost boolean;
   v_now timestamptz := clock_now();
+  v_about text;
+  v_wait float8;
   l record;
+  r record;
   t record;
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
@@ -49,9 +55,9 @@ begin
   end if;
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
-         (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now),
+         (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now), exists (select from snooze where due_at <= v_now),
          exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now)
-    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_lost
+    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
   if p_async then
     v_set := set_config('synchronous_commit', 'off', true);
@@ -65,6 +71,10 @@ begin
   end if;
   if v_due then
     perform agenda_promote(1000);
+    v_may_wait := false;
+  end if;
+  if v_snoozed then
+    perform groups_wake();
     v_may_wait := false;
   end if;
   if v_lost then
@@ -82,35 +92,46 @@ begin
       end if;
       v_held := greatest(v_held, v_key);
       v_most := v_room;
+      v_about := l.abouts[i];
       if l.limits[i] is not null then
-        v_most := lane_room(l.limits[i], v_room);
+        r := lane_room(v_key, l.limits[i], v_room);
+        v_most := r.room;
+        v_wait := least(v_wait, r.wait);
         if v_most is null then
           v_locked := v_locked || v_key;
         end if;
         v_limited := v_limited or v_most < v_room;
         continue when v_most is null or v_most = 0;
       end if;
-      if l.groupings[i] ?| '{most,ordered}' and not pg_try_advisory_xact_lock(queue_limit((l.groupings[i] ->> 'queue')::int)) then
+      v_rated := v_rated or coalesce(l.groupings[i] ?| '{rate,own}', false);
+      if l.groupings[i] ?| '{most,ordered,rate,own}' and not pg_try_advisory_xact_lock(queue_limit((l.groupings[i] ->> 'queue')::int)) then
         v_locked := v_locked || v_key;
         continue;
+      end if;
+      if l.limits[i] is not null or l.groupings[i] ? 'ordered' then
+        v_about := v_about || ',"fence":' || nextval('ticket_id_seq');
       end if;
       v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
       loop
         if l.groupings[i] is null then
-          t := lane_take(v_key, l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
+          t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
                          coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
         else
-          t := turns_take(v_key, l.groupings[i], l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
+          t := turns_take(v_key, l.groupings[i], v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
                           coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
         end if;
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
         end if;
+        if t.jobs > 0 and l.limits[i] @? '$[*].rate' then
+          perform buckets_spend(array_agg(x.lock), array_agg(x.rate), array_agg(x.units * t.jobs))
+             from jsonb_to_recordset(l.limits[i]) as x (lock bigint, units int, rate jsonb) where x.rate is not null;
+        end if;
         v_idle := case when t.jobs > 0 then 0 else v_idle + 1 end;
         v_room := v_room - t.jobs;
         v_most := v_most - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
-        v_stop := t.stop or v_idle = 50;
+        v_stop := t.stop or v_idle = 50 or (t.jobs = 0 and t.more and l.limits[i] @? '$[*].serial');  -- whose turn it is must be asked again
         exit when v_most = 0 or not t.more or v_stop;
       end loop;
       exit when v_room = 0 or v_stop;
@@ -125,8 +146,11 @@ begin
     exit when v_room < p_limit or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;
   end loop;
-  if v_room > 0 and (v_stop or v_locked is not null or v_limited) then
-    v_result := coalesce(v_result || ',', '') || json_build_object('more', v_stop, 'busy', v_locked is not null, 'limited', v_limited);
+  if v_room > 0 and v_rated then
+    v_wait := least(v_wait, (select date_part('epoch', min(due_at) - clock_now()) from snooze));
+  end if;
+  if v_room > 0 and (v_stop or v_locked is not null or v_limited or v_wait is not null) then
+    v_result := coalesce(v_result || ',', '') || jsonb_strip_nulls(jsonb_build_object('more', v_stop, 'busy', v_locked is not null, 'limited', v_limited, 'waitSeconds', greatest(v_wait, 0)));
   end if;
   return ('[' || coalesce(v_result, '') || ']')::json;
 end $$;

@@ -10,7 +10,7 @@ declare
 begin
   select * into strict j from job where slot = job_slot(p_job_id) and id = p_job_id;
   select * into m from amendment where slot = j.slot and job_id = j.id;
-  p.queue_id := p_queue_id; p.type := j.type; p.priority := j.priority; p.lane := lane_key(p_queue_id, j.type, j.priority); p.track := group_track(p.lane, j.group_key);
+  p.queue_id := p_queue_id; p.type := j.type; p.priority := j.priority; p.resources := j.resources; p.lane := lane_key(p_queue_id, j.type, j.priority, j.resources); p.track := group_track(p.lane, j.group_key);
   p.run_at := clock_now(); p.max_attempts := j.max_attempts; p.attempt_timeout_ms := j.attempt_timeout_ms;
   p.group_key := j.group_key; p.tenant := j.tenant; p.retry := j.retry; p.payload := j.payload;
   p.payload_size := j.payload_size; p.content_type := j.content_type;

@@ -65,7 +65,7 @@ begin
     select j.id from job j
       left join lateral (select a.state, a.attempt, a.finished_at from job_attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
-      left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority)
+      left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
      where j.slot = p_slot
        and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) > p_now
                 when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + kept_for(v_kept, last.state) > p_now

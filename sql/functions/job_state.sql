@@ -49,7 +49,7 @@ language plpgsql stable as $$
 declare
   p lane_purge;
 begin
-  select * into p from lane_purge where lane = lane_key(j.queue_id, j.type, j.priority);
+  select * into p from lane_purge where lane = lane_key(j.queue_id, j.type, j.priority, j.resources);
   if found and purge_saw(p, j.xid, j.id) and coalesce(m.revived_at, '-infinity') < p.purged_at
      and not exists (select from job_attempt a where a.slot = j.slot and a.job_id = j.id and a.finished_at > p.purged_at) then
     return p.purged_at;

@@ -14,9 +14,9 @@ begin
           then array(select ctid from scout limit 1000 for update skip locked)
           else array(select ctid from scout where queue_id = any (p_queue_ids) for update) end)
       returning *
-    ) select lane, queue_id, type, priority, bool_or(grouped) as grouped from gone group by 1, 2, 3, 4 order by lane
+    ) select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped from gone group by 1, 2, 3, 4, 5 order by lane
   loop
-    insert into lane as l (key, queue_id, type, priority, grouped) values (s.lane, s.queue_id, s.type, s.priority, s.grouped)
+    insert into lane as l (key, queue_id, type, priority, resources, grouped) values (s.lane, s.queue_id, s.type, s.priority, s.resources, s.grouped)
     on conflict (key) do update set grouped = true where excluded.grouped and not l.grouped;
     continue when not found;
     v_new := v_new + 1;

@@ -1,14 +1,14 @@
 -- lane_scout: tell claimers of a lane that is not known yet, or not to have groups. Takes no lock. Writes: scout.
 -- Raises: MR010 when two lanes share a hash.
-create or replace function lane_scout(p_lane bigint, p_queue_id int, p_type text, p_priority int, p_grouped boolean) returns void
+create or replace function lane_scout(p_lane bigint, p_queue_id int, p_type text, p_priority int, p_resources jsonb, p_grouped boolean) returns void
 language plpgsql as $$
 declare
   l lane;
 begin
   select * into l from lane where key = p_lane;
-  if found and (l.queue_id, l.type, l.priority) is distinct from (p_queue_id, p_type, p_priority::smallint) then
+  if found and (l.queue_id, l.type, l.priority, l.resources) is distinct from (p_queue_id, p_type, p_priority::smallint, p_resources) then
     perform raise_error('MR010', format('type "%s" and type "%s" share a lane key', p_type, l.type), 'rename one of the types');
   elsif l.key is null or (p_grouped and not l.grouped) then
-    insert into scout (lane, queue_id, type, priority, grouped) values (p_lane, p_queue_id, p_type, p_priority, p_grouped);
+    insert into scout (lane, queue_id, type, priority, resources, grouped) values (p_lane, p_queue_id, p_type, p_priority, p_resources, p_grouped);
   end if;
 end $$;

@@ -4,7 +4,7 @@ language plpgsql immutable as $$
 declare
   v_key text;
   v_value jsonb;
-  v_number constant text[] := '{leaseSeconds,leaseCapSeconds,ttlSeconds,attemptTimeoutSeconds,retentionAttemptsSeconds,retentionResultsSeconds,retentionSucceededSeconds,retentionFailedSeconds,retentionExpiredSeconds,retentionCancelledSeconds}';
+  v_number constant text[] := '{leaseSeconds,leaseCapSeconds,agingSeconds,ttlSeconds,attemptTimeoutSeconds,retentionAttemptsSeconds,retentionResultsSeconds,retentionSucceededSeconds,retentionFailedSeconds,retentionExpiredSeconds,retentionCancelledSeconds}';
 begin
   if jsonb_typeof(p_options) <> 'object' then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object');
@@ -25,6 +25,12 @@ begin
     elsif v_key in ('maxRunning', 'groupMaxRunning') then
       if jsonb_typeof(v_value) <> 'number' or v_value::numeric not between 1 and 1000000000 or v_value::numeric % 1 <> 0 then
         perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give a whole number of at least 1');
+      end if;
+    elsif v_key in ('rate', 'groupRate') then
+      perform rate_check(v_key, v_value);
+    elsif v_key = 'resources' then
+      if jsonb_typeof(v_value) <> 'object' then
+        perform raise_error('MR001', 'resources are not an object', 'give names with units, such as {"gpu": 1}');
       end if;
     elsif v_key = 'priority' then
       perform priority_check(v_value #>> '{}');

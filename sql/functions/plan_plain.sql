@@ -31,8 +31,9 @@ begin
     p.max_attempts := coalesce(max_attempts_check(v_options ->> 'maxAttempts'), p.max_attempts);
     p.start_by := p.run_at + make_interval(secs => (v_options ->> 'ttlSeconds')::float8);
     p.attempt_timeout_ms := (v_options ->> 'attemptTimeoutSeconds')::float8 * 1000;
+    p.resources := v_options -> 'resources';
   end if;
-  p.lane := lane_key(p.queue_id, p.type, p.priority);
+  p.lane := lane_key(p.queue_id, p.type, p.priority, p.resources);
   p.track := p.lane;
   return p;
 end $$;

@@ -14,7 +14,7 @@ begin
   end if;
   select k into v_unknown
     from json_array_elements(p_options) e cross join lateral json_object_keys(e) k
-   where k <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,headers,payload,payloadSize,contentType,schedule,slotAt}'::text[])
+   where k <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,resources,headers,payload,payloadSize,contentType,schedule,slotAt}'::text[])
    limit 1;
   if v_unknown is not null then
     perform raise_error('MR001', format('unknown option "%s"', v_unknown), 'see the table of options in docs/options.md');
@@ -31,20 +31,20 @@ begin
       queue text, type text, priority text, "group" text, tenant text, "runAt" timestamptz, "delaySeconds" float8,
       "expiresAt" timestamptz, "ttlSeconds" text, deadline timestamptz, "maxAttempts" text,
       "attemptTimeoutSeconds" float8, retry jsonb, fingerprint text, "fingerprintMode" text,
-      "fingerprintSeconds" float8, headers json, payload text, "payloadSize" bigint, "contentType" text,
+      "fingerprintSeconds" float8, resources jsonb, headers json, payload text, "payloadSize" bigint, "contentType" text,
       schedule text, "slotAt" timestamptz)) with ordinality x
   ), kind as materialized (
     select k.queue, k.type, q.id as queue_id,
            coalesce((d.options ->> 'priority')::smallint, 5::smallint) as priority,
            coalesce(max_attempts_check(d.options ->> 'maxAttempts'), 25) as max_attempts,
            (d.options ->> 'ttlSeconds')::float8 as ttl,
-           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout
+           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout, d.options -> 'resources' as resources
       from (select distinct coalesce(o.queue, 'default') as queue, o.type from o) k
       left join queue q on q.name = k.queue
       left join job_type t on t.type = k.type
       cross join lateral (select v_cell || coalesce(q.options, '{}') || coalesce(t.options, '{}') as options) d
   ), p as (
-    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout,
+    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, coalesce(resources_check(o.resources), k.resources) as p_resources,
            coalesce(priority_check(o.priority), k.priority) as p_priority,
            coalesce(o."runAt", v_now + make_interval(secs => coalesce(o."delaySeconds", 0))) as p_run_at,
            case when o.payload is not null then decode(o.payload, 'base64') end as p_payload
@@ -52,7 +52,7 @@ begin
   )
   select p.n,
     coalesce(p.queue_id, raise_error('MR003', format('there is no queue "%s"', coalesce(p.queue, 'default')), 'create it with queue_put(name)')::int),
-    lane_key(p.queue_id, p.type, p.p_priority), group_track(lane_key(p.queue_id, p.type, p.p_priority), p."group"),
+    key.lane, group_track(key.lane, p."group"),
     coalesce(name_check('type', p.type), raise_error('MR001', 'a job needs a type', 'give the option "type"')),
     p.p_priority,
     case when p."delaySeconds" < 0 or p."delaySeconds" = 'NaN'
@@ -93,6 +93,6 @@ begin
     case when (p.schedule is null) <> (p."slotAt" is null)
          then raise_error('MR001', 'schedule and slotAt belong together', 'give both or none')
          else name_check('schedule', p.schedule) end,
-    p."slotAt"
-  from p order by p.n;
+    p."slotAt", p.p_resources
+  from p cross join lateral (select lane_key(p.queue_id, p.type, p.p_priority, p.p_resources) as lane) key order by p.n;
 end $$;

@@ -71,3 +71,10 @@ begin
   end if;
   return v_jobs;
 end $$;
+
+-- lane_age: for how many seconds the job that is next in a lane could have run.
+create or replace function lane_age(p_lane bigint) returns float8
+language sql volatile as $$
+  select greatest(0, coalesce(max(date_part('epoch', clock_now() - greatest(j.run_at, job_created_at(j.id)))), 0))
+    from unnest(lane_next(p_lane, 1, 1, 1)) n (id) join job j on j.slot = job_slot(n.id) and j.id = n.id
+$$;

@@ -13,8 +13,12 @@ begin
   if p_options ? 'deadLetterQueue' and p_options ->> 'deadLetterQueue' is not null then
     perform queue_id(p_options ->> 'deadLetterQueue');
   end if;
+  perform resources_check(p_options -> 'resources');
   insert into queue as q (name, options) values (p_name, jsonb_strip_nulls(p_options))
   on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning id, options into v_id, v_options;
+  if p_options ? 'groupRate' then
+    update snooze set due_at = clock_now() where lane in (select key from lane where queue_id = v_id);
+  end if;
   if p_options ?| '{ordered,groupMaxRunning}' then  -- groups that had no room may have some now
     perform group_announce(v_id, x.hash) from (select distinct k.track # k.lane as hash from claim k join lane l on l.key = k.lane where l.queue_id = v_id and k.track is not null) x;
   end if;
@@ -27,9 +31,10 @@ declare
   v_options jsonb;
 begin
   perform name_check('type', p_type), options_check(jsonb_strip_nulls(p_options));
-  if p_options ?| '{ordered,groupMaxRunning}' then
-    perform raise_error('MR001', 'ordered and groupMaxRunning cannot be set for a type', 'set them for a queue');
+  if p_options ?| '{ordered,groupMaxRunning,groupRate}' then
+    perform raise_error('MR001', 'ordered, groupMaxRunning and groupRate cannot be set for a type', 'set them for a queue');
   end if;
+  perform resources_check(p_options -> 'resources');
   if p_options ->> 'deadLetterQueue' is not null then
     perform queue_id(p_options ->> 'deadLetterQueue');
   end if;
@@ -44,10 +49,10 @@ declare
   v_options jsonb;
 begin
   perform options_check(jsonb_strip_nulls(p_options - 'payloadLimitBytes'));
-  if p_options ? 'maxRunning' then
-    perform raise_error('MR001', 'maxRunning cannot be set for the whole cell', 'set it for a queue or a type');
-  elsif p_options ?| '{ordered,groupMaxRunning}' then
-    perform raise_error('MR001', 'ordered and groupMaxRunning cannot be set for the whole cell', 'set them for a queue');
+  if p_options ?| '{maxRunning,rate,resources}' then
+    perform raise_error('MR001', 'maxRunning, rate and resources cannot be set for the whole cell', 'set them for a queue or a type');
+  elsif p_options ?| '{ordered,groupMaxRunning,groupRate}' then
+    perform raise_error('MR001', 'ordered, groupMaxRunning and groupRate cannot be set for the whole cell', 'set them for a queue');
   end if;
   if coalesce((p_options ->> 'payloadLimitBytes')::numeric, 256000000) not between 1 and 256000000 then
     perform raise_error('MR001', 'payloadLimitBytes is not between 1 and 256000000', null);

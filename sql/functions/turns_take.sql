@@ -19,7 +19,7 @@ declare
   v_need constant int := p_wanted / v_turn_size;
   v_look int := v_need + 20;
   v_most_looks constant int := 20000;
-  v_named bigint[]; v_at int[]; v_all boolean; v_passed int := 0;
+  v_called bigint[]; v_at int[]; v_all boolean; v_passed int := 0;
   v_turn bigint;
   v_keys bigint[]; v_quanta int[]; v_places int[]; v_cursors lane_cursor[]; v_total int; v_live int; v_rest int; v_last int; v_k int; v_cut int; v_fit int;
   v_moved boolean;
@@ -28,7 +28,11 @@ declare
   v_queue constant int := (p_grouping ->> 'queue')::int;
   v_ordered constant boolean := coalesce((p_grouping ->> 'ordered')::boolean, false);
   v_most constant int := case when v_ordered then 1 else (p_grouping ->> 'most')::int end;
-  v_running jsonb; v_rooms int[]; v_factor int;
+  v_own constant boolean := p_grouping ? 'own';  -- some groups have limits of their own
+  v_rate constant jsonb := p_grouping -> 'rate';
+  v_rated constant boolean := v_own or v_rate is not null;
+  v_named constant boolean := v_own or v_most is not null;  -- claims name their group, so that what runs of it can be counted
+  v_running jsonb; v_rooms int[]; v_rates jsonb[]; v_used int[]; v_factor int;
   t record;
   h record;
 begin
@@ -54,7 +58,7 @@ begin
 
   -- Whose turn it is: entries that count, until their turns fill the room.
   loop
-    if v_most is not null then  -- after the line was read: who put a group in line has ended its claim
+    if v_named then  -- after the line was read: who put a group in line has ended its claim
       v_running := (select coalesce(jsonb_object_agg(x.hash, x.n), '{}') from (
         select k.track # k.lane as hash, sum(cardinality(k.jobs)) as n from claim k join lane l on l.key = k.lane where l.queue_id = v_queue and k.track is not null group by 1) x);
     end if;
@@ -62,26 +66,32 @@ begin
     if v_odd <> '{}' then
       perform tracks_open(v_odd, p_lane);
     end if;
-    select array_agg(u.x), array_agg(u.i) into v_named, v_at
+    select array_agg(u.x), array_agg(u.i) into v_called, v_at
       from (select u.x, u.i::int from unnest(s.jobs, s.tickets, s.xids) with ordinality u (x, ticket, xid, i)
               left join lateral (select c.turn, c.since from lane_cursor c where c.track = u.x & -4 order by c.seq desc limit 1) c on true
              where u.ticket >= c.turn or (c.turn is null and (u.xid < c.since) is not true) order by u.i limit v_need * 2) u;
     select array_agg(x.key order by x.place), array_agg(x.quantum order by x.place), array_agg(x.place order by x.place), array_agg(x.c order by x.place),
-           array_agg(x.room order by x.place), max(x.live), coalesce(sum(x.quantum), 0)
-      into v_keys, v_quanta, v_places, v_cursors, v_rooms, v_live, v_total
+           array_agg(x.room order by x.place), array_agg(x.rate order by x.place), max(x.live), coalesce(sum(x.quantum), 0)
+      into v_keys, v_quanta, v_places, v_cursors, v_rooms, v_rates, v_live, v_total
       from (
         select x.*, count(*) over () as live, sum(x.quantum) over (order by x.place) - x.quantum as before
           from (
-            select e.key, c.c, least(coalesce(case when (c.c).turn = s.tickets[e.place] then (c.c).credit end, coalesce(w.weight, 1) * v_turn_size), r.room) as quantum, r.room, e.place
-              from (select u.x & -4 as key, min(u.place) as place from unnest(v_named, v_at) u (x, place) group by u.x & -4) e
+            select e.key, c.c, least(coalesce(case when (c.c).turn = s.tickets[e.place] then (c.c).credit end, coalesce(w.weight, 1) * v_turn_size), r.room) as quantum, r.room, r.rate, e.place
+              from (select u.x & -4 as key, min(u.place) as place from unnest(v_called, v_at) u (x, place) group by u.x & -4) e
               left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
-              left join lateral (select w.weight from group_setting w where w.queue_id = v_queue and w.hash = e.key # p_lane limit 1) w on true
-              cross join lateral (select v_most - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0) as room) r
+              left join lateral (select w.weight, w.max_running, w.rate from group_setting w where w.queue_id = v_queue and w.hash = e.key # p_lane limit 1) w on true
+              cross join lateral (
+                select coalesce(w.rate, v_rate) as rate,
+                       least(case when v_ordered then 1 else coalesce(w.max_running, v_most) end - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0),
+                             case when v_rated then floor(bucket_level(group_bucket(v_queue, e.key # p_lane), coalesce(w.rate, v_rate))) end)::int as room) r
              where (r.room > 0) is not false
                and not (v_ordered and (exists (select from agenda a where a.job_id = (c.c).held) or exists (select from postponed o where o.job_id = (c.c).held)))
                and not exists (select from pause z where z.queue_id = v_queue and z.hash = e.key # p_lane and (z.type is null or z.type = (select l.type from lane l where l.key = p_lane)))) x) x
      where x.before < p_wanted - jobs;
-    v_all := coalesce(cardinality(v_named), 0) < v_need * 2;  -- that is, no other entry of what was read counts
+    if v_rated then
+      perform groups_snooze(p_lane, v_queue, v_rate, v_called);
+    end if;
+    v_all := coalesce(cardinality(v_called), 0) < v_need * 2;  -- that is, no other entry of what was read counts
     exit when v_keys is not null;
     v_moved := track_advance(s, case when v_all then cardinality(s.jobs) else v_at[cardinality(v_at)] end);
     v_passed := v_passed + 1;
@@ -138,19 +148,25 @@ begin
     end if;
   end if;
 
+  v_used := array_fill(0, array[cardinality(v_keys)]);
   for h in
     select x.slot, array_agg(x.id order by x.id, x.i) as ids, array_agg(x.attempt order by x.id, x.i) as attempts, array_agg(x.version order by x.id, x.i) as versions,
            bool_or(x.alone) as alone, min(x.g) as g
       from (select job_slot(u.id) as slot, u.* from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) with ordinality u (id, attempt, version, alone, g, i)) x
-     group by x.slot, case when p_lease_factor is not null then x.attempt end, case when v_most is not null then x.g end, case when x.alone then x.id end order by min(x.i)
+     group by x.slot, case when p_lease_factor is not null then x.attempt end, case when v_named or v_rated then x.g end, case when x.alone then x.id end order by min(x.i)
   loop
     t := jobs_hand_out(p_lane, p_about, h.slot, h.ids, h.attempts, h.versions, h.alone, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged,
-                       case when v_most is not null then v_keys[h.g] end);
+                       case when v_named then v_keys[h.g] end);
     if t.claimed is not null then
       claimed := coalesce(claimed || ',', '') || t.claimed;
     end if;
     jobs := jobs + t.jobs; bytes := bytes + t.bytes;
+    v_used[h.g] := v_used[h.g] + t.jobs;
   end loop;
+  if v_rated then
+    perform buckets_spend(array_agg(group_bucket(v_queue, u.key # p_lane)), array_agg(u.rate), array_agg(u.used))
+       from unnest(v_keys, v_rates[1:cardinality(v_keys)], v_used) u (key, rate, used) where u.rate is not null;
+  end if;
 
   -- Back in line, those that have more, and the line moves on.
   v_turn := nextval('ticket_id_seq');

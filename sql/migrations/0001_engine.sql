@@ -10,7 +10,7 @@ create type job_plan as (
   n bigint, queue_id int, lane bigint, track bigint, type text, priority smallint, run_at timestamptz, start_by timestamptz,
   deadline timestamptz, max_attempts int, attempt_timeout_ms int, group_key text, tenant text, fingerprint text,
   fingerprint_mode text, fingerprint_seconds float8, retry jsonb, headers json, payload bytea, payload_size int,
-  content_type text, schedule text, schedule_slot timestamptz
+  content_type text, schedule text, schedule_slot timestamptz, resources jsonb
 );
 
 -- What a claim read of one track, and where the track's cursor stood then (track_read, track_advance).
@@ -61,6 +61,8 @@ create table group_setting (
   hash           bigint not null,
   group_key      text not null,
   weight         int not null default 1 check (weight between 1 and 1000),
+  max_running    int,
+  rate           jsonb,
   primary key (queue_id, hash)
 );
 
@@ -77,6 +79,20 @@ create table pause (
 );
 create unique index pause_part on pause (queue_id, coalesce(type, ''), coalesce(group_key, ''));
 
+-- Named things that jobs need while they run, and how much of each there is (maxRunning), or how often it may be used (rate).
+create table resource (
+  name    text primary key,
+  options jsonb not null default '{}'
+);
+
+-- Token buckets of rates (lane_room, turns_take): what was left of one, when, and when it will be full again. None: full.
+create table bucket (
+  key     bigint primary key,
+  level   float8 not null,
+  at      timestamptz not null,
+  full_at timestamptz not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+
 create table job_type (
   type    text primary key check (length(type) between 1 and 200),
   options jsonb not null default '{}'
@@ -88,18 +104,20 @@ create table lane (
   queue_id   int not null references queue (id),
   type       text not null,
   priority   smallint not null check (priority between 0 and 10),
+  resources  jsonb,
   grouped    boolean not null default false,
-  created_at timestamptz not null default clock_timestamp(),
-  unique (queue_id, type, priority)
+  created_at timestamptz not null default clock_timestamp()
 );
+create unique index lane_parts on lane (queue_id, type, priority, coalesce(resources, '{}'));
 
 -- Written by producers whose lane they cannot see yet; turned into lane rows by lane_discover.
 create table scout (
-  lane     bigint not null,
-  queue_id int not null,
-  type     text not null,
-  priority smallint not null,
-  grouped  boolean not null
+  lane      bigint not null,
+  queue_id  int not null,
+  type      text not null,
+  priority  smallint not null,
+  resources jsonb,
+  grouped   boolean not null
 );
 
 -- Tables that every claim uses are not analyzed by themselves: nothing is planned by their statistics, and each time all plans would be made again.
@@ -174,6 +192,15 @@ create table agenda (
   created_at timestamptz not null
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 create index agenda_due on agenda (due_at, job_id);
+create index agenda_retry on agenda (lane) where attempt > 1;
+
+-- Groups that have jobs, but no tokens, and when they will be put in line again.
+create table snooze (
+  track  bigint primary key,
+  lane   bigint not null,
+  due_at timestamptz not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+create index snooze_due on snooze (due_at);
 
 -- Jobs a claim went round because somebody held them (job_hold); they still count as ready.
 create table postponed (
@@ -259,6 +286,7 @@ create table job (
   slot               smallint not null,
   priority           smallint not null check (priority between 0 and 10),
   type               text not null,
+  resources          jsonb,
   group_key          text,
   tenant             text,
   fingerprint        text,

@@ -14,9 +14,9 @@ select c.token, q.name as queue, l.type, l.priority, c.worker, c.started_at, clo
 
 -- lane_known: lanes that claimers have found, and those that producers have only announced. Private.
 create or replace view lane_known as
-select key, queue_id, type, priority, created_at from lane
+select key, queue_id, type, priority, resources, created_at from lane
 union all
-select distinct s.lane, s.queue_id, s.type, s.priority, null::timestamptz from scout s where not exists (select from lane l where l.key = s.lane);
+select distinct s.lane, s.queue_id, s.type, s.priority, s.resources, null::timestamptz from scout s where not exists (select from lane l where l.key = s.lane);
 
 create or replace view queues as
 select q.name, case when q.paused_at is null then 'active' else 'paused' end as state, q.options, q.paused_at, q.paused_by, q.paused_because, q.created_at,
@@ -32,10 +32,28 @@ union all
 select q.name, null, null, q.paused_at, q.paused_by, q.paused_because from queue q where q.paused_at is not null;
 
 create or replace view groups as
-select q.name as queue, s.group_key as "group", s.weight from group_setting s join queue q on q.id = s.queue_id;
+select q.name as queue, s.group_key as "group", s.weight, s.max_running, s.rate from group_setting s join queue q on q.id = s.queue_id;
+
+-- limits: all that was set, of queues, of each group of a queue, of single groups, of types and of resources, and how much of it is in use.
+create or replace view limits as
+with running as (
+  select l.queue_id, l.type, l.resources, sum(cardinality(c.jobs))::int as jobs from claim c join lane l on l.key = c.lane group by 1, 2, 3
+), x (kind, queue, name, options, in_use) as (
+  select 'queue', q.name, null, q.options, (select coalesce(sum(r.jobs), 0) from running r where r.queue_id = q.id) from queue q
+  union all
+  select 'each group', q.name, null, jsonb_build_object('maxRunning', q.options -> 'groupMaxRunning', 'rate', q.options -> 'groupRate'), null from queue q
+  union all
+  select 'group', q.name, s.group_key, jsonb_build_object('maxRunning', s.max_running, 'rate', s.rate), null from group_setting s join queue q on q.id = s.queue_id
+  union all
+  select 'type', null, t.type, t.options, (select coalesce(sum(r.jobs), 0) from running r where r.type = t.type) from job_type t
+  union all
+  select 'resource', null, s.name, s.options, (select coalesce(sum(r.jobs * (r.resources ->> s.name)::int), 0) from running r where r.resources ? s.name) from resource s
+)
+select kind, queue, name, (options ->> 'maxRunning')::int as max_running, nullif(options -> 'rate', 'null') as rate, in_use::int
+  from x where options ->> 'maxRunning' is not null or options ->> 'rate' is not null;
 
 create or replace view lanes as
-select q.name as queue, l.type, l.priority, coalesce(x.ready, 0) as waiting, coalesce(x.delayed, 0) as delayed, l.created_at
+select q.name as queue, l.type, l.priority, l.resources, coalesce(x.ready, 0) as waiting, coalesce(x.delayed, 0) as delayed, l.created_at
   from lane_known l join queue q on q.id = l.queue_id
   left join (select lane, sum(ready) as ready, sum(delayed) as delayed
                from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) t group by lane) x on x.lane = l.key;

@@ -4,6 +4,8 @@ import { demoCommand } from "./commands/demo.js";
 import { devCommand } from "./commands/dev.js";
 import { doctorCommand } from "./commands/doctor.js";
 import { enqueueCommand } from "./commands/enqueue.js";
+import { limitsCommand } from "./commands/limits.js";
+import { limitsSetCommand } from "./commands/limits-set.js";
 import { jobsCancelCommand } from "./commands/jobs-cancel.js";
 import { jobsDiscardCommand } from "./commands/jobs-discard.js";
 import { jobsRetryCommand } from "./commands/jobs-retry.js";
@@ -37,6 +39,8 @@ export const commands: readonly Command[] = [
   groupsCommand,
   groupsTopCommand,
   groupsPutCommand,
+  limitsCommand,
+  limitsSetCommand,
   jobsCommand,
   jobsShowCommand,
   jobsCancelCommand,

@@ -26,6 +26,8 @@ export interface JobDefaults {
    * all its attempts and the delays between them take at most; needs an `attemptTimeout`. Default none.
    */
   readonly ttl?: Duration;
+  /** What it needs while it runs, and how many units of each: `{ gpu: 1 }`. Resources are made with `mill.resources.put`. Default those of its queue. */
+  readonly resources?: { readonly [resource: string]: number };
 }
 
 /** Options of one job. */
@@ -43,7 +45,15 @@ export interface JobOptions
   readonly fingerprintFor?: Duration;
 }
 
-export const jobDefaultKeys = ["queue", "priority", "maxAttempts", "retryDelay", "attemptTimeout", "ttl"] as const satisfies readonly (keyof JobDefaults)[];
+export const jobDefaultKeys = [
+  "queue",
+  "priority",
+  "maxAttempts",
+  "retryDelay",
+  "attemptTimeout",
+  "ttl",
+  "resources",
+] as const satisfies readonly (keyof JobDefaults)[];
 const jobOptionKeys = new Set<string>([
   ...jobDefaultKeys,
   "group",

@@ -14,6 +14,8 @@ import type {
   Enqueued,
   GroupDepth,
   GroupOptions,
+  ResourceOptions,
+  LimitRecord,
   JobCounts,
   JobDetails,
   JobId,
@@ -102,6 +104,8 @@ export class Millrace {
   readonly jobs: Jobs;
   /** Queues as a whole. */
   readonly queues: Queues;
+  /** What jobs need while they run. */
+  readonly resources: Resources;
   readonly #pool: pg.Pool;
   readonly #ownsPool: boolean;
   readonly #options: MillraceOptions;
@@ -126,6 +130,7 @@ export class Millrace {
     });
     this.jobs = new Jobs(this.engine);
     this.queues = new Queues(this.engine);
+    this.resources = new Resources(this.engine);
     this.#wakeUp = new WakeUp(this.engine);
     this.#results = new Results(this.engine);
   }
@@ -433,6 +438,33 @@ export class Queues {
   /** How much waits, is delayed and runs for each group, the one with the most waiting first. Costs more the longer the backlog is. */
   async groups(name = "default", limit = 100, options: TxOptions = {}): Promise<GroupDepth[]> {
     return this.engine.queueGroups(name, limit, callOf(options));
+  }
+}
+
+/** Things that jobs need while they run, of which there is only so much: `mill.resources`. */
+export class Resources {
+  constructor(
+    /** The verbs below this class, one per SQL function. */
+    readonly engine: Engine,
+  ) {}
+
+  /**
+   * Name a resource and set its limits: how many units of it may be in use at once, how often they may be taken, or both. Null lifts one of them.
+   * Changes take effect with the next claim.
+   *
+   * ```ts
+   * await mill.resources.put("gpu", { maxRunning: 4 });
+   * await mill.resources.put("api:stripe", { rate: { perSecond: 25, burst: 50 } });
+   * await mill.enqueue("charge", { invoice: 7 }, { resources: { "api:stripe": 1 } });
+   * ```
+   */
+  async put(name: string, limits: ResourceOptions, options: TxOptions = {}): Promise<void> {
+    await this.engine.resourcePut(name, limits, callOf(options));
+  }
+
+  /** All limits that were set, of resources and of all else, and how much of each is in use. */
+  async limits(options: TxOptions = {}): Promise<LimitRecord[]> {
+    return this.engine.limits(callOf(options));
   }
 }
 

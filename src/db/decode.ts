@@ -8,6 +8,7 @@ export interface ClaimColumns {
   readonly priority: number;
   readonly claimedAt: string;
   readonly leaseEndsAt: string;
+  readonly fence?: number;
   readonly alone?: true;
   readonly maxAttempts: number | readonly number[];
   readonly attempts?: readonly number[];
@@ -23,8 +24,10 @@ export interface Claimed {
   readonly more: boolean;
   /** Lanes that may have more were in somebody else's hands. */
   readonly busy: boolean;
-  /** A queue or a type was at its limit (`maxRunning`). */
+  /** Something was at its limit, such as `maxRunning`. */
   readonly limited: boolean;
+  /** When a rate allows for more. */
+  readonly waitSeconds?: number;
 }
 
 export function decodeClaims(claims: readonly (ClaimColumns | Omit<Claimed, "jobs">)[]): Claimed {
@@ -36,7 +39,7 @@ export function decodeClaims(claims: readonly (ClaimColumns | Omit<Claimed, "job
 function decodeClaim(claim: ClaimColumns): ClaimedJob[] {
   const claimedAt = new Date(claim.claimedAt);
   const leaseEndsAt = new Date(claim.leaseEndsAt);
-  const { token, queue, type, priority, alone = false, attempts, maxAttempts, inputs, extras } = claim;
+  const { token, queue, type, priority, alone = false, fence, attempts, maxAttempts, inputs, extras } = claim;
   return claim.ids.map((id, i) => {
     const job: ClaimedJob = {
       id,
@@ -51,6 +54,7 @@ function decodeClaim(claim: ClaimColumns): ClaimedJob[] {
       claimedAt,
       leaseEndsAt,
       alone,
+      ...(fence === undefined ? {} : { fence }),
     };
     return extras?.[i] ? Object.assign(job, decodeExtras(extras[i])) : job;
   });

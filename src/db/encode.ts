@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "./errors.js";
 import { pieceBytes } from "./payload.js";
-import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, Settlement } from "./types.js";
+import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, ResourceOptions, Settlement } from "./types.js";
 
 /** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it. */
 export function toJson(value: unknown, what = "input"): string {
@@ -85,6 +85,7 @@ const optionKeys: ReadonlySet<string> = new Set<keyof EnqueueOptions | "type">([
   "queue",
   "priority",
   "group",
+  "resources",
   "tenant",
   "runAt",
   "delaySeconds",
@@ -140,6 +141,7 @@ const aboveZero = new Set([
   "attemptTimeoutSeconds",
   "leaseSeconds",
   "leaseCapSeconds",
+  "agingSeconds",
   "maxAttempts",
   "maxRunning",
   "groupMaxRunning",
@@ -203,9 +205,13 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "leaseSeconds",
   "leaseFactor",
   "leaseCapSeconds",
+  "agingSeconds",
   "deadLetterQueue",
   "maxRunning",
+  "rate",
+  "resources",
   "groupMaxRunning",
+  "groupRate",
   "ordered",
   "retentionSucceededSeconds",
   "retentionFailedSeconds",
@@ -228,7 +234,12 @@ function encodeChecked(options: object, known: ReadonlySet<string>): string {
   return JSON.stringify(Object.fromEntries(given.map(([key, value]) => [key, value === null ? null : encodeOption(key, value)])));
 }
 
-const groupKeys: ReadonlySet<string> = new Set(["weight"]);
+const groupKeys: ReadonlySet<string> = new Set(["weight", "maxRunning", "rate"]);
+const resourceKeys: ReadonlySet<string> = new Set(["maxRunning", "rate"]);
+
+export function encodeResourceOptions(options: ResourceOptions): string {
+  return encodeChecked(options, resourceKeys);
+}
 
 export function encodeGroupOptions(options: GroupOptions): string {
   return encodeChecked(options, groupKeys);

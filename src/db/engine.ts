@@ -19,6 +19,7 @@ import {
   checkType,
   encodeDefaults,
   encodeGroupOptions,
+  encodeResourceOptions,
   encodeError,
   encodeIds,
   encodeJob,
@@ -47,6 +48,8 @@ import type {
   Enqueued,
   GroupDepth,
   GroupOptions,
+  ResourceOptions,
+  LimitRecord,
   GroupRecord,
   JobCounts,
   JobDetails,
@@ -613,7 +616,20 @@ export class Engine {
 
   /** The groups that something was set for. */
   async groupList(call?: CallOptions): Promise<GroupRecord[]> {
-    return (await this.#call("groups", 'select queue, "group", weight from :groups order by queue, "group"', [], call)) as unknown as GroupRecord[];
+    const text = 'select queue, "group", weight, max_running as "maxRunning", rate from :groups order by queue, "group"';
+    return (await this.#call("groups", text, [], call)) as unknown as GroupRecord[];
+  }
+
+  /** Name something that jobs need while they run, and set its limits. Returns what is set now. */
+  async resourcePut(name: string, options: ResourceOptions, call?: CallOptions): Promise<ResourceOptions> {
+    const values = [name, encodeResourceOptions(options)];
+    return (await this.#value("resource_put", "select :resource_put($1::text, $2::jsonb) as value", values, call)) as ResourceOptions;
+  }
+
+  /** All limits that were set, and how much of each is in use. */
+  async limits(call?: CallOptions): Promise<LimitRecord[]> {
+    const text = 'select kind, queue, name, max_running as "maxRunning", rate, in_use as "inUse" from :limits order by kind, queue, name';
+    return (await this.#call("limits", text, [], call)) as unknown as LimitRecord[];
   }
 
   /** Set the defaults of a job type, in all queues. */

@@ -18,6 +18,8 @@ export interface EnqueueOptions {
   readonly priority?: number;
   /** Fairness key. Default none. */
   readonly group?: string;
+  /** What it needs while it runs, and how many units of each: `{ gpu: 1, "api:stripe": 2 }`. Resources are made with `resources.put`. Default those of its type or queue. */
+  readonly resources?: { readonly [resource: string]: number };
   /** Tenant, for filters in listing, cancelling and counting. Default none. */
   readonly tenant?: string;
   /** Not before this time. Default the database's now. */
@@ -104,6 +106,11 @@ export interface ClaimedJob {
   readonly createdAt: Date;
   readonly claimedAt: Date;
   readonly leaseEndsAt: Date;
+  /**
+   * Where something is limited, in order, or one at a time: a number higher than that of every job handed out there before.
+   * Store it beside what you write, and refuse lower ones: then a process that was frozen cannot write after its successor.
+   */
+  readonly fence?: number;
   /** It was in a lost claim before and must not share its process with others. */
   readonly alone: boolean;
   readonly group?: string;
@@ -338,12 +345,44 @@ export interface GroupRecord {
   readonly queue: string;
   readonly group: string;
   readonly weight: number;
+  readonly maxRunning: number | null;
+  readonly rate: Rate | null;
 }
 
 /** How a group of a queue is treated. */
 export interface GroupOptions {
   /** Its share beside other groups, an integer from 1 to 1000. Default 1; null puts it back. */
   readonly weight?: number | null;
+  /** The most of its jobs that run at once. Default the queue's `groupMaxRunning`; null puts it back. */
+  readonly maxRunning?: number | null;
+  /** How often its jobs may start. Default the queue's `groupRate`; null puts it back. */
+  readonly rate?: Rate | null;
+}
+
+/** A rate: so many a second on average, and so many at once after a pause. */
+export interface Rate {
+  /** Above 0; 0.1 is one in ten seconds. */
+  readonly perSecond: number;
+  /** At least 1. Default what a second brings, at least 1. */
+  readonly burst?: number;
+}
+
+/** Of something jobs need while they run: how many units there are, how often they may be taken, or both. */
+export interface ResourceOptions {
+  readonly maxRunning?: number | null;
+  readonly rate?: Rate | null;
+}
+
+/** A limit that was set, as the view `limits` shows it. */
+export interface LimitRecord {
+  readonly kind: "queue" | "each group" | "group" | "type" | "resource";
+  readonly queue: string | null;
+  /** Of the group, the type or the resource. */
+  readonly name: string | null;
+  readonly maxRunning: number | null;
+  readonly rate: Rate | null;
+  /** Jobs, or units of a resource. Null for groups. */
+  readonly inUse: number | null;
 }
 
 /** How much a queue holds. */
@@ -367,8 +406,16 @@ export interface Defaults {
   readonly leaseFactor?: number | null;
   readonly leaseCapSeconds?: number | null;
   readonly deadLetterQueue?: string | null;
+  /** Jobs become one step of priority more urgent for each time this long that they have waited, so that urgent ones never starve them. Default none: strict. */
+  readonly agingSeconds?: number | null;
   /** Of a queue or a type: the most jobs of it that run at once, in all processes together. Claimed ones count, started or not. */
   readonly maxRunning?: number | null;
+  /** Of a queue or a type: how often jobs of it may start, in all processes together. */
+  readonly rate?: Rate | null;
+  /** Of a queue or a type: what its jobs need while they run, unless they say so themselves. */
+  readonly resources?: { readonly [resource: string]: number } | null;
+  /** Of a queue: how often jobs of each group may start. */
+  readonly groupRate?: Rate | null;
   /** Of a queue: the most jobs of each group that run at once, in all processes together. */
   readonly groupMaxRunning?: number | null;
   /** Of a queue: the jobs of each group run one at a time, in order; one that is retried goes before its successors. */

@@ -147,7 +147,9 @@ export class Fetcher {
     this.#foundSome = claims.some(({ jobs }) => jobs.length > 0);
     const isFull = wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) >= (claim.limit ?? 1) || claims[i]?.more);
     if (isFull) return;
-    this.#nextPollAt = performance.now() + (claims.some(({ busy }) => busy) ? busyPauseMs : this.settings.pollMs);
+    const untilTokensMs = Math.min(...claims.map(({ waitSeconds = Infinity }) => waitSeconds * 1000));
+    this.#nextPollAt =
+      performance.now() + (claims.some(({ busy }) => busy) ? busyPauseMs : Math.min(this.settings.pollMs, Math.max(untilTokensMs, busyPauseMs)));
   }
 
   #measure(startedAt: number, claims: number, jobs: number): void {

@@ -24,6 +24,7 @@ export class HandledJob implements Job {
   readonly claimedAt: Date;
   readonly leaseEndsAt: Date;
   readonly alone: boolean;
+  readonly fence: number | undefined;
   readonly group: string | undefined;
   readonly tenant: string | undefined;
   readonly headers: { readonly [key: string]: Json } | undefined;
@@ -52,6 +53,7 @@ export class HandledJob implements Job {
     this.claimedAt = job.claimedAt;
     this.leaseEndsAt = job.leaseEndsAt;
     this.alone = job.alone;
+    this.fence = job.fence;
     this.group = job.group;
     this.tenant = job.tenant;
     this.headers = job.headers;

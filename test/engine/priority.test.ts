@@ -35,6 +35,29 @@ describe("priority", () => {
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["first", "second"]);
   });
 
+  it.each([undefined, "g"])(
+    "with agingSeconds rises by one for each time that a job has waited, so that a stream of urgent ones never starves it (group %s) [#65]",
+    async (group) => {
+      const queue = await newQueue(db, { agingSeconds: 60 });
+      const urgent = () => db.engine.enqueue({ type: "t", queue, priority: 2, input: "urgent", ...(group && { group }) });
+      await db.engine.enqueue({ type: "t", queue, priority: 5, input: "calm", ...(group && { group }) });
+      await db.engine.enqueue({ type: "t", queue, priority: 0, input: "late", delaySeconds: 150, ...(group && { group }) });
+      const next = async (): Promise<unknown> => {
+        const job = await claimOne(db, queue);
+        await db.engine.complete(job);
+        return job.input;
+      };
+      await urgent();
+      await db.moveClock(100);
+      expect(await next()).toBe("urgent"); // 5 - 1 is still less urgent than 2 - 1
+      await db.moveClock(100);
+      await urgent();
+      expect(await next()).toBe("late"); // it waits since 50 s only: 0 against 5 - 3 and 2
+      expect(await next()).toBe("calm"); // 5 - 3 equals 2, and it is older
+      expect(await next()).toBe("urgent");
+    },
+  );
+
   it("is 5 unless given [#65]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue });

@@ -250,3 +250,19 @@ describe("types", () => {
     expect(errors).toEqual([]);
   });
 });
+
+describe("a rate", () => {
+  it("is kept by several workers, and used up between their polls", async () => {
+    const queue = await test.queue();
+    await test.mill.queues.put(queue, { rate: { perSecond: 40, burst: 1 } });
+    const crowd = new Crowd();
+    await test.mill.enqueueMany(work, many(200), { queue });
+    const workers = [1, 2].map(() => test.worker(queue, { concurrency: 10 }).handle(work, () => crowd.visit(() => Promise.resolve())));
+    const startedAt = performance.now();
+    for (const worker of workers) await worker.start();
+    await until("some have run", () => crowd.calls >= 60);
+    const seconds = (performance.now() - startedAt) / 1000;
+    expect(seconds).toBeGreaterThan(1.4); // 60 starts take 59 tokens more than there were
+    expect(seconds).toBeLessThan(10); // with a token at each poll they would take 30 s
+  });
+});

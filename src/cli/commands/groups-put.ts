@@ -16,8 +16,8 @@ export const groupsPutCommand: Command = {
     const weight = options.givenInteger("weight", 1, 1000);
     if (weight === undefined) throw new UsageError("nothing to set", "give --weight");
     return withDatabase(options, async ({ engine }) => {
-      const set = await engine.groupPut(name, group, { weight });
-      out.result({ name, group, ...set }, `${group} in ${name} has the weight ${set.weight}`);
+      const { weight: set } = await engine.groupPut(name, group, { weight });
+      out.result({ name, group, weight: set }, `${group} in ${name} has the weight ${set}`);
       return 0;
     });
   },
