@@ -11,6 +11,8 @@ export interface JobInput {
   readonly blockMs?: number;
   /** The process is killed, as when it is out of memory; after its sleep. */
   readonly kill?: boolean;
+  /** How likely it is that the handler fails, from 0 to 1. */
+  readonly failOdds?: number;
 }
 
 export interface WorkerArguments {
@@ -31,6 +33,8 @@ export interface ProducerArguments {
   readonly types: readonly string[];
   readonly input: JobInput | null;
   readonly options: JobOptions;
+  /** Into how many groups the jobs fall, at random. Default none. */
+  readonly groups?: number;
   /** Whether statements are kept prepared. Default true. */
   readonly prepare?: boolean;
 }

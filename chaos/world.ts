@@ -21,6 +21,7 @@ export interface Production {
   readonly types?: readonly string[];
   readonly input?: JobInput;
   readonly options?: ProducerArguments["options"];
+  readonly groups?: number;
   readonly url?: string;
   readonly prepare?: boolean;
 }
@@ -124,10 +125,19 @@ export class World implements AsyncDisposable {
   }
 
   producer(
-    { jobs, perSecond = 400, types = ["plain", "exact"], input, options = {}, url = this.url, prepare = true }: Production,
+    { jobs, perSecond = 400, types = ["plain", "exact"], input, options = {}, groups, url = this.url, prepare = true }: Production,
     surroundings?: Surroundings,
   ): Child {
-    const argument: ProducerArguments = { url, jobs: this.many(jobs), perSecond, types, input: input ?? null, options, prepare };
+    const argument: ProducerArguments = {
+      url,
+      jobs: this.many(jobs),
+      perSecond,
+      types,
+      input: input ?? null,
+      options,
+      ...(groups === undefined ? {} : { groups }),
+      prepare,
+    };
     const child = this.#keep(new Child("producer", argument, surroundings));
     child.onSaid = ({ event, ids = [] }) => {
       if (event === "acknowledged") for (const id of ids) this.acknowledged.add(id);

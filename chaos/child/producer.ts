@@ -5,13 +5,18 @@ import pg from "pg";
 import { Millrace } from "millrace";
 import type { ProducerArguments } from "../processes.js";
 
-const { url, jobs, perSecond, types, input, options, prepare = true } = JSON.parse(process.argv[2] ?? "{}") as ProducerArguments;
+const { url, jobs, perSecond, types, input, options, groups, prepare = true } = JSON.parse(process.argv[2] ?? "{}") as ProducerArguments;
 const pool = new pg.Pool({ connectionString: url, max: 4, connectionTimeoutMillis: 10_000, query_timeout: 20_000 });
 pool.on("error", () => {});
 pool.on("connect", (client) => client.on("error", () => {}));
 const mill = new Millrace({ connection: pool, prepare });
 const say = (event: string, more: object): void => void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
-const jobOptions = { maxAttempts: 1000, retryDelay: "100ms", ...options };
+const jobOptions = () => ({
+  maxAttempts: 1000,
+  retryDelay: "100ms",
+  ...options,
+  ...(groups === undefined ? {} : { group: `g${Math.floor(Math.random() * groups)}` }),
+});
 
 let acknowledged = 0;
 let transactions = 0;
@@ -33,12 +38,12 @@ await mill.close();
 await pool.end();
 
 async function single(type: string): Promise<string[]> {
-  return [(await mill.enqueue(type, input, jobOptions)).id];
+  return [(await mill.enqueue(type, input, jobOptions())).id];
 }
 
 async function batch(type: string): Promise<string[]> {
   const inputs = Array.from({ length: Math.min(20, jobs - acknowledged) }, () => input);
-  return (await mill.enqueueMany(type, inputs, jobOptions)).map(({ id }) => id);
+  return (await mill.enqueueMany(type, inputs, jobOptions())).map(({ id }) => id);
 }
 
 /** Every fifth rolls back: its job must never be seen. */
@@ -47,7 +52,7 @@ async function inTransaction(type: string): Promise<string[]> {
   let isBroken = true;
   try {
     await tx.query("begin");
-    const { id } = await mill.enqueue(type, input, { ...jobOptions, tx });
+    const { id } = await mill.enqueue(type, input, { ...jobOptions(), tx });
     const commits = (transactions += 1) % 5 !== 0;
     await tx.query(commits ? "commit" : "rollback");
     isBroken = false;

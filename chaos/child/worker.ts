@@ -15,6 +15,7 @@ const worker = mill.worker({ concurrency: 10, handleSignals: true, ...options })
 async function act(input: JobInput | null): Promise<void> {
   if (input?.blockMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, input.blockMs); // the event loop stands still
   if (input?.sleepMs) await sleep(input.sleepMs);
+  if (Math.random() < (input?.failOdds ?? 0)) throw new Error("bad luck");
   if (input?.kill) process.kill(process.pid, "SIGKILL");
 }
 

@@ -3,6 +3,7 @@ import { skewedClocks } from "./clocks.js";
 import { serverWithoutConnections, smallPools, terminatedBackends } from "./connections.js";
 import { fullDisk } from "./disk.js";
 import { asynchronousFailover, synchronousFailover } from "./failover.js";
+import { limitsUnderAttack, orderUnderAttack } from "./limits.js";
 import { cutNetwork, frozenNetwork, halfOpenConnections } from "./network.js";
 import { pgBouncer, pgBouncerPrepared } from "./pgbouncer.js";
 import { poisonousJobs } from "./poison.js";
@@ -22,6 +23,8 @@ export const scenarios: readonly Scenario[] = [
   stoppedWorker,
   allWorkersKilled,
   poisonousJobs,
+  limitsUnderAttack,
+  orderUnderAttack,
   serverShutDown,
   serverKilled,
   terminatedBackends,

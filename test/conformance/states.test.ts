@@ -118,7 +118,7 @@ describe("every combination of what can be stored about a job", () => {
       from public.combination where agenda <> 'none';`;
   const purge = `
     insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at)
-    select lane_key(id, 'purged', 5), pg_current_snapshot(), 0, 0, clock_now() - interval '20 minutes' from queue where name like 'combination-%'`;
+    select lane_key(id, 'purged', 5, null), pg_current_snapshot(), 0, 0, clock_now() - interval '20 minutes' from queue where name like 'combination-%'`;
 
   let seen: (Combination & { view: string; fn: string; lease_ended: boolean; rows: number; complete: boolean; ordered: boolean })[];
 

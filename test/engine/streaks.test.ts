@@ -90,7 +90,7 @@ describe("jobs that were enqueued together and succeeded together", () => {
     const queue = await newQueue(db);
     const [first] = await db.engine.enqueueMany("work", [1], { queue });
     const x = BigInt(first!.id);
-    const [lane] = await db.sql("select lane_key(j.queue_id, j.type, j.priority)::text as key from job j where id = $1", [first!.id]);
+    const [lane] = await db.sql("select lane_key(j.queue_id, j.type, j.priority, j.resources)::text as key from job j where id = $1", [first!.id]);
     const between = [x + (1n << 12n) + 1n - (x & 1n) * 2n, x + (2n << 12n)].map(String);
     for (const id of between) {
       await db.sql("insert into job select (jsonb_populate_record(j, jsonb_build_object('id', $2::bigint))).* from job j where j.id = $1", [first!.id, id]);
