@@ -65,9 +65,9 @@ describe("a queue with very many ready jobs, of which the planner's statistics k
     );
     await db.sql(`
       insert into ticket (lane, xid, slot, jobs)
-      select lane_key(j.queue_id, j.type, j.priority), x.xid, ticket_slot(x.xid), array[j.id]
+      select lane_key(j.queue_id, j.type, j.priority, j.resources), x.xid, ticket_slot(x.xid), array[j.id]
         from (select xid_now() as xid) x, job j where j.id > (select min(id) from job) order by j.id`);
-    await db.sql("insert into tally (lane, ready) select lane_key(id, 'work', 5), $2 from queue where name = $1", [queue, many]);
+    await db.sql("insert into tally (lane, ready) select lane_key(id, 'work', 5, null), $2 from queue where name = $1", [queue, many]);
   }, 120_000);
 
   it("hands them out through the indexes of ticket and job [#52]", async () => {
