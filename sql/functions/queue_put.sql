@@ -44,8 +44,8 @@ declare
   v_options jsonb;
 begin
   perform options_check(jsonb_strip_nulls(p_options - 'payloadLimitBytes'));
-  if p_options ? 'maxRunning' then
-    perform raise_error('MR001', 'maxRunning cannot be set for the whole cell', 'set it for a queue or a type');
+  if p_options ?| '{maxRunning,breaker}' then
+    perform raise_error('MR001', 'maxRunning and breaker cannot be set for the whole cell', 'set them for a queue or a type');
   elsif p_options ?| '{ordered,groupMaxRunning}' then
     perform raise_error('MR001', 'ordered and groupMaxRunning cannot be set for the whole cell', 'set them for a queue');
   end if;
