@@ -23,6 +23,6 @@ $$;
 -- error_fingerprint: errors that differ in numbers, ids and quoted texts only have the same one: 16 hexadecimal digits of name, code and message.
 create or replace function error_fingerprint(p_error json) returns text
 language sql immutable parallel safe as $$
-  select lpad(to_hex(hashtextextended(concat_ws(E'\n', coalesce(error_member(p_error, 'name'), ''), coalesce(error_member(p_error, 'code'), ''),
-    error_shape(error_message(p_error))), 0)), 16, '0')
+  select lpad(to_hex(hashtextextended(coalesce(error_member(p_error, 'name'), '') || E'\n' || coalesce(error_member(p_error, 'code'), '') || E'\n'
+    || coalesce(error_shape(error_message(p_error)), ''), 0)), 16, '0')
 $$;

@@ -21,10 +21,11 @@ begin
      order by f.job_id desc limit 10000
   ), grouped as (
     select error_fingerprint(n.error) as fingerprint, count(*)::int as jobs, min(n.finished_at) as first_at, max(n.finished_at) as last_at,
-           array_agg(distinct n.type) as types, array_agg(distinct n.queue_id) as queue_ids, max(n.job_id) as last_job_id
+           array_agg(distinct n.type) as types, array_agg(distinct n.queue_id) as queue_ids,
+           max(n.job_id) as last_job_id, (array_agg(n.error order by n.job_id desc))[1] as error
       from newest n group by 1 order by 2 desc, 4 desc limit p_limit
   )
-  select g.fingerprint, error_member(l.error, 'name'), error_member(l.error, 'code'), error_message(l.error), g.jobs, g.first_at, g.last_at, g.types,
+  select g.fingerprint, error_member(g.error, 'name'), error_member(g.error, 'code'), error_message(g.error), g.jobs, g.first_at, g.last_at, g.types,
          array(select q.name from queue q where q.id = any (g.queue_ids) order by q.name), g.last_job_id
-    from grouped g join newest l on l.job_id = g.last_job_id order by g.jobs desc, g.last_at desc;
+    from grouped g order by g.jobs desc, g.last_at desc;
 end $$;

@@ -4,7 +4,7 @@
 create or replace function job_complete(p_token uuid, p_jobs bigint[] default null, p_results json default null, p_logs json default null) returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
-  r record;
+  v_part record;
   h claim;
   v_now timestamptz := clock_now();
   v_all bigint[] := '{}';
@@ -15,10 +15,10 @@ begin
       perform raise_error('MR001', 'results or logs and jobs differ in number', 'give one per job id, null where there is none');
     end if;
   end loop;
-  for r in select d as part, exists (select from breaker_event) as watched from claim_detach(p_token, p_jobs) d loop
-    h := r.part;
+  for v_part in select d as part, exists (select from breaker_event) as watched from claim_detach(p_token, p_jobs) d loop
+    h := v_part.part;
     perform fingerprint_release(h.jobs);
-    if r.watched then
+    if v_part.watched then
       perform breaker_succeeded(h);
     end if;
     v_all := v_all || h.jobs;

@@ -7,7 +7,7 @@ create or replace function job_replay(p_from timestamptz, p_to timestamptz defau
   p_states text[] default '{succeeded,failed}', p_target text default null, p_per_second float8 default null, p_limit int default 1000, p_dry_run boolean default false,
   p_after bigint default null, p_start_at timestamptz default null,
   out replayed int, out until timestamptz, out after bigint, out start_at timestamptz)
-language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan as $$
+language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id constant int := case when p_queue is not null then queue_id(p_queue) end;
   v_target constant int := case when p_target is not null then queue_id(p_target) end;

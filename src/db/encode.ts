@@ -200,6 +200,8 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "ttlSeconds",
   "attemptTimeoutSeconds",
   "retry",
+  "errorRules",
+  "breaker",
   "leaseSeconds",
   "leaseFactor",
   "leaseCapSeconds",
