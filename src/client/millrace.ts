@@ -367,7 +367,7 @@ export class Jobs {
    * if (worst) await mill.jobs.retryFailures({ fingerprint: worst.fingerprint, perSecond: 10, because: "the provider is back" });
    * ```
    */
-  async retryFailures(which: Omit<FailureRetry, "limit" | "after" | "startAt">, options: TxOptions = {}): Promise<number> {
+  async retryFailures(which: Omit<FailureRetry, "limit" | "after">, options: TxOptions = {}): Promise<number> {
     let jobs = 0;
     for (let next: FailureRetry | null = which; next;) {
       const batch: FailuresRetried = await this.engine.retryFailures(next, callOf(options));

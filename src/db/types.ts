@@ -347,11 +347,12 @@ export interface FailureRetry extends DecisionNote {
   readonly attempts?: number;
   /** Let only so many become ready per second. Default all at once. */
   readonly perSecond?: number;
+  /** When the first one becomes ready. Default now. */
+  readonly startAt?: Date | string;
   /** At most this many jobs in one batch, 1 to 10,000. Default 1000. */
   readonly limit?: number;
   /** Where the batch before has stopped; part of its answer. */
   readonly after?: JobId;
-  readonly startAt?: Date | string;
 }
 
 /** What became of a batch, and what to ask for next: null when that was all. */
@@ -374,13 +375,14 @@ export interface Replay {
   readonly target?: string;
   /** Let only so many become ready per second. Default all at once. */
   readonly perSecond?: number;
+  /** When the first copy becomes ready. Default now. */
+  readonly startAt?: Date | string;
   /** Make no copies, only count. Default false. */
   readonly dryRun?: boolean;
-  /** At most this many jobs in one batch, 1 to 10,000. Default 1000. */
+  /** At most this many jobs: of `Engine.replay` in one batch, 1 to 10,000, default 1000; of `Jobs.replay` in all, default no limit. */
   readonly limit?: number;
   /** Where the batch before has stopped; part of its answer. */
   readonly after?: JobId;
-  readonly startAt?: Date | string;
 }
 
 /** How many copies were made, and what to ask for next: null when that was all. */
