@@ -15,9 +15,10 @@ begin
 end $$;
 
 -- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each.
--- A lost attempt is retried at once, and alone. Where the time to start is computed (start_by infinity), the end of the first attempt that was
+-- The error's rule (errorRules), when it has one, stands for the retry policy; a list of delays for the number of attempts too. What the handler said
+-- itself, that trying again would not help, or when to, goes first. A lost attempt is retried at once, and alone. Where the time to start is computed (start_by infinity), the end of the first attempt that was
 -- used up settles it, counted from that attempt's claim; from then on it is kept as that of any other job, and as its deadline too.
--- Writes: attempt, agenda, ticket, tally, fingerprint; amendment when the time to start was computed; job when dead-lettered.
+-- Writes: attempt, agenda, ticket, tally, fingerprint; breaker_event where there is a breaker; amendment when the time to start was computed; job when dead-lettered.
 create or replace function attempts_close(h claim, p_outcome job_outcome, p_error json, p_delay_seconds float8,
   p_reason failure_reason, p_dead_letter int) returns void
 language plpgsql as $$
@@ -27,6 +28,7 @@ declare
   v_final bigint[];
   v_buried record;
   v_options jsonb;
+  v_rule jsonb;
   v_target int;
   v_timed bigint[];
   v_ends timestamptz[];
@@ -34,21 +36,32 @@ begin
   perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
   select c.options || q.options || coalesce(t.options, '{}') into v_options
     from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
+  if v_options ? 'breaker' and p_outcome = 'failed' and p_delay_seconds is null then
+    perform breaker_failed(h, v_options -> 'breaker', p_error);
+  end if;
+  if v_options ? 'errorRules' and p_reason is null and p_delay_seconds is null then
+    v_rule := error_rule(v_options -> 'errorRules', p_error, p_outcome = 'lost');
+    p_reason := case when v_rule ? 'fail' then 'permanent' end;
+  end if;
 
   with fate as materialized (
     select u.id, u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, p_outcome = 'lost', h.track is not null) as track, d.due_at, d.computed,
            case when p_reason = 'permanent' then 'failed'
-                when u.attempt >= coalesce(m.max_attempts, j.max_attempts) then 'failed'
+                when u.attempt >= p.last then 'failed'
                 when coalesce(d.computed, m.start_by, j.start_by) <= d.due_at then 'expired' end::job_final_state as state
       from unnest(h.jobs, h.attempts) u (id, attempt)
       join job j on j.slot = h.slot and j.id = u.id
       left join amendment m on m.slot = h.slot and m.job_id = u.id
       cross join lateral (
-        select v_now + case when p_outcome = 'lost' then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
-                            else retry_delay(coalesce(j.retry, v_options -> 'retry'), u.attempt) end as due_at,
+        select coalesce(v_rule -> 'delays', v_rule -> 'retry', j.retry, v_options -> 'retry') as retry,
+               case when v_rule ? 'delays' then coalesce(m.revived_after, 0) else 0 end as before,
+               case when v_rule ? 'delays' then least(coalesce(m.revived_after, 0) + jsonb_array_length(v_rule -> 'delays') + 1, m.max_attempts)
+                    else coalesce(m.max_attempts, j.max_attempts) end as last) p
+      cross join lateral (
+        select v_now + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
+                            else retry_delay(p.retry, u.attempt - p.before) end as due_at,
                case when coalesce(m.start_by, j.start_by) = 'infinity'
-                    then h.started_at + make_interval(secs => ttl_computed(coalesce(j.retry, v_options -> 'retry'), u.attempt,
-                           coalesce(m.max_attempts, j.max_attempts), j.attempt_timeout_ms)) end as computed) d
+                    then h.started_at + make_interval(secs => ttl_computed(p.retry, u.attempt - p.before, p.last - p.before, j.attempt_timeout_ms)) end as computed) d
   ), recorded as (
     insert into attempt (job_id, started_at, finished_at, retry_at, attempt, slot, outcome, state, reason, worker, error)
     select f.id, h.started_at, greatest(v_now, h.started_at), case when f.state is null then f.due_at end, f.attempt, h.slot, p_outcome, f.state,
@@ -58,8 +71,8 @@ begin
   ), again as materialized (
     select f.* from fate f where f.state is null
   ), later as (
-    insert into agenda (job_id, due_at, lane, track, attempt, version, created_at)
-    select id, due_at, h.lane, track, attempt + 1, version, v_now from again where due_at > v_now
+    insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at)
+    select id, due_at, h.lane, track, attempt + 1, version, p_outcome = 'lost', v_now from again where due_at > v_now
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
     select track + 1, v_xid, ticket_slot(v_xid), attempt + 1, version, p_outcome = 'lost', array_agg(id order by id)

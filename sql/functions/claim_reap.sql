@@ -33,7 +33,7 @@ begin
         from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id not in (select unnest(c.unstarted));
       continue when c.jobs is null;
     end if;
-    perform attempts_close(c, 'lost', json_build_object('message', 'the lease ended without a report'), null, null, null);
+    perform attempts_close(c, 'lost', json_build_object('code', 'lost', 'message', 'the lease ended without a report'), null, null, null);
   end loop;
   return v_n;
 end $$;

@@ -1,12 +1,15 @@
 -- job_add_retries: give finished-without-success jobs p_attempts more attempts and a renewed expiry, and make them claimable.
 -- By ids, or all failed and expired ones of a type; discarded ones stay as they are. Leaves a record of who decided it, and why.
--- Returns how many. Locks: their fingerprints, then as job_hold. Writes: amendment, ticket, tally, fingerprint, decision. Raises: MR001, MR002, MR003.
+-- p_per_second spreads them over time, oldest first, from p_start_at on (default now); their expiry counts from when each is due.
+-- Returns how many. Locks: their fingerprints, then as job_hold. Writes: amendment, ticket or agenda, tally, fingerprint, decision. Raises: MR001, MR002, MR003.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000,
-  p_by text default null, p_because text default null) returns int
+  p_by text default null, p_because text default null, p_per_second float8 default null, p_start_at timestamptz default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := case when p_queue is not null then queue_id(p_queue) end;
   v_now timestamptz := clock_now();
+  v_step constant interval := rate_step(p_per_second);
+  v_due timestamptz;
   v_count int := 0;
   v_version int;
   v_queues int[];
@@ -36,19 +39,25 @@ begin
   end if;
   perform expiry_sweep_run(100000, false);  -- what has expired but was not seen yet counts too
   for d in
-    select e.*, case when isfinite(e.start_by) then v_now + (e.start_by - e.counted_from) else e.start_by end as new_start_by, v_now + (e.deadline - e.counted_from) as new_deadline
-      from jobs_ended(p_jobs, p_type, v_queue_id, p_limit) e
+    select e.*, case when isfinite(e.start_by) then e.start_by - e.counted_from end as ttl, e.deadline - e.counted_from as time_left from jobs_ended(p_jobs, p_type, v_queue_id, p_limit) e
   loop
+    v_due := greatest(v_now, coalesce(p_start_at, v_now) + v_step * v_count);
     insert into amendment (job_id, slot, updated_at) values (d.id, d.slot, v_now) on conflict do nothing;
-    update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = d.new_start_by, deadline = d.new_deadline,
+    update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = coalesce(v_due + d.ttl, d.start_by), deadline = v_due + d.time_left,
            revived_at = v_now, closed_at = null, closed_as = null, note = null, updated_at = v_now
      where slot = d.slot and job_id = d.id and (closed_at is not null or revived_after < d.attempt) and discarded_at is null returning version into v_version;
     continue when not found;
     update fingerprint set job_id = d.id where queue_id = d.queue_id and fingerprint = d.fingerprint and follow_up is null and job_over(job_id);
     insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
     v_lane := lane_key(d.queue_id, d.type, d.priority, d.resources);
-    perform tickets_append(v_lane, group_track(v_lane, d.group_key) + 1, array[d.id], d.attempt + 1, v_version, false);
-    insert into tally (lane, ready) values (v_lane, 1);
+    if v_due <= v_now then
+      perform tickets_append(v_lane, group_track(v_lane, d.group_key) + 1, array[d.id], d.attempt + 1, v_version, false);
+      insert into tally (lane, ready) values (v_lane, 1);
+    else
+      insert into agenda (job_id, due_at, lane, track, attempt, version, created_at)
+      values (d.id, v_due, v_lane, group_track(v_lane, d.group_key), d.attempt + 1, v_version, v_now);
+      insert into tally (lane, delayed) values (v_lane, 1);
+    end if;
     v_count := v_count + 1;
   end loop;
   if v_queues is not null then

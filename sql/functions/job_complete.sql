@@ -1,9 +1,10 @@
 -- job_complete: record success for jobs of a claim (null: all of them), with results and logs as arrays in the same order.
 -- Only attempts still held by the token are recorded; the ids of the rest are returned. Idempotent.
--- Locks: the claim's rows. Writes: attempt, streak, claim, fingerprint. Raises: MR001 when results or logs and jobs differ in number, MR002.
+-- Locks: the claim's rows. Writes: attempt, streak, claim, fingerprint; breaker_event when a breaker has counted. Raises: MR001 when results or logs and jobs differ in number, MR002.
 create or replace function job_complete(p_token uuid, p_jobs bigint[] default null, p_results json default null, p_logs json default null) returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
+  v_part record;
   h claim;
   v_now timestamptz := clock_now();
   v_all bigint[] := '{}';
@@ -14,8 +15,12 @@ begin
       perform raise_error('MR001', 'results or logs and jobs differ in number', 'give one per job id, null where there is none');
     end if;
   end loop;
-  for h in select * from claim_detach(p_token, p_jobs) loop
+  for v_part in select d as part, exists (select from breaker_event) as watched from claim_detach(p_token, p_jobs) d loop
+    h := v_part.part;
     perform fingerprint_release(h.jobs);
+    if v_part.watched then
+      perform breaker_succeeded(h);
+    end if;
     v_all := v_all || h.jobs;
     if p_results is null and p_logs is null then
       if cardinality(h.jobs) > 1 then

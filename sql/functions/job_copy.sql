@@ -1,6 +1,6 @@
--- job_copy: append a copy of a job to another queue, claimable at once, with a note of where it came from.
+-- job_copy: append a copy of a job to another queue, claimable at once or at p_due_at, with a note of where it came from.
 -- Expiry, deadline and fingerprint stay behind. Writes as job_store, and payload_piece. Returns the copy's id.
-create or replace function job_copy(p_job_id bigint, p_queue_id int, p_note json) returns bigint
+create or replace function job_copy(p_job_id bigint, p_queue_id int, p_note json, p_due_at timestamptz default clock_now()) returns bigint
 language plpgsql as $$
 declare
   j job;
@@ -11,7 +11,7 @@ begin
   select * into strict j from job where slot = job_slot(p_job_id) and id = p_job_id;
   select * into m from amendment where slot = j.slot and job_id = j.id;
   p.queue_id := p_queue_id; p.type := j.type; p.priority := j.priority; p.resources := j.resources; p.lane := lane_key(p_queue_id, j.type, j.priority, j.resources); p.track := group_track(p.lane, j.group_key);
-  p.run_at := clock_now(); p.max_attempts := j.max_attempts; p.attempt_timeout_ms := j.attempt_timeout_ms;
+  p.run_at := p_due_at; p.max_attempts := j.max_attempts; p.attempt_timeout_ms := j.attempt_timeout_ms;
   p.group_key := j.group_key; p.tenant := j.tenant; p.retry := j.retry; p.payload := j.payload;
   p.payload_size := j.payload_size; p.content_type := j.content_type;
   p.headers := case when m.replaced then m.headers else j.headers end;

@@ -16,12 +16,15 @@ begin
     from (select k.key, case when k.grouped then jsonb_strip_nulls(jsonb_build_object('queue', q.id, 'ordered', nullif(q.options -> 'ordered', 'false'), 'most', q.options -> 'groupMaxRunning', 'rate', q.options -> 'groupRate',
                    'own', (select true from group_setting s where s.queue_id = q.id and (s.max_running is not null or s.rate is not null) limit 1))) end as grouping, '"queue":' || to_json(q.name) || ',"type":' || to_json(k.type) || ',"priority":' || k.priority as about,
                  p_cell || q.options || coalesce(ty.options, '{}') as options,
-                 case when q.options ?| '{maxRunning,rate}' or ty.options ?| '{maxRunning,rate}' or k.resources is not null
-                      then lane_limits(q.id, q.options, k.type, ty.options, k.resources) end as limits
+                 case when q.options ?| '{maxRunning,rate}' or ty.options ?| '{maxRunning,rate}' or k.resources is not null or b.open_until is not null
+                      then lane_limits(q.id, q.options, k.type, ty.options, k.resources, b.open_until is not null) end as limits
             from unnest(p_queue_ids) u (id) join queue q on q.id = u.id and q.paused_at is null
             join lane k on k.queue_id = q.id left join job_type ty on ty.type = k.type
+            left join lateral (select e.open_until from breaker_event e where (q.options ? 'breaker' or ty.options ? 'breaker')
+                and e.queue_id = q.id and e.type = k.type and e.kind <> 'failed' order by e.id desc limit 1) b on true
            where (p_types is null or k.type = any (p_types))
              and not exists (select from pause z where z.queue_id = q.id and z.type = k.type and z.group_key is null)
+             and (b.open_until > clock_now()) is not true
            order by k.priority, k.key) k;
   if cardinality(keys) > 1 then
     v_grouped := array_remove(groupings, null) <> '{}';

@@ -1,6 +1,6 @@
--- lane_limits: what limits a lane: maxRunning and rate of its queue, of its type, and of each resource its jobs need, as
+-- lane_limits: what limits a lane: maxRunning and rate of its queue, of its type, and of each resource its jobs need; a breaker that lets one job at a time through; as
 -- [{"of", "name" or "id", "lock", "units", "most", "rate", "serial"}]. Reads: resource.
-create or replace function lane_limits(p_queue_id int, p_queue jsonb, p_type text, p_type_options jsonb, p_resources jsonb) returns jsonb
+create or replace function lane_limits(p_queue_id int, p_queue jsonb, p_type text, p_type_options jsonb, p_resources jsonb, p_half_open boolean) returns jsonb
 language sql stable as $$
   select jsonb_agg(jsonb_strip_nulls(to_jsonb(x)) order by x.lock) from (
     select 'queue' as "of", p_queue_id as id, null as name, queue_limit(p_queue_id) as lock, 1 as units, p_queue -> 'maxRunning' as most, p_queue -> 'rate' as rate,
@@ -11,7 +11,9 @@ language sql stable as $$
      where p_type_options ?| '{maxRunning,rate}'
     union all
     select 'resource', null, r.name, resource_limit(r.name), (n.units)::int, r.options -> 'maxRunning', r.options -> 'rate', null
-      from jsonb_each_text(p_resources) n (name, units) join resource r on r.name = n.name) x
+      from jsonb_each_text(p_resources) n (name, units) join resource r on r.name = n.name
+    union all
+    select 'breaker', p_queue_id, p_type, type_limit(p_type), 1, null, null, null where p_half_open) x
 $$;
 
 -- lane_room: how many of p_wanted jobs may be claimed of a lane that has limits; null when somebody else is deciding on one of them just now.
@@ -23,6 +25,7 @@ language plpgsql as $$
 declare
   x record;
   v_level float8;
+  e breaker_event;
 begin
   room := p_wanted;
   for x in select * from jsonb_to_recordset(p_limits) as x ("of" text, id int, name text, lock bigint, units int, most int, rate jsonb, serial boolean) loop
@@ -42,6 +45,11 @@ begin
         room := floor(v_level / x.units);
         wait := greatest(wait, ((room + 1) * x.units - v_level) / (x.rate ->> 'perSecond')::float8);
       end if;
+    end if;
+    if room > 0 and x.of = 'breaker' then
+      e := breaker_state(x.id, x.name);  -- again: whoever had the lock may have seen its job fail
+      room := case when e.open_until is null then room when e.open_until > clock_now() then 0 else least(room, 1 - (
+        select count(*) from claim c join lane l on l.key = c.lane where l.queue_id = x.id and l.type = x.name and c.started_at >= e.open_until)) end;
     end if;
     if room > 0 and x.serial is not null and lane_waits(p_lane, x.id, x.serial) then
       room := 0;

@@ -25,6 +25,7 @@ begin
     v_reaped := claim_reap(1000);
     v_expired := expiry_sweep_run(10000);
     v_folded := tally_fold(100000);
+    perform breakers_tidy();
     update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
     perform fingerprint_release(array(
       select job_id from fingerprint where (until <= v_now or follow_up is not null) and job_over(job_id) limit 1000));

@@ -38,6 +38,10 @@ begin
       perform max_attempts_check(v_value #>> '{}');
     elsif v_key = 'retry' then
       perform retry_check(v_value);
+    elsif v_key = 'errorRules' then
+      perform error_rules_check(v_value);
+    elsif v_key = 'breaker' then
+      perform breaker_check(v_value);
     elsif v_key = 'deadLetterQueue' then
       if jsonb_typeof(v_value) <> 'string' then
         perform raise_error('MR001', 'deadLetterQueue is not a name', 'give the name of an existing queue');

@@ -49,8 +49,8 @@ declare
   v_options jsonb;
 begin
   perform options_check(jsonb_strip_nulls(p_options - 'payloadLimitBytes'));
-  if p_options ?| '{maxRunning,rate,resources}' then
-    perform raise_error('MR001', 'maxRunning, rate and resources cannot be set for the whole cell', 'set them for a queue or a type');
+  if p_options ?| '{maxRunning,rate,resources,breaker}' then
+    perform raise_error('MR001', 'maxRunning, rate, resources and breaker cannot be set for the whole cell', 'set them for a queue or a type');
   elsif p_options ?| '{ordered,groupMaxRunning,groupRate}' then
     perform raise_error('MR001', 'ordered, groupMaxRunning and groupRate cannot be set for the whole cell', 'set them for a queue');
   end if;

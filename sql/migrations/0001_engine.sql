@@ -93,6 +93,22 @@ create table bucket (
   full_at timestamptz not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
+-- What circuit breakers have counted and decided, for a type in a queue (breaker_failed). Only appended to; maintain removes what says nothing any more.
+create table breaker_event (
+  id            bigint generated always as identity primary key,
+  queue_id      int not null references queue (id),
+  type          text not null,
+  kind          text not null check (kind in ('failed', 'opened', 'closed')),
+  at            timestamptz not null,
+  jobs          int not null default 0,
+  pause_seconds float8,
+  open_until    timestamptz,
+  error         json,
+  check ((kind = 'opened') = (open_until is not null and pause_seconds is not null))
+);
+create index breaker_event_newest on breaker_event (queue_id, type, id);
+create index breaker_event_state on breaker_event (queue_id, type, id) where kind <> 'failed';
+
 create table job_type (
   type    text primary key check (length(type) between 1 and 200),
   options jsonb not null default '{}'

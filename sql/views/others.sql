@@ -31,6 +31,23 @@ select q.name as queue, z.type, z.group_key as "group", z.paused_at, z.paused_by
 union all
 select q.name, null, null, q.paused_at, q.paused_by, q.paused_because from queue q where q.paused_at is not null;
 
+-- breakers: what circuit breakers have counted since the last success, and whether they hold their type back. Those that never counted anything are not listed.
+create or replace view breakers as
+select q.name as queue, n.type, case when s.open_until is null then 'closed' when s.open_until > t.now then 'open' else 'half-open' end as state,
+       case when s.open_until is null
+            then (select coalesce(sum(f.jobs), 0) from breaker_event f where f.queue_id = n.queue_id and f.type = n.type and f.kind = 'failed' and f.id > coalesce(s.id, 0)
+                     and f.at > t.now - make_interval(secs => coalesce((o.breaker ->> 'seconds')::float8, 60)))
+            end::int as failures,
+       coalesce((o.breaker ->> 'failures')::int, 5) as opens_at, s.open_until, s.pause_seconds, case when s.open_until is not null then s.at end as opened_at, l.at as failed_at, l.error as last_error
+  from (select distinct queue_id, type from breaker_event) n
+  cross join (select clock_now() as now) t
+  join queue q on q.id = n.queue_id
+  left join job_type y on y.type = n.type
+  cross join lateral (select coalesce(y.options -> 'breaker', q.options -> 'breaker') as breaker) o
+  left join lateral (select b.* from breaker_event b where b.queue_id = n.queue_id and b.type = n.type and b.kind <> 'failed' order by b.id desc limit 1) s on true
+  left join lateral (select b.at, b.error from breaker_event b where b.queue_id = n.queue_id and b.type = n.type and b.kind <> 'closed' order by b.id desc limit 1) l on true
+ where o.breaker is not null;
+
 create or replace view groups as
 select q.name as queue, s.group_key as "group", s.weight, s.max_running, s.rate from group_setting s join queue q on q.id = s.queue_id;
 

@@ -35,6 +35,15 @@ export class Options {
     return text === undefined ? undefined : toInteger(`--${name}`, text, least, most);
   }
 
+  /** A number above 0, if there is one. */
+  givenNumber(name: string): number | undefined {
+    const text = this.given(name);
+    if (text === undefined) return undefined;
+    const value = Number(text);
+    if (!/^\d*\.?\d+$/.test(text) || value <= 0) throw new UsageError(`--${name} cannot be "${text}"`, 'give a number above 0, such as "10" or "0.5"');
+    return value;
+  }
+
   /** A length of time, in milliseconds. */
   duration(name: string): number {
     return toDuration(`--${name}`, this.text(name));

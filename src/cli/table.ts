@@ -1,4 +1,6 @@
 import type { Command } from "./command.js";
+import { breakersCommand } from "./commands/breakers.js";
+import { breakersResetCommand } from "./commands/breakers-reset.js";
 import { completionCommand } from "./commands/completion.js";
 import { demoCommand } from "./commands/demo.js";
 import { devCommand } from "./commands/dev.js";
@@ -6,6 +8,8 @@ import { doctorCommand } from "./commands/doctor.js";
 import { enqueueCommand } from "./commands/enqueue.js";
 import { limitsCommand } from "./commands/limits.js";
 import { limitsSetCommand } from "./commands/limits-set.js";
+import { failuresCommand } from "./commands/failures.js";
+import { failuresRetryCommand } from "./commands/failures-retry.js";
 import { jobsCancelCommand } from "./commands/jobs-cancel.js";
 import { jobsDiscardCommand } from "./commands/jobs-discard.js";
 import { jobsRetryCommand } from "./commands/jobs-retry.js";
@@ -21,6 +25,7 @@ import { queuesPutCommand } from "./commands/queues-put.js";
 import { queuesResumeCommand } from "./commands/queues-resume.js";
 import { queuesCommand } from "./commands/queues.js";
 import { repairCommand } from "./commands/repair.js";
+import { replayCommand } from "./commands/replay.js";
 import { topCommand } from "./commands/top.js";
 import { workCommand } from "./commands/work.js";
 
@@ -46,6 +51,11 @@ export const commands: readonly Command[] = [
   jobsCancelCommand,
   jobsRetryCommand,
   jobsDiscardCommand,
+  failuresCommand,
+  failuresRetryCommand,
+  replayCommand,
+  breakersCommand,
+  breakersResetCommand,
   topCommand,
   doctorCommand,
   repairCommand,

@@ -4,6 +4,7 @@ import { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
 import type {
+  BreakerRecord,
   CancelFilter,
   CountFilter,
   DecisionNote,
@@ -12,6 +13,10 @@ import type {
   Depth,
   EnqueueOptions,
   Enqueued,
+  FailureFilter,
+  FailureGroup,
+  FailureRetry,
+  FailuresRetried,
   GroupDepth,
   GroupOptions,
   ResourceOptions,
@@ -25,6 +30,8 @@ import type {
   PauseRecord,
   QueuePart,
   QueueRecord,
+  Replay,
+  Replayed,
   RunStats,
 } from "../db/types.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
@@ -337,13 +344,71 @@ export class Jobs {
     return this.engine.cancelWhere(filter, callOf(options));
   }
 
-  /** Give failed and expired jobs more attempts: the given ids, or all of a type. Discarded ones are left alone. Returns how many. */
+  /**
+   * Give failed and expired jobs more attempts: the given ids, or all of a type. Discarded ones are left alone. `perSecond` spreads them over time.
+   * Returns how many.
+   */
   async retry(
-    which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) & DecisionNote,
+    which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) & DecisionNote & { readonly perSecond?: number },
     attempts = 1,
     options: TxOptions = {},
   ): Promise<number> {
     return this.engine.addRetries(attempts, which, callOf(options));
+  }
+
+  /**
+   * Failed jobs that nobody has retried or discarded yet, those with alike errors together, the most frequent first. Looks at the newest 10,000 that match.
+   *
+   * @example
+   * ```ts
+   * for (const { jobs, message, fingerprint } of await mill.jobs.failures({ type: "send-mail" })) console.log(jobs, message, fingerprint);
+   * ```
+   */
+  async failures(filter: FailureFilter = {}, options: TxOptions = {}): Promise<FailureGroup[]> {
+    return this.engine.failures(filter, callOf(options));
+  }
+
+  /**
+   * Give failed jobs more attempts, oldest first: those of one group of failures, of a queue or of a type. `perSecond` spreads them over time, so that what
+   * has just recovered is not flooded. Each batch of a thousand commits by itself, or all of them in your `tx`. Returns how many.
+   *
+   * @example
+   * ```ts
+   * const [worst] = await mill.jobs.failures();
+   * if (worst) await mill.jobs.retryFailures({ fingerprint: worst.fingerprint, perSecond: 10, because: "the provider is back" });
+   * ```
+   */
+  async retryFailures(which: Omit<FailureRetry, "limit" | "after">, options: TxOptions = {}): Promise<number> {
+    let jobs = 0;
+    for (let next: FailureRetry | null = which; next;) {
+      const batch: FailuresRetried = await this.engine.retryFailures(next, callOf(options));
+      jobs += batch.jobs;
+      next = batch.next;
+    }
+    return jobs;
+  }
+
+  /**
+   * Enqueue copies of jobs that ended within a time range, succeeded ones too, in the order in which they were enqueued. Each copy names its `source`.
+   * A thousand at a time commit by themselves, or all of them in your `tx`. With a `limit` there may be more: `next` continues where it stopped.
+   *
+   * @example
+   * ```ts
+   * const range = { from: "2026-03-01T08:00:00Z", to: "2026-03-01T09:00:00Z", type: "send-mail" };
+   * const { jobs } = await mill.jobs.replay({ ...range, dryRun: true });
+   * if (jobs < 10_000) await mill.jobs.replay({ ...range, perSecond: 50 });
+   * ```
+   */
+  async replay(which: Replay, options: TxOptions = {}): Promise<Replayed> {
+    const most = which.limit ?? Infinity;
+    let jobs = 0;
+    let next: Replay | null = which;
+    do {
+      const batch: Replayed = await this.engine.replay({ ...next, limit: Math.min(most - jobs, batchSize) }, callOf(options));
+      jobs += batch.jobs;
+      next = batch.next;
+    } while (next && jobs < most);
+    return { jobs, next: next && { ...next, ...(which.limit === undefined ? {} : { limit: which.limit }) } };
   }
 
   /**
@@ -407,6 +472,22 @@ export class Queues {
   /** What is paused, by whom and why: whole queues, and types and groups of them. */
   async pauses(options: TxOptions = {}): Promise<PauseRecord[]> {
     return this.engine.pauses(callOf(options));
+  }
+
+  /** Circuit breakers (the option `breaker` of a queue or a type) that have counted something, or hold a type back. */
+  async breakers(options: TxOptions = {}): Promise<BreakerRecord[]> {
+    return this.engine.breakers(callOf(options));
+  }
+
+  /**
+   * Close circuit breakers by hand and forget what they have counted: all, or those of a queue, a type, or both. Returns how many.
+   *
+   * ```ts
+   * await mill.queues.resetBreakers({ queue: "mail", type: "send-mail" });
+   * ```
+   */
+  async resetBreakers(which: { readonly queue?: string; readonly type?: string } = {}, options: TxOptions = {}): Promise<number> {
+    return this.engine.resetBreakers(which, callOf(options));
   }
 
   /**

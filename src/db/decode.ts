@@ -1,4 +1,17 @@
-import type { AttemptRecord, ClaimedJob, DecisionRecord, JobDetails, JobId, JobRecord, Json, PauseRecord, QueueRecord, RunStats } from "./types.js";
+import type {
+  AttemptRecord,
+  BreakerRecord,
+  ClaimedJob,
+  DecisionRecord,
+  FailureGroup,
+  JobDetails,
+  JobId,
+  JobRecord,
+  Json,
+  PauseRecord,
+  QueueRecord,
+  RunStats,
+} from "./types.js";
 
 /** A claim as job_claim_json returns it: columns instead of rows, so that neither side builds an object per field. */
 export interface ClaimColumns {
@@ -175,6 +188,36 @@ export function decodeRunStats(row: Row): RunStats {
     lastSeconds: row["last_seconds"],
     lastFinishedAt: asDate(row["last_finished_at"]),
   } as RunStats;
+}
+
+export function decodeFailureGroup(row: Row): FailureGroup {
+  return {
+    fingerprint: row["fingerprint"],
+    name: row["name"],
+    code: row["code"],
+    message: row["message"],
+    jobs: row["jobs"],
+    firstAt: asDate(row["first_at"]),
+    lastAt: asDate(row["last_at"]),
+    types: row["types"],
+    queues: row["queues"],
+    lastJobId: row["last_job_id"],
+  } as FailureGroup;
+}
+
+export function decodeBreaker(row: Row): BreakerRecord {
+  return {
+    queue: row["queue"],
+    type: row["type"],
+    state: row["state"],
+    failures: row["failures"],
+    opensAt: row["opens_at"],
+    openedAt: asDate(row["opened_at"]),
+    openUntil: asDate(row["open_until"]),
+    pauseSeconds: row["pause_seconds"],
+    failedAt: asDate(row["failed_at"]),
+    lastError: row["last_error"],
+  } as BreakerRecord;
 }
 
 export function decodeDecision(row: Row): DecisionRecord {

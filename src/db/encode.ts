@@ -202,6 +202,8 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "ttlSeconds",
   "attemptTimeoutSeconds",
   "retry",
+  "errorRules",
+  "breaker",
   "leaseSeconds",
   "leaseFactor",
   "leaseCapSeconds",

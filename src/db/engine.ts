@@ -2,9 +2,11 @@ import {
   type ClaimColumns,
   type Claimed,
   asDate,
+  decodeBreaker,
   decodeClaims,
   decodeDecision,
   decodeDetails,
+  decodeFailureGroup,
   decodeJob,
   decodePause,
   decodeQueue,
@@ -36,6 +38,7 @@ import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
 import { checkSchemaName, defaultSchema } from "./schema-name.js";
 import type {
+  BreakerRecord,
   CancelFilter,
   ClaimOptions,
   ClaimedJob,
@@ -46,6 +49,10 @@ import type {
   Depth,
   EnqueueOptions,
   Enqueued,
+  FailureFilter,
+  FailureGroup,
+  FailureRetry,
+  FailuresRetried,
   GroupDepth,
   GroupOptions,
   ResourceOptions,
@@ -64,6 +71,8 @@ import type {
   PauseRecord,
   QueuePart,
   QueueRecord,
+  Replay,
+  Replayed,
   Retention,
   RunStats,
   RunStatsFilter,
@@ -419,17 +428,89 @@ export class Engine {
    */
   async addRetries(
     attempts: number,
-    which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) & DecisionNote,
+    which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) & DecisionNote & { readonly perSecond?: number },
     call?: CallOptions,
   ): Promise<number> {
     const byId = "ids" in which;
-    checkKeys(which, new Set([...(byId ? ["ids"] : ["type", "queue"]), "by", "because"]));
+    checkKeys(which, new Set([...(byId ? ["ids"] : ["type", "queue"]), "by", "because", "perSecond"]));
     return this.#count(
       "job_add_retries",
-      "select :job_add_retries($1::int, $2::bigint[], $3::text, $4::text, p_by => $5::text, p_because => $6::text) as n",
-      [attempts, byId ? encodeIds(which.ids) : null, byId ? null : which.type, byId ? null : (which.queue ?? null), which.by ?? null, which.because ?? null],
+      "select :job_add_retries($1::int, $2::bigint[], $3::text, $4::text, p_by => $5::text, p_because => $6::text, p_per_second => $7::float8) as n",
+      [
+        attempts,
+        byId ? encodeIds(which.ids) : null,
+        byId ? null : which.type,
+        byId ? null : (which.queue ?? null),
+        which.by ?? null,
+        which.because ?? null,
+        which.perSecond ?? null,
+      ],
       call,
     );
+  }
+
+  /** Failed jobs that wait for a decision, those with alike errors together, the most frequent first. Looks at the newest 10,000 that match. */
+  async failures(filter: FailureFilter = {}, call?: CallOptions): Promise<FailureGroup[]> {
+    checkKeys(filter, new Set(["queue", "type", "since", "until", "limit"]));
+    const rows = await this.#call(
+      "failure_groups",
+      `select fingerprint, name, code, message, jobs, first_at, last_at, to_json(types) as types, to_json(queues) as queues, last_job_id::text
+         from :failure_groups($1::text, $2::text, $3::timestamptz, $4::timestamptz, $5::int)`,
+      [filter.queue ?? null, filter.type ?? null, filter.since ?? null, filter.until ?? null, filter.limit ?? 100],
+      call,
+    );
+    return rows.map(decodeFailureGroup);
+  }
+
+  /** Give failed jobs more attempts, oldest first, one batch of them. Ask with `next` until it is null. */
+  async retryFailures(which: FailureRetry, call?: CallOptions): Promise<FailuresRetried> {
+    checkKeys(which, new Set(["fingerprint", "queue", "type", "attempts", "perSecond", "limit", "after", "startAt", "by", "because"]));
+    const [row] = await this.#call(
+      "failure_retry",
+      `select retried, after::text, to_json(start_at) as start_at
+         from :failure_retry($1::text, $2::text, $3::text, $4::int, $5::float8, $6::int, $7::bigint, $8::timestamptz, $9::text, $10::text)`,
+      [
+        which.fingerprint ?? null,
+        which.queue ?? null,
+        which.type ?? null,
+        which.attempts ?? 1,
+        which.perSecond ?? null,
+        which.limit ?? 1000,
+        which.after === undefined ? "0" : checkId(which.after),
+        which.startAt ?? null,
+        which.by ?? null,
+        which.because ?? null,
+      ],
+      call,
+    );
+    const { retried, after, start_at: startAt } = row as { retried: number; after: JobId | null; start_at: string };
+    return { jobs: retried, next: after === null ? null : { ...which, after, startAt } };
+  }
+
+  /** Enqueue copies of jobs that ended within a time range, one batch of them. Ask with `next` until it is null. */
+  async replay(which: Replay, call?: CallOptions): Promise<Replayed> {
+    checkKeys(which, new Set(["from", "to", "queue", "type", "states", "target", "perSecond", "dryRun", "limit", "after", "startAt"]));
+    const [row] = await this.#call(
+      "job_replay",
+      `select replayed, to_json(until) as until, after::text, to_json(start_at) as start_at
+         from :job_replay($1::timestamptz, $2::timestamptz, $3::text, $4::text, $5::text[], $6::text, $7::float8, $8::int, $9::boolean, $10::bigint, $11::timestamptz)`,
+      [
+        which.from,
+        which.to ?? null,
+        which.queue ?? null,
+        which.type ?? null,
+        which.states ?? ["succeeded", "failed"],
+        which.target ?? null,
+        which.perSecond ?? null,
+        which.limit ?? 1000,
+        which.dryRun ?? false,
+        which.after === undefined ? null : checkId(which.after),
+        which.startAt ?? null,
+      ],
+      call,
+    );
+    const { replayed, until, after, start_at: startAt } = row as { replayed: number; until: string; after: JobId | null; start_at: string };
+    return { jobs: replayed, next: after === null ? null : { ...which, to: until, after, startAt } };
   }
 
   /** Decide that nobody will retry these failed or expired jobs, once and for good. Returns how many; others are left alone. */
@@ -606,6 +687,17 @@ export class Engine {
   /** What is paused: whole queues, and types and groups of them. */
   async pauses(call?: CallOptions): Promise<PauseRecord[]> {
     return (await this.#call("pauses", 'select * from :pauses order by queue, type, "group"', [], call)).map(decodePause);
+  }
+
+  /** Circuit breakers that have counted something, or hold a type back. */
+  async breakers(call?: CallOptions): Promise<BreakerRecord[]> {
+    return (await this.#call("breakers", "select * from :breakers order by queue, type", [], call)).map(decodeBreaker);
+  }
+
+  /** Close circuit breakers and forget what they have counted: all, or those of a queue, a type, or both. Returns how many. */
+  async resetBreakers(which: { readonly queue?: string; readonly type?: string } = {}, call?: CallOptions): Promise<number> {
+    checkKeys(which, new Set(["queue", "type"]));
+    return this.#count("breaker_reset", "select :breaker_reset($1::text, $2::text) as n", [which.queue ?? null, which.type ?? null], call);
   }
 
   /** Set how a group of a queue is treated. Returns what is set now. */

@@ -10,6 +10,53 @@ export type JobState = "delayed" | "ready" | "running" | "blocked" | "succeeded"
 /** Seconds to wait after each failed attempt: constant, a list whose last entry repeats, or exponential. */
 export type RetryPolicy = number | readonly number[] | { readonly base?: number; readonly factor?: number; readonly cap?: number; readonly jitter?: number };
 
+/**
+ * What to do about a certain error. It matches when the error's `code` is this one and its message or name matches the `pattern`; a rule has one of them at least.
+ * The first rule that matches decides. See docs/failures.md.
+ *
+ * @example
+ * ```ts
+ * const rules: ErrorRule[] = [
+ *   { code: "ECONNREFUSED", delays: [10, 60, 600] },
+ *   { pattern: "^invalid", fail: true },
+ * ];
+ * ```
+ */
+export type ErrorRule = (
+  | { readonly code: string; readonly pattern?: string }
+  | {
+      readonly code?: string;
+      /** A regular expression of PostgreSQL, at most 200 characters. `(?i)` in front of it ignores case. */
+      readonly pattern: string;
+    }
+) &
+  (
+    | {
+        /** Seconds before each retry: as many retries as the list is long, whatever `maxAttempts` says, then the job has failed. */
+        readonly delays: readonly number[];
+      }
+    | {
+        /** The delay before the next attempt; `maxAttempts` holds. */
+        readonly retry: RetryPolicy;
+      }
+    | {
+        /** The job has failed at once, as if its handler had thrown a `PermanentError`. */
+        readonly fail: true;
+      }
+  );
+
+/** When a type of a queue is held back, because everything fails, and for how long. See docs/failures.md. */
+export interface BreakerOptions {
+  /** As many failures, and no success between them, open it. Default 5. */
+  readonly failures?: number;
+  /** All of them within this time. Default 60. */
+  readonly seconds?: number;
+  /** For how long nothing is handed out then; doubled each time the one job that is tried afterwards fails too. Default 30. */
+  readonly pauseSeconds?: number;
+  /** The longest a doubled pause gets. Default 3600. */
+  readonly pauseCapSeconds?: number;
+}
+
 /** Options of one job. Every default is listed in docs/options.md. */
 export interface EnqueueOptions {
   /** Queue name. Default `default`. */
@@ -268,6 +315,106 @@ export interface DecisionRecord {
   readonly because: string | null;
 }
 
+/** Which failures to look at. */
+export interface FailureFilter {
+  readonly queue?: string;
+  readonly type?: string;
+  /** Only jobs that failed at this time or later. Default any. */
+  readonly since?: Date | string;
+  /** Only jobs that failed before this time. Default any. */
+  readonly until?: Date | string;
+  /** How many groups, 1 to 10,000. Default 100. */
+  readonly limit?: number;
+}
+
+/** Failed jobs whose errors are alike but for numbers, ids and quoted texts. */
+export interface FailureGroup {
+  /** 16 hexadecimal digits; see `Jobs.retryFailures`. */
+  readonly fingerprint: string;
+  /** Name, code and message of the newest job's error. */
+  readonly name: string | null;
+  readonly code: string | null;
+  readonly message: string | null;
+  readonly jobs: number;
+  readonly firstAt: Date;
+  readonly lastAt: Date;
+  readonly types: readonly string[];
+  readonly queues: readonly string[];
+  /** The newest of them, to look at. */
+  readonly lastJobId: JobId;
+}
+
+/** Which failed jobs to retry: those that match all that is given, oldest first. */
+export interface FailureRetry extends DecisionNote {
+  /** Only those of this group of failures. Default all. */
+  readonly fingerprint?: string;
+  readonly queue?: string;
+  readonly type?: string;
+  /** How many more attempts each gets. Default 1. */
+  readonly attempts?: number;
+  /** Let only so many become ready per second. Default all at once. */
+  readonly perSecond?: number;
+  /** When the first one becomes ready. Default now. */
+  readonly startAt?: Date | string;
+  /** At most this many jobs in one batch, 1 to 10,000. Default 1000. */
+  readonly limit?: number;
+  /** Where the batch before has stopped; part of its answer. */
+  readonly after?: JobId;
+}
+
+/** What became of a batch, and what to ask for next: null when that was all. */
+export interface FailuresRetried {
+  readonly jobs: number;
+  readonly next: FailureRetry | null;
+}
+
+/** Which jobs to replay: those that ended within a time range and match all that is given, in the order in which they were enqueued. */
+export interface Replay {
+  /** Ended at this time or later. */
+  readonly from: Date | string;
+  /** Ended before this time. Default the database's now. */
+  readonly to?: Date | string;
+  readonly queue?: string;
+  readonly type?: string;
+  /** Ended in one of these states. Default succeeded and failed. */
+  readonly states?: readonly ("succeeded" | "failed" | "expired")[];
+  /** The queue the copies go to. Default the one their job was in. */
+  readonly target?: string;
+  /** Let only so many become ready per second. Default all at once. */
+  readonly perSecond?: number;
+  /** When the first copy becomes ready. Default now. */
+  readonly startAt?: Date | string;
+  /** Make no copies, only count. Default false. */
+  readonly dryRun?: boolean;
+  /** At most this many jobs: of `Engine.replay` in one batch, 1 to 10,000, default 1000; of `Jobs.replay` in all, default no limit. */
+  readonly limit?: number;
+  /** Where the batch before has stopped; part of its answer. */
+  readonly after?: JobId;
+}
+
+/** How many copies were made, and what to ask for next: null when that was all. */
+export interface Replayed {
+  readonly jobs: number;
+  readonly next: Replay | null;
+}
+
+/** A circuit breaker that has counted something, as the view `breakers` shows it. */
+export interface BreakerRecord {
+  readonly queue: string;
+  readonly type: string;
+  /** `half-open`: the pause is over, and one job at a time is tried. */
+  readonly state: "closed" | "open" | "half-open";
+  /** Failures counted while it is closed. */
+  readonly failures: number | null;
+  /** With how many it opens. */
+  readonly opensAt: number;
+  readonly openedAt: Date | null;
+  readonly openUntil: Date | null;
+  readonly pauseSeconds: number | null;
+  readonly failedAt: Date | null;
+  readonly lastError: JobError | null;
+}
+
 /** Which attempts to look at, and how far back. */
 export interface RunStatsFilter {
   readonly type?: string;
@@ -402,6 +549,10 @@ export interface Defaults {
   readonly ttlSeconds?: number | null;
   readonly attemptTimeoutSeconds?: number | null;
   readonly retry?: RetryPolicy | null;
+  /** What to do about certain errors, instead of `retry`; the first rule that matches decides. */
+  readonly errorRules?: readonly ErrorRule[] | null;
+  /** Of a queue or a type: hold back a type that keeps failing. `{}` for the defaults. */
+  readonly breaker?: BreakerOptions | null;
   readonly leaseSeconds?: number | null;
   readonly leaseFactor?: number | null;
   readonly leaseCapSeconds?: number | null;

@@ -1,11 +1,96 @@
 import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/client/define-job.js";
+import { PermanentError, retryLater } from "../../src/worker/outcome.js";
 import { useMill } from "../support/mill.js";
 import { invalidArgument } from "../support/steps.js";
 import { gate } from "../support/wait.js";
 
 const test = useMill();
 const work = defineJob<string>("work");
+
+describe("failures", () => {
+  it("follow the rules of their queue, unless the handler decides [#178]", async () => {
+    const queue = await test.queue();
+    await test.mill.queues.put(queue, {
+      errorRules: [
+        { code: "EGONE", fail: true },
+        { pattern: "^busy", delays: [3600] },
+      ],
+    });
+    const errors: Record<string, () => unknown> = {
+      gone: () => {
+        throw Object.assign(new Error("the file has gone"), { code: "EGONE" });
+      },
+      busy: () => {
+        throw new Error("busy right now");
+      },
+      later: () => retryLater("2h", "busy elsewhere"),
+      permanent: () => {
+        throw new PermanentError("busy for good");
+      },
+    };
+    const worker = test.worker(queue).handle(work, ({ input }) => errors[input]!());
+    const jobs = await test.mill.enqueueMany(work, ["gone", "busy", "later", "permanent"], { queue });
+    await worker.start();
+    const ended = async (): Promise<string[]> => {
+      const details = await Promise.all(jobs.map(({ id }) => test.mill.jobs.get(id)));
+      return details.map((one) => {
+        const { state, reason, runAt, updatedAt } = one!.job;
+        return state === "delayed" ? `in ${Math.round((runAt.getTime() - updatedAt.getTime()) / 3_600_000)} h` : `${state} ${reason}`;
+      });
+    };
+    await expect.poll(ended, { timeout: 10_000 }).toEqual(["failed permanent", "in 1 h", "in 2 h", "failed permanent"]);
+  });
+
+  it("are grouped, retried at a rate and replayed in as many batches as it takes", async () => {
+    const queue = await test.queue();
+    const from = new Date(Date.now() - 60_000);
+    const jobs = await test.mill.enqueueMany(work, Array.from({ length: 2100 }, String), { queue, maxAttempts: 1 });
+    const { engine } = test.mill;
+    const claimed = await engine.claim({ queues: [queue], limit: 2100 });
+    await engine.settle(
+      [...new Set(claimed.map(({ token }) => token))].map((token) => ({
+        token,
+        outcome: "failed" as const,
+        jobs: claimed.filter((job) => job.token === token).map(({ id }) => id),
+        error: { message: "cannot reach 10.0.0.1" },
+      })),
+    );
+    const [group] = await test.mill.jobs.failures({ queue });
+    expect(group).toMatchObject({ jobs: 2100, message: "cannot reach 10.0.0.1" });
+    expect(await test.mill.jobs.replay({ from, queue, dryRun: true })).toEqual({ jobs: 2100, next: null });
+    const part = await test.mill.jobs.replay({ from, queue, limit: 1500 });
+    expect(part).toMatchObject({ jobs: 1500, next: { after: jobs[1499]!.id, limit: 1500 } });
+    expect(await test.mill.jobs.replay(part.next!)).toEqual({ jobs: 600, next: null });
+    await test.mill.queues.purge(queue);
+    expect(await test.mill.jobs.retryFailures({ fingerprint: group!.fingerprint, perSecond: 10 })).toBe(2100);
+    const last = (await test.mill.jobs.get(jobs[2099]!.id))!.job;
+    const first = (await test.mill.jobs.get(jobs[0]!.id))!.job;
+    expect((last.runAt.getTime() - first.updatedAt.getTime()) / 1000).toBeCloseTo(209.9, 0);
+    await expect(test.mill.jobs.replay({ from, limit: 0 })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.jobs.retryFailures({ queue }, { tc: 1 } as never)).rejects.toMatchObject(invalidArgument);
+  });
+
+  it("open a breaker, and its workers go on when what they need is back", async () => {
+    const queue = await test.queue();
+    await test.mill.queues.put(queue, { breaker: { failures: 3, pauseSeconds: 0.3 }, retry: 0 });
+    let isDown = true;
+    let calls = 0;
+    const worker = test.worker(queue, { concurrency: 1, pollInterval: 50 }).handle(work, () => {
+      calls += 1;
+      if (isDown) throw new Error("down");
+    });
+    const jobs = await test.mill.enqueueMany(work, Array.from({ length: 40 }, String), { queue });
+    await worker.start();
+    const state = async (): Promise<string | undefined> => (await test.mill.queues.breakers()).find((one) => one.queue === queue)?.state;
+    await expect.poll(state, { timeout: 10_000, interval: 5 }).toBe("open");
+    expect(calls).toBeLessThan(40);
+    isDown = false;
+    await Promise.all(jobs.map((job) => test.mill.result(job, { timeout: "20s" })));
+    expect(await state()).toBe("closed");
+    expect(await test.mill.queues.resetBreakers({ queue })).toBe(0);
+  });
+});
 
 describe("looking at jobs", () => {
   it("counts those of a tenant in each state [#44]", async () => {

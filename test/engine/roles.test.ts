@@ -98,9 +98,16 @@ describe("a schema that a DBA installed beforehand", () => {
     expect(await admin.addRetries(1, { type: "t", queue: "administered" })).toBe(0);
     const { id } = await admin.enqueue({ type: "t", queue: "administered" });
     await admin.fail((await admin.claim({ queues: ["administered"] }))[0]!);
+    expect(await admin.retryFailures({ queue: "administered" })).toMatchObject({ jobs: 1 });
+    await admin.fail((await admin.claim({ queues: ["administered"] }))[0]!);
+    expect(await admin.replay({ from: new Date(0), queue: "administered" })).toMatchObject({ jobs: 1 });
+    expect(await admin.resetBreakers()).toBe(0);
     expect(await admin.discard([id])).toBe(1);
-    expect(await engineOf("reader").decisions(id)).toHaveLength(1);
+    expect(await engineOf("reader").decisions(id)).toHaveLength(2);
     await expect(engineOf("worker").discard([id])).rejects.toMatchObject(denied);
+    await expect(engineOf("worker").retryFailures({})).rejects.toMatchObject(denied);
+    await expect(engineOf("worker").replay({ from: new Date(0) })).rejects.toMatchObject(denied);
+    await expect(engineOf("worker").resetBreakers()).rejects.toMatchObject(denied);
   });
 
   it("lets a reader count, and see groups and durations [#113]", async () => {
@@ -110,9 +117,13 @@ describe("a schema that a DBA installed beforehand", () => {
     expect(await reader.count({ tenant: "read" })).toMatchObject({ ready: 1 });
     expect(await reader.queueGroups("read")).toMatchObject([{ group: "g", waiting: 1 }]);
     expect(await reader.runStats({ type: "t" })).toHaveLength(3);
+    await engineOf("owner").queuePut("read", { breaker: { failures: 1 } });
+    await engineOf("worker").fail((await engineOf("worker").claim({ queues: ["read"] }))[0]!, { message: "no" });
+    expect(await reader.failures({ queue: "read" })).toMatchObject([{ jobs: 1, message: "no" }]);
+    expect(await reader.breakers()).toMatchObject([{ queue: "read", type: "t", state: "open" }]);
   });
 
-  it.each(["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs", "decisions"])(
+  it.each(["jobs", "attempts", "claims", "queues", "breakers", "lanes", "types", "schedule_runs", "decisions"])(
     "lets a reader see the view %s and change nothing through it [#113] [#148]",
     async (view) => {
       const reader = poolOf("reader");

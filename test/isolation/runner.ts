@@ -101,7 +101,7 @@ export class PairRunner {
     this.#scenes += 1;
     const queue = `q${this.#scenes}`;
     const type = "work";
-    await engine.queuePut(queue);
+    await engine.queuePut(queue, { breaker: { failures: 1000 } }); // counts, and never opens
     const { id: failed } = await engine.enqueue({ queue, type });
     const [lost] = await engine.claim({ queues: [queue] });
     await engine.fail(lost!);
