@@ -19,7 +19,8 @@ begin
             from unnest(p_queue_ids) u (id) join queue q on q.id = u.id and q.paused_at is null
             join lane k on k.queue_id = q.id left join job_type ty on ty.type = k.type
            where (p_types is null or k.type = any (p_types))
-             and not exists (select from pause z where z.queue_id = q.id and z.type = k.type and z.group_key is null)
+             and not exists (select from pause z where z.queue_id = q.id and coalesce(z.type = k.type, true) and z.group_key is null)
+             and not (q.options ? 'waitsFor' and exists (select from queue_waiting w where w.queue_id = q.id))
            order by k.priority, k.key) k;
   if cardinality(keys) > 1 then
     v_grouped := array_remove(groupings, null) <> '{}';
