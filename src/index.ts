@@ -9,6 +9,7 @@ export {
   LeaseLostError,
   MillraceError,
   PayloadError,
+  QueueClosedError,
   QueueNotFoundError,
   SchemaRestoredError,
   SchemaVersionError,
@@ -44,14 +45,17 @@ export type {
   MaintenanceReport,
   NewJob,
   PauseRecord,
+  QueueEvent,
   QueuePart,
   QueueRecord,
+  QueueState,
   Retention,
   RetryPolicy,
   RunStats,
   RunStatsFilter,
   Settlement,
   SpaceReport,
+  StageRecord,
 } from "./db/types.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";
 export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js";
@@ -61,6 +65,7 @@ export type { JobDefaults, JobOptions, RetryDelay } from "./client/job-options.j
 export {
   type DurationsFilter,
   type EnqueueCallOptions,
+  type EventsOptions,
   type Jobs,
   Millrace,
   type MillraceOptions,

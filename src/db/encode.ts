@@ -102,6 +102,7 @@ const optionKeys: ReadonlySet<string> = new Set<keyof EnqueueOptions | "type">([
   "contentType",
   "schedule",
   "slotAt",
+  "stage",
 ]);
 
 /** Options as the SQL functions take them; refuses unknown keys with the nearest known one. */
@@ -207,6 +208,9 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "maxRunning",
   "groupMaxRunning",
   "ordered",
+  "waitsFor",
+  "onFailure",
+  "finalStages",
   "retentionSucceededSeconds",
   "retentionFailedSeconds",
   "retentionExpiredSeconds",
