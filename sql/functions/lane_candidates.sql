@@ -20,7 +20,7 @@ begin
             join lane k on k.queue_id = q.id left join job_type ty on ty.type = k.type
            where (p_types is null or k.type = any (p_types))
              and not exists (select from pause z where z.queue_id = q.id and coalesce(z.type = k.type, true) and z.group_key is null)
-             and not (q.options ? 'waitsFor' and exists (select from queue_waiting w where w.queue_id = q.id))
+             and not (q.options ? 'waitsFor' and queue_waits(k.queue_id) is not null)
            order by k.priority, k.key) k;
   if cardinality(keys) > 1 then
     v_grouped := array_remove(groupings, null) <> '{}';

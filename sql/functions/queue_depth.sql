@@ -13,7 +13,7 @@ begin
     perform lane_discover(array[v_id]);
   end if;
   select q.paused_at is not null or exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
-         or exists (select from queue_waiting w where w.queue_id = q.id) into v_paused from queue q where q.id = v_id;
+         or q.options ? 'waitsFor' and queue_waits(q.id) is not null into v_paused from queue q where q.id = v_id;
   select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0), coalesce(sum(d.staged), 0) into ready, delayed, staged
     from (select lane, x.ready, x.delayed, x.staged from lane_depth x union all select lane, y.ready, y.delayed, y.staged from tally y) d
    where d.lane in (select key from lane where queue_id = v_id);

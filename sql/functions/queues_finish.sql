@@ -19,7 +19,7 @@ begin
 end $$;
 
 -- Returns how many were finished. Also lets the next of its finalStages go when nothing else of a closed queue is left.
--- Locks: closed queue rows, skipped when taken. Writes: queue, queue_event; agenda, amendment and tally of released stages.
+-- Locks: rows of queues that look done, skipped when taken. Writes: queue, queue_event; agenda, amendment and tally of released stages.
 create or replace function queues_finish(p_new int[]) returns int
 language plpgsql as $$
 declare
@@ -34,29 +34,19 @@ begin
   if p_new is null then
     return 0;
   end if;
-  v_locked := array(select id from queue where closed_at is not null and finished_at is null and (closed_before is not null or id = any (p_new))
-                     order by id for no key update skip locked);
-  update queue set closed_before = xid_now() where id = any (v_locked) and closed_before is null;
-  for q in
-    with live as (
-      select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed, sum(x.staged) as staged
-        from (select lane, ready::bigint, delayed::bigint, staged::bigint from tally union all select lane, ready, delayed, staged from lane_depth
-              union all select lane, cardinality(jobs), 0, 0 from claim) x join lane_known l on l.key = x.lane
-       where l.queue_id = any (v_locked) group by 1)
-    select c.id, c.name, c.options -> 'finalStages' as stages, coalesce(live.delayed, 0) as delayed from queue c left join live on live.queue_id = c.id
-     where c.id = any (v_locked) and c.closed_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-       and coalesce(live.ready, 0) = 0 and coalesce(live.delayed, 0) = coalesce(live.staged, 0)
-       and not exists (select from queue_waiting w where w.queue_id = c.id)
-       and not exists (select from pause z where z.queue_id = c.id and z.job_id is not null)  -- that job is to be decided on
-     order by c.id
-  loop
+  update queue set closed_before = xid_now() where id = any (array(
+    select id from queue where id = any (p_new) and closed_before is null for no key update skip locked));
+  -- The first look costs no locks; the second has a snapshot that is newer than they are, and so than all that came back in (queues_reenter).
+  v_locked := array(select id from queue where id = any (array(
+    select d.id from queues_done(array(select id from queue where closed_at is not null and finished_at is null)) d)) order by id for no key update skip locked);
+  for q in select * from queues_done(v_locked) loop
     if q.delayed = 0 then
       update queue set finished_at = v_now where id = q.id;
       delete from agenda g using lane l where l.queue_id = q.id and g.lane = l.key and g.stage is not null;  -- purged ones
       v_count := v_count + 1;
       perform queue_event_add(q.name, 'finished');
       perform queue_event_add(b.name, 'released', null, format('queue "%s" has finished', q.name)), queue_notify(array[b.name])
-         from queue b where b.options -> 'waitsFor' ? q.name and not exists (select from queue_waiting w where w.queue_id = b.id);
+         from queue b where b.options -> 'waitsFor' ? q.name and queue_waits(b.id) is null;
     else
       select s.name into v_stage from jsonb_array_elements_text(q.stages) with ordinality s (name, i)
        where exists (select from stages g where g.queue = q.name and g.stage = s.name) order by s.i limit 1;
@@ -67,6 +57,26 @@ begin
     end if;
   end loop;
   return v_count;
+end $$;
+
+-- queues_done: those of some closed queues that have no live jobs but staged ones (delayed says how many), wait for no other, and have no failed job to be decided on
+-- (onFailure). All transactions that may have enqueued without seeing the close have ended. In one statement, so by one snapshot.
+create or replace function queues_done(p_queue_ids int[]) returns table (id int, name text, stages jsonb, delayed bigint)
+language plpgsql as $$
+begin
+  return query
+  with live as (
+    select l.queue_id, sum(x.ready)::bigint as ready, sum(x.delayed)::bigint as delayed, sum(x.staged)::bigint as staged
+      from (select t.lane, t.ready, t.delayed, t.staged from tally t union all select d.lane, d.ready, d.delayed, d.staged from lane_depth d
+            union all select c.lane, cardinality(c.jobs), 0, 0 from claim c) x join lane_known l on l.key = x.lane
+     where l.queue_id = any (p_queue_ids) group by 1)
+  select q.id, q.name, q.options -> 'finalStages', coalesce(live.delayed, 0) from queue q left join live on live.queue_id = q.id
+   where q.id = any (p_queue_ids) and q.closed_at is not null and q.finished_at is null
+     and q.closed_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+     and coalesce(live.ready, 0) = 0 and coalesce(live.delayed, 0) = coalesce(live.staged, 0)
+     and queue_waits(q.id) is null
+     and not exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
+   order by q.id;
 end $$;
 
 -- waits_check: refuse to let a queue wait for itself, in one step or more, or for one that does not exist. The caller has queue_links. Raises: MR001, MR003.

@@ -25,5 +25,5 @@ begin
   end loop;
   execute format('grant select on jobs, attempts, claims, queues, pauses, stages, groups, lanes, types, schedule_runs, decisions, migrations to %I', p_role);
   -- the views call these with the rights of whoever reads them
-  execute format('grant execute on function clock_now(), lane_key(int, text, int), job_created_at(bigint), job_place(bigint), purge_saw(lane_purge, bigint, bigint) to %I', p_role);
+  execute format('grant execute on function clock_now(), lane_key(int, text, int), job_created_at(bigint), job_place(bigint), queue_waits(int), purge_saw(lane_purge, bigint, bigint) to %I', p_role);
 end $$;

@@ -10,7 +10,7 @@ select j.id, q.name as queue, j.type,
             when g.due_at > t.now then 'delayed'
             when coalesce(m.start_by, j.start_by) <= t.now then 'expired'
             when q.paused_at is not null
-              or (q.options ? 'waitsFor' and exists (select from queue_waiting w where w.queue_id = q.id))
+              or (q.options ? 'waitsFor' and queue_waits(j.queue_id) is not null)
               or exists (select from pause z where z.queue_id = j.queue_id and coalesce(z.type = j.type, true) and (z.group_key is null or z.group_key is not distinct from j.group_key)) then 'blocked'
             else 'ready' end as state,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.reason::text

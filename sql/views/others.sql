@@ -30,7 +30,7 @@ select q.name,
                select q.paused_at, q.paused_by, q.paused_because where q.paused_at is not null
                union all select z.paused_at, z.paused_by, z.paused_because from pause z where z.queue_id = q.id and z.job_id is not null) z
               order by z.paused_at limit 1) p on true
-  left join lateral (select array_agg(w.waits_for order by w.waits_for) as waits_for from queue_waiting w where w.queue_id = q.id) w on true
+  left join lateral (select queue_waits(q.id) as waits_for where q.options ? 'waitsFor') w on true
   left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed, sum(x.staged) as staged from lane_known l
                join (select lane, ready, delayed, staged from lane_depth union all select lane, ready, delayed, staged from tally) x on x.lane = l.key group by l.queue_id) d on d.queue_id = q.id
   left join (select l.queue_id, sum(cardinality(c.jobs)) as running from claim c join lane l on l.key = c.lane group by l.queue_id) r on r.queue_id = q.id;
