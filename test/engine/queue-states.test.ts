@@ -72,7 +72,8 @@ describe("a closed queue", () => {
       () => db.engine.enqueue({ type: "t", queue, stage: "s" }),
     ];
     const before = await db.sql("select count(*) from job");
-    for (const call of calls) await expect(call(), String(call)).rejects.toMatchObject({ ...closedError, message: expect.stringContaining("by ann: all files are in") });
+    for (const call of calls)
+      await expect(call(), String(call)).rejects.toMatchObject({ ...closedError, message: expect.stringContaining("by ann: all files are in") });
     expect(await db.sql("select count(*) from job")).toEqual(before);
     expect(await queueOf(queue)).toMatchObject({ state: "closed", closedBy: "ann", closedBecause: "all files are in" });
   });
@@ -386,7 +387,10 @@ describe("a queue that waits for others", () => {
     await expect(db.engine.queuePut("brand-new", { waitsFor: ["brand-new"] })).rejects.toMatchObject(invalidArgument);
     await db.engine.queuePut(b, { waitsFor: [a] });
     await db.engine.queuePut(c, { waitsFor: [b] });
-    await expect(db.engine.queuePut(a, { waitsFor: [c] })).rejects.toMatchObject({ ...invalidArgument, message: expect.stringContaining(`"${c}" already waits for it`) });
+    await expect(db.engine.queuePut(a, { waitsFor: [c] })).rejects.toMatchObject({
+      ...invalidArgument,
+      message: expect.stringContaining(`"${c}" already waits for it`),
+    });
     await db.engine.queuePut(b, { waitsFor: null });
     await db.engine.queuePut(a, { waitsFor: [c] });
     for (const waitsFor of ["a", [1], [""], { a: 1 }]) await expect(db.engine.queuePut(b, { waitsFor } as object)).rejects.toMatchObject(invalidArgument);
@@ -413,7 +417,8 @@ describe("a queue that waits for others", () => {
     await db.sql("select queue_put('from-' || n), job_enqueue('t', null, json_build_object('queue', 'from-' || n)) from generate_series(1, $1) n", [races]);
     const jobs = new Map<string, { id: string; token: string }>();
     for (const n of times(10))
-      for (const job of await db.engine.claim({ queues: times(100).map((i) => `from-${n * 100 + i + 1}`), limit: 1000, leaseSeconds: 3600 })) jobs.set(job.queue, job);
+      for (const job of await db.engine.claim({ queues: times(100).map((i) => `from-${n * 100 + i + 1}`), limit: 1000, leaseSeconds: 3600 }))
+        jobs.set(job.queue, job);
     expect(jobs.size).toBe(races);
     await db.sql("select queue_close('from-' || n) from generate_series(1, $1) n", [races]);
     await db.engine.maintain();

@@ -91,7 +91,10 @@ describe("a staged job", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue, { stage: "s", fingerprint: "f", input: 1 });
     for (const fingerprintMode of ["keep", "replace", "debounce"] as const) {
-      expect(await db.engine.enqueue({ type: "work", queue, stage: "s", fingerprint: "f", fingerprintMode, input: fingerprintMode })).toEqual({ id, duplicate: true });
+      expect(await db.engine.enqueue({ type: "work", queue, stage: "s", fingerprint: "f", fingerprintMode, input: fingerprintMode })).toEqual({
+        id,
+        duplicate: true,
+      });
       expect(await claimIds(db, queue)).toEqual([]);
     }
     await expect(db.engine.enqueue({ type: "work", queue, stage: "s", fingerprint: "g", fingerprintMode: "followUp" })).rejects.toMatchObject(invalidArgument);
@@ -155,7 +158,11 @@ describe("the final stages of a queue", () => {
     await enqueue(db, queue, { type: "merge", stage: "merge" });
     await enqueue(db, queue, { type: "part", stage: "by hand" });
     await enqueue(db, queue, { type: "part" });
-    const poll = (): Promise<string> => db.engine.maintain().then(async () => (await db.engine.claim({ queues: [queue] }))[0]).then(async (job) => (job && (await db.engine.complete(job)), job?.type ?? ""));
+    const poll = (): Promise<string> =>
+      db.engine
+        .maintain()
+        .then(async () => (await db.engine.claim({ queues: [queue] }))[0])
+        .then(async (job) => (job && (await db.engine.complete(job)), job?.type ?? ""));
     expect([await poll(), await poll(), await poll()]).toEqual(["part", "", ""]); // open: nothing is final
     await db.engine.queueClose(queue);
     expect([await poll(), await poll(), await poll()].filter(Boolean)).toEqual(["merge", "report"]);

@@ -8,7 +8,9 @@ import { textTable } from "../text-table.js";
 export const queuesCommand: Command = {
   name: "queues",
   summary: "list the queues with their state and what waits, is delayed and runs",
-  details: ["Counts cost the same at any backlog. `waiting` queues wait for others to finish, `closed` ones take no more jobs, `finished` ones have none left."],
+  details: [
+    "Counts cost the same at any backlog. `waiting` queues wait for others to finish, `closed` ones take no more jobs, `finished` ones have none left.",
+  ],
   arguments: [],
   options: databaseOptions,
   examples: ["millrace queues", "millrace queues --json | jq '.[] | select(.waiting > 1000).name'"],
@@ -24,10 +26,7 @@ export const queuesCommand: Command = {
 function queuesTable(queues: readonly QueueRecord[], width: number): string[] {
   return textTable(
     [...queueColumns, { title: "SINCE" }, { title: "BECAUSE" }],
-    queues.map((queue) => [
-      ...queueCells(queue),
-      ...sinceAndWhy(queue),
-    ]),
+    queues.map((queue) => [...queueCells(queue), ...sinceAndWhy(queue)]),
     width,
   );
 }
