@@ -160,7 +160,7 @@ export function decodePause(row: Row): PauseRecord {
     pausedAt: asDate(row["paused_at"]),
     pausedBy: row["paused_by"],
     pausedBecause: row["paused_because"],
-    jobId: row["job_id"] === null ? null : String(row["job_id"]),
+    jobId: row["job_id"],
   } as PauseRecord;
 }
 

@@ -615,7 +615,7 @@ export class Engine {
   /** What happened to queues since an earlier call returned this cursor, and the next cursor. Without one: the newest 10,000 events. Nothing is missed, and nothing comes twice. */
   async queueEvents(since?: string, call?: CallOptions): Promise<{ readonly cursor: string; readonly events: QueueEvent[] }> {
     const [row] = await this.#call("queue_events", "select cursor, events from :queue_events($1::text)", [since ?? null], call);
-    return { cursor: String(row?.["cursor"]), events: (row?.["events"] as Record<string, unknown>[]).map(decodeQueueEvent) };
+    return { cursor: String(row?.["cursor"]), events: ((row?.["events"] ?? []) as Record<string, unknown>[]).map(decodeQueueEvent) };
   }
 
   /** The stages of queues that hold jobs. */
@@ -645,7 +645,7 @@ export class Engine {
 
   /** What is paused: whole queues, and types and groups of them. */
   async pauses(call?: CallOptions): Promise<PauseRecord[]> {
-    return (await this.#call("pauses", 'select * from :pauses order by queue, type, "group"', [], call)).map(decodePause);
+    return (await this.#call("pauses", 'select *, job_id::text from :pauses order by queue, type, "group"', [], call)).map(decodePause);
   }
 
   /** Set how a group of a queue is treated. Returns what is set now. */
