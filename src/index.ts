@@ -9,6 +9,7 @@ export {
   LeaseLostError,
   MillraceError,
   PayloadError,
+  QueueClosedError,
   QueueNotFoundError,
   SchemaRestoredError,
   SchemaVersionError,
@@ -54,16 +55,19 @@ export type {
   MaintenanceReport,
   NewJob,
   PauseRecord,
+  QueueEvent,
   QueuePart,
   QueueRecord,
   Replay,
   Replayed,
+  QueueState,
   Retention,
   RetryPolicy,
   RunStats,
   RunStatsFilter,
   Settlement,
   SpaceReport,
+  StageRecord,
 } from "./db/types.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";
 export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js";
@@ -73,6 +77,7 @@ export type { JobDefaults, JobOptions, RetryDelay } from "./client/job-options.j
 export {
   type DurationsFilter,
   type EnqueueCallOptions,
+  type EventsOptions,
   type Jobs,
   Millrace,
   type MillraceOptions,

@@ -16,6 +16,10 @@ language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid:
 create or replace function job_mark(p_job_id bigint) returns bigint
 language sql stable as $$ select hashint8extended(p_job_id, 'lane'::regclass::oid::bigint * 4 + 3) $$;
 
+-- queue_links: whoever finishes queues, opens one again, or changes what one waits for.
+create or replace function queue_links() returns bigint
+language sql stable as $$ select hashint8extended(0, 'queue'::regclass::oid::bigint * 4 + 1) $$;
+
 -- queue_limit, type_limit, resource_limit: claims that must not exceed a limit of a queue, a type or a resource follow each other. Also the keys of their buckets, as group_bucket is of a group.
 create or replace function queue_limit(p_queue_id int) returns bigint
 language sql stable as $$ select hashint8extended(p_queue_id, 'queue'::regclass::oid::bigint * 4) $$;

@@ -1,6 +1,6 @@
 -- cell_repair: after a dump was restored into another server, give every waiting job a new ticket in this server's own
 -- transactions and start all cursors again. To be run once, while nothing else runs. Returns how many jobs are ready.
--- Claims, attempts and the agenda are kept. Locks: everything in the cell. Writes: ticket, lane_cursor, lane_purge, tally, lane_depth, cell.
+-- Claims, attempts and the agenda are kept. Locks: everything in the cell. Writes: ticket, lane_cursor, lane_purge, tally, lane_depth, queue, queue_event, cell.
 create or replace function cell_repair() returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -39,11 +39,13 @@ begin
               from (select w.id, w.lane, group_track(w.lane, w.group_key) as track, case when w.attempt = 1 and w.version = 0 then 0 else 1 end as again from waiting w where w.group_key is not null) t
              group by lane, track + again) t group by lane
   ), counted as (
-    insert into lane_depth (lane, ready, delayed)
-    select lane, sum(r), sum(d) from (
-      select lane, 1 as r, 0 as d from waiting union all select lane, 0, 1 from agenda) n group by lane
+    insert into lane_depth (lane, ready, delayed, staged)
+    select lane, sum(r), sum(d), sum(s) from (
+      select lane, 1 as r, 0 as d, 0 as s from waiting union all select lane, 0, 1, case when stage is not null then 1 else 0 end from agenda) n group by lane
   )
   select count(*) into v_ready from waiting;
+  update queue set closed_before = null;  -- a number of the other server
+  update queue_event set xid = 0;
   update cell set floor_xid = v_xid, server_id = server_id();
   return v_ready;
 end $$;

@@ -18,7 +18,7 @@ end $$;
 -- The error's rule (errorRules), when it has one, stands for the retry policy; a list of delays for the number of attempts too. What the handler said
 -- itself, that trying again would not help, or when to, goes first. A lost attempt is retried at once, and alone. Where the time to start is computed (start_by infinity), the end of the first attempt that was
 -- used up settles it, counted from that attempt's claim; from then on it is kept as that of any other job, and as its deadline too.
--- Writes: attempt, agenda, ticket, tally, fingerprint; breaker_event where there is a breaker; amendment when the time to start was computed; job when dead-lettered.
+-- Writes: attempt, agenda, ticket, tally, fingerprint; breaker_event where there is a breaker; amendment when the time to start was computed; job when dead-lettered; pause where onFailure says so.
 create or replace function attempts_close(h claim, p_outcome job_outcome, p_error json, p_delay_seconds float8,
   p_reason failure_reason, p_dead_letter int) returns void
 language plpgsql as $$
@@ -95,8 +95,11 @@ begin
     update amendment m set start_by = u.ends_at, deadline = u.ends_at, updated_at = v_now from unnest(v_timed, v_ends) u (id, ends_at) where m.slot = h.slot and m.job_id = u.id;
   end if;
   if v_final is not null then
+    if v_options ->> 'onFailure' = 'pause' then
+      perform queue_fail(h.lane, v_final[1], p_outcome, p_error);
+    end if;
     v_target := coalesce(p_dead_letter, (select id from queue where name = v_options ->> 'deadLetterQueue'));
-    if v_target is not null then
+    if v_target is not null and queues_reenter(array[v_target]) = '{}' then  -- into a finished queue nothing goes: the job stays failed where it is
       for v_buried in select a.job_id, a.attempt from attempt a where a.slot = h.slot and a.job_id = any (v_final) and a.state = 'failed' order by a.job_id loop
         perform job_copy(v_buried.job_id, v_target, json_build_object('attempts', v_buried.attempt, 'error', p_error));
       end loop;

@@ -39,7 +39,7 @@ begin
 end $$;
 
 -- claim_expire: close those jobs of a live claim part whose deadline has passed; whoever runs them is refused from now on.
--- The caller has locked the part. Returns their ids. Writes: attempt, claim, fingerprint.
+-- The caller has locked the part. Returns their ids. Writes: attempt, claim, fingerprint, pause.
 create or replace function claim_expire(c claim, p_now timestamptz) returns bigint[]
 language plpgsql as $$
 declare
@@ -63,6 +63,8 @@ begin
   insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
   select u.id, c.started_at, greatest(p_now, c.started_at), u.attempt, c.slot, 'expired', 'expired', c.worker
     from unnest(c.jobs, c.attempts) u (id, attempt) where u.id = any (v_late);
+  perform queue_fail(c.lane, v_late[1], 'expired', json_build_object('message', 'the deadline passed')) from lane l join queue q on q.id = l.queue_id
+    where l.key = c.lane and v_late is not null and q.options ->> 'onFailure' = 'pause';
   perform claim_announce(c);
   perform fingerprint_release(v_late);
   return v_late;

@@ -53,7 +53,7 @@ begin
       truncate agenda;
       insert into agenda select (u).* from unnest(k_agenda) u;
     when 'tally' then
-      k_tally := array(select row(lane, sum(ready), sum(delayed))::tally from tally group by lane);
+      k_tally := array(select row(lane, sum(ready), sum(delayed), sum(staged))::tally from tally group by lane);
       truncate tally;
       insert into tally select (u).* from unnest(k_tally) u;
     when 'lane_depth' then

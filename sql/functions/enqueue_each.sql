@@ -13,7 +13,7 @@ begin
     select p.*, i.value as input, p.fingerprint is not null or p.schedule is not null as is_unique
       from plan_resolve(p_options) p join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
   ), x as materialized (
-    select plan.*, job_id_new() as id, run_at <= clock_now() as is_ready from (select * from plan where not is_unique order by n) plan
+    select plan.*, job_id_new() as id, run_at <= clock_now() and stage is null as is_ready from (select * from plan where not is_unique order by n) plan
   ), stored as (
     insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size, slot,
                      priority, type, resources, group_key, tenant, content_type, retry, headers, input, payload)
@@ -37,11 +37,11 @@ begin
     select lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)
       from (select lane, track, min(id) as first from ready where track <> lane group by lane, track) t group by lane
   ), later as (
-    insert into agenda (job_id, due_at, lane, track, attempt, created_at)
-    select x.id, x.run_at, x.lane, x.track, 1, clock_now() from x where not is_ready
+    insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage)
+    select x.id, case when x.stage is null then x.run_at else 'infinity' end, x.lane, x.track, 1, clock_now(), x.stage from x where not is_ready
   ), counted as (
-    insert into tally (lane, ready, delayed)
-    select lane, count(*) filter (where is_ready), count(*) filter (where not is_ready) from x group by lane
+    insert into tally (lane, ready, delayed, staged)
+    select lane, count(*) filter (where is_ready), count(*) filter (where not is_ready), count(stage) from x group by lane
   ), scouted as (
     select lane_scout(lane, queue_id, type, priority, resources, grouped) from (select lane, queue_id, type, priority, resources, bool_or(track <> lane) as grouped from x group by 1, 2, 3, 4, 5) lanes
   )

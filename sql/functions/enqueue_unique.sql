@@ -60,7 +60,7 @@ begin
     return;
   end loop;
 
-  perform job_store(v_id, p, p_input, case when v_held then timestamptz 'infinity' else p.run_at end, null);
+  perform job_store(v_id, p, p_input, case when v_held or p.stage is not null then timestamptz 'infinity' else p.run_at end, null);
   job_id := v_id;
 end $$;
 

@@ -1,7 +1,8 @@
 -- job_add_retries: give finished-without-success jobs p_attempts more attempts and a renewed expiry, and make them claimable.
 -- By ids, or all failed and expired ones of a type; discarded ones stay as they are. Leaves a record of who decided it, and why.
 -- p_per_second spreads them over time, oldest first, from p_start_at on (default now); their expiry counts from when each is due.
--- Returns how many. Locks: their fingerprints, then as job_hold. Writes: amendment, ticket or agenda, tally, fingerprint, decision. Raises: MR001, MR002, MR003.
+-- Jobs of a finished queue cannot be retried; of a type in all queues, those are left alone. Returns how many.
+-- Locks: closed queues, their fingerprints, then as job_hold. Writes: amendment, ticket or agenda, tally, fingerprint, decision. Raises: MR001, MR002, MR003, MR016.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000,
   p_by text default null, p_because text default null, p_per_second float8 default null, p_start_at timestamptz default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -15,6 +16,7 @@ declare
   v_queues int[];
   v_fingerprints text[];
   v_lane bigint;
+  v_finished int[];
   d record;
 begin
   if p_attempts is null or p_attempts < 1 then
@@ -23,6 +25,11 @@ begin
     perform raise_error('MR001', 'adding retries needs either job ids or a type', null);
   elsif p_jobs is not null then
     perform job_must_exist(p_jobs);
+  end if;
+  v_finished := queues_reenter(case when p_jobs is not null then array(select distinct j.queue_id from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id)
+                                    when v_queue_id is not null then array[v_queue_id] else array(select id from queue) end);
+  if v_finished <> '{}' and (p_jobs is not null or v_queue_id is not null) then
+    perform queue_refuse(v_finished[1]);
   end if;
   -- fingerprints come before jobs in the order of locks, so all that may be needed are taken now
   select array_agg(f.queue_id), array_agg(f.fingerprint) into v_queues, v_fingerprints from (
@@ -41,6 +48,7 @@ begin
   for d in
     select e.*, case when isfinite(e.start_by) then e.start_by - e.counted_from end as ttl, e.deadline - e.counted_from as time_left from jobs_ended(p_jobs, p_type, v_queue_id, p_limit) e
   loop
+    continue when d.queue_id = any (v_finished);
     v_due := greatest(v_now, coalesce(p_start_at, v_now) + v_step * v_count);
     insert into amendment (job_id, slot, updated_at) values (d.id, d.slot, v_now) on conflict do nothing;
     update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = coalesce(v_due + d.ttl, d.start_by), deadline = v_due + d.time_left,

@@ -46,14 +46,15 @@ language plpgsql as $$
 declare
   v_slot smallint := job_slot(p_job_id);
   v_delayed int;
+  v_stage text;
 begin
   if job_state(p_job_id) in ('succeeded', 'failed', 'cancelled', 'expired') then
     return false;
   end if;
-  delete from agenda where job_id = p_job_id;  -- waits for whoever is promoting it
+  delete from agenda where job_id = p_job_id returning stage into v_stage;  -- waits for whoever is promoting it
   v_delayed := case when found then 1 else 0 end;
   perform job_close_waiting(v_slot, array[p_job_id], 'cancelled', p_error);
-  insert into tally (lane, ready, delayed)
-  select lane_key(queue_id, type, priority, resources), v_delayed - 1, -v_delayed from job where slot = v_slot and id = p_job_id;
+  insert into tally (lane, ready, delayed, staged)
+  select lane_key(queue_id, type, priority, resources), v_delayed - 1, -v_delayed, case when v_stage is null then 0 else -1 end from job where slot = v_slot and id = p_job_id;
   return true;
 end $$;

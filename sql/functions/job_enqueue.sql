@@ -4,12 +4,16 @@ create or replace function job_enqueue(p_type text, p_input json default null, p
   out job_id bigint, out duplicate boolean)
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
+  v_xid constant bigint := xid_now();  -- before the queue is read (queues_finish)
   p job_plan;
   v_limit bigint;
 begin
   -- Almost never true, and cheaper to ask here than to call text_check twice.
   if strpos(p_input::text, '\u0000') > 0 or strpos(p_options::text, '\u0000') > 0 then
     perform text_check(p_input::text), text_check(p_options::text);
+  end if;
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform queues_pin(p_options);
   end if;
   if p_payload is not null then
     select payload_limit into v_limit from cell;
@@ -34,7 +38,7 @@ begin
   if p.fingerprint is not null or p.schedule is not null then
     select e.job_id, e.duplicate into job_id, duplicate from enqueue_unique(p, p_input) e;
   else
-    job_id := job_store(job_id_new(), p, p_input, p.run_at, null);
+    job_id := job_store(job_id_new(), p, p_input, case when p.stage is null then p.run_at else 'infinity' end, null);
     duplicate := false;
   end if;
 end $$;

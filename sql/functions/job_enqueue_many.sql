@@ -1,19 +1,22 @@
 -- job_enqueue_many: append jobs. p_options is one object for all, or an array with one object each.
 -- Returns the ids in the order of p_inputs; duplicates is null when there are none.
 -- Takes no lock that another enqueue waits for, the same fingerprint or schedule slot excepted.
--- Reads: cell, queue, job_type, lane. Writes: job, ticket or agenda, tally, scout. Raises: MR001, MR003, MR004, MR006, MR010.
+-- Reads: cell, queue, job_type, lane. Writes: job, ticket or agenda, tally, scout. Raises: MR001, MR003, MR004, MR006, MR010, MR016.
 create or replace function job_enqueue_many(p_inputs json, p_options json, out job_ids bigint[], out duplicates boolean[])
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
   p job_plan;
   v_now timestamptz;
-  v_xid bigint;
+  v_xid constant bigint := xid_now();  -- before queues are read (queues_finish)
   v_anchors bigint[];
   v_stored int;
 begin
   perform text_check(p_inputs::text);
   if p_options is null or json_typeof(p_inputs) is distinct from 'array' then
     perform raise_error('MR001', 'inputs are not an array, or options are missing', 'give a JSON array with one input per job, and options');
+  end if;
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform queues_pin(p_options);
   end if;
 
   if json_typeof(p_options) = 'object' then
@@ -23,7 +26,6 @@ begin
       select * into p from plan_resolve(json_build_array(p_options));
     end if;
     if p.fingerprint is null and p.schedule is null and p.payload is null then
-      v_xid := xid_now();
       -- One new id per thousand jobs; the others follow a microsecond apart, which is less time than it takes to store them.
       v_anchors := array(select job_id_new() + (k * 1000::bigint << 12) from generate_series(0, octet_length(p_inputs::text) / 2000) k);
       insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size,
@@ -39,13 +41,13 @@ begin
       end if;
       v_now := clock_now();
       perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.resources, p.track <> p.lane);
-      if p.run_at <= v_now then
+      if p.run_at <= v_now and p.stage is null then
         perform tickets_append(p.lane, p.track, job_ids, 1, 0, false, octet_length(p_inputs::text));
         insert into tally (lane, ready) values (p.lane, cardinality(job_ids));
       else
-        insert into agenda (job_id, due_at, lane, track, attempt, created_at)
-        select id, p.run_at, p.lane, p.track, 1, v_now from unnest(job_ids) id;
-        insert into tally (lane, delayed) values (p.lane, cardinality(job_ids));
+        insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage)
+        select id, case when p.stage is null then p.run_at else 'infinity' end, p.lane, p.track, 1, v_now, p.stage from unnest(job_ids) id;
+        insert into tally (lane, delayed, staged) values (p.lane, cardinality(job_ids), case when p.stage is null then 0 else cardinality(job_ids) end);
       end if;
       return;
     end if;

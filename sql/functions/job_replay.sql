@@ -2,7 +2,8 @@
 -- A copy is a new job of the same queue (or p_target), without the expiry, deadline and fingerprint of the first, and names it as its source. p_per_second spreads them, from p_start_at on.
 -- A batch looks at 10,000 jobs and makes p_limit copies at most. Returns how many it made (p_dry_run: would have), and what to give to the next call:
 -- until (as p_to), after (null: that was all), start_at. p_to never lies in the future, so that what copies become is never replayed in turn.
--- Without p_after it looks for the first job that ended within the range in the records of all attempts: they have no index by time. Writes: as job_copy. Raises: MR001, MR003.
+-- Without p_after it looks for the first job that ended within the range in the records of all attempts: they have no index by time. Jobs of finished queues are left out.
+-- Locks: closed queues. Writes: as job_copy. Raises: MR001, MR003, MR016 when the target is finished.
 create or replace function job_replay(p_from timestamptz, p_to timestamptz default null, p_queue text default null, p_type text default null,
   p_states text[] default '{succeeded,failed}', p_target text default null, p_per_second float8 default null, p_limit int default 1000, p_dry_run boolean default false,
   p_after bigint default null, p_start_at timestamptz default null,
@@ -27,6 +28,9 @@ begin
   elsif p_states is null or not p_states <@ '{succeeded,failed,expired}' or p_states = '{}' then
     perform raise_error('MR001', format('jobs that ended as %s cannot be replayed', coalesce(p_states::text, 'null')), 'use succeeded, failed and expired');
   end if;
+  if v_target is not null and queues_reenter(array[v_target]) <> '{}' then
+    perform queue_refuse(v_target);
+  end if;
   after := coalesce(p_after, least(
     (select min(a.job_id) from attempt a where a.finished_at >= p_from and a.finished_at < until),
     (select min(job_at(s.first_place)) from streak s where s.finished_at >= p_from and s.finished_at < until),
@@ -43,6 +47,7 @@ begin
        and case when e.ended then last.finished_at else m.closed_at end >= p_from and case when e.ended then last.finished_at else m.closed_at end < until
      order by k.id limit p_limit
   loop
+    continue when queues_reenter(array[coalesce(v_target, j.queue_id)]) <> '{}';
     if not p_dry_run then
       perform job_copy(j.id, coalesce(v_target, j.queue_id), '{"replayed":true}', greatest(v_now, start_at));
     end if;

@@ -31,7 +31,7 @@ begin
     return 'delayed';
   elsif coalesce(m.start_by, j.start_by) <= clock_now() then
     return 'expired';
-  elsif exists (select from queue q where q.id = j.queue_id and q.paused_at is not null)
+  elsif exists (select from queue q where q.id = j.queue_id and (q.paused_at is not null or q.options ? 'waitsFor' and queue_waits(q.id) is not null))
      or exists (select from pause z where z.queue_id = j.queue_id and coalesce(z.type = j.type, true) and (z.group_key is null or z.group_key is not distinct from j.group_key)) then
     return 'blocked';
   end if;

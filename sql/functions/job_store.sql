@@ -26,9 +26,9 @@ begin
     select * into l from lane where key = p.lane;
   else
     with noted as (
-      insert into agenda (job_id, due_at, lane, track, attempt, created_at) values (p_id, p_due_at, p.lane, p.track, 1, v_now)
+      insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage) values (p_id, p_due_at, p.lane, p.track, 1, v_now, p.stage)
     ), counted as (
-      insert into tally (lane, delayed) values (p.lane, 1))
+      insert into tally (lane, delayed, staged) values (p.lane, 1, case when p.stage is null then 0 else 1 end))
     select * into l from lane where key = p.lane;
   end if;
   if p.track <> p.lane and p_due_at <= v_now then

@@ -23,7 +23,8 @@ begin
             left join lateral (select e.open_until from breaker_event e where (q.options ? 'breaker' or ty.options ? 'breaker')
                 and e.queue_id = q.id and e.type = k.type and e.kind <> 'failed' order by e.id desc limit 1) b on true
            where (p_types is null or k.type = any (p_types))
-             and not exists (select from pause z where z.queue_id = q.id and z.type = k.type and z.group_key is null)
+             and not exists (select from pause z where z.queue_id = q.id and coalesce(z.type = k.type, true) and z.group_key is null)
+             and not (q.options ? 'waitsFor' and queue_waits(k.queue_id) is not null)
              and (b.open_until > clock_now()) is not true
            order by k.priority, k.key) k;
   if cardinality(keys) > 1 then

@@ -1,6 +1,6 @@
 -- maintain: all that any process may do for all, once. Safe to call from many at the same time. Returns what was done.
 -- With p_every_seconds it does nothing when anybody is doing it, or did less than that ago: so many processes share one duty, and none is its leader.
--- Locks: the duty's row (skipped when taken). Writes: as what it calls, and duty.
+-- Locks: queue_links when queues are closed, and the duty's row (both skipped when taken). Writes: as what it calls, and duty.
 create or replace function maintain(p_every_seconds float8 default null) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -10,9 +10,15 @@ declare
   v_reaped int := 0;
   v_expired int := 0;
   v_folded int := 0;
-  v_mine boolean := true;
+  v_mine boolean;
+  v_closing int[];
+  v_finished int := 0;
 begin
-  if p_every_seconds is not null then
+  v_mine := p_every_seconds is null or exists (select from duty where name = 'maintain' and done_at <= v_now - make_interval(secs => p_every_seconds));
+  if v_mine then
+    v_closing := queues_closing();  -- before this transaction has a number
+  end if;
+  if v_mine and p_every_seconds is not null then
     perform from duty where name = 'maintain' and done_at <= v_now - make_interval(secs => p_every_seconds) for update skip locked;
     v_mine := found;
   end if;
@@ -29,6 +35,7 @@ begin
     update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
     perform fingerprint_release(array(
       select job_id from fingerprint where (until <= v_now or follow_up is not null) and job_over(job_id) limit 1000));
+    v_finished := queues_finish(v_closing);  -- last: nothing is waited for while queues are locked
   end if;
-  return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded);
+  return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded, 'finished', v_finished);
 end $$;

@@ -32,6 +32,15 @@ begin
       if jsonb_typeof(v_value) <> 'object' then
         perform raise_error('MR001', 'resources are not an object', 'give names with units, such as {"gpu": 1}');
       end if;
+    elsif v_key = 'onFailure' then
+      if v_value not in ('"continue"', '"pause"') then
+        perform raise_error('MR001', format('onFailure cannot be %s', v_value), 'use continue or pause');
+      end if;
+    elsif v_key = 'waitsFor' or v_key = 'finalStages' then
+      if jsonb_typeof(v_value) <> 'array' or jsonb_array_length(v_value) > 100
+         or exists (select from jsonb_array_elements(v_value) e where jsonb_typeof(e) <> 'string' or length(e #>> '{}') not between 1 and 200) then
+        perform raise_error('MR001', format('%s is not a list of names', v_key), 'give a list of at most 100 names');
+      end if;
     elsif v_key = 'priority' then
       perform priority_check(v_value #>> '{}');
     elsif v_key = 'maxAttempts' then

@@ -1,5 +1,6 @@
 -- plan_resolve: what each job of a batch will be, once the defaults of cell, queue and type have been applied.
--- p_options is an array of option objects. Reads: cell, queue, job_type. Raises: MR001, MR003, MR004, MR006.
+-- p_options is an array of option objects. The caller's transaction must have its number, so that no close of a queue goes unseen (queues_finish).
+-- Reads: cell, queue, job_type. Raises: MR001, MR003, MR004, MR006, MR016.
 create or replace function plan_resolve(p_options json) returns setof job_plan
 language plpgsql stable as $$
 declare
@@ -14,7 +15,7 @@ begin
   end if;
   select k into v_unknown
     from json_array_elements(p_options) e cross join lateral json_object_keys(e) k
-   where k <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,resources,headers,payload,payloadSize,contentType,schedule,slotAt}'::text[])
+   where k <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,resources,headers,payload,payloadSize,contentType,schedule,slotAt,stage}'::text[])
    limit 1;
   if v_unknown is not null then
     perform raise_error('MR001', format('unknown option "%s"', v_unknown), 'see the table of options in docs/options.md');
@@ -32,9 +33,9 @@ begin
       "expiresAt" timestamptz, "ttlSeconds" text, deadline timestamptz, "maxAttempts" text,
       "attemptTimeoutSeconds" float8, retry jsonb, fingerprint text, "fingerprintMode" text,
       "fingerprintSeconds" float8, resources jsonb, headers json, payload text, "payloadSize" bigint, "contentType" text,
-      schedule text, "slotAt" timestamptz)) with ordinality x
+      schedule text, "slotAt" timestamptz, stage text)) with ordinality x
   ), kind as materialized (
-    select k.queue, k.type, q.id as queue_id,
+    select k.queue, k.type, case when q.closed_at is null then q.id else queue_refuse(q.id)::int end as queue_id,
            coalesce((d.options ->> 'priority')::smallint, 5::smallint) as priority,
            coalesce(max_attempts_check(d.options ->> 'maxAttempts'), 25) as max_attempts,
            (d.options ->> 'ttlSeconds')::float8 as ttl,
@@ -93,6 +94,9 @@ begin
     case when (p.schedule is null) <> (p."slotAt" is null)
          then raise_error('MR001', 'schedule and slotAt belong together', 'give both or none')
          else name_check('schedule', p.schedule) end,
-    p."slotAt", p.p_resources
+    p."slotAt", p.p_resources,
+    case when p.stage is not null and p."fingerprintMode" = 'followUp'
+         then raise_error('MR001', 'a follow-up cannot be staged', 'give stage, or fingerprintMode "followUp"')
+         else name_check('stage', p.stage) end
   from p cross join lateral (select lane_key(p.queue_id, p.type, p.p_priority, p.p_resources) as lane) key order by p.n;
 end $$;

@@ -1,20 +1,21 @@
--- queue_depth: how much waits and runs, and since when the oldest ready job waits. Costs the same at any backlog:
+-- queue_depth: how much waits and runs, how much of what is delayed is staged, and since when the oldest ready job waits. Costs the same at any backlog:
 -- folded counts, the deltas not folded yet, the live claims, and one probe per lane. Raises: MR003.
 create or replace function queue_depth(p_queue text default 'default',
-  out ready bigint, out blocked bigint, out delayed bigint, out running bigint, out oldest_ready_at timestamptz, out oldest_age_seconds float8)
+  out ready bigint, out blocked bigint, out delayed bigint, out running bigint, out oldest_ready_at timestamptz, out oldest_age_seconds float8, out staged bigint)
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_id int := queue_id(p_queue);
-  v_paused boolean;
+  v_paused boolean;  -- or waiting for other queues
   v_due bigint;
   v_now timestamptz := clock_now();
 begin
   if exists (select from scout where queue_id = v_id) then
     perform lane_discover(array[v_id]);
   end if;
-  select paused_at is not null into v_paused from queue where id = v_id;
-  select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0) into ready, delayed
-    from (select lane, x.ready, x.delayed from lane_depth x union all select lane, y.ready, y.delayed from tally y) d
+  select q.paused_at is not null or exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
+         or q.options ? 'waitsFor' and queue_waits(q.id) is not null into v_paused from queue q where q.id = v_id;
+  select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0), coalesce(sum(d.staged), 0) into ready, delayed, staged
+    from (select lane, x.ready, x.delayed, x.staged from lane_depth x union all select lane, y.ready, y.delayed, y.staged from tally y) d
    where d.lane in (select key from lane where queue_id = v_id);
   select count(*) into v_due from (
     select from agenda g join lane l on l.key = g.lane where g.due_at <= v_now and l.queue_id = v_id limit 10000) due;

@@ -42,11 +42,11 @@ begin
     insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at) select t.lane, snap.s, v_own, v_last, clock_now() from (select distinct lane from track) t cross join snap
     on conflict (lane) do update set snapshot = excluded.snapshot, own_xid = excluded.own_xid, own_job = excluded.own_job, purged_at = excluded.purged_at
   ), depth as materialized (
-    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed
-      from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d
+    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed, sum(d.staged) as staged
+      from (select lane, ready, delayed, staged from lane_depth union all select lane, ready, delayed, staged from tally) d
      where d.lane in (select lane from track) group by d.lane
   ), counted as (
-    insert into tally (lane, ready, delayed) select lane, -ready, -delayed from depth
+    insert into tally (lane, ready, delayed, staged) select lane, -ready, -delayed, -staged from depth
   )
   select coalesce(sum(ready + delayed), 0) into v_purged from depth;
   return v_purged;

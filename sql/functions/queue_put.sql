@@ -1,5 +1,6 @@
 -- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell.
--- Options given replace those of the same name; null values remove them. Raises: MR001, MR003.
+-- Options given replace those of the same name; null values remove them. What a queue waits for must exist and not wait for it in turn:
+-- whoever changes that follows whoever did before. Locks: queue_links with waitsFor. Raises: MR001, MR003, and MR007 with waitsFor.
 create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -14,6 +15,11 @@ begin
     perform queue_id(p_options ->> 'deadLetterQueue');
   end if;
   perform resources_check(p_options -> 'resources');
+  if p_options ->> 'waitsFor' is not null then
+    perform isolation_check('waiting for queues');
+    perform pg_advisory_xact_lock(queue_links());
+    perform waits_check(p_name, p_options -> 'waitsFor');
+  end if;
   insert into queue as q (name, options) values (p_name, jsonb_strip_nulls(p_options))
   on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning id, options into v_id, v_options;
   if p_options ? 'groupRate' then
@@ -34,6 +40,9 @@ begin
   if p_options ?| '{ordered,groupMaxRunning,groupRate}' then
     perform raise_error('MR001', 'ordered, groupMaxRunning and groupRate cannot be set for a type', 'set them for a queue');
   end if;
+  if p_options ?| '{waitsFor,onFailure,finalStages}' then
+    perform raise_error('MR001', 'waitsFor, onFailure and finalStages cannot be set for a type', 'set them for a queue');
+  end if;
   perform resources_check(p_options -> 'resources');
   if p_options ->> 'deadLetterQueue' is not null then
     perform queue_id(p_options ->> 'deadLetterQueue');
@@ -53,6 +62,8 @@ begin
     perform raise_error('MR001', 'maxRunning, rate, resources and breaker cannot be set for the whole cell', 'set them for a queue or a type');
   elsif p_options ?| '{ordered,groupMaxRunning,groupRate}' then
     perform raise_error('MR001', 'ordered, groupMaxRunning and groupRate cannot be set for the whole cell', 'set them for a queue');
+  elsif p_options ?| '{waitsFor,onFailure,finalStages}' then
+    perform raise_error('MR001', 'waitsFor, onFailure and finalStages cannot be set for the whole cell', 'set them for a queue');
   end if;
   if coalesce((p_options ->> 'payloadLimitBytes')::numeric, 256000000) not between 1 and 256000000 then
     perform raise_error('MR001', 'payloadLimitBytes is not between 1 and 256000000', null);

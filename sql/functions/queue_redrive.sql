@@ -1,5 +1,5 @@
 -- queue_redrive: move waiting dead letters back to the queue they came from (or to p_target). Returns how many.
--- Each is claimed, copied and completed in this transaction. Letters without a source stay. Raises: MR001, MR003.
+-- Each is claimed, copied and completed in this transaction. Letters without a source, or whose source is finished, stay. Raises: MR001, MR003, MR016 when the target is finished.
 create or replace function queue_redrive(p_queue text, p_target text default null, p_limit int default 1000) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -8,13 +8,16 @@ declare
   c json;
   j record;
 begin
+  if v_target is not null and queues_reenter(array[v_target]) <> '{}' then
+    perform queue_refuse(v_target);
+  end if;
   for c in select value from json_array_elements(job_claim_json(array[p_queue], null, p_limit, 'redrive', 60)) loop
     for j in
       select k.id, coalesce(v_target, q.id) as target from json_array_elements_text(c -> 'ids') e
         join job k on k.slot = job_slot(e::bigint) and k.id = e::bigint
         left join queue q on q.name = k.source ->> 'queue'
     loop
-      if j.target is null then
+      if j.target is null or queues_reenter(array[j.target]) <> '{}' then
         perform job_release((c ->> 'token')::uuid, array[j.id]);
       else
         perform job_copy(j.id, j.target, json_build_object('redriven', true));

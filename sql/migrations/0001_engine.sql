@@ -10,7 +10,7 @@ create type job_plan as (
   n bigint, queue_id int, lane bigint, track bigint, type text, priority smallint, run_at timestamptz, start_by timestamptz,
   deadline timestamptz, max_attempts int, attempt_timeout_ms int, group_key text, tenant text, fingerprint text,
   fingerprint_mode text, fingerprint_seconds float8, retry jsonb, headers json, payload bytea, payload_size int,
-  content_type text, schedule text, schedule_slot timestamptz, resources jsonb
+  content_type text, schedule text, schedule_slot timestamptz, resources jsonb, stage text
 );
 
 -- What a claim read of one track, and where the track's cursor stood then (track_read, track_advance).
@@ -51,9 +51,17 @@ create table queue (
   paused_at      timestamptz,
   paused_by      text,
   paused_because text,
-  created_at     timestamptz not null default clock_timestamp()
+  closed_at      timestamptz,
+  closed_by      text,
+  closed_because text,
+  closed_before  bigint,
+  finished_at    timestamptz,
+  created_at     timestamptz not null default clock_timestamp(),
+  check (finished_at is null or closed_at is not null)
 );
 insert into queue (name) values ('default');
+-- Those that may finish. closed_before: whoever enqueued without seeing the close has a lower transaction number (queues_finish).
+create index queue_closing on queue (id) where closed_at is not null and finished_at is null;
 
 -- What was set for single groups of a queue. hash: as in group_track, so that a track tells it.
 create table group_setting (
@@ -66,7 +74,8 @@ create table group_setting (
   primary key (queue_id, hash)
 );
 
--- Parts of a queue that are paused: a type, a group, or a group's jobs of a type. The queue as a whole has its own columns.
+-- Parts of a queue that are paused: a type, a group, or a group's jobs of a type. A queue as a whole has its own columns;
+-- where it was paused because a job failed (onFailure), it has a row here for each, so that reports of failures never wait for each other.
 create table pause (
   queue_id       int not null references queue (id),
   type           text,
@@ -75,9 +84,27 @@ create table pause (
   paused_at      timestamptz not null,
   paused_by      text,
   paused_because text,
-  check (type is not null or group_key is not null)
+  job_id         bigint,
+  check ((job_id is not null) = (type is null and group_key is null))
 );
-create unique index pause_part on pause (queue_id, coalesce(type, ''), coalesce(group_key, ''));
+create unique index pause_part on pause (queue_id, coalesce(type, ''), coalesce(group_key, ''), coalesce(job_id, 0));
+
+-- What happened to queues, the newest ten thousand. Read by the snapshot seen last (queue_events), so that none is missed, however late it commits.
+create table queue_event (
+  id        bigint generated always as identity primary key,
+  xid       bigint not null default pg_current_xact_id()::text::bigint,
+  at        timestamptz not null,
+  queue     text not null,
+  event     text not null,
+  by        text,
+  because   text,
+  type      text,
+  group_key text,
+  job_id    bigint,
+  stage     text,
+  jobs      int
+);
+create index queue_event_xid on queue_event (xid);
 
 -- Named things that jobs need while they run, and how much of each there is (maxRunning), or how often it may be used (rate).
 create table resource (
@@ -205,10 +232,13 @@ create table agenda (
   attempt    int not null,
   version    int not null default 0,
   alone      boolean not null default false,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  stage      text
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 create index agenda_due on agenda (due_at, job_id);
 create index agenda_retry on agenda (lane) where attempt > 1;
+-- Staged jobs, due at the infinity until their stage is released.
+create index agenda_stage on agenda (lane, stage, job_id) where stage is not null;
 
 -- Groups that have jobs, but no tokens, and when they will be put in line again.
 create table snooze (
@@ -259,16 +289,18 @@ create table decision (
 );
 create index decision_job on decision (job_id);
 
--- Depth: one row of deltas per statement, folded into lane_depth.
+-- Depth: one row of deltas per statement, folded into lane_depth. Staged jobs are among the delayed ones.
 create table tally (
   lane    bigint not null,
   ready   int not null default 0,
-  delayed int not null default 0
+  delayed int not null default 0,
+  staged  int not null default 0
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_analyze_threshold = 2000000000);
 create table lane_depth (
   lane    bigint primary key,
   ready   bigint not null,
-  delayed bigint not null
+  delayed bigint not null,
+  staged  bigint not null default 0
 ) with (fillfactor = 50);
 
 -- How far the sweep for passed expiry has come, and the next point it may rely on.

@@ -1,5 +1,5 @@
 -- jobs: every job with its one state. The state is derived, in this order: a final outcome, an end while waiting, a live claim,
--- a purge, the agenda, a passed expiry, a pause of the queue or of this part of it; what remains is ready. The clock is read once, beside the jobs: with a column
+-- a purge, the agenda, a passed expiry, a pause of the queue or of this part of it, a queue that it waits for; what remains is ready. The clock is read once, beside the jobs: with a column
 -- that reads it, the planner computes the view for all jobs before it chooses any (8 s instead of 30 ms for the newest 100 of 200,000).
 create or replace view jobs as
 select j.id, q.name as queue, j.type,
@@ -10,6 +10,7 @@ select j.id, q.name as queue, j.type,
             when g.due_at > t.now then 'delayed'
             when coalesce(m.start_by, j.start_by) <= t.now then 'expired'
             when q.paused_at is not null
+              or (q.options ? 'waitsFor' and queue_waits(j.queue_id) is not null)
               or exists (select from pause z where z.queue_id = j.queue_id and coalesce(z.type = j.type, true) and (z.group_key is null or z.group_key is not distinct from j.group_key)) then 'blocked'
             else 'ready' end as state,
        case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.reason::text
@@ -29,7 +30,7 @@ select j.id, q.name as queue, j.type,
        m.discarded_at, coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,
        case when m.replaced then m.input else j.input end as input,
-       j.payload_size, j.content_type
+       j.payload_size, j.content_type, g.stage
   from job j
   cross join (select clock_now() as now) t
   join queue q on q.id = j.queue_id

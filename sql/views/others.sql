@@ -19,17 +19,32 @@ union all
 select distinct s.lane, s.queue_id, s.type, s.priority, s.resources, null::timestamptz from scout s where not exists (select from lane l where l.key = s.lane);
 
 create or replace view queues as
-select q.name, case when q.paused_at is null then 'active' else 'paused' end as state, q.options, q.paused_at, q.paused_by, q.paused_because, q.created_at,
-       coalesce(d.ready, 0) as waiting, coalesce(d.delayed, 0) as delayed, coalesce(r.running, 0) as running
+select q.name,
+       case when q.finished_at is not null then 'finished' when p.paused_at is not null then 'paused' when w.waits_for is not null then 'waiting'
+            when q.closed_at is not null then 'closed' else 'active' end as state,
+       q.options, p.paused_at, p.paused_by, p.paused_because, q.created_at,
+       coalesce(d.ready, 0) as waiting, coalesce(d.delayed, 0) as delayed, coalesce(r.running, 0) as running, coalesce(d.staged, 0) as staged,
+       w.waits_for, q.closed_at, q.closed_by, q.closed_because, q.finished_at
   from queue q
-  left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed from lane_known l
-               join (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) x on x.lane = l.key group by l.queue_id) d on d.queue_id = q.id
+  left join lateral (select z.paused_at, z.paused_by, z.paused_because from (
+               select q.paused_at, q.paused_by, q.paused_because where q.paused_at is not null
+               union all select z.paused_at, z.paused_by, z.paused_because from pause z where z.queue_id = q.id and z.job_id is not null) z
+              order by z.paused_at limit 1) p on true
+  left join lateral (select queue_waits(q.id) as waits_for where q.options ? 'waitsFor') w on true
+  left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed, sum(x.staged) as staged from lane_known l
+               join (select lane, ready, delayed, staged from lane_depth union all select lane, ready, delayed, staged from tally) x on x.lane = l.key group by l.queue_id) d on d.queue_id = q.id
   left join (select l.queue_id, sum(cardinality(c.jobs)) as running from claim c join lane l on l.key = c.lane group by l.queue_id) r on r.queue_id = q.id;
 
 create or replace view pauses as
-select q.name as queue, z.type, z.group_key as "group", z.paused_at, z.paused_by, z.paused_because from pause z join queue q on q.id = z.queue_id
+select q.name as queue, z.type, z.group_key as "group", z.paused_at, z.paused_by, z.paused_because, z.job_id from pause z join queue q on q.id = z.queue_id
 union all
-select q.name, null, null, q.paused_at, q.paused_by, q.paused_because from queue q where q.paused_at is not null;
+select q.name, null, null, q.paused_at, q.paused_by, q.paused_because, null from queue q where q.paused_at is not null;
+
+create or replace view stages as
+select q.name as queue, g.stage, count(*) as jobs, min(g.created_at) as since
+  from agenda g join lane_known l on l.key = g.lane join queue q on q.id = l.queue_id
+ where g.stage is not null and not exists (select from lane_purge p where p.lane = g.lane and purge_saw(p, g.xid, g.job_id))
+ group by 1, 2;
 
 -- breakers: what circuit breakers have counted since the last success, and whether they hold their type back. Those that never counted anything are not listed.
 create or replace view breakers as

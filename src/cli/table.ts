@@ -19,13 +19,20 @@ import { migrateCommand } from "./commands/migrate.js";
 import { groupsCommand } from "./commands/groups.js";
 import { groupsPutCommand } from "./commands/groups-put.js";
 import { groupsTopCommand } from "./commands/groups-top.js";
+import { queuesCloseCommand } from "./commands/queues-close.js";
+import { queuesEventsCommand } from "./commands/queues-events.js";
+import { queuesOpenCommand } from "./commands/queues-open.js";
 import { queuesPauseCommand } from "./commands/queues-pause.js";
 import { queuesPurgeCommand } from "./commands/queues-purge.js";
 import { queuesPutCommand } from "./commands/queues-put.js";
 import { queuesResumeCommand } from "./commands/queues-resume.js";
+import { queuesWaitCommand } from "./commands/queues-wait.js";
 import { queuesCommand } from "./commands/queues.js";
 import { repairCommand } from "./commands/repair.js";
 import { replayCommand } from "./commands/replay.js";
+import { stagesCancelCommand } from "./commands/stages-cancel.js";
+import { stagesReleaseCommand } from "./commands/stages-release.js";
+import { stagesCommand } from "./commands/stages.js";
 import { topCommand } from "./commands/top.js";
 import { workCommand } from "./commands/work.js";
 
@@ -40,7 +47,14 @@ export const commands: readonly Command[] = [
   queuesPutCommand,
   queuesPauseCommand,
   queuesResumeCommand,
+  queuesCloseCommand,
+  queuesOpenCommand,
+  queuesWaitCommand,
+  queuesEventsCommand,
   queuesPurgeCommand,
+  stagesCommand,
+  stagesReleaseCommand,
+  stagesCancelCommand,
   groupsCommand,
   groupsTopCommand,
   groupsPutCommand,

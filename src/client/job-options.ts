@@ -32,7 +32,7 @@ export interface JobDefaults {
 
 /** Options of one job. */
 export interface JobOptions
-  extends JobDefaults, Pick<EngineEnqueueOptions, "group" | "tenant" | "fingerprint" | "fingerprintMode" | "headers" | "payload" | "contentType"> {
+  extends JobDefaults, Pick<EngineEnqueueOptions, "group" | "tenant" | "fingerprint" | "fingerprintMode" | "headers" | "payload" | "contentType" | "stage"> {
   /** Not before this much time has passed. Default 0. */
   readonly delay?: Duration;
   /** Not before this time. Default the database's now. */
@@ -68,6 +68,7 @@ const jobOptionKeys = new Set<string>([
   "headers",
   "payload",
   "contentType",
+  "stage",
 ] satisfies (keyof JobOptions)[]);
 
 /** The options as the engine knows them: seconds instead of durations. */

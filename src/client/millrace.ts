@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { checkKeys } from "../db/encode.js";
 import { Engine } from "../db/engine.js";
@@ -28,11 +29,13 @@ import type {
   Json,
   ListFilter,
   PauseRecord,
+  QueueEvent,
   QueuePart,
   QueueRecord,
   Replay,
   Replayed,
   RunStats,
+  StageRecord,
 } from "../db/types.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
@@ -75,6 +78,15 @@ export interface ResultOptions {
   /** How long to wait. Default forever. */
   readonly timeout?: Duration;
   readonly signal?: AbortSignal;
+}
+
+/** Options of `mill.queues.events`. */
+export interface EventsOptions {
+  /** A cursor of `engine.queueEvents`. Default from now on. */
+  readonly since?: string;
+  readonly signal?: AbortSignal;
+  /** How often to look. Default 1 s. */
+  readonly pollInterval?: Duration;
 }
 
 /** Which runs to look at, and how far back. */
@@ -465,8 +477,67 @@ export class Queues {
   }
 
   /** Hand out jobs of a paused queue, or of the part of it that was paused, again. */
-  async resume(name: string, part: QueuePart = {}, options: TxOptions = {}): Promise<void> {
+  async resume(name: string, part: QueuePart & DecisionNote = {}, options: TxOptions = {}): Promise<void> {
     return this.engine.queueResume(name, part, callOf(options));
+  }
+
+  /**
+   * Take no more jobs into a queue: `enqueue` throws QueueClosedError. When its last job has ended the queue is finished, and queues that wait for it go on.
+   *
+   * ```ts
+   * await mill.queues.close("import-7", { by: "ann", because: "all files are in" });
+   * ```
+   */
+  async close(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<void> {
+    return this.engine.queueClose(name, note, callOf(options));
+  }
+
+  /** Take jobs into a closed queue again, as long as it has not finished. */
+  async open(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<void> {
+    return this.engine.queueOpen(name, note, callOf(options));
+  }
+
+  /**
+   * What happens to queues from now on, or since a cursor of `engine.queueEvents`: paused, resumed, closed, finished and more, in any process. Ends with the signal.
+   *
+   * ```ts
+   * for await (const { queue, event, because } of mill.queues.events()) console.log(`${queue}: ${event} ${because ?? ""}`);
+   * ```
+   */
+  async *events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void, undefined> {
+    checkKeys(options, new Set(["since", "signal", "pollInterval"]));
+    const pauseMs = timerMs(options.pollInterval ?? "1s", "pollInterval");
+    let cursor = options.since ?? (await this.engine.queueEvents()).cursor;
+    while (!options.signal?.aborted) {
+      const next = await this.engine.queueEvents(cursor);
+      cursor = next.cursor;
+      yield* next.events;
+      await sleep(pauseMs, undefined, options.signal ? { signal: options.signal } : {}).catch(() => {});
+    }
+  }
+
+  /** The stages that hold jobs. */
+  async stages(options: TxOptions = {}): Promise<StageRecord[]> {
+    return this.engine.stageList(callOf(options));
+  }
+
+  /**
+   * Let the jobs go that were enqueued with this `stage`. Returns how many; those enqueued later wait for the next release.
+   *
+   * ```ts
+   * await mill.enqueue(sendInvoice, { id: 7 }, { stage: "approval" });
+   * await mill.queues.releaseStage("default", "approval", { by: "ann" });
+   * ```
+   */
+  async releaseStage(name: string, stage: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<number> {
+    const jobs = await this.engine.stageRelease(name, stage, note, callOf(options));
+    if (jobs > 0 && !options.tx) await this.engine.notify([name]);
+    return jobs;
+  }
+
+  /** Cancel the jobs that were enqueued with this `stage` and have not been released. Returns how many. */
+  async cancelStage(name: string, stage: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<number> {
+    return this.engine.stageCancel(name, stage, note, callOf(options));
   }
 
   /** What is paused, by whom and why: whole queues, and types and groups of them. */

@@ -9,8 +9,10 @@ import type {
   JobRecord,
   Json,
   PauseRecord,
+  QueueEvent,
   QueueRecord,
   RunStats,
+  StageRecord,
 } from "./types.js";
 
 /** A claim as job_claim_json returns it: columns instead of rows, so that neither side builds an object per field. */
@@ -131,6 +133,7 @@ export function decodeJob(row: Row): JobRecord {
     input: row["input"],
     payloadSize: row["payload_size"],
     contentType: row["content_type"],
+    stage: row["stage"],
   } as JobRecord;
 }
 
@@ -146,6 +149,12 @@ export function decodeQueue(row: Row): QueueRecord {
     waiting: Number(row["waiting"]),
     delayed: Number(row["delayed"]),
     running: Number(row["running"]),
+    staged: Number(row["staged"]),
+    waitsFor: row["waits_for"] ?? [],
+    closedAt: asDate(row["closed_at"]),
+    closedBy: row["closed_by"],
+    closedBecause: row["closed_because"],
+    finishedAt: asDate(row["finished_at"]),
   } as QueueRecord;
 }
 
@@ -157,7 +166,17 @@ export function decodePause(row: Row): PauseRecord {
     pausedAt: asDate(row["paused_at"]),
     pausedBy: row["paused_by"],
     pausedBecause: row["paused_because"],
+    jobId: row["job_id"],
   } as PauseRecord;
+}
+
+export function decodeStage(row: Row): StageRecord {
+  return { queue: row["queue"], stage: row["stage"], jobs: Number(row["jobs"]), since: asDate(row["since"]) } as StageRecord;
+}
+
+/** As queue_events puts it into JSON; what is not known is left out there. */
+export function decodeQueueEvent({ at, job, ...rest }: Row): QueueEvent {
+  return { at: asDate(at), ...rest, ...(job === undefined ? {} : { jobId: job }) } as QueueEvent;
 }
 
 function decodeAttempt(row: Row): AttemptRecord {

@@ -103,6 +103,7 @@ const optionKeys: ReadonlySet<string> = new Set<keyof EnqueueOptions | "type">([
   "contentType",
   "schedule",
   "slotAt",
+  "stage",
 ]);
 
 /** Options as the SQL functions take them; refuses unknown keys with the nearest known one. */
@@ -215,6 +216,9 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "groupMaxRunning",
   "groupRate",
   "ordered",
+  "waitsFor",
+  "onFailure",
+  "finalStages",
   "retentionSucceededSeconds",
   "retentionFailedSeconds",
   "retentionExpiredSeconds",

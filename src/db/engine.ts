@@ -10,7 +10,9 @@ import {
   decodeJob,
   decodePause,
   decodeQueue,
+  decodeQueueEvent,
   decodeRunStats,
+  decodeStage,
 } from "./decode.js";
 import {
   checkId,
@@ -69,6 +71,7 @@ import type {
   MaintenanceReport,
   NewJob,
   PauseRecord,
+  QueueEvent,
   QueuePart,
   QueueRecord,
   Replay,
@@ -78,6 +81,7 @@ import type {
   RunStatsFilter,
   Settlement,
   SpaceReport,
+  StageRecord,
 } from "./types.js";
 
 /** Options of `new Engine`. */
@@ -92,6 +96,7 @@ export interface EngineOptions {
 
 /** A claim that promoted or reaped does not wait for busy lanes, because it holds what others may wait for; the next one does. */
 const mostClaimTries = 10;
+const stageBatch = 10_000;
 const callKeys = new Set(["tx"]);
 const settlementKeys = new Set(["token", "outcome", "jobs", "results", "logs", "error", "delaySeconds"]);
 const claimKeys = new Set<string>([
@@ -623,6 +628,7 @@ export class Engine {
       blocked: Number(row?.["blocked"]),
       delayed: Number(row?.["delayed"]),
       running: Number(row?.["running"]),
+      staged: Number(row?.["staged"]),
       oldestReadyAt: asDate(row?.["oldest_ready_at"]),
       oldestAgeSeconds: (row?.["oldest_age_seconds"] ?? null) as number | null,
     };
@@ -679,14 +685,58 @@ export class Engine {
   }
 
   /** Hand out jobs of a paused queue, or of the part of it that was paused, again. */
-  async queueResume(name: string, part: QueuePart = {}, call?: CallOptions): Promise<void> {
-    checkKeys(part, new Set(["type", "group"]));
-    await this.#call("queue_resume", "select :queue_resume($1::text, $2::text, $3::text)", [name, part.type ?? null, part.group ?? null], call);
+  async queueResume(name: string, part: QueuePart & DecisionNote = {}, call?: CallOptions): Promise<void> {
+    checkKeys(part, new Set(["by", "because", "type", "group"]));
+    const values = [name, part.type ?? null, part.group ?? null, part.by ?? null, part.because ?? null];
+    await this.#call("queue_resume", "select :queue_resume($1::text, $2::text, $3::text, $4::text, $5::text)", values, call);
+  }
+
+  /** Take no more jobs into a queue. It is finished when its last job has ended. */
+  async queueClose(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
+    checkKeys(note, new Set(["by", "because"]));
+    await this.#call("queue_close", "select :queue_close($1::text, $2::text, $3::text)", [name, note.by ?? null, note.because ?? null], call);
+  }
+
+  /** Take jobs into a closed queue again, as long as it has not finished. */
+  async queueOpen(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
+    checkKeys(note, new Set(["by", "because"]));
+    await this.#call("queue_open", "select :queue_open($1::text, $2::text, $3::text)", [name, note.by ?? null, note.because ?? null], call);
+  }
+
+  /** What happened to queues since an earlier call returned this cursor, and the next cursor. Without one: the newest 10,000 events. Nothing is missed, and nothing comes twice. */
+  async queueEvents(since?: string, call?: CallOptions): Promise<{ readonly cursor: string; readonly events: QueueEvent[] }> {
+    const [row] = await this.#call("queue_events", "select cursor, events from :queue_events($1::text)", [since ?? null], call);
+    return { cursor: String(row?.["cursor"]), events: ((row?.["events"] ?? []) as Record<string, unknown>[]).map(decodeQueueEvent) };
+  }
+
+  /** The stages of queues that hold jobs. */
+  async stageList(call?: CallOptions): Promise<StageRecord[]> {
+    return (await this.#call("stages", "select * from :stages order by queue, stage", [], call)).map(decodeStage);
+  }
+
+  /** Let the jobs of a stage go, ten thousand in each statement. Returns how many. */
+  async stageRelease(queue: string, stage: string, note: DecisionNote = {}, call?: CallOptions): Promise<number> {
+    return this.#stage("stage_release", queue, stage, note, call);
+  }
+
+  /** Cancel the jobs of a stage, ten thousand in each statement. Returns how many. */
+  async stageCancel(queue: string, stage: string, note: DecisionNote = {}, call?: CallOptions): Promise<number> {
+    return this.#stage("stage_cancel", queue, stage, note, call);
+  }
+
+  async #stage(name: "stage_release" | "stage_cancel", queue: string, stage: string, note: DecisionNote, call: CallOptions | undefined): Promise<number> {
+    checkKeys(note, new Set(["by", "because"]));
+    const text = `select :${name}($1::text, $2::text, $3::int, $4::text, $5::text) as n`;
+    for (let jobs = 0; ;) {
+      const some = await this.#count(name, text, [queue, stage, stageBatch, note.by ?? null, note.because ?? null], call);
+      jobs += some;
+      if (some < stageBatch) return jobs;
+    }
   }
 
   /** What is paused: whole queues, and types and groups of them. */
   async pauses(call?: CallOptions): Promise<PauseRecord[]> {
-    return (await this.#call("pauses", 'select * from :pauses order by queue, type, "group"', [], call)).map(decodePause);
+    return (await this.#call("pauses", 'select *, job_id::text from :pauses order by queue, type, "group"', [], call)).map(decodePause);
   }
 
   /** Circuit breakers that have counted something, or hold a type back. */
@@ -739,7 +789,7 @@ export class Engine {
     await this.#call("role_grant", "select :role_grant($1::name, $2::text)", [role, kind], call);
   }
 
-  /** What any process may do for all, once: promote, reap, expire, fold. With `everySeconds`, unless anybody did within that time. */
+  /** What any process may do for all, once: promote, reap, expire, fold, finish. With `everySeconds`, unless anybody did within that time. */
   async maintain({ everySeconds, ...call }: CallOptions & { readonly everySeconds?: number } = {}): Promise<MaintenanceReport> {
     return (await this.#value("maintain", "select :maintain($1::float8) as value", [everySeconds ?? null], call)) as unknown as MaintenanceReport;
   }

@@ -3,7 +3,7 @@
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR013`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR016`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -123,6 +123,13 @@ export class JobFailedError extends MillraceError {
   }
 }
 
+/** MR016: the queue is closed, or finished: it takes no jobs. */
+export class QueueClosedError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR016", message, remedy, cause);
+  }
+}
+
 const classes: Record<string, new (message: string, remedy?: string, cause?: unknown) => MillraceError> = {
   MR001: InvalidArgumentError,
   MR002: JobNotFoundError,
@@ -131,6 +138,7 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
   MR006: SchemaRestoredError,
   MR007: WrongIsolationError,
   MR010: LaneCollisionError,
+  MR016: QueueClosedError,
 };
 
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */

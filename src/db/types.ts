@@ -103,6 +103,8 @@ export interface EnqueueOptions {
   /** The schedule that made this job, and its slot; the pair is unique. Default none. */
   readonly schedule?: string;
   readonly slotAt?: Date | string;
+  /** Accepted, but not handed out before this stage of its queue is released. Default none. */
+  readonly stage?: string;
 }
 
 /** A job to enqueue. */
@@ -235,6 +237,8 @@ export interface JobRecord {
   readonly input: Json;
   readonly payloadSize: number | null;
   readonly contentType: string | null;
+  /** The stage it waits in; null when it is in none, or was released. */
+  readonly stage: string | null;
 }
 
 /** A finished attempt as the view `attempts` shows it. */
@@ -460,15 +464,57 @@ export interface CancelFilter {
 /** A queue as the view `queues` shows it. */
 export interface QueueRecord {
   readonly name: string;
-  readonly state: "active" | "paused";
+  /** `finished`, `paused`, `waiting` for other queues, `closed` for new jobs, or `active`: the first that holds. */
+  readonly state: QueueState;
   readonly options: Json;
   readonly pausedAt: Date | null;
   readonly pausedBy: string | null;
   readonly pausedBecause: string | null;
   readonly createdAt: Date;
   readonly waiting: number;
+  /** Staged ones among them. */
   readonly delayed: number;
   readonly running: number;
+  readonly staged: number;
+  /** The queues it waits for: those of `waitsFor` that have not finished. */
+  readonly waitsFor: readonly string[];
+  readonly closedAt: Date | null;
+  readonly closedBy: string | null;
+  readonly closedBecause: string | null;
+  readonly finishedAt: Date | null;
+}
+
+/** The states of a queue. */
+export type QueueState = "active" | "paused" | "waiting" | "closed" | "finished";
+
+/** What can happen to a queue; see docs/queue-states.md. */
+export const queueEventNames = ["paused", "resumed", "closed", "opened", "finished", "released", "stageReleased", "stageCancelled"] as const;
+
+/** Something that happened to a queue. */
+export interface QueueEvent {
+  readonly at: Date;
+  readonly queue: string;
+  readonly event: (typeof queueEventNames)[number];
+  /** Who did it; `millrace` when nobody did. */
+  readonly by?: string;
+  readonly because?: string;
+  /** The part of the queue that was paused or resumed. */
+  readonly type?: string;
+  readonly group?: string;
+  /** The job whose failure paused the queue. */
+  readonly jobId?: JobId;
+  readonly stage?: string;
+  /** How many jobs were released or cancelled with their stage. */
+  readonly jobs?: number;
+}
+
+/** A stage of a queue that holds jobs, as the view `stages` shows it. */
+export interface StageRecord {
+  readonly queue: string;
+  readonly stage: string;
+  readonly jobs: number;
+  /** When the oldest of them was enqueued. */
+  readonly since: Date;
 }
 
 /** A part of a queue: a type, a group, or a group's jobs of a type. */
@@ -485,6 +531,8 @@ export interface PauseRecord {
   readonly pausedAt: Date;
   readonly pausedBy: string | null;
   readonly pausedBecause: string | null;
+  /** The job whose failure paused the queue; see `onFailure`. */
+  readonly jobId: JobId | null;
 }
 
 /** A group that something was set for, as the view `groups` shows it. */
@@ -538,6 +586,8 @@ export interface Depth {
   readonly blocked: number;
   readonly delayed: number;
   readonly running: number;
+  /** How many of the delayed ones are staged. */
+  readonly staged: number;
   readonly oldestReadyAt: Date | null;
   readonly oldestAgeSeconds: number | null;
 }
@@ -571,6 +621,12 @@ export interface Defaults {
   readonly groupMaxRunning?: number | null;
   /** Of a queue: the jobs of each group run one at a time, in order; one that is retried goes before its successors. */
   readonly ordered?: boolean | null;
+  /** Of a queue: its jobs wait until all these queues have finished. */
+  readonly waitsFor?: readonly string[] | null;
+  /** Of a queue: whether a job that fails for good pauses it, for somebody to decide. Default `continue`. */
+  readonly onFailure?: "continue" | "pause" | null;
+  /** Of a queue: stages that are released one after another, once it is closed and everything else of it has ended. */
+  readonly finalStages?: readonly string[] | null;
 }
 
 /** How long finished things are kept, for the whole cell. */
@@ -592,6 +648,8 @@ export interface MaintenanceReport {
   readonly reaped: number;
   readonly expired: number;
   readonly folded: number;
+  /** Queues that have finished. */
+  readonly finished: number;
 }
 
 /** Which space a round of upkeep gave back. */

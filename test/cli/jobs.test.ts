@@ -99,6 +99,38 @@ describe("queues", () => {
     expect(await db.engine.depth("slow")).toMatchObject({ ready: 0, delayed: 0 });
   });
 
+  it("closes, opens, lets wait, and tells what happened", async () => {
+    for (const name of ["import", "merge"]) await db.engine.queuePut(name);
+    await db.engine.enqueue({ type: "work", queue: "import" });
+    expect(await cli(["queues", "wait", "report", "import", "merge"])).toMatchObject({ code: 0, stdout: "report waits for import, merge\n" });
+    expect(await cli(["queues", "close", "import", "--because", "all files are in"])).toMatchObject({ code: 0, stdout: "import is closed\n" });
+    const [text, again, circle, refused] = await Promise.all([
+      cli(["queues"]),
+      cli(["queues", "close", "import"]),
+      cli(["queues", "wait", "import", "report"]),
+      cli(["enqueue", "work", "--queue", "import"]),
+    ]);
+    expect(text.stdout).toMatch(/^import +closed +1 +0 +0 .*all files are in/m);
+    expect(text.stdout).toMatch(/^report +waiting +0 +0 +0 .*waits for import, merge/m);
+    for (const { code, stderr } of [again, refused])
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/import" is closed by .*: all files are in/) });
+    expect(circle).toMatchObject({ code: 2, stderr: expect.stringContaining("would wait for itself") });
+    expect(await cli(["queues", "open", "import"])).toMatchObject({ code: 0, stdout: "import is open\n" });
+    expect(await cli(["queues", "wait", "report"])).toMatchObject({ code: 0, stdout: "report waits for nothing\n" });
+    const [events, listed] = await Promise.all([cli(["queues", "events", "import"]), cli(["queues", "events", "import", "--json", "--limit", "1"])]);
+    expect(events.stdout).toMatch(/import +closed .*all files are in\n.*import +opened/);
+    expect(json(listed)).toMatchObject([{ queue: "import", event: "opened" }]);
+  });
+
+  it("releases and cancels stages", async () => {
+    await db.engine.queuePut("staged");
+    for (const stage of ["approval", "approval", "later"]) await cli(["enqueue", "work", "--queue", "staged", "--stage", stage]);
+    expect((await cli(["stages"])).stdout).toMatch(/^staged +2 .*approval\nstaged +1 .*later/m);
+    expect(await cli(["stages", "release", "staged", "approval"])).toMatchObject({ code: 0, stdout: "2 jobs of approval released\n" });
+    expect(json(await cli(["stages", "cancel", "staged", "later", "--json"]))).toEqual({ name: "staged", stage: "later", cancelled: 1 });
+    expect(await db.engine.depth("staged")).toMatchObject({ ready: 2, staged: 0 });
+  });
+
   it("knows only queues that exist, and options that there are", async () => {
     const [queue, option, list] = await Promise.all([
       cli(["queues", "pause", "nowhere"]),

@@ -6,7 +6,7 @@ const db = useDatabase();
 
 describe("depth", () => {
   it("of a queue with nothing in it is zeros, not an error [#36]", async () => {
-    const empty = { ready: 0, blocked: 0, delayed: 0, running: 0, oldestReadyAt: null, oldestAgeSeconds: null };
+    const empty = { ready: 0, blocked: 0, delayed: 0, running: 0, staged: 0, oldestReadyAt: null, oldestAgeSeconds: null };
     const queue = await newQueue(db);
     expect(await db.engine.depth(queue)).toEqual(empty);
     await enqueue(db, queue);

@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as millrace from "../../src/index.js";
+import { queueEventNames } from "../../src/db/types.js";
 import { workerEventNames } from "../../src/worker/worker.js";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -55,9 +56,8 @@ describe("docs list exactly what the code has", () => {
     }
   });
 
-  it("metrics and worker events", () => {
-    const text = read("docs/observability.md");
-    const listed = (heading: string): string[] =>
+  it("metrics and events of workers and queues", () => {
+    const listed = (heading: string, text = read("docs/observability.md")): string[] =>
       [
         ...text
           .split(`## ${heading}`)[1]!
@@ -66,5 +66,8 @@ describe("docs list exactly what the code has", () => {
       ].map(([, name]) => name!);
     expect(listed("Metrics").toSorted()).toEqual(Object.values(millrace.metricNames).toSorted());
     expect(listed("Events").toSorted()).toEqual([...workerEventNames].toSorted());
+    const added = [...functions.matchAll(/queue_event_add\([\w.]+, '(\w+)'/g)].map(([, name]) => name!);
+    expect([...new Set(added)].toSorted()).toEqual([...queueEventNames].toSorted());
+    expect(listed("Events", read("docs/queue-states.md")).toSorted()).toEqual([...queueEventNames].toSorted());
   });
 });

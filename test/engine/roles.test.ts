@@ -94,6 +94,16 @@ describe("a schema that a DBA installed beforehand", () => {
     await admin.queueResume("administered");
     await admin.enqueue({ type: "t", queue: "administered" });
     expect(await admin.purge("administered")).toBe(1);
+    await admin.queuePut("dependent", { waitsFor: ["administered"] });
+    await admin.queueClose("administered");
+    await admin.queueOpen("administered");
+    await admin.enqueue({ type: "t", queue: "dependent", stage: "s" });
+    expect([await admin.stageRelease("dependent", "s"), await admin.stageCancel("dependent", "s")]).toEqual([1, 0]);
+    for (const call of [() => engineOf("worker").queueClose("dependent"), () => engineOf("producer").stageRelease("dependent", "s")])
+      await expect(call()).rejects.toMatchObject(denied);
+    expect((await engineOf("reader").queueList()).find(({ name }) => name === "dependent")).toMatchObject({ state: "waiting", waitsFor: ["administered"] });
+    expect(await engineOf("reader").list({ queue: "dependent" })).toMatchObject([{ state: "blocked" }]);
+    expect((await engineOf("reader").queueEvents()).events.map(({ event }) => event)).toContain("opened");
     expect(await admin.redrive("administered")).toBe(0);
     expect(await admin.addRetries(1, { type: "t", queue: "administered" })).toBe(0);
     const { id } = await admin.enqueue({ type: "t", queue: "administered" });
@@ -123,7 +133,7 @@ describe("a schema that a DBA installed beforehand", () => {
     expect(await reader.breakers()).toMatchObject([{ queue: "read", type: "t", state: "open" }]);
   });
 
-  it.each(["jobs", "attempts", "claims", "queues", "breakers", "lanes", "types", "schedule_runs", "decisions"])(
+  it.each(["jobs", "attempts", "claims", "queues", "pauses", "stages", "breakers", "limits", "lanes", "types", "schedule_runs", "decisions"])(
     "lets a reader see the view %s and change nothing through it [#113] [#148]",
     async (view) => {
       const reader = poolOf("reader");

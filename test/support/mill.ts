@@ -22,8 +22,8 @@ export interface TestMill {
 const pollInterval = 50;
 
 /** Create the database before the file's tests; after each test stop the workers it made. */
-export function useMill(options: MillraceOptions = {}): TestMill {
-  const db = useDatabase();
+export function useMill(options: MillraceOptions = {}, database: Parameters<typeof useDatabase>[0] = {}): TestMill {
+  const db = useDatabase(database);
   const workers: Worker[] = [];
   const opened: Millrace[] = [];
   let mill: Millrace | undefined;

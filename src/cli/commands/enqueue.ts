@@ -26,6 +26,7 @@ export const enqueueCommand: Command = {
     priority: { value: "0-10", help: "lower is more urgent (default: the type's or queue's, else 5)" },
     delay: { value: "DURATION", help: 'not before this much time has passed, such as "90s" or "5m"' },
     tenant: { value: "NAME", help: "tenant, for filters" },
+    stage: { value: "NAME", help: "not before this stage of the queue is released" },
     fingerprint: { value: "TEXT", help: "while a job with it lives in the queue, another is not made" },
     count: { value: "N", help: "how many jobs", default: "1" },
     ...databaseOptions,
@@ -60,7 +61,7 @@ function jobOptionsOf(options: Options): JobOptions {
   const priority = options.givenInteger("priority", 0, 10);
   const delay = options.givenDuration("delay");
   return {
-    ...options.pick("queue", "tenant", "fingerprint"),
+    ...options.pick("queue", "tenant", "fingerprint", "stage"),
     ...(priority === undefined ? {} : { priority }),
     ...(delay === undefined ? {} : { delay }),
   };

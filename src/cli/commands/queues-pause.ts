@@ -1,7 +1,7 @@
-import { userInfo } from "node:os";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { partName, partOptions } from "../queue-part.js";
+import { userName } from "../user-name.js";
 
 export const queuesPauseCommand: Command = {
   name: "queues pause",
@@ -20,12 +20,3 @@ export const queuesPauseCommand: Command = {
     });
   },
 };
-
-/** Some containers run as a user without a name. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? "unknown"}`;
-  }
-}

@@ -8,7 +8,9 @@ import { textTable } from "../text-table.js";
 export const queuesCommand: Command = {
   name: "queues",
   summary: "list the queues with their state and what waits, is delayed and runs",
-  details: ["Counts cost the same at any backlog."],
+  details: [
+    "Counts cost the same at any backlog. `waiting` queues wait for others to finish, `closed` ones take no more jobs, `finished` ones have none left.",
+  ],
   arguments: [],
   options: databaseOptions,
   examples: ["millrace queues", "millrace queues --json | jq '.[] | select(.waiting > 1000).name'"],
@@ -24,11 +26,24 @@ export const queuesCommand: Command = {
 function queuesTable(queues: readonly QueueRecord[], width: number): string[] {
   return textTable(
     [...queueColumns, { title: "SINCE" }, { title: "BECAUSE" }],
-    queues.map((queue) => [
-      ...queueCells(queue),
-      time(queue.pausedAt),
-      [queue.pausedBecause, queue.pausedBy && `(${queue.pausedBy})`].filter(Boolean).join(" "),
-    ]),
+    queues.map((queue) => [...queueCells(queue), ...sinceAndWhy(queue)]),
     width,
   );
+}
+
+/** Since when, by whom and why a queue is in its state. */
+function sinceAndWhy(queue: QueueRecord): [string, string] {
+  const why = (because: string | null, by: string | null): string => [because, by && `(${by})`].filter(Boolean).join(" ");
+  switch (queue.state) {
+    case "paused":
+      return [time(queue.pausedAt), why(queue.pausedBecause, queue.pausedBy)];
+    case "waiting":
+      return ["", `waits for ${queue.waitsFor.join(", ")}`];
+    case "closed":
+      return [time(queue.closedAt), why(queue.closedBecause, queue.closedBy)];
+    case "finished":
+      return [time(queue.finishedAt), why(queue.closedBecause, queue.closedBy)];
+    default:
+      return ["", ""];
+  }
 }

@@ -1,0 +1,19 @@
+import { type Command, databaseOptions } from "../command.js";
+import { withDatabase } from "../database.js";
+import { userName } from "../user-name.js";
+
+export const queuesOpenCommand: Command = {
+  name: "queues open",
+  summary: "take jobs into a closed queue again, as long as it has not finished",
+  arguments: [{ name: "NAME", help: "the queue" }],
+  options: { because: { value: "TEXT", help: "why, for whoever reads the events" }, ...databaseOptions },
+  examples: ["millrace queues open import-7"],
+  async run({ args, options, out }) {
+    const [name] = args as [string];
+    return withDatabase(options, async ({ engine }) => {
+      await engine.queueOpen(name, { by: userName(), ...options.pick("because") });
+      out.result({ name, state: "open" }, `${name} is open`);
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,24 @@
+import { type Command, databaseOptions } from "../command.js";
+import { withDatabase } from "../database.js";
+import { plural } from "../format.js";
+import { userName } from "../user-name.js";
+
+export const stagesReleaseCommand: Command = {
+  name: "stages release",
+  summary: "let the jobs of a stage go; those enqueued into it later wait for the next release",
+  arguments: [
+    { name: "NAME", help: "the queue" },
+    { name: "STAGE", help: "the stage" },
+  ],
+  options: { because: { value: "TEXT", help: "why, for whoever reads the events" }, ...databaseOptions },
+  examples: ["millrace stages release mail approval"],
+  async run({ args, options, out }) {
+    const [name, stage] = args as [string, string];
+    return withDatabase(options, async ({ engine }) => {
+      const jobs = await engine.stageRelease(name, stage, { by: userName(), ...options.pick("because") });
+      await engine.notify([name]);
+      out.result({ name, stage, released: jobs }, `${plural(jobs, "job")} of ${stage} released`);
+      return 0;
+    });
+  },
+};
