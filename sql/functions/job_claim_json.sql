@@ -1,7 +1,7 @@
 -- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child,
 -- and {"more", "busy", "limited"} as its last element when it holds fewer than asked for although there may be more: what comes next did not fit
 -- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at their limit (maxRunning, groupMaxRunning, ordered).
--- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
+-- Lanes go by priority, then by the age of their oldest job; what was set aside of them goes last. Jobs that came due are promoted first; lost claims are
 -- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order), limits (lane_room).
 -- Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
@@ -32,6 +32,7 @@ declare
   v_postponed boolean;
   v_due boolean;
   v_lost boolean;
+  v_aside boolean;
   v_now timestamptz := clock_now();
   l record;
   t record;
@@ -50,8 +51,8 @@ begin
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
          (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now),
-         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now)
-    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_lost
+         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside)
+    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_lost, v_aside
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
   if p_async then
     v_set := set_config('synchronous_commit', 'off', true);
@@ -73,9 +74,9 @@ begin
   end if;
 
   for v_pass in 1 .. 2 loop
-    l := lane_candidates(v_queue_ids, p_types, v_cell);
+    l := lane_candidates(v_queue_ids, p_types, v_cell, v_aside);
     for i in 1 .. coalesce(cardinality(l.keys), 0) loop
-      v_key := l.keys[i];
+      v_key := l.keys[i] & -4;
       if not pg_try_advisory_xact_lock(lane_lock(v_key)) then
         v_locked := v_locked || v_key;
         continue;
@@ -96,9 +97,9 @@ begin
       end if;
       v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
       loop
-        if l.groupings[i] is null then
+        if l.groupings[i] is null or l.keys[i] <> v_key then
           t := lane_take(v_key, l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
-                         coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
+                         coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged, l.keys[i] <> v_key, l.freshness[i]);
         else
           t := turns_take(v_key, l.groupings[i], l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
                           coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
@@ -121,6 +122,11 @@ begin
         perform pg_advisory_xact_lock(lane_lock(v_busy));
         continue;
       end if;
+    end if;
+    if v_room = p_limit and not v_aside and array_remove(l.freshness, null) <> '{}' and exists (select from aside) then  -- all there was has just been set aside
+      v_aside := true;
+      v_stop := v_pass = 2;
+      continue;
     end if;
     exit when v_room < p_limit or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;

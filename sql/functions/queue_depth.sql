@@ -44,7 +44,7 @@ declare
   v_id bigint;
   v_first bigint;
 begin
-  for v_id in select id from unnest(lane_next(p_lane, 50, 1000, 1)) id order by id limit 200 loop
+  for v_id in select id from unnest(lane_next(p_lane, 50, 1000, 1) || aside_next(p_lane, 50)) id order by id limit 200 loop
     if job_state(v_id) in ('ready', 'blocked') then
       return v_id;
     end if;

@@ -33,6 +33,8 @@ begin
     union
     select unnest(k.jobs) from track t cross join unnest(t.late_xids) late (xid) join ticket k on k.lane = t.key and k.xid = late.xid
     union
+    select unnest(k.jobs) from own t join lane_cursor s on s.track = t.key and s.seq < 0 join ticket k on k.lane = s.track and (k.xid >= s.head_xid or k.xid = any (s.late_xids))
+    union
     select p.job_id from postponed p where p.lane in (select t.lane from own t)
     union
     select g.job_id from agenda g where g.lane in (select t.lane from own t)

@@ -37,7 +37,7 @@ begin
 
   if s.jobs is null or c_own.turn is null or c_own.turn <= s.tickets[1] then
     v_ungrouped := case when s.jobs is null then p_wanted else greatest(1, p_wanted / (1 + cardinality(s.jobs))) end;
-    t := lane_take(p_lane, p_about, v_ungrouped, p_max_bytes, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged);
+    t := lane_take(p_lane, p_about, v_ungrouped, p_max_bytes, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged, false, null);
     claimed := t.claimed; jobs := t.jobs; bytes := t.bytes; more := t.more; stop := t.stop;
     if s.jobs is null or stop then
       v_moved := track_advance(s, 0);

@@ -128,6 +128,16 @@ create table lane_cursor (
   primary key (track, seq)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
 
+-- Ranges of a lane that were set aside: what the snapshot saw of it, beyond where its cursors stood. Where each range has come to is in lane_cursor too,
+-- with a seq below 0 (aside_seq), so that whoever looks for a track's cursor finds the one of its fresh part.
+create table aside (
+  lane     bigint not null,
+  n        bigint generated always as identity,
+  snapshot pg_snapshot not null,
+  set_at   timestamptz not null,
+  primary key (lane, n)
+);
+
 -- What a claim read of the groups whose turn it is (turns_read): what comes next, in the order of turns, which of the groups have more,
 -- and their cursors as they will stand when all of it is taken: those of fresh jobs, in the order of groups, then those of jobs claimable again.
 create type turns_reading as (
