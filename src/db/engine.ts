@@ -598,6 +598,15 @@ export class Engine {
     return (await this.#call("pauses", 'select * from :pauses order by queue, type, "group"', [], call)).map(decodePause);
   }
 
+  /**
+   * Set what waits in a queue, or only its jobs of a type, aside: jobs that come from now on go first, the others are handed out when there are no such jobs.
+   * The cost does not depend on how much it is. Returns how many jobs now wait set aside.
+   */
+  async queueSetAside(name: string, part: Pick<QueuePart, "type"> = {}, call?: CallOptions): Promise<number> {
+    checkKeys(part, new Set(["type"]));
+    return this.#count("queue_set_aside", "select :queue_set_aside($1::text, $2::text) as n", [name, part.type ?? null], call);
+  }
+
   /** Set how a group of a queue is treated. Returns what is set now. */
   async groupPut(queue: string, group: string, options: GroupOptions, call?: CallOptions): Promise<GroupOptions> {
     const values = [queue, group, encodeGroupOptions(options)];
