@@ -12,6 +12,7 @@ export {
   QueueNotFoundError,
   SchemaRestoredError,
   SchemaVersionError,
+  QueueFullError,
   TimeoutError,
   WrongIsolationError,
 } from "./db/errors.js";
@@ -19,6 +20,7 @@ export { type MigrateOptions, type MigrateResult, type MigrationStatus, checkSch
 export type { CallOptions, ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
 export type {
   AttemptRecord,
+  BlockedPeriod,
   CancelFilter,
   ClaimOptions,
   ClaimedJob,
@@ -26,6 +28,7 @@ export type {
   DecisionNote,
   DecisionRecord,
   Defaults,
+  DrainTimes,
   Depth,
   EnqueueOptions,
   Enqueued,

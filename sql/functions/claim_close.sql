@@ -44,11 +44,12 @@ begin
       join job j on j.slot = h.slot and j.id = u.id
       left join amendment m on m.slot = h.slot and m.job_id = u.id
       cross join lateral (
+        select case when v_options ? 'blocked' then calendar_free(v_options -> 'blocked', x.due_at) else x.due_at end as due_at, x.computed from (
         select v_now + case when p_outcome = 'lost' then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
                             else retry_delay(coalesce(j.retry, v_options -> 'retry'), u.attempt) end as due_at,
                case when coalesce(m.start_by, j.start_by) = 'infinity'
                     then h.started_at + make_interval(secs => ttl_computed(coalesce(j.retry, v_options -> 'retry'), u.attempt,
-                           coalesce(m.max_attempts, j.max_attempts), j.attempt_timeout_ms)) end as computed) d
+                           coalesce(m.max_attempts, j.max_attempts), j.attempt_timeout_ms)) end as computed) x) d
   ), recorded as (
     insert into attempt (job_id, started_at, finished_at, retry_at, attempt, slot, outcome, state, reason, worker, error)
     select f.id, h.started_at, greatest(v_now, h.started_at), case when f.state is null then f.due_at end, f.attempt, h.slot, p_outcome, f.state,

@@ -33,6 +33,7 @@ declare
   v_due boolean;
   v_lost boolean;
   v_aside boolean;
+  v_sheds boolean; v_shed boolean;
   v_now timestamptz := clock_now();
   l record;
   t record;
@@ -51,8 +52,8 @@ begin
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
          (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now),
-         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside)
-    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_lost, v_aside
+         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside), exists (select from lane_purge where is_open)
+    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_lost, v_aside, v_sheds
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
   if p_async then
     v_set := set_config('synchronous_commit', 'off', true);
@@ -96,13 +97,19 @@ begin
         continue;
       end if;
       v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
+      v_shed := false;
+      if v_sheds then
+        t := lane_shed(v_key);
+        v_shed := t.is_open;
+        v_stop := t.more;
+      end if;
       loop
         if l.groupings[i] is null or l.keys[i] <> v_key then
           t := lane_take(v_key, l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
-                         coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged, l.keys[i] <> v_key, l.freshness[i]);
+                         coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged, v_shed, l.keys[i] <> v_key, l.freshness[i]);
         else
           t := turns_take(v_key, l.groupings[i], l.abouts[i], v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
-                          coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
+                          coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged, v_shed);
         end if;
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
@@ -111,7 +118,7 @@ begin
         v_room := v_room - t.jobs;
         v_most := v_most - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
-        v_stop := t.stop or v_idle = 50;
+        v_stop := v_stop and t.jobs = 0 or t.stop or v_idle = 50;
         exit when v_most = 0 or not t.more or v_stop;
       end loop;
       exit when v_room = 0 or v_stop;

@@ -99,7 +99,8 @@ end $$;
 create or replace function groups_refuse(p_queue_id int, p_type text default null) returns void
 language plpgsql as $$
 begin
-  if exists (select from lane where queue_id = p_queue_id and grouped and (p_type is null or type = p_type)) then
+  if exists (select from lane where queue_id = p_queue_id and grouped and (p_type is null or type = p_type))
+     or exists (select from scout where queue_id = p_queue_id and grouped and (p_type is null or type = p_type)) then
     perform raise_error('MR001', 'what waits in groups cannot be set aside', 'groups share by turns already: use a queue without groups, or pause the group that floods it');
   end if;
 end $$;

@@ -6,7 +6,7 @@
 -- and whether it is worth asking again. Writes: lane_cursor, claim, tally, postponed, aside.
 create or replace function lane_take(
   p_lane bigint, p_about text, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
-  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_aside boolean, p_fresh float8,
+  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_shed boolean, p_aside boolean, p_fresh float8,
   out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
 language plpgsql as $$
 declare
@@ -107,7 +107,7 @@ begin
     select array_agg(u.id order by u.id, u.i), array_agg(u.attempt order by u.id, u.i), array_agg(u.version order by u.id, u.i)
       into v_jobs, v_attempts, v_versions from unnest(v_jobs, v_attempts, v_versions) with ordinality u (id, attempt, version, i);
   end if;
-  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, null);
+  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, null, p_shed);
   claimed := h.claimed; jobs := h.jobs; bytes := h.bytes;
   -- When everything that was read is taken, and that was less than asked for, there is no more.
   more := v_k >= p_wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0);

@@ -40,9 +40,10 @@ begin
     delete from lane_cursor c using track t where c.track = t.key and (c.seq = t.seq or c.seq < 0)
   ), aside_gone as (
     delete from aside where lane = any (v_lanes)
+  ), forgotten as (  -- what earlier ones dropped, this one drops too
+    delete from lane_purge where lane = any (v_lanes)
   ), noted as (
     insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at) select t.lane, snap.s, v_own, v_last, clock_now() from (select distinct lane from track) t cross join snap
-    on conflict (lane) do update set snapshot = excluded.snapshot, own_xid = excluded.own_xid, own_job = excluded.own_job, purged_at = excluded.purged_at
   ), depth as materialized (
     select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed
       from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d

@@ -144,13 +144,20 @@ create type turns_reading as (
   jobs bigint[], attempts int[], versions int[], alones boolean[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[], low bigint
 );
 
+-- Waiting jobs that were dropped together: all of a lane (queue_purge), or those below an id, of a group if named (queue_shed).
+-- is_open: of those below an id, claims may still meet some, and go round them.
 create table lane_purge (
-  lane      bigint primary key,
+  lane      bigint not null,
   snapshot  pg_snapshot not null,
   own_xid   bigint not null,
   own_job   bigint not null,
-  purged_at timestamptz not null
+  purged_at timestamptz not null,
+  before    bigint,
+  group_key text,
+  is_open   boolean not null default false
 );
+create index lane_purge_lane on lane_purge (lane);
+create index lane_purge_open on lane_purge (lane) where is_open;
 
 -- track: the group all its jobs belong to, where what runs of a group is limited; whoever ends it puts the group in line again (claim_announce).
 create table claim (

@@ -607,6 +607,17 @@ export class Engine {
     return this.#count("queue_set_aside", "select :queue_set_aside($1::text, $2::text) as n", [name, part.type ?? null], call);
   }
 
+  /**
+   * Drop the waiting jobs of a queue, or only of a type or a group of it, that were enqueued before a time. The cost does not depend on how many are ready.
+   * They are cancelled at once. Returns how many were taken out of the depth already; beyond 100,000, and those of groups, follow as claims and maintenance pass over them.
+   */
+  async queueShed(name: string, before: Date, part: QueuePart = {}, call?: CallOptions): Promise<number> {
+    checkKeys(part, new Set(["type", "group"]));
+    if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new InvalidArgumentError("before is not a time", "give a Date");
+    const values = [name, before.toISOString(), part.type ?? null, part.group ?? null];
+    return this.#count("queue_shed", "select :queue_shed($1::text, $2::timestamptz, $3::text, $4::text) as n", values, call);
+  }
+
   /** Set how a group of a queue is treated. Returns what is set now. */
   async groupPut(queue: string, group: string, options: GroupOptions, call?: CallOptions): Promise<GroupOptions> {
     const values = [queue, group, encodeGroupOptions(options)];
