@@ -130,8 +130,8 @@ begin
         continue;
       end if;
     end if;
-    if v_room = p_limit and not v_aside and array_remove(l.freshness, null) <> '{}' and exists (select from aside) then  -- all there was has just been set aside
-      v_aside := true;
+    if v_room = p_limit and array_remove(l.freshness, null) <> '{}' and exists (select from aside r where r.lane = any (l.keys) and r.lane + 3 <> all (l.keys)) then
+      v_aside := true;  -- all there was has just been set aside: look again, or let the caller do it
       v_stop := v_pass = 2;
       continue;
     end if;

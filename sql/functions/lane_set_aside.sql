@@ -7,11 +7,12 @@ language plpgsql as $$
 declare
   v_own constant bigint := xid_now();
   v_snapshot constant pg_snapshot := pg_current_snapshot();
-  v_end constant bigint := greatest(pg_snapshot_xmax(v_snapshot)::text::bigint, v_own + 1);
+  v_xmax constant bigint := pg_snapshot_xmax(v_snapshot)::text::bigint;
+  v_end constant bigint := greatest(v_xmax, v_own);
   v_running constant bigint[] := array(
     select x::text::bigint from pg_snapshot_xip(v_snapshot) x
-    union select generate_series(pg_snapshot_xmax(v_snapshot)::text::bigint, v_own)
-    union select v_own order by 1);
+    union select generate_series(v_xmax, v_own - 1)
+    union select v_own where v_own < v_xmax order by 1);
   v_seen constant pg_snapshot := (least(pg_snapshot_xmin(v_snapshot)::text::bigint, v_own) || ':' || v_end || ':' || array_to_string(v_running, ','))::pg_snapshot;
   v_n bigint;
 begin
@@ -28,12 +29,18 @@ begin
         select coalesce(array_agg(l.x order by l.i), '{}') as xids, coalesce(array_agg(l.t order by l.i), '{}') as tickets, coalesce(array_agg(l.o order by l.i), '{}') as offsets
           from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (x, t, o, i) where pg_visible_in_snapshot(l.x::text::xid8, v_seen)) l
   ), fresh as (
-    insert into lane_cursor (track, seq, head_xid, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since)
-    select c.track, c.seq + 1, v_end, v_running, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.held, c.since
-      from c cross join lateral (  -- of its own jobs this transaction may have taken some; of others who still run nobody has
-        select array_agg(case when x = v_own then coalesce(c.late_tickets[own.i], case when c.head_xid = v_own then c.head_ticket end, 0) else 0 end order by x) as tickets,
-               array_agg(case when x = v_own then coalesce(c.late_offsets[own.i], case when c.head_xid = v_own then c.head_offset end, 0) else 0 end order by x) as offsets
-          from unnest(v_running) x cross join (select array_position(c.late_xids, v_own) as i) own) l
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since)
+    select c.track, c.seq + 1, v_end, case when v_end = v_own then own.ticket else 0 end, case when v_end = v_own then own.place else 0 end,
+           v_running, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.held, c.since
+      from c
+      cross join lateral (  -- of its own jobs this transaction may have taken some; of others who still run nobody has
+        select coalesce(c.late_tickets[i], case when c.head_xid = v_own then c.head_ticket end, 0) as ticket,
+               coalesce(c.late_offsets[i], case when c.head_xid = v_own then c.head_offset end, 0) as place
+          from (select array_position(c.late_xids, v_own) as i) late) own
+      cross join lateral (
+        select coalesce(array_agg(case when x = v_own then own.ticket else 0 end order by x), '{}') as tickets,
+               coalesce(array_agg(case when x = v_own then own.place else 0 end order by x), '{}') as offsets
+          from unnest(v_running) x) l
   )
   delete from lane_cursor k using c where k.track = c.track and k.seq = c.seq;
   return true;
@@ -81,7 +88,7 @@ end $$;
 -- oldest first. The cost does not depend on how much it is. Jobs that are delayed, or of transactions still open, are not part of it.
 -- Returns how many jobs now wait set aside. Locks: the lanes. Writes: aside, lane_cursor. Raises: MR001 where jobs have groups, MR003, MR007.
 create or replace function queue_set_aside(p_queue text, p_type text default null) returns bigint
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
   v_lanes bigint[];

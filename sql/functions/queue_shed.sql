@@ -4,7 +4,7 @@
 -- Returns how many were taken out already: all of them, except beyond 100,000 of a lane, and of groups, which are passed over when their turn comes.
 -- Locks: the lanes and their entries. Writes: lane_purge, lane_cursor, agenda, tally. Raises: MR001, MR003, MR007.
 create or replace function queue_shed(p_queue text, p_before timestamptz, p_type text default null, p_group text default null) returns bigint
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
   v_before constant bigint := job_id_at(p_before);
@@ -31,20 +31,20 @@ begin
     insert into tally (lane, delayed) select lane, -count(*) from gone group by lane
   )
   select count(*) into v_dropped from gone;
-  return v_dropped + (select coalesce(sum(s.passed), 0) from unnest(v_lanes) lane cross join lateral lane_shed(lane) s);
+  return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(v_lanes) lane cross join lateral lane_shed(lane) s);
 end $$;
 
 -- lane_shed: let a lane's cursors pass over jobs that were dropped, up to 100,000 of each track. The caller has the lane's lock. Tells whether claims may still meet
 -- dropped jobs, and whether there are more of them right here. Those of groups are passed over when their turn comes. Writes: lane_cursor, tally, lane_purge.
-create or replace function lane_shed(p_lane bigint, out is_open boolean, out more boolean, out passed bigint)
+create or replace function lane_shed(p_lane bigint, out is_open boolean, out more boolean, out dropped bigint)
 language plpgsql as $$
 declare
   v_end bigint;
   v_track bigint;
-  v_n int;
+  s record;
   r aside;
 begin
-  more := false; passed := 0;
+  more := false; dropped := 0;
   select max(pg_snapshot_xmax(p.snapshot)::text::bigint) into v_end from lane_purge p where p.lane = p_lane and p.is_open;
   is_open := v_end is not null;
   if not is_open then
@@ -52,15 +52,15 @@ begin
   end if;
   foreach v_track in array array[p_lane, p_lane + 1] loop
     for i in 1 .. 5 loop
-      v_n := track_shed(p_lane, track_cursor(v_track), null);
-      passed := passed + v_n;
-      exit when v_n = 0;
+      s := track_shed(p_lane, track_cursor(v_track), null);
+      dropped := dropped + s.dropped;
+      exit when s.passed = 0;
     end loop;
-    more := more or v_n > 0;
+    more := more or s.passed > 0;
     for r in select * from aside x where x.lane = p_lane order by x.n limit 1 loop
-      v_n := track_shed(p_lane, aside_cursor(v_track, r.n), r.snapshot);
-      passed := passed + v_n;
-      more := more or v_n > 0;
+      s := track_shed(p_lane, aside_cursor(v_track, r.n), r.snapshot);
+      dropped := dropped + s.dropped;
+      more := more or s.passed > 0;
     end loop;
   end loop;
   -- Past the end of its snapshot nothing can have been dropped.
@@ -73,33 +73,36 @@ begin
   end if;
 end $$;
 
--- track_shed: move a cursor past the jobs next to it that were dropped, 20,000 at most. Returns how many they were. Writes: lane_cursor, tally.
+-- track_shed: move a cursor past the jobs next to it that were dropped, 20,000 at most. Tells how many it passed, and how many of them were waiting until then.
+-- Writes: lane_cursor, tally.
 -- Fresh tickets carry the transaction of their jobs, so where no group is named they tell it without a look at the jobs.
-create or replace function track_shed(p_lane bigint, c lane_cursor, p_seen pg_snapshot) returns int
+create or replace function track_shed(p_lane bigint, c lane_cursor, p_seen pg_snapshot, out passed int, out dropped int)
 language plpgsql as $$
 declare
   r track_reading;
   v_dropped bigint[];
-  v_passed int;
   v_moved boolean;
   v_quick constant boolean := c.track & 1 = 0 and not exists (select from lane_purge p where p.lane = p_lane and p.is_open and p.group_key is not null);
 begin
+  passed := 0; dropped := 0;
+  if exists (select from lane_purge p where p.lane = p_lane and p.before is null and pg_snapshot_xmax(p.snapshot)::text::bigint > c.head_xid) then
+    return;  -- a group that has not followed a purge yet (turns_read): what it stands before is no longer counted
+  end if;
   r := track_read(c, case when v_quick then 20000 else 500 end, p_seen);
   if r.jobs is null then
-    return 0;
+    return;
   elsif v_quick then
-    v_passed := (select min(u.i) - 1 from unnest(r.jobs, r.xids) with ordinality u (id, xid, i)
+    passed := (select min(u.i) - 1 from unnest(r.jobs, r.xids) with ordinality u (id, xid, i)
                   where not exists (select from lane_purge p where p.lane = p_lane and p.is_open and purge_saw(p, u.xid, u.id)));
   else
     v_dropped := jobs_dropped(p_lane, r.jobs);
-    v_passed := (select min(u.i) - 1 from unnest(r.jobs) with ordinality u (id, i) where u.id <> all (v_dropped));
+    passed := (select min(u.i) - 1 from unnest(r.jobs) with ordinality u (id, i) where u.id <> all (v_dropped));
   end if;
-  v_passed := coalesce(v_passed, cardinality(r.jobs));
-  if v_passed > 0 then
-    v_moved := track_advance(r, v_passed);
-    perform jobs_uncount(p_lane, r.jobs[1:v_passed], r.versions[1:v_passed]);
+  passed := coalesce(passed, cardinality(r.jobs));
+  if passed > 0 then
+    v_moved := track_advance(r, passed);
+    dropped := jobs_uncount(p_lane, r.jobs[1:passed], r.versions[1:passed]);
   end if;
-  return v_passed;
 end $$;
 
 -- jobs_dropped: those of some jobs of a lane that were dropped while they waited.
@@ -113,23 +116,27 @@ begin
      where u.id < v_before and job_purged_at(j, m) is not null);
 end $$;
 
--- jobs_uncount: take dropped jobs out of the depth, except those that had left it before: cancelled, expired or moved elsewhere, which left a void ticket. Writes: tally.
-create or replace function jobs_uncount(p_lane bigint, p_jobs bigint[], p_versions int[]) returns void
+-- jobs_uncount: take dropped jobs out of the depth, except those that had left it before: cancelled, expired or moved elsewhere, which left a void ticket.
+-- Returns how many. Writes: tally.
+create or replace function jobs_uncount(p_lane bigint, p_jobs bigint[], p_versions int[]) returns int
 language plpgsql as $$
+declare
+  v_n int;
 begin
-  insert into tally (lane, ready)
-  select p_lane, (
+  v_n := cardinality(p_jobs) - (
     select count(*) from (select array_agg(m.job_id) as ids, array_agg(m.version) as versions, array_agg(m.closed_at is not null) as closed from amendment m
                            where m.slot = any (array(select distinct job_slot(id) from unnest(p_jobs) id))
                              and m.job_id between (select min(id) from unnest(p_jobs) id) and (select max(id) from unnest(p_jobs) id)) few
      cross join lateral unnest(few.ids, few.versions, few.closed) m (id, version, closed)
       join unnest(p_jobs, p_versions) u (id, version) on u.id = m.id
-     where m.closed or m.version > coalesce(u.version, 0)) - cardinality(p_jobs);
+     where m.closed or m.version > coalesce(u.version, 0));
+  insert into tally (lane, ready) values (p_lane, -v_n);
+  return v_n;
 end $$;
 
 -- sheds_pass: what maintenance does for lanes nobody claims from. Skips busy lanes.
 create or replace function sheds_pass() returns void
-language plpgsql as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_lane bigint;
 begin

@@ -117,7 +117,7 @@ begin
   end if;
 
   if p_shed then  -- past what was dropped, so that nobody's turn is wasted on it
-    perform track_shed(p_lane, track_cursor(k + t), null) from unnest(v_keys) k cross join (values (0), (1)) t (t);
+    perform track_shed(p_lane, track_cursor(k.key + o.again), null) from unnest(v_keys) k (key) cross join (values (0), (1)) o (again);
     v_cursors := array(select c.c from unnest(v_keys) with ordinality k (key, i) left join lateral (select c from lane_cursor c where c.track = k.key order by c.seq desc limit 1) c on true order by k.i);
   end if;
   if v_ordered then  -- the head must be found before anybody has read that it is in line again
