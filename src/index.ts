@@ -55,6 +55,7 @@ export type {
   RunStatsFilter,
   Settlement,
   SpaceReport,
+  TypeDepth,
 } from "./db/types.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";
 export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js";

@@ -47,5 +47,5 @@ begin
                     select k.jobs from ticket k where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2 order by n.xid, n.id limit 1) else s.lane end
                      order by k.xid, k.id limit 1) k
                    where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane)) first
-            join job j on j.slot = job_slot(first.job) and j.id = first.job);
+            join job j on j.slot = job_slot(first.job) and j.id = first.job where job_state(j.id) in ('ready', 'blocked'));
 end $$;

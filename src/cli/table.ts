@@ -17,6 +17,8 @@ import { queuesPauseCommand } from "./commands/queues-pause.js";
 import { queuesPurgeCommand } from "./commands/queues-purge.js";
 import { queuesPutCommand } from "./commands/queues-put.js";
 import { queuesResumeCommand } from "./commands/queues-resume.js";
+import { queuesSetAsideCommand } from "./commands/queues-set-aside.js";
+import { queuesShedCommand } from "./commands/queues-shed.js";
 import { queuesCommand } from "./commands/queues.js";
 import { repairCommand } from "./commands/repair.js";
 import { topCommand } from "./commands/top.js";
@@ -34,6 +36,8 @@ export const commands: readonly Command[] = [
   queuesPauseCommand,
   queuesResumeCommand,
   queuesPurgeCommand,
+  queuesShedCommand,
+  queuesSetAsideCommand,
   groupsCommand,
   groupsTopCommand,
   groupsPutCommand,

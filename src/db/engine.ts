@@ -66,6 +66,7 @@ import type {
   RunStatsFilter,
   Settlement,
   SpaceReport,
+  TypeDepth,
 } from "./types.js";
 
 /** Options of `new Engine`. */
@@ -545,6 +546,19 @@ export class Engine {
       waiting: Number(row["waiting"]),
       delayed: Number(row["delayed"]),
       running: Number(row["running"]),
+      oldestAgeSeconds: row["oldest_age_seconds"] as number | null,
+    }));
+  }
+
+  /** How much of a queue waits, is delayed and runs for each type, and for how long the oldest waits, at constant cost. */
+  async queueTypes(queue = "default", call?: CallOptions): Promise<TypeDepth[]> {
+    const rows = await this.#call("queue_types", "select * from :queue_types($1::text)", [queue], call);
+    return rows.map((row) => ({
+      type: row["type"] as string,
+      waiting: Number(row["waiting"]),
+      delayed: Number(row["delayed"]),
+      running: Number(row["running"]),
+      oldestAgeSeconds: row["oldest_age_seconds"] as number | null,
     }));
   }
 

@@ -292,6 +292,19 @@ export interface GroupDepth {
   readonly waiting: number;
   readonly delayed: number;
   readonly running: number;
+  /** For how long the oldest waiting one could have run; null when none waits. */
+  readonly oldestAgeSeconds: number | null;
+}
+
+/** What one type has in a queue. */
+export interface TypeDepth {
+  readonly type: string;
+  /** Ready or blocked. */
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly running: number;
+  /** For how long the oldest waiting one could have run; null when none waits. */
+  readonly oldestAgeSeconds: number | null;
 }
 
 /** Which jobs to cancel: those that match all that is given, and why. */
