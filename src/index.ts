@@ -13,6 +13,7 @@ export {
   QueueNotFoundError,
   SchemaRestoredError,
   SchemaVersionError,
+  QueueFullError,
   TimeoutError,
   WrongIsolationError,
 } from "./db/errors.js";
@@ -22,6 +23,7 @@ export type {
   AttemptRecord,
   BreakerOptions,
   BreakerRecord,
+  BlockedPeriod,
   CancelFilter,
   ClaimOptions,
   ClaimedJob,
@@ -29,6 +31,7 @@ export type {
   DecisionNote,
   DecisionRecord,
   Defaults,
+  DrainTimes,
   Depth,
   EnqueueOptions,
   Enqueued,
@@ -68,6 +71,7 @@ export type {
   Settlement,
   SpaceReport,
   StageRecord,
+  TypeDepth,
 } from "./db/types.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";
 export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js";

@@ -16,10 +16,16 @@ begin
     delete from agenda where job_id = any (array(
       select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
+  ), dropped as materialized (
+    select d.job_id, d.lane, bool_and(p.before is not null) as counted
+      from due d join lane_purge p on p.lane = d.lane and purge_saw(p, d.xid, d.job_id)
+       and (p.group_key is null or p.group_key = (select j.group_key from job j where j.slot = job_slot(d.job_id) and j.id = d.job_id))
+     group by d.job_id, d.lane
+  ), uncounted as (  -- a purge has counted all that waits; jobs below an id are counted when they are met
+    insert into tally (lane, delayed) select lane, -count(*) from dropped where counted group by lane
   ), kept as (
     select d.*, d.track + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk
-      from due d where not exists (
-        select from lane_purge p where p.lane = d.lane and purge_saw(p, d.xid, d.job_id))
+      from due d where d.job_id not in (select job_id from dropped)
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
     select again, v_xid, ticket_slot(v_xid), attempt, version, alone, array_agg(job_id order by job_id)

@@ -10,7 +10,7 @@ begin
   lock table lane, lane_cursor, postponed, claim, agenda, tally, lane_depth in access exclusive mode;
   perform ring_close_purged();
   truncate ticket;
-  truncate lane_cursor, lane_purge, postponed, tally, lane_depth;
+  truncate lane_cursor, aside, lane_purge, postponed, tally, lane_depth;
   update agenda set xid = v_xid;
   update job set xid = 0 where xid > v_xid;
   insert into lane as l (key, queue_id, type, priority, resources, grouped)

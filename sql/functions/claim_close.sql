@@ -59,7 +59,9 @@ begin
                     else coalesce(m.max_attempts, j.max_attempts) end as last) p
       cross join lateral (
         select v_now + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
-                            else retry_delay(p.retry, u.attempt - p.before) end as due_at,
+                            else retry_delay(p.retry, u.attempt - p.before) end as due_at) x
+      cross join lateral (
+        select case when v_options ? 'blocked' then calendar_free(v_options -> 'blocked', x.due_at) else x.due_at end as due_at,
                case when coalesce(m.start_by, j.start_by) = 'infinity'
                     then h.started_at + make_interval(secs => ttl_computed(p.retry, u.attempt - p.before, p.last - p.before, j.attempt_timeout_ms)) end as computed) d
   ), recorded as (

@@ -53,11 +53,11 @@ begin
     return;
   end if;
   duplicates := array_fill(false, array[cardinality(job_ids)]);
-  perform fingerprints_reserve(array_agg(p.queue_id), array_agg(p.fingerprint)) from plan_resolve(p_options) p where p.fingerprint is not null;
-  perform job_hold(array(select unnest(array[f.job_id, f.follow_up]) from plan_resolve(p_options) p join fingerprint f using (queue_id, fingerprint)
+  perform fingerprints_reserve(array_agg(p.queue_id), array_agg(p.fingerprint)) from plan_resolve(p_options, false) p where p.fingerprint is not null;
+  perform job_hold(array(select unnest(array[f.job_id, f.follow_up]) from plan_resolve(p_options, false) p join fingerprint f using (queue_id, fingerprint)
                           where p.fingerprint_mode in ('replace', 'debounce') and f.job_id <> 0));
   for u in
-    select p, i.value as input from plan_resolve(p_options) p
+    select p, i.value as input from plan_resolve(p_options, false) p
       join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
      where p.fingerprint is not null or p.schedule is not null order by p.n
   loop

@@ -2,7 +2,7 @@
 -- and {"more", "busy", "limited", "waitSeconds"} as its last element when it holds fewer than asked for although there may be more: what comes next did not fit
 -- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at a limit, and when the first rate allows for more.
 -- Claims under a limit have a "fence", a number higher than that of all claims before it under the same limit.
--- Lanes go by priority, then by the age of their oldest job. Jobs that came due are promoted first; lost claims are
+-- Lanes go by priority, then by the age of their oldest job; what was set aside of them goes last. Jobs that came due are promoted first; lost claims are
 -- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order), limits (lane_room).
 -- Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
@@ -35,11 +35,13 @@ declare
   v_due boolean;
   v_snoozed boolean;
   v_lost boolean;
+  v_aside boolean;
+  v_sheds boolean; v_shed boolean;
   v_now timestamptz := clock_now();
   v_about text;
   v_wait float8;
   l record;
-  r record;
+  f record;
   t record;
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
@@ -56,8 +58,8 @@ begin
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
          (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now), exists (select from snooze where due_at <= v_now),
-         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now)
-    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost
+         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside), exists (select from lane_purge where is_open)
+    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost, v_aside, v_sheds
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
   if p_async then
     v_set := set_config('synchronous_commit', 'off', true);
@@ -83,9 +85,9 @@ begin
   end if;
 
   for v_pass in 1 .. 2 loop
-    l := lane_candidates(v_queue_ids, p_types, v_cell);
+    l := lane_candidates(v_queue_ids, p_types, v_cell, v_aside);
     for i in 1 .. coalesce(cardinality(l.keys), 0) loop
-      v_key := l.keys[i];
+      v_key := l.keys[i] & -4;
       if not pg_try_advisory_xact_lock(lane_lock(v_key)) then
         v_locked := v_locked || v_key;
         continue;
@@ -94,9 +96,9 @@ begin
       v_most := v_room;
       v_about := l.abouts[i];
       if l.limits[i] is not null then
-        r := lane_room(v_key, l.limits[i], v_room);
-        v_most := r.room;
-        v_wait := least(v_wait, r.wait);
+        f := lane_room(v_key, l.limits[i], v_room);
+        v_most := f.room;
+        v_wait := least(v_wait, f.wait);
         if v_most is null then
           v_locked := v_locked || v_key;
         end if;
@@ -112,13 +114,19 @@ begin
         v_about := v_about || ',"fence":' || nextval('ticket_id_seq');
       end if;
       v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
+      v_shed := false;
+      if v_sheds then
+        t := lane_shed(v_key);
+        v_shed := t.is_open;
+        v_stop := t.more;
+      end if;
       loop
-        if l.groupings[i] is null then
+        if l.groupings[i] is null or l.keys[i] <> v_key then
           t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
-                         coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
+                         coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged, v_shed, l.keys[i] <> v_key, l.freshness[i]);
         else
           t := turns_take(v_key, l.groupings[i], v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
-                          coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged);
+                          coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged, v_shed);
         end if;
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
@@ -131,7 +139,7 @@ begin
         v_room := v_room - t.jobs;
         v_most := v_most - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
-        v_stop := t.stop or v_idle = 50 or (t.jobs = 0 and t.more and l.limits[i] @? '$[*].serial');  -- whose turn it is must be asked again
+        v_stop := v_stop and t.jobs = 0 or t.stop or v_idle = 50 or (t.jobs = 0 and t.more and l.limits[i] @? '$[*].serial');  -- whose turn it is must be asked again
         exit when v_most = 0 or not t.more or v_stop;
       end loop;
       exit when v_room = 0 or v_stop;
@@ -142,6 +150,11 @@ begin
         perform pg_advisory_xact_lock(lane_lock(v_busy));
         continue;
       end if;
+    end if;
+    if v_room = p_limit and array_remove(l.freshness, null) <> '{}' and exists (select from aside r where r.lane = any (l.keys) and r.lane + 3 <> all (l.keys)) then
+      v_aside := true;  -- all there was has just been set aside: look again, or let the caller do it
+      v_stop := v_pass = 2;
+      continue;
     end if;
     exit when v_room < p_limit or v_stop or v_pass = 2;
     exit when claim_reap(100) = 0;

@@ -59,7 +59,7 @@ begin
        limit 1000 for update skip locked))
     returning *
   loop
-    continue when exists (select from lane_purge l where l.lane = p.lane and purge_saw(l, p.xid, p.job_id));
+    continue when exists (select from lane_purge l where l.lane = p.lane and l.before is null and purge_saw(l, p.xid, p.job_id));
     perform tickets_append(p.lane, p.track + 1, array[p.job_id], p.attempt, p.version, p.alone);
     v_n := v_n + 1;
   end loop;

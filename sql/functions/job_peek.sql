@@ -4,6 +4,7 @@ language plpgsql security definer set search_path from current set jit = off set
 declare
   l record;
   v_ids bigint[] := '{}';
+  v_aside bigint[] := '{}';
 begin
   if p_limit is null or p_limit not between 1 and 1000 then
     perform raise_error('MR001', format('a peek shows 1 to 1000 jobs, not %s', p_limit), null);
@@ -11,8 +12,9 @@ begin
   perform lane_discover(array[queue_id(p_queue)]);
   for l in select k.key from lane k where k.queue_id = queue_id(p_queue) order by k.priority, lane_oldest(k.key) nulls last loop
     v_ids := v_ids || lane_next(l.key, p_limit, p_limit, p_limit);
+    v_aside := v_aside || aside_next(l.key, p_limit);
     exit when cardinality(v_ids) >= p_limit;
   end loop;
   return query
-  select v.* from unnest(v_ids) with ordinality u (id, i) join jobs v on v.id = u.id where v.state in ('ready', 'blocked') order by u.i limit p_limit;
+  select v.* from unnest(v_ids || v_aside) with ordinality u (id, i) join jobs v on v.id = u.id where v.state in ('ready', 'blocked') order by u.i limit p_limit;
 end $$;

@@ -65,11 +65,11 @@ begin
     select j.id from job j
       left join lateral (select a.state, a.attempt, a.finished_at from job_attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
-      left join lane_purge p on p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
+      left join lateral (select min(p.purged_at) as purged_at from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)) p on true
      where j.slot = p_slot
        and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) > p_now
                 when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + kept_for(v_kept, last.state) > p_now
-                when p.purged_at + v_kept[4] <= p_now then job_purged_at(j, m) is null
+                when p.purged_at + v_kept[4] <= p_now then coalesce(job_purged_at(j, m) + v_kept[4] > p_now, true)
                 else true end
      limit p_limit);
 end $$;

@@ -1,18 +1,32 @@
 -- jobs_hand_out: make a claim of jobs that were next on their tracks, all of one ring child, in the order of their ids. The caller has the lane's lock.
 -- Expired and void ones are passed over; the sweep records them. Jobs that somebody holds (p_flagged: there may be some) are put aside.
+-- Those that were shed (p_shed: there may be some) are dropped.
 -- Attempts and versions may be null: all first ones. p_track: the group all of them belong to, where that must be known while they run. Returns the claim as JSON text (null when nothing is left to claim), how many jobs it holds, and how many bytes.
 -- Writes: claim, tally, postponed.
 create or replace function jobs_hand_out(
   p_lane bigint, p_about text, p_slot smallint, p_jobs bigint[], p_attempts int[], p_versions int[], p_alone boolean, p_worker text,
-  p_lease_seconds float8, p_lease_factor float8, p_lease_cap float8, p_track_start boolean, p_flagged boolean, p_track bigint,
+  p_lease_seconds float8, p_lease_factor float8, p_lease_cap float8, p_track_start boolean, p_flagged boolean, p_track bigint, p_shed boolean,
   out claimed text, out jobs int, out bytes bigint)
 language plpgsql as $$
 declare
   v_now timestamptz := clock_now();
   v_attempts int[] := p_attempts;
   v_alive bigint[]; v_inputs text; v_extras text; v_limits text; v_lines job_lines;
-  v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_held bigint[] := '{}';
+  v_deadline timestamptz; v_token uuid; v_until timestamptz; v_lease float8; v_held bigint[] := '{}'; v_dropped bigint[];
 begin
+  if p_shed then
+    v_dropped := jobs_dropped(p_lane, p_jobs);
+    if v_dropped <> '{}' then
+      perform jobs_uncount(p_lane, array_agg(u.id), array_agg(u.version)) from unnest(p_jobs, p_versions) u (id, version) where u.id = any (v_dropped);
+      select array_agg(u.id order by u.i), array_agg(coalesce(u.attempt, 1) order by u.i), array_agg(coalesce(u.version, 0) order by u.i) into p_jobs, p_attempts, p_versions
+        from unnest(p_jobs, p_attempts, p_versions) with ordinality u (id, attempt, version, i) where u.id <> all (v_dropped);
+      v_attempts := p_attempts;
+      if p_jobs is null then
+        jobs := 0; bytes := 0;
+        return;
+      end if;
+    end if;
+  end if;
   if p_flagged then
     v_held := jobs_held(p_jobs);
   end if;

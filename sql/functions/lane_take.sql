@@ -1,11 +1,12 @@
 -- lane_take: claim up to p_wanted jobs of one lane that belong to no group. The caller has the lane's lock.
 -- Both tracks are merged by job id, so that the oldest claimable job goes first. A claim's jobs share a ring child,
 -- and, where the lease grows, an attempt number; a job that must run alone is claimed alone.
+-- p_aside: of what was set aside of it, the oldest range first. p_fresh: what waits is set aside when the oldest of it is older than that.
 -- Returns the claim as JSON text (null when nothing was claimed), how many jobs it holds, how many bytes,
--- and whether it is worth asking again. Writes: lane_cursor, claim, tally, postponed.
+-- and whether it is worth asking again. Writes: lane_cursor, claim, tally, postponed, aside.
 create or replace function lane_take(
   p_lane bigint, p_about text, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
-  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean,
+  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_shed boolean, p_aside boolean, p_fresh float8,
   out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
 language plpgsql as $$
 declare
@@ -15,14 +16,20 @@ declare
   c_f lane_cursor;
   c_a lane_cursor;
   v_any_f boolean; v_any_a boolean; v_xmax bigint;
+  v_range aside;
   v_moved boolean;  -- assigned, because that costs less than perform
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint;
   h record;
 begin
   jobs := 0; bytes := 0; more := false; stop := false;
-  v_cursors := array[(select c from lane_cursor c where c.track = p_lane order by c.seq desc limit 1),
-                     (select c from lane_cursor c where c.track = p_lane + 1 order by c.seq desc limit 1)];
+  if p_aside then
+    select * into v_range from aside r where r.lane = p_lane order by r.n limit 1;
+    v_cursors := array[aside_cursor(p_lane, v_range.n), aside_cursor(p_lane + 1, v_range.n)];
+  else
+    v_cursors := array[(select c from lane_cursor c where c.track = p_lane order by c.seq desc limit 1),
+                       (select c from lane_cursor c where c.track = p_lane + 1 order by c.seq desc limit 1)];
+  end if;
   c_f := v_cursors[1];
   c_a := v_cursors[2];
   v_xmax := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
@@ -33,14 +40,19 @@ begin
                     and not (k.xid = c_a.head_xid and k.id = c_a.head_ticket and cardinality(k.jobs) <= c_a.head_offset))
     into v_any_f, v_any_a;
   if v_any_f or c_f.late_xids <> '{}' or v_xmax >> 18 <> c_f.head_xid >> 18 or v_xmax < c_f.head_xid then
-    f := track_read(c_f, p_wanted);
+    f := track_read(c_f, p_wanted, v_range.snapshot);
   end if;
   if v_any_a or c_a.late_xids <> '{}' or v_xmax >> 18 <> c_a.head_xid >> 18 or v_xmax < c_a.head_xid then
-    a := track_read(c_a, p_wanted);
+    a := track_read(c_a, p_wanted, v_range.snapshot);
+  end if;
+  if p_fresh is not null and not p_aside and readings_older(f, a, p_fresh) and lane_set_aside(p_lane) then
+    f := track_read(track_cursor(p_lane), p_wanted);
+    a := track_read(track_cursor(p_lane + 1), p_wanted);
   end if;
   if f.jobs is null and a.jobs is null then
     v_moved := track_advance(f, 0);
     v_moved := track_advance(a, 0);
+    more := v_range.n is not null and aside_end(p_lane, v_range.n);
     return;
   end if;
 
@@ -95,7 +107,7 @@ begin
     select array_agg(u.id order by u.id, u.i), array_agg(u.attempt order by u.id, u.i), array_agg(u.version order by u.id, u.i)
       into v_jobs, v_attempts, v_versions from unnest(v_jobs, v_attempts, v_versions) with ordinality u (id, attempt, version, i);
   end if;
-  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, null);
+  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, null, p_shed);
   claimed := h.claimed; jobs := h.jobs; bytes := h.bytes;
   -- When everything that was read is taken, and that was less than asked for, there is no more.
   more := v_k >= p_wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0);
@@ -108,5 +120,8 @@ begin
     v_from_a := (select count(*) from unnest(v_again[1:v_k]) x where x);  -- a moved job may be in both tracks, once void
     v_moved := track_advance(f, v_k - v_from_a);
     v_moved := track_advance(a, v_from_a);
+  end if;
+  if v_range.n is not null and not more then
+    more := aside_end(p_lane, v_range.n);
   end if;
 end $$;

@@ -29,6 +29,7 @@ begin
     v_lanes := lane_discover();
     v_promoted := agenda_promote(10000) + postponed_return();
     v_reaped := claim_reap(1000);
+    perform sheds_pass();
     v_expired := expiry_sweep_run(10000);
     v_folded := tally_fold(100000);
     perform breakers_tidy();

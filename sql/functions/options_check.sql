@@ -1,10 +1,10 @@
 -- options_check: defaults that a cell, a queue or a type may set. Returns them unchanged. Raises: MR001.
 create or replace function options_check(p_options jsonb) returns jsonb
-language plpgsql immutable as $$
+language plpgsql stable as $$
 declare
   v_key text;
   v_value jsonb;
-  v_number constant text[] := '{leaseSeconds,leaseCapSeconds,agingSeconds,ttlSeconds,attemptTimeoutSeconds,retentionAttemptsSeconds,retentionResultsSeconds,retentionSucceededSeconds,retentionFailedSeconds,retentionExpiredSeconds,retentionCancelledSeconds}';
+  v_number constant text[] := '{leaseSeconds,leaseCapSeconds,agingSeconds,ttlSeconds,attemptTimeoutSeconds,retentionAttemptsSeconds,retentionResultsSeconds,retentionSucceededSeconds,retentionFailedSeconds,retentionExpiredSeconds,retentionCancelledSeconds,maxAgeSeconds,freshnessSeconds}';
 begin
   if jsonb_typeof(p_options) <> 'object' then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object');
@@ -13,6 +13,8 @@ begin
     if v_key = any (v_number) then
       if jsonb_typeof(v_value) <> 'number' or v_value::numeric <= 0 then
         perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give a number above 0');
+      elsif v_key in ('maxAgeSeconds', 'freshnessSeconds') and v_value::numeric > 1e9 then
+        perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give at most 1000000000');
       end if;
     elsif v_key = 'leaseFactor' then
       if jsonb_typeof(v_value) <> 'number' or v_value::numeric < 1 then
@@ -22,7 +24,7 @@ begin
       if jsonb_typeof(v_value) <> 'boolean' then
         perform raise_error('MR001', format('ordered cannot be %s', v_value), 'give true or false');
       end if;
-    elsif v_key in ('maxRunning', 'groupMaxRunning') then
+    elsif v_key in ('maxRunning', 'groupMaxRunning', 'maxDepth') then
       if jsonb_typeof(v_value) <> 'number' or v_value::numeric not between 1 and 1000000000 or v_value::numeric % 1 <> 0 then
         perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give a whole number of at least 1');
       end if;
@@ -41,6 +43,8 @@ begin
          or exists (select from jsonb_array_elements(v_value) e where jsonb_typeof(e) <> 'string' or length(e #>> '{}') not between 1 and 200) then
         perform raise_error('MR001', format('%s is not a list of names', v_key), 'give a list of at most 100 names');
       end if;
+    elsif v_key = 'drainsAt' or v_key = 'blocked' then
+      perform calendar_check(v_key, v_value);
     elsif v_key = 'priority' then
       perform priority_check(v_value #>> '{}');
     elsif v_key = 'maxAttempts' then

@@ -1,6 +1,6 @@
 -- plan_plain: what a job without options of its own will be: plan_resolve for the most common case, at a fraction of its price.
 -- The transaction has its number before the queue is read, so that no close goes unseen (queues_finish).
--- Reads: cell, queue, job_type. Raises: MR001, MR003, MR006, MR016.
+-- Reads: cell, queue, job_type. Raises: MR001, MR003, MR006, MR016, MR020.
 create or replace function plan_plain(p_queue text, p_type text) returns job_plan
 language plpgsql as $$
 declare
@@ -34,6 +34,12 @@ begin
   if v_options <> '{}' then
     p.priority := coalesce((v_options ->> 'priority')::smallint, p.priority);
     p.max_attempts := coalesce(max_attempts_check(v_options ->> 'maxAttempts'), p.max_attempts);
+    if v_options ?| '{maxDepth,maxAgeSeconds}' then
+      p.queue_id := queue_room(p.queue_id, v_options);
+    end if;
+    if v_options ?| '{drainsAt,blocked}' then
+      p.run_at := calendar_time(v_options, null, p.run_at);
+    end if;
     p.start_by := p.run_at + make_interval(secs => (v_options ->> 'ttlSeconds')::float8);
     p.attempt_timeout_ms := (v_options ->> 'attemptTimeoutSeconds')::float8 * 1000;
     p.resources := v_options -> 'resources';

@@ -1,7 +1,8 @@
 -- plan_resolve: what each job of a batch will be, once the defaults of cell, queue and type have been applied.
--- p_options is an array of option objects. The caller's transaction must have its number, so that no close of a queue goes unseen (queues_finish).
--- Reads: cell, queue, job_type. Raises: MR001, MR003, MR004, MR006, MR016.
-create or replace function plan_resolve(p_options json) returns setof job_plan
+-- p_options is an array of option objects. p_first: not asked for the same jobs before, so whether the queues have room is looked at too.
+-- The caller's transaction must have its number, so that no close of a queue goes unseen (queues_finish).
+-- Reads: cell, queue, job_type. Raises: MR001, MR003, MR004, MR006, MR016, MR020.
+create or replace function plan_resolve(p_options json, p_first boolean default true) returns setof job_plan
 language plpgsql stable as $$
 declare
   v_now timestamptz := clock_now();
@@ -35,7 +36,9 @@ begin
       "fingerprintSeconds" float8, resources jsonb, headers json, payload text, "payloadSize" bigint, "contentType" text,
       schedule text, "slotAt" timestamptz, stage text)) with ordinality x
   ), kind as materialized (
-    select k.queue, k.type, case when q.closed_at is null then q.id else queue_refuse(q.id)::int end as queue_id,
+    select k.queue, k.type,
+           case when q.closed_at is not null then queue_refuse(q.id)::int when p_first and q.options ?| '{maxDepth,maxAgeSeconds}' then queue_room(q.id, q.options) else q.id end as queue_id,
+           case when q.options ?| '{drainsAt,blocked}' then q.options end as calendar, q.options ? 'freshnessSeconds' as is_fresh,
            coalesce((d.options ->> 'priority')::smallint, 5::smallint) as priority,
            coalesce(max_attempts_check(d.options ->> 'maxAttempts'), 25) as max_attempts,
            (d.options ->> 'ttlSeconds')::float8 as ttl,
@@ -45,9 +48,10 @@ begin
       left join job_type t on t.type = k.type
       cross join lateral (select v_cell || coalesce(q.options, '{}') || coalesce(t.options, '{}') as options) d
   ), p as (
-    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, coalesce(resources_check(o.resources), k.resources) as p_resources,
+    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, k.is_fresh, coalesce(resources_check(o.resources), k.resources) as p_resources,
            coalesce(priority_check(o.priority), k.priority) as p_priority,
-           coalesce(o."runAt", v_now + make_interval(secs => coalesce(o."delaySeconds", 0))) as p_run_at,
+           case when k.calendar is null then coalesce(o."runAt", v_now + make_interval(secs => coalesce(o."delaySeconds", 0)))
+                else calendar_time(k.calendar, coalesce(o."runAt", v_now + make_interval(secs => o."delaySeconds")), v_now) end as p_run_at,
            case when o.payload is not null then decode(o.payload, 'base64') end as p_payload
       from o join kind k on k.queue = coalesce(o.queue, 'default') and k.type is not distinct from o.type
   )
@@ -76,7 +80,9 @@ begin
     case when p."attemptTimeoutSeconds" <= 0 or p."attemptTimeoutSeconds" > 2147483
          then raise_error('MR001', format('attemptTimeoutSeconds cannot be %s', p."attemptTimeoutSeconds"), 'give more than 0, at most 2147483')::int
          else (coalesce(p."attemptTimeoutSeconds", p.attempt_timeout) * 1000)::int end,
-    name_check('group', p."group"), name_check('tenant', p.tenant), name_check('fingerprint', p.fingerprint, 500),
+    case when p."group" is not null and p.is_fresh
+         then raise_error('MR001', 'a queue with freshnessSeconds takes no groups', 'enqueue without a group, or into another queue')
+         else name_check('group', p."group") end, name_check('tenant', p.tenant), name_check('fingerprint', p.fingerprint, 500),
     case when p."fingerprintMode" not in ('keep', 'replace', 'debounce', 'followUp')
          then raise_error('MR001', format('unknown fingerprintMode "%s"', p."fingerprintMode"), 'use keep, replace, debounce or followUp')
          else coalesce(p."fingerprintMode", 'keep') end,

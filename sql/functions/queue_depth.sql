@@ -37,15 +37,15 @@ begin
   end if;
 end $$;
 
--- lane_oldest: the oldest job that is ready in this lane, or null. Looks at 50 jobs of each of the lane's own tracks and at the next one of each of 1,000 groups in line
+-- lane_oldest: the oldest job that is ready in this lane, or null. Looks at 50 jobs of each of the lane's own tracks and at the next one of each of p_groups groups in line
 -- at most, because cancelled and expired ones may stand in front; beyond that it answers with the first of them.
-create or replace function lane_oldest(p_lane bigint) returns bigint
+create or replace function lane_oldest(p_lane bigint, p_groups int default 1000, p_aside boolean default true) returns bigint
 language plpgsql as $$
 declare
   v_id bigint;
   v_first bigint;
 begin
-  for v_id in select id from unnest(lane_next(p_lane, 50, 1000, 1)) id order by id limit 200 loop
+  for v_id in select id from unnest(lane_next(p_lane, 50, p_groups, 1) || case when p_aside then aside_next(p_lane, 50) end) id order by id limit 200 loop
     if job_state(v_id) in ('ready', 'blocked') then
       return v_id;
     end if;

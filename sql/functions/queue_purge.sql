@@ -1,7 +1,7 @@
 -- queue_purge: drop all waiting jobs of a queue, ready and delayed, by moving its cursors to the end of the log.
 -- The cost does not depend on the backlog. Running jobs go on; jobs of transactions still open arrive afterwards and stay.
 -- Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Returns how many were dropped.
--- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor, lane_purge, tally. Raises: MR003.
+-- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor, lane_purge, tally, aside. Raises: MR003.
 create or replace function queue_purge(p_queue text) returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -37,10 +37,13 @@ begin
           from (select unnest(snap.running) as x union select v_own where v_own < snap.xmax
                 union select generate_series(snap.xmax, v_own - 1)) late_x) late
   ), gone as (
-    delete from lane_cursor c using track t where c.track = t.key and c.seq = t.seq
+    delete from lane_cursor c using track t where c.track = t.key and (c.seq = t.seq or c.seq < 0)
+  ), aside_gone as (
+    delete from aside where lane = any (v_lanes)
+  ), forgotten as (  -- what earlier ones dropped, this one drops too
+    delete from lane_purge where lane = any (v_lanes)
   ), noted as (
     insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at) select t.lane, snap.s, v_own, v_last, clock_now() from (select distinct lane from track) t cross join snap
-    on conflict (lane) do update set snapshot = excluded.snapshot, own_xid = excluded.own_xid, own_job = excluded.own_job, purged_at = excluded.purged_at
   ), depth as materialized (
     select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed, sum(d.staged) as staged
       from (select lane, ready, delayed, staged from lane_depth union all select lane, ready, delayed, staged from tally) d

@@ -20,6 +20,9 @@ begin
     perform pg_advisory_xact_lock(queue_links());
     perform waits_check(p_name, p_options -> 'waitsFor');
   end if;
+  if p_options ->> 'freshnessSeconds' is not null then
+    perform groups_refuse(q.id) from queue q where q.name = p_name;
+  end if;
   insert into queue as q (name, options) values (p_name, jsonb_strip_nulls(p_options))
   on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning id, options into v_id, v_options;
   if p_options ? 'groupRate' then
@@ -37,12 +40,7 @@ declare
   v_options jsonb;
 begin
   perform name_check('type', p_type), options_check(jsonb_strip_nulls(p_options));
-  if p_options ?| '{ordered,groupMaxRunning,groupRate}' then
-    perform raise_error('MR001', 'ordered, groupMaxRunning and groupRate cannot be set for a type', 'set them for a queue');
-  end if;
-  if p_options ?| '{waitsFor,onFailure,finalStages}' then
-    perform raise_error('MR001', 'waitsFor, onFailure and finalStages cannot be set for a type', 'set them for a queue');
-  end if;
+  perform options_of_queue_refuse(p_options);
   perform resources_check(p_options -> 'resources');
   if p_options ->> 'deadLetterQueue' is not null then
     perform queue_id(p_options ->> 'deadLetterQueue');
@@ -60,11 +58,8 @@ begin
   perform options_check(jsonb_strip_nulls(p_options - 'payloadLimitBytes'));
   if p_options ?| '{maxRunning,rate,resources,breaker}' then
     perform raise_error('MR001', 'maxRunning, rate, resources and breaker cannot be set for the whole cell', 'set them for a queue or a type');
-  elsif p_options ?| '{ordered,groupMaxRunning,groupRate}' then
-    perform raise_error('MR001', 'ordered, groupMaxRunning and groupRate cannot be set for the whole cell', 'set them for a queue');
-  elsif p_options ?| '{waitsFor,onFailure,finalStages}' then
-    perform raise_error('MR001', 'waitsFor, onFailure and finalStages cannot be set for the whole cell', 'set them for a queue');
   end if;
+  perform options_of_queue_refuse(p_options);
   if coalesce((p_options ->> 'payloadLimitBytes')::numeric, 256000000) not between 1 and 256000000 then
     perform raise_error('MR001', 'payloadLimitBytes is not between 1 and 256000000', null);
   elsif p_options ? 'payloadLimitBytes' then
@@ -72,4 +67,17 @@ begin
   end if;
   update cell set options = jsonb_strip_nulls(options || (p_options - 'payloadLimitBytes')) returning options into v_options;
   return v_options;
+end $$;
+
+-- options_of_queue_refuse: what only a queue can have. Raises: MR001.
+create or replace function options_of_queue_refuse(p_options jsonb) returns void
+language plpgsql immutable as $$
+declare
+  v_key text;
+begin
+  foreach v_key in array '{ordered,groupMaxRunning,groupRate,waitsFor,onFailure,finalStages,maxDepth,maxAgeSeconds,freshnessSeconds,drainsAt,blocked}'::text[] loop
+    if p_options ? v_key then
+      perform raise_error('MR001', format('%s cannot be set here', v_key), 'set it for a queue');
+    end if;
+  end loop;
 end $$;

@@ -38,5 +38,10 @@ begin
        c.seq is null
        or exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= c.head_xid and (t.xid, t.id) >= (c.head_xid, c.head_ticket)
                      and not (t.xid = c.head_xid and t.id = c.head_ticket and cardinality(t.jobs) <= c.head_offset))
-       or exists (select from unnest(c.late_xids) x where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = x))));
+       or exists (select from unnest(c.late_xids) x where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = x))
+       or exists (
+         select from lane_cursor s join aside r on r.lane = track.key & -4 and r.n = -(s.seq >> 32)
+          where s.track = track.key and s.seq < 0 and (
+            exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= s.head_xid and t.xid < pg_snapshot_xmax(r.snapshot)::text::bigint)
+            or exists (select from unnest(s.late_xids) x where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = x))))));
 end $$;

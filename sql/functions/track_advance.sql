@@ -51,7 +51,7 @@ begin
       v_late_tickets := v_late_tickets || array_fill(0::bigint, array[cardinality(v_missed)]);
       v_late_offsets := v_late_offsets || array_fill(0, array[cardinality(v_missed)]);
     end if;
-    if v_own >= r.head_xid and v_own < v_xid then  -- this transaction may still write behind the new head
+    if v_own >= r.head_xid and v_own < v_xid and r.seq > 0 then  -- this transaction may still write behind the new head; never into what was set aside
       v_at := (select max(i) from unnest(r.xids) with ordinality u (x, i) where x = v_own and i > r.late_count and i <= p_taken);
       v_late_xids := v_late_xids || v_own;
       v_late_tickets := v_late_tickets || coalesce(r.tickets[v_at], case when v_own = r.head_xid then r.head_ticket end, 0);

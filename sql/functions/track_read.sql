@@ -2,8 +2,9 @@
 -- Late transactions that have ended come first, then tickets after the head, one ring child at a time.
 -- Every transaction below the new head is read here, or was running in the very snapshot that read its
 -- neighbourhood (running), or lies beyond it, or is our own. That is the whole argument for losing nothing; see sql/README.md.
+-- Of a range that was set aside (p_seen: what it saw) all is there already: nothing of it is late, and what others wrote in between is not part of it.
 -- VOLATILE: each statement sees the newest snapshot. Raises: MR006.
-create or replace function track_read(c lane_cursor, p_wanted int) returns track_reading
+create or replace function track_read(c lane_cursor, p_wanted int, p_seen pg_snapshot default null) returns track_reading
 language plpgsql volatile as $$
 declare
   r track_reading;
@@ -11,6 +12,7 @@ declare
   v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
   v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint; v_xmax bigint;
   v_own constant bigint := xid_now();
+  v_until constant bigint := pg_snapshot_xmax(p_seen)::text::bigint;
   v_again constant boolean := c.track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
   -- In one go, because every assignment costs.
@@ -50,7 +52,7 @@ begin
   v_room := p_wanted - r.late_count;
   v_xid := r.head_xid; v_ticket := r.head_ticket; v_offset := r.head_offset;
   while v_room > 0 loop
-    v_end := ((v_xid >> 18) + 1) << 18;
+    v_end := least(((v_xid >> 18) + 1) << 18, v_until);
     v_slot := ticket_slot(v_xid);
     select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord),
            array_agg(x.attempt) filter (where v_again), array_agg(x.version) filter (where v_again), array_agg(x.alone) filter (where v_again),
@@ -61,6 +63,7 @@ begin
                coalesce(k.bytes, 2147483647)::bigint as bytes
           from ticket k
          where k.slot = v_slot and k.lane = r.track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
+           and (p_seen is null or pg_visible_in_snapshot(k.xid::text::xid8, p_seen))
          order by k.xid, k.id
          limit v_room + v_offset) x
      where (x.xid, x.ticket, x.ord) > (v_xid, v_ticket, v_offset);
@@ -78,13 +81,14 @@ begin
         r.attempts := r.attempts || v_attempts; r.versions := r.versions || v_versions; r.alones := r.alones || v_alones;
       end if;
     end if;
-    if pg_snapshot_xmin(v_snapshot) < pg_snapshot_xmax(v_snapshot) then
+    exit when v_end = v_until;
+    if p_seen is null and pg_snapshot_xmin(v_snapshot) < pg_snapshot_xmax(v_snapshot) then
       r.running := r.running || array(
         select x::text::bigint from pg_snapshot_xip(v_snapshot) x where x >= v_xid::text::xid8 and x < v_end::text::xid8);
     end if;
     -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as running.
     v_xmax := pg_snapshot_xmax(v_snapshot)::text::bigint;
-    if v_own > v_xmax then
+    if p_seen is null and v_own > v_xmax then
       r.running := r.running || array(select x from generate_series(greatest(v_xmax, v_xid), least(v_own, v_end) - 1) x);
     end if;
     exit when v_room = 0 or v_xmax < v_end;

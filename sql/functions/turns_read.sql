@@ -26,7 +26,7 @@ begin
   end if;
   select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'), v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
     from unnest(p_keys) with ordinality u (key, i) cross join lateral (select c from lane_cursor c where c.track = u.key + 1 order by c.seq desc limit 1) c;
-  select * into v_purge from lane_purge where lane = p_lane;
+  select * into v_purge from lane_purge where lane = p_lane and before is null;
   if found then  -- a purge moves the cursors of groups when their turn comes, as it moved those of the lane itself
     v_purge_end := pg_snapshot_xmax(v_purge.snapshot)::text::bigint;
     v_late := array(select x::text::bigint from pg_snapshot_xip(v_purge.snapshot) x) || case when v_purge.own_xid < v_purge_end then array[v_purge.own_xid] else '{}' end;

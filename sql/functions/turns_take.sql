@@ -7,7 +7,7 @@
 -- The caller has the lane's lock, and with limits that of the queue's limits. Returns as lane_take. Writes: lane_cursor, ticket, claim, tally, postponed.
 create or replace function turns_take(
   p_lane bigint, p_grouping jsonb, p_about text, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
-  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean,
+  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_shed boolean,
   out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
 language plpgsql set enable_hashagg = off as $$
 declare
@@ -41,7 +41,7 @@ begin
 
   if s.jobs is null or c_own.turn is null or c_own.turn <= s.tickets[1] then
     v_ungrouped := case when s.jobs is null then p_wanted else greatest(1, p_wanted / (1 + cardinality(s.jobs))) end;
-    t := lane_take(p_lane, p_about, v_ungrouped, p_max_bytes, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged);
+    t := lane_take(p_lane, p_about, v_ungrouped, p_max_bytes, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged, p_shed, false, null);
     claimed := t.claimed; jobs := t.jobs; bytes := t.bytes; more := t.more; stop := t.stop;
     if s.jobs is null or stop then
       v_moved := track_advance(s, 0);
@@ -126,6 +126,10 @@ begin
     v_last := cardinality(s.jobs);  -- what follows does not count
   end if;
 
+  if p_shed then  -- past what was dropped, so that nobody's turn is wasted on it
+    perform track_shed(p_lane, track_cursor(k.key + o.again), null) from unnest(v_keys) k (key) cross join (values (0), (1)) o (again);
+    v_cursors := array(select c.c from unnest(v_keys) with ordinality k (key, i) left join lateral (select c from lane_cursor c where c.track = k.key order by c.seq desc limit 1) c on true order by k.i);
+  end if;
   if v_ordered then  -- the head must be found before anybody has read that it is in line again
     perform tracks_open(array(select k + 1 from unnest(v_keys) k), p_lane);
   end if;
@@ -156,7 +160,7 @@ begin
      group by x.slot, case when p_lease_factor is not null then x.attempt end, case when v_named or v_rated then x.g end, case when x.alone then x.id end order by min(x.i)
   loop
     t := jobs_hand_out(p_lane, p_about, h.slot, h.ids, h.attempts, h.versions, h.alone, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged,
-                       case when v_named then v_keys[h.g] end);
+                       case when v_named then v_keys[h.g] end, p_shed);
     if t.claimed is not null then
       claimed := coalesce(claimed || ',', '') || t.claimed;
     end if;

@@ -189,19 +189,36 @@ create table lane_cursor (
   primary key (track, seq)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
 
+-- Ranges of a lane that were set aside: what the snapshot saw of it, beyond where its cursors stood. Where each range has come to is in lane_cursor too,
+-- with a seq below 0 (aside_seq), so that whoever looks for a track's cursor finds the one of its fresh part.
+create table aside (
+  lane     bigint not null,
+  n        bigint generated always as identity,
+  snapshot pg_snapshot not null,
+  set_at   timestamptz not null,
+  primary key (lane, n)
+);
+
 -- What a claim read of the groups whose turn it is (turns_read): what comes next, in the order of turns, which of the groups have more,
 -- and their cursors as they will stand when all of it is taken: those of fresh jobs, in the order of groups, then those of jobs claimable again.
 create type turns_reading as (
   jobs bigint[], attempts int[], versions int[], alones boolean[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[], low bigint
 );
 
+-- Waiting jobs that were dropped together: all of a lane (queue_purge), or those below an id, of a group if named (queue_shed).
+-- is_open: of those below an id, claims may still meet some, and go round them.
 create table lane_purge (
-  lane      bigint primary key,
+  lane      bigint not null,
   snapshot  pg_snapshot not null,
   own_xid   bigint not null,
   own_job   bigint not null,
-  purged_at timestamptz not null
+  purged_at timestamptz not null,
+  before    bigint,
+  group_key text,
+  is_open   boolean not null default false
 );
+create index lane_purge_lane on lane_purge (lane);
+create index lane_purge_open on lane_purge (lane) where is_open;
 
 -- track: the group all its jobs belong to, where what runs of a group is limited; whoever ends it puts the group in line again (claim_announce).
 create table claim (

@@ -27,6 +27,8 @@ import { queuesPurgeCommand } from "./commands/queues-purge.js";
 import { queuesPutCommand } from "./commands/queues-put.js";
 import { queuesResumeCommand } from "./commands/queues-resume.js";
 import { queuesWaitCommand } from "./commands/queues-wait.js";
+import { queuesSetAsideCommand } from "./commands/queues-set-aside.js";
+import { queuesShedCommand } from "./commands/queues-shed.js";
 import { queuesCommand } from "./commands/queues.js";
 import { repairCommand } from "./commands/repair.js";
 import { replayCommand } from "./commands/replay.js";
@@ -55,6 +57,8 @@ export const commands: readonly Command[] = [
   stagesCommand,
   stagesReleaseCommand,
   stagesCancelCommand,
+  queuesShedCommand,
+  queuesSetAsideCommand,
   groupsCommand,
   groupsTopCommand,
   groupsPutCommand,

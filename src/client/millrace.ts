@@ -46,6 +46,7 @@ import { type Duration, durationSeconds, timerMs } from "./duration.js";
 import { type JobOptions, toEngineOptions } from "./job-options.js";
 import { Results } from "./results.js";
 import { WakeUp } from "./wake-up.js";
+import { type WhenFullOptions, whenThereIsRoom } from "./when-full.js";
 
 /** Options of `new Millrace`. */
 export interface MillraceOptions {
@@ -68,7 +69,7 @@ export interface TxOptions {
 }
 
 /** Options of one enqueue. */
-export interface EnqueueCallOptions extends JobOptions, TxOptions {
+export interface EnqueueCallOptions extends JobOptions, TxOptions, WhenFullOptions {
   /** Wake workers from inside the transaction given as `tx`, when it commits. Costs the server more; default false: they find the job when they poll. */
   readonly notify?: boolean;
 }
@@ -160,9 +161,10 @@ export class Millrace {
     input: In,
     options: EnqueueCallOptions = {},
   ): Promise<Enqueued> {
-    const { tx, notify, ...jobOptions } = options;
+    const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
-    const [enqueued] = await this.#store(job, 1, { tx, notify }, async (wake) => [await this.engine.enqueue(job, callOf({ tx }), wake)]);
+    const store = (wake?: string) => whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () => this.engine.enqueue(job, callOf({ tx }), wake));
+    const [enqueued] = await this.#store(job, 1, { tx, notify }, async (wake) => [await store(wake)]);
     return enqueued!;
   }
 
@@ -191,13 +193,15 @@ export class Millrace {
     inputs: Iterable<unknown> | AsyncIterable<unknown>,
     options: EnqueueCallOptions = {},
   ): Promise<Enqueued[] | { readonly count: number }> {
-    const { tx, notify, ...jobOptions } = options;
+    const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
     if (jobOptions.payload !== undefined) throw new InvalidArgumentError("enqueueMany takes no payload", "give each job its own with enqueue");
     const { type, queue, input: _input, ...shared } = await this.#newJob(definition, undefined, jobOptions, false);
     const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
       await checkInputs(definition, batch);
       return this.#store({ type, queue }, batch.length, { tx, notify }, (wake) =>
-        this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf({ tx }), wake),
+        whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
+          this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf({ tx }), wake),
+        ),
       );
     };
     if (Array.isArray(inputs)) return store(inputs);
@@ -577,6 +581,30 @@ export class Queues {
     return this.engine.purge(name, callOf(options));
   }
 
+  /**
+   * Drop the waiting jobs, or only those of a type or a group, that were enqueued before a time. The cost does not depend on how many are ready.
+   * They are cancelled at once. Returns how many have left the depth already; beyond 100,000, and those of groups, do as they are passed over.
+   *
+   * ```ts
+   * await mill.queues.shed("mail", new Date(Date.now() - 3_600_000));
+   * ```
+   */
+  async shed(name: string, before: Date, part: QueuePart = {}, options: TxOptions = {}): Promise<number> {
+    return this.engine.queueShed(name, before, part, callOf(options));
+  }
+
+  /**
+   * Set what waits aside: jobs that come from now on go first, the others are handed out when there are no such jobs, oldest first.
+   * The cost does not depend on how much it is. Returns how many jobs now wait set aside. Not for queues whose jobs have groups.
+   *
+   * ```ts
+   * await mill.queues.setAside("mail", { type: "newsletter" });
+   * ```
+   */
+  async setAside(name: string, part: Pick<QueuePart, "type"> = {}, options: TxOptions = {}): Promise<number> {
+    return this.engine.queueSetAside(name, part, callOf(options));
+  }
+
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
   async redrive(name: string, how: { readonly target?: string; readonly limit?: number } = {}, options: TxOptions = {}): Promise<number> {
     return this.engine.redrive(name, how, callOf(options));
@@ -653,8 +681,10 @@ function newPool(connection: string | pg.PoolConfig): pg.Pool {
 }
 
 /** An option that is undefined was not given: the definition's default holds. */
-function given(options: JobOptions): JobOptions {
-  return Object.values(options).includes(undefined) ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) : options;
+function given<Options extends object>(options: Options): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
+  return (Object.values(options).includes(undefined) ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) : options) as {
+    [Key in keyof Options]: Exclude<Options[Key], undefined>;
+  };
 }
 
 async function checkInputs(definition: AnyJobDefinition | string, inputs: readonly unknown[]): Promise<void> {

@@ -82,6 +82,7 @@ import type {
   Settlement,
   SpaceReport,
   StageRecord,
+  TypeDepth,
 } from "./types.js";
 
 /** Options of `new Engine`. */
@@ -642,6 +643,19 @@ export class Engine {
       waiting: Number(row["waiting"]),
       delayed: Number(row["delayed"]),
       running: Number(row["running"]),
+      oldestAgeSeconds: row["oldest_age_seconds"] as number | null,
+    }));
+  }
+
+  /** How much of a queue waits, is delayed and runs for each type, and for how long the oldest waits, at constant cost. */
+  async queueTypes(queue = "default", call?: CallOptions): Promise<TypeDepth[]> {
+    const rows = await this.#call("queue_types", "select * from :queue_types($1::text)", [queue], call);
+    return rows.map((row) => ({
+      type: row["type"] as string,
+      waiting: Number(row["waiting"]),
+      delayed: Number(row["delayed"]),
+      running: Number(row["running"]),
+      oldestAgeSeconds: row["oldest_age_seconds"] as number | null,
     }));
   }
 
@@ -748,6 +762,26 @@ export class Engine {
   async resetBreakers(which: { readonly queue?: string; readonly type?: string } = {}, call?: CallOptions): Promise<number> {
     checkKeys(which, new Set(["queue", "type"]));
     return this.#count("breaker_reset", "select :breaker_reset($1::text, $2::text) as n", [which.queue ?? null, which.type ?? null], call);
+  }
+
+  /**
+   * Set what waits in a queue, or only its jobs of a type, aside: jobs that come from now on go first, the others are handed out when there are no such jobs.
+   * The cost does not depend on how much it is. Returns how many jobs now wait set aside.
+   */
+  async queueSetAside(name: string, part: Pick<QueuePart, "type"> = {}, call?: CallOptions): Promise<number> {
+    checkKeys(part, new Set(["type"]));
+    return this.#count("queue_set_aside", "select :queue_set_aside($1::text, $2::text) as n", [name, part.type ?? null], call);
+  }
+
+  /**
+   * Drop the waiting jobs of a queue, or only of a type or a group of it, that were enqueued before a time. The cost does not depend on how many are ready.
+   * They are cancelled at once. Returns how many were taken out of the depth already; beyond 100,000, and those of groups, follow as claims and maintenance pass over them.
+   */
+  async queueShed(name: string, before: Date, part: QueuePart = {}, call?: CallOptions): Promise<number> {
+    checkKeys(part, new Set(["type", "group"]));
+    if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new InvalidArgumentError("before is not a time", "give a Date");
+    const values = [name, before.toISOString(), part.type ?? null, part.group ?? null];
+    return this.#count("queue_shed", "select :queue_shed($1::text, $2::timestamptz, $3::text, $4::text) as n", values, call);
   }
 
   /** Set how a group of a queue is treated. Returns what is set now. */

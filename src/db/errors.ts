@@ -3,7 +3,7 @@
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR016`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR020`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -130,6 +130,25 @@ export class QueueClosedError extends MillraceError {
   }
 }
 
+/** MR020: a queue that accepts no more jobs for now, because too many wait, or one has waited for too long (`maxDepth`, `maxAgeSeconds`). Nothing was written. */
+export class QueueFullError extends MillraceError {
+  /** After how many seconds it is worth trying again: an estimate, 1 to 60. */
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR020", message, remedy, cause);
+    this.retryAfterSeconds = retryAfter((cause as { readonly detail?: string } | undefined)?.detail);
+  }
+}
+
+function retryAfter(detail = "{}"): number {
+  try {
+    return Number((JSON.parse(detail) as { retryAfterSeconds?: number }).retryAfterSeconds ?? 1);
+  } catch {
+    return 1; // a detail that somebody on the way has rewritten
+  }
+}
+
 const classes: Record<string, new (message: string, remedy?: string, cause?: unknown) => MillraceError> = {
   MR001: InvalidArgumentError,
   MR002: JobNotFoundError,
@@ -139,6 +158,7 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
   MR007: WrongIsolationError,
   MR010: LaneCollisionError,
   MR016: QueueClosedError,
+  MR020: QueueFullError,
 };
 
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */

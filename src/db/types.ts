@@ -450,6 +450,19 @@ export interface GroupDepth {
   readonly waiting: number;
   readonly delayed: number;
   readonly running: number;
+  /** For how long the oldest waiting one could have run; null when none waits. */
+  readonly oldestAgeSeconds: number | null;
+}
+
+/** What one type has in a queue. */
+export interface TypeDepth {
+  readonly type: string;
+  /** Ready or blocked. */
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly running: number;
+  /** For how long the oldest waiting one could have run; null when none waits. */
+  readonly oldestAgeSeconds: number | null;
 }
 
 /** Which jobs to cancel: those that match all that is given, and why. */
@@ -627,7 +640,29 @@ export interface Defaults {
   readonly onFailure?: "continue" | "pause" | null;
   /** Of a queue: stages that are released one after another, once it is closed and everything else of it has ended. */
   readonly finalStages?: readonly string[] | null;
+  /** Of a queue: while this many jobs wait, ready or delayed, no more are accepted; see `QueueFullError`. */
+  readonly maxDepth?: number | null;
+  /** Of a queue: while a ready job has waited for longer than this, no more are accepted. */
+  readonly maxAgeSeconds?: number | null;
+  /** Of a queue without groups: when the oldest ready job has waited for longer than this, what waits is set aside, and newer jobs go first. */
+  readonly freshnessSeconds?: number | null;
+  /** Of a queue: when jobs run that do not ask for a time. */
+  readonly drainsAt?: DrainTimes | null;
+  /** Of a queue: periods in which no job's run time may lie; it becomes their end. */
+  readonly blocked?: readonly BlockedPeriod[] | null;
 }
+
+/** Times of day at which a queue drains, in a zone; on these days (1 Monday to 7 Sunday), by default all. */
+export interface DrainTimes {
+  readonly times: readonly string[];
+  readonly days?: readonly number[];
+  readonly zone: string;
+}
+
+/** A period that comes again on each of its days (those on which it begins; by default all), or one that comes once. */
+export type BlockedPeriod =
+  | { readonly from: string; readonly to: string; readonly days?: readonly number[]; readonly zone: string }
+  | { readonly from: string; readonly until: string };
 
 /** How long finished things are kept, for the whole cell. */
 export interface Retention {

@@ -3,6 +3,8 @@ export const metricNames = {
   busy: "millrace_jobs_busy",
   duration: "millrace_job_duration_seconds",
   wait: "millrace_job_wait_seconds",
+  waiting: "millrace_jobs_waiting",
+  oldest: "millrace_oldest_job_age_seconds",
   enqueued: "millrace_jobs_enqueued_total",
   polls: "millrace_polls_total",
   leasesLost: "millrace_leases_lost_total",

@@ -45,7 +45,7 @@ export function openTelemetryMetrics(api: Pick<OpenTelemetryApi, "metrics">): Me
   const counters = new Map<MetricName, { add(value: number, labels: Labels): void }>();
   const histograms = new Map<MetricName, { record(value: number, labels: Labels): void }>();
   for (const name of [metricNames.enqueued, metricNames.polls, metricNames.leasesLost, metricNames.errors]) counters.set(name, meter.createCounter(name));
-  for (const name of [metricNames.busy, metricNames.leases]) counters.set(name, meter.createUpDownCounter(name));
+  for (const name of [metricNames.busy, metricNames.leases, metricNames.waiting, metricNames.oldest]) counters.set(name, meter.createUpDownCounter(name));
   for (const name of [metricNames.duration, metricNames.wait, metricNames.fetch]) histograms.set(name, meter.createHistogram(name, { unit: "s" }));
   return {
     count: (name, labels, by = 1) => counters.get(name)?.add(by, labels),

@@ -4,6 +4,8 @@ const help: Readonly<Record<MetricName, string>> = {
   [metricNames.busy]: "Handlers running now.",
   [metricNames.duration]: "How long handlers took, by type and outcome.",
   [metricNames.wait]: "Age of a job at its first attempt.",
+  [metricNames.waiting]: "Ready jobs, by queue and type.",
+  [metricNames.oldest]: "For how long the oldest ready job has waited, by queue and type.",
   [metricNames.enqueued]: "Jobs enqueued by this process.",
   [metricNames.polls]: "Claims made, by whether they found jobs.",
   [metricNames.leasesLost]: "Jobs taken away from their handler.",

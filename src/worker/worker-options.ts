@@ -26,6 +26,8 @@ export interface WorkerOptions {
   readonly stallTimeout?: Duration;
   /** Do the upkeep any process may do for all: promote, reap, expire, give space back. Default true. */
   readonly maintenance?: boolean;
+  /** How often to measure how much waits in these queues, and for how long; only when the client has `metrics`. Default `"15s"`. */
+  readonly backlogInterval?: Duration;
   /** Stop gracefully on SIGTERM and SIGINT, at once on the second. Default false. */
   readonly handleSignals?: boolean;
 }
@@ -42,6 +44,7 @@ export interface WorkerSettings {
   readonly heartbeatThread: boolean;
   readonly stallMs: number;
   readonly maintenance: boolean;
+  readonly backlogMs: number;
   readonly handleSignals: boolean;
 }
 
@@ -57,6 +60,7 @@ const keys = new Set<string>([
   "heartbeatThread",
   "stallTimeout",
   "maintenance",
+  "backlogInterval",
   "handleSignals",
 ] satisfies (keyof WorkerOptions)[]);
 
@@ -73,6 +77,8 @@ export function checkWorkerOptions(options: WorkerOptions, defaultName: string):
   if (leaseMs !== undefined && leaseMs < 100) throw new InvalidArgumentError("a lease shorter than 100 ms cannot be kept", "give a second or more");
   const pollMs = timerMs(options.pollInterval ?? 1000, "pollInterval");
   if (pollMs < 1) throw new InvalidArgumentError("a worker that polls without a pause never rests", "give pollInterval a millisecond or more");
+  const backlogMs = timerMs(options.backlogInterval ?? 15_000, "backlogInterval");
+  if (backlogMs < 100) throw new InvalidArgumentError("what waits cannot be measured more often than every 100 ms", "give backlogInterval a second or more");
   return Object.freeze({
     queues,
     concurrency,
@@ -85,6 +91,7 @@ export function checkWorkerOptions(options: WorkerOptions, defaultName: string):
     heartbeatThread: options.heartbeatThread ?? true,
     stallMs: durationMs(options.stallTimeout ?? 60_000, "stallTimeout"),
     maintenance: options.maintenance ?? true,
+    backlogMs,
     handleSignals: options.handleSignals ?? false,
   });
 }

@@ -10,6 +10,7 @@ import { Maintainer } from "../maintenance/maintainer.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import { AnsweringPool } from "./answer-time.js";
+import { BacklogGauges } from "./backlog-gauges.js";
 import { Dispatcher, byToken } from "./dispatcher.js";
 import { Fetcher } from "./fetcher.js";
 import { KeptConnection } from "./kept-connection.js";
@@ -90,6 +91,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #kept: KeptConnection | undefined;
   readonly #heartbeat: Heartbeat;
   readonly #maintainer: Maintainer;
+  readonly #backlog: BacklogGauges;
   #phase: Phase = "new";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -122,6 +124,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       onError,
     });
     this.#maintainer = new Maintainer({ engine: parts.engine, intervalMs: 5000, onError });
+    this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
   }
 
   /** Register what runs the jobs of a type. Before `start()`, and once per type. */
@@ -211,6 +214,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#forgetStrayErrors = catchStrayErrors();
     if (this.settings.handleSignals) this.#onSignals();
     if (this.settings.maintenance) this.#maintainer.start();
+    this.#backlog.start();
     this.#fetcher.start();
     this.#tell("started");
   }
@@ -246,7 +250,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#abortAll(this.#isForced ? 0 : this.settings.graceMs);
     await this.#fetcher.stop();
     this.#kept?.end();
-    await Promise.all([this.#heartbeat.stop(), this.#maintainer.stop()]);
+    await Promise.all([this.#heartbeat.stop(), this.#maintainer.stop(), this.#backlog.stop()]);
     this.#forgetStrayErrors?.();
     this.#phase = "stopped";
     this.#tell("stopped");

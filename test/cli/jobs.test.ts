@@ -131,6 +131,31 @@ describe("queues", () => {
     expect(await db.engine.depth("staged")).toMatchObject({ ready: 2, staged: 0 });
   });
 
+  it("sheds what was enqueued before a time, and sets aside what waits [#108]", async () => {
+    await db.engine.queuePut("flooded");
+    const old = await db.engine.enqueueMany("work", [1, 2, 3], { queue: "flooded" });
+    const [{ now }] = (await db.sql("select clock_timestamp() as now")) as [{ now: Date }];
+    const before = new Date(now.getTime() + 1).toISOString();
+    const shed = ["queues", "shed", "flooded", "--before", before];
+    expect(await cli(shed)).toMatchObject({ code: 1, stdout: "3 jobs would be dropped from flooded; repeat with --yes\n" });
+    expect(json(await cli([...shed, "--type", "other", "--yes", "--json"]))).toEqual({ name: "flooded", type: "other", before, dropped: 0 });
+    expect(await cli([...shed, "--yes"])).toMatchObject({ code: 0, stdout: "3 jobs dropped from flooded\n" });
+    expect((await db.engine.get(old[0]!.id))!.job.state).toBe("cancelled");
+    for (const text of ["yesterday", "2026-12-24T18:00:00"]) {
+      expect(await cli(["queues", "shed", "flooded", "--before", text])).toMatchObject({ code: 2, stderr: expect.stringContaining("is not a time") });
+    }
+    expect(await cli(["queues", "shed", "flooded"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--before is missing") });
+
+    const [aside] = await db.engine.enqueueMany("work", [4], { queue: "flooded" });
+    expect(await cli(["queues", "set-aside", "flooded"])).toMatchObject({ code: 0, stdout: "1 job of flooded set aside\n" });
+    expect(json(await cli(["queues", "set-aside", "flooded", "--type", "other", "--json"]))).toEqual({ name: "flooded", type: "other", aside: 0 });
+    const [fresh] = await db.engine.enqueueMany("work", [5], { queue: "flooded" });
+    const claimed = await db.engine.claim({ queues: ["flooded"], limit: 2 });
+    expect(claimed.map(({ id }) => id)).toEqual([fresh!.id, aside!.id]);
+    const grouped = await cli(["queues", "put", "flooded", '{"blocked": [{"from": "22:00", "to": "06:00", "zone": "Mars"}]}']);
+    expect(grouped).toMatchObject({ code: 2, stderr: expect.stringContaining("no time zone") });
+  });
+
   it("knows only queues that exist, and options that there are", async () => {
     const [queue, option, list] = await Promise.all([
       cli(["queues", "pause", "nowhere"]),

@@ -6,7 +6,8 @@ export async function openEnds(pool: pg.Pool, engine: Engine, queues: readonly s
   const { rows } = await pool.query<{ what: string; jobs: number }>(`
     select 'ended ' || n || ' times' as what, count(*)::int as jobs from (
       select (select count(*) from millrace.attempt a where a.slot = j.slot and a.job_id = j.id and a.state is not null)
-           + (select count(*) from millrace.streak s where s.slot = j.slot and s.first_place <= p.place and s.first_place + s.length > p.place) as n
+           + (select count(*) from millrace.streak s where s.slot = j.slot and s.first_place <= p.place and s.first_place + s.length > p.place)
+           + (select count(*) from millrace.amendment m where m.slot = j.slot and m.job_id = j.id and m.closed_at is not null) as n
         from millrace.job j cross join lateral (select millrace.job_place(j.id) as place offset 0) p) x
      where n <> 1 group by n
     union all select 'is still ' || state, count(*)::int from millrace.jobs where state in ('ready', 'delayed', 'running', 'blocked') group by state`);

@@ -16,14 +16,16 @@ const handedOutTwice = { seconds: 8, message: /handed out twice|in two live clai
 const lost = { seconds: 2, message: /ended 0 times|is still ready/ };
 
 describe(`seeded simulation (seed ${seed})`, () => {
-  for (const [name, largestClaim, paceMs, groups] of [
-    ["small", 4, 200, 0],
-    ["large", 50, 20, 0],
-    ["small", 4, 200, 3],
-    ["large", 50, 20, 100],
+  for (const [name, largestClaim, paceMs, groups, setAside] of [
+    ["small", 4, 200, 0, false],
+    ["large", 50, 20, 0, false],
+    ["small", 4, 200, 0, true],
+    ["large", 50, 20, 0, true],
+    ["small", 4, 200, 3, false],
+    ["large", 50, 20, 100, false],
   ] as const) {
     it(
-      `loses nothing and hands out nothing twice, ${name} claims, ${groups} groups [#23] [#84] [#88] [#101] [#167]`,
+      `loses nothing and hands out nothing twice, ${name} claims, ${groups} groups${setAside ? ", backlogs set aside" : ""} [#23] [#84] [#88] [#101] [#167]`,
       { timeout: seconds * 1000 + 120_000 },
       async () => {
         const result = await simulate({
@@ -35,12 +37,14 @@ describe(`seeded simulation (seed ${seed})`, () => {
           producers: 12,
           paceMs,
           groups,
+          setAside,
         });
         console.log(`simulation seed ${seed}, claims up to ${largestClaim}, ${groups} groups:`, JSON.stringify(result));
         expect(result.violations).toEqual([]);
         expect(result.jobs).toBeGreaterThan(100);
         expect(result.ticketChildrenEmptied).toBeGreaterThan(0);
         expect(result.compactions).toBeGreaterThan(0);
+        if (setAside) expect(result.asides).toBeGreaterThan(10);
         expect(result.halfTaken).toBeGreaterThan(0);
       },
     );

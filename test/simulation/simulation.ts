@@ -24,6 +24,8 @@ export interface SimulationOptions {
   readonly stopAtFirst?: boolean;
   /** How many groups most jobs belong to; 0 for none. Default 0. */
   readonly groups?: number;
+  /** Set what waits aside, again and again, also in the middle of transactions that write and claim. Default false. */
+  readonly setAside?: boolean;
   /** Terminate sessions at random. Default true. */
   readonly kill?: boolean;
   /** The SQL to run; tests give mutants. */
@@ -36,6 +38,8 @@ export interface SimulationResult {
   readonly killed: number;
   readonly ticketChildrenEmptied: number;
   readonly compactions: number;
+  /** How many ranges were set aside. */
+  readonly asides: number;
   /** How many overlapping transactions were half taken when an older one committed; see OverlapWriter. */
   readonly halfTaken: number;
   /** What went wrong; empty when everything holds. */
@@ -102,6 +106,7 @@ class Simulation {
   #killed = 0;
   #emptied = 0;
   #compactions = 0;
+  #asides = 0;
   #producing = true;
   #draining = false;
   #drained = false;
@@ -135,7 +140,7 @@ class Simulation {
     await this.#engine.queuePut(overlapQueue);
     const producers = [...times(this.options.producers, () => this.#produce()), ...times(2, () => this.#produceOverlap())];
     const claimers = [...times(4, () => this.#consume("default", this.options.largestClaim)), ...times(3, () => this.#consume(overlapQueue, 3))];
-    const keepers = [this.#maintain(), this.#reclaim(), this.#watch()];
+    const keepers = [this.#maintain(), this.#reclaim(), this.#watch(), ...(this.options.setAside ? [this.#setAside()] : [])];
     const killer = this.options.kill === false ? undefined : this.#kill();
     await Promise.all(producers);
     this.#producing = false;
@@ -152,6 +157,7 @@ class Simulation {
       killed: this.#killed,
       ticketChildrenEmptied: this.#emptied,
       compactions: this.#compactions,
+      asides: this.#asides,
       halfTaken: this.#overlap.halfTaken,
       violations: [...this.#violations],
     };
@@ -177,6 +183,8 @@ class Simulation {
     await this.#enqueue(tx, late ? random.between(4, this.options.late.jobs) : random.between(1, 5));
     if (late) await sleep(random.next() * this.options.late.ms);
     if (random.chance(0.3)) await this.#enqueue(tx, random.between(1, 3));
+    // what this transaction wrote so far, and will write, is no part of what it sets aside
+    if (this.options.setAside && random.chance(0.05)) await this.#engine.queueSetAside("default", {}, { tx });
     // a transaction that claims and then enqueues writes behind a head it may have moved itself
     if (random.chance(0.05)) {
       const claimed = await this.#engine.claim({ limit: 2, leaseSeconds }, { tx });
@@ -304,6 +312,17 @@ class Simulation {
     const space = await this.#engine.maintainSpace({ compactBound: 50 });
     this.#emptied += space.ticketChildren;
     this.#compactions += space.compacted.length;
+  }
+
+  async #setAside(): Promise<void> {
+    while (!this.#over()) {
+      await sleep(this.#random.between(0, 60));
+      await this.#survive(async () => {
+        await this.#engine.queueSetAside(this.#random.pick(["default", overlapQueue]));
+        const { rows } = await this.pool.query<{ n: string }>("select coalesce(max(n), 0) as n from millrace.aside");
+        this.#asides = Math.max(this.#asides, Number(rows[0]!.n));
+      });
+    }
   }
 
   /** Look at the database's own truth all the while. */

@@ -12,6 +12,7 @@ export const payloadRefused = { name: "PayloadError", code: "MR004" };
 export const leaseLost = { name: "LeaseLostError", code: "MR005" };
 export const schemaRestored = { name: "SchemaRestoredError", code: "MR006" };
 export const schemaVersion = { name: "SchemaVersionError", code: "MR008" };
+export const queueFull = { name: "QueueFullError", code: "MR020" };
 export const databaseUnavailable = { name: "DatabaseUnavailableError", code: "MR009" };
 
 /** Claim one at a time until nothing is left; what a single consumer sees, in order. */
@@ -22,6 +23,13 @@ export async function claimAll(db: TestDatabase, queue: string, options: ClaimOp
     if (!job) return jobs;
     jobs.push(job);
   }
+}
+
+/** How many pages a statement touches. */
+export async function pagesOf(client: pg.Client, statement: string): Promise<number> {
+  const { rows } = await client.query(`explain (analyze, buffers, format json) ${statement}`);
+  const plan = rows[0]["QUERY PLAN"][0].Plan;
+  return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
 }
 
 /** A connection that notes each statement sent through it. */

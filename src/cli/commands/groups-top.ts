@@ -1,6 +1,6 @@
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
-import { count } from "../format.js";
+import { count, duration } from "../format.js";
 import { textTable } from "../text-table.js";
 
 export const groupsTopCommand: Command = {
@@ -17,8 +17,20 @@ export const groupsTopCommand: Command = {
       out.result(
         groups,
         textTable(
-          [{ title: "GROUP" }, { title: "WAITING", align: "right" }, { title: "DELAYED", align: "right" }, { title: "RUNNING", align: "right" }],
-          groups.map((one) => [one.group ?? "(none)", count(one.waiting), count(one.delayed), count(one.running)]),
+          [
+            { title: "GROUP" },
+            { title: "WAITING", align: "right" },
+            { title: "DELAYED", align: "right" },
+            { title: "RUNNING", align: "right" },
+            { title: "OLDEST", align: "right" },
+          ],
+          groups.map((one) => [
+            one.group ?? "(none)",
+            count(one.waiting),
+            count(one.delayed),
+            count(one.running),
+            one.oldestAgeSeconds === null ? "" : duration(one.oldestAgeSeconds * 1000),
+          ]),
           out.width,
         ),
       );

@@ -1,0 +1,51 @@
+-- queue_room: the queue's id, unless it may take no more jobs: as many wait as maxDepth says, or one has waited for maxAgeSeconds. Only called where one of them is set.
+-- Costs as much as queue_depth, at any backlog. Jobs of transactions still open are not seen, and a call that is accepted is accepted as a whole, so the depth can be
+-- exceeded by the calls that are under way at the same time. What was set aside counts for the depth, not for the age: it is in nobody's way.
+-- When to try again is an estimate: what waits too many, at the pace at which what waits has come. Raises: MR020.
+create or replace function queue_room(p_queue_id int, p_options jsonb) returns int
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_most constant bigint := p_options ->> 'maxDepth';
+  v_oldest constant float8 := p_options ->> 'maxAgeSeconds';
+  v_depth bigint;
+  v_age float8;
+  v_wait float8;
+begin
+  if v_most is not null then
+    select coalesce(sum(d.ready + d.delayed), 0) into v_depth
+      from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d
+     where d.lane in (select key from lane_known where queue_id = p_queue_id);
+    if v_depth >= v_most then
+      v_age := queue_age(p_queue_id);
+      v_wait := (v_depth - v_most + 1) * coalesce(v_age, 0) / v_depth;
+    end if;
+  end if;
+  if v_wait is null and v_oldest is not null then
+    v_age := queue_age(p_queue_id);
+    if v_age >= v_oldest then
+      v_wait := v_age - v_oldest;
+    end if;
+  end if;
+  if v_wait is not null then
+    v_wait := ceil(least(greatest(v_wait, 1), 60));
+    perform raise_error('MR020', (select format('the queue "%s" is full: ', q.name) from queue q where q.id = p_queue_id)
+        || case when v_depth >= v_most then format('%s jobs wait, at most %s may', v_depth, v_most) else format('a job has waited for %s s, at most %s s are allowed', round(v_age::numeric), v_oldest) end,
+      format('try again in %s s, or raise maxDepth or maxAgeSeconds', v_wait),
+      json_strip_nulls(json_build_object('retryAfterSeconds', v_wait, 'depth', v_depth, 'maxDepth', v_most, 'ageSeconds', v_age, 'maxAgeSeconds', v_oldest))::text);
+  end if;
+  return p_queue_id;
+end $$;
+
+-- queue_age: for how many seconds the oldest ready job of a queue has waited, without what was set aside; null when there is none. Of groups it looks at the next 50 in line.
+create or replace function queue_age(p_queue_id int) returns float8
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  return (select greatest(0, date_part('epoch', clock_now() - min(greatest(job_created_at(j.id), j.run_at))))
+            from (select lane_oldest(l.key, 50, false) as job from lane l where l.queue_id = p_queue_id
+                  union all  -- nobody has claimed from these yet
+                  select k.jobs[1] from scout s cross join lateral (
+                    select k.jobs from ticket k where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2 order by n.xid, n.id limit 1) else s.lane end
+                     order by k.xid, k.id limit 1) k
+                   where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane)) first
+            join job j on j.slot = job_slot(first.job) and j.id = first.job where job_state(j.id) in ('ready', 'blocked'));
+end $$;

@@ -1,0 +1,147 @@
+-- queue_shed: drop the waiting jobs of a queue that were enqueued before a time, or of these only jobs of one type or one group. Ready and delayed ones; running jobs go on, and
+-- jobs of transactions still open arrive afterwards and stay, as with queue_purge. Takes no longer the more there are ready, because it only writes down that they are dropped:
+-- they are "cancelled" at once, and are passed over, many at a time, and taken out of the depth, here and by the claims and the maintenance that follow.
+-- Returns how many were taken out already: all of them, except beyond 100,000 of a lane, and of groups, which are passed over when their turn comes.
+-- Locks: the lanes and their entries. Writes: lane_purge, lane_cursor, agenda, tally. Raises: MR001, MR003, MR007.
+create or replace function queue_shed(p_queue text, p_before timestamptz, p_type text default null, p_group text default null) returns bigint
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_queue_id constant int := queue_id(p_queue);
+  v_before constant bigint := job_id_at(p_before);
+  v_last constant bigint := job_id_new();
+  v_lanes bigint[];
+  v_dropped bigint;
+begin
+  if v_before is null then
+    perform raise_error('MR001', 'no time is given', 'say before when the jobs to drop were enqueued');
+  end if;
+  perform name_check('group', p_group);
+  perform lane_discover(array[v_queue_id]);
+  v_lanes := array(select key from lane where queue_id = v_queue_id and (p_type is null or type = p_type) order by key);
+  perform lanes_seize(v_lanes);
+  perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(v_lanes) lane;
+  delete from lane_purge where lane = any (v_lanes) and before <= v_before and (p_group is null or group_key = p_group);  -- this one drops what they dropped
+  insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at, before, group_key, is_open)
+  select lane, pg_current_snapshot(), xid_now(), v_last, clock_now(), v_before, p_group, true from unnest(v_lanes) lane;
+  with gone as (
+    delete from agenda g where g.job_id < v_before and g.due_at < 'infinity' and g.lane = any (v_lanes)
+       and (p_group is null or exists (select from job j where j.slot = job_slot(g.job_id) and j.id = g.job_id and j.group_key = p_group))
+    returning g.lane
+  ), counted as (
+    insert into tally (lane, delayed) select lane, -count(*) from gone group by lane
+  )
+  select count(*) into v_dropped from gone;
+  return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(v_lanes) lane cross join lateral lane_shed(lane) s);
+end $$;
+
+-- lane_shed: let a lane's cursors pass over jobs that were dropped, up to 100,000 of each track. The caller has the lane's lock. Tells whether claims may still meet
+-- dropped jobs, and whether there are more of them right here. Those of groups are passed over when their turn comes. Writes: lane_cursor, tally, lane_purge.
+create or replace function lane_shed(p_lane bigint, out is_open boolean, out more boolean, out dropped bigint)
+language plpgsql as $$
+declare
+  v_end bigint;
+  v_track bigint;
+  s record;
+  r aside;
+begin
+  more := false; dropped := 0;
+  select max(pg_snapshot_xmax(p.snapshot)::text::bigint) into v_end from lane_purge p where p.lane = p_lane and p.is_open;
+  is_open := v_end is not null;
+  if not is_open then
+    return;
+  end if;
+  foreach v_track in array array[p_lane, p_lane + 1] loop
+    for i in 1 .. 5 loop
+      s := track_shed(p_lane, track_cursor(v_track), null);
+      dropped := dropped + s.dropped;
+      exit when s.passed = 0;
+    end loop;
+    more := more or s.passed > 0;
+    for r in select * from aside x where x.lane = p_lane order by x.n limit 1 loop
+      s := track_shed(p_lane, aside_cursor(v_track, r.n), r.snapshot);
+      dropped := dropped + s.dropped;
+      more := more or s.passed > 0;
+    end loop;
+  end loop;
+  -- Past the end of its snapshot nothing can have been dropped.
+  if not exists (select from aside x where x.lane = p_lane) and not exists (select from lane l where l.key = p_lane and l.grouped)
+     and not exists (
+       select from (values (p_lane), (p_lane + 1)) t (key) cross join lateral track_cursor(t.key) c
+        where (c.head_xid < v_end and (track_read(c, 1)).jobs is not null) or exists (select from unnest(c.late_xids) x where x < v_end)) then
+    update lane_purge p set is_open = false where p.lane = p_lane and p.is_open;
+    is_open := false;
+  end if;
+end $$;
+
+-- track_shed: move a cursor past the jobs next to it that were dropped, 20,000 at most. Tells how many it passed, and how many of them were waiting until then.
+-- Writes: lane_cursor, tally.
+-- Fresh tickets carry the transaction of their jobs, so where no group is named they tell it without a look at the jobs.
+create or replace function track_shed(p_lane bigint, c lane_cursor, p_seen pg_snapshot, out passed int, out dropped int)
+language plpgsql as $$
+declare
+  r track_reading;
+  v_dropped bigint[];
+  v_moved boolean;
+  v_quick constant boolean := c.track & 1 = 0 and not exists (select from lane_purge p where p.lane = p_lane and p.is_open and p.group_key is not null);
+begin
+  passed := 0; dropped := 0;
+  if exists (select from lane_purge p where p.lane = p_lane and p.before is null and pg_snapshot_xmax(p.snapshot)::text::bigint > c.head_xid) then
+    return;  -- a group that has not followed a purge yet (turns_read): what it stands before is no longer counted
+  end if;
+  r := track_read(c, case when v_quick then 20000 else 500 end, p_seen);
+  if r.jobs is null then
+    return;
+  elsif v_quick then
+    passed := (select min(u.i) - 1 from unnest(r.jobs, r.xids) with ordinality u (id, xid, i)
+                  where not exists (select from lane_purge p where p.lane = p_lane and p.is_open and purge_saw(p, u.xid, u.id)));
+  else
+    v_dropped := jobs_dropped(p_lane, r.jobs);
+    passed := (select min(u.i) - 1 from unnest(r.jobs) with ordinality u (id, i) where u.id <> all (v_dropped));
+  end if;
+  passed := coalesce(passed, cardinality(r.jobs));
+  if passed > 0 then
+    v_moved := track_advance(r, passed);
+    dropped := jobs_uncount(p_lane, r.jobs[1:passed], r.versions[1:passed]);
+  end if;
+end $$;
+
+-- jobs_dropped: those of some jobs of a lane that were dropped while they waited.
+create or replace function jobs_dropped(p_lane bigint, p_jobs bigint[]) returns bigint[]
+language plpgsql as $$
+declare
+  v_before constant bigint := (select max(p.before) from lane_purge p where p.lane = p_lane and p.is_open);
+begin
+  return array(
+    select u.id from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id left join amendment m on m.slot = job_slot(u.id) and m.job_id = u.id
+     where u.id < v_before and job_purged_at(j, m) is not null);
+end $$;
+
+-- jobs_uncount: take dropped jobs out of the depth, except those that had left it before: cancelled, expired or moved elsewhere, which left a void ticket.
+-- Returns how many. Writes: tally.
+create or replace function jobs_uncount(p_lane bigint, p_jobs bigint[], p_versions int[]) returns int
+language plpgsql as $$
+declare
+  v_n int;
+begin
+  v_n := cardinality(p_jobs) - (
+    select count(*) from (select array_agg(m.job_id) as ids, array_agg(m.version) as versions, array_agg(m.closed_at is not null) as closed from amendment m
+                           where m.slot = any (array(select distinct job_slot(id) from unnest(p_jobs) id))
+                             and m.job_id between (select min(id) from unnest(p_jobs) id) and (select max(id) from unnest(p_jobs) id)) few
+     cross join lateral unnest(few.ids, few.versions, few.closed) m (id, version, closed)
+      join unnest(p_jobs, p_versions) u (id, version) on u.id = m.id
+     where m.closed or m.version > coalesce(u.version, 0));
+  insert into tally (lane, ready) values (p_lane, -v_n);
+  return v_n;
+end $$;
+
+-- sheds_pass: what maintenance does for lanes nobody claims from. Skips busy lanes.
+create or replace function sheds_pass() returns void
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_lane bigint;
+begin
+  for v_lane in select distinct lane from lane_purge where is_open order by lane limit 100 loop
+    continue when not pg_try_advisory_xact_lock(lane_lock(v_lane));
+    perform lane_shed(v_lane);
+  end loop;
+end $$;
