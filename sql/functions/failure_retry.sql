@@ -23,7 +23,7 @@ end $$;
 
 -- failed_jobs: the oldest jobs after p_after that failed and wait for a decision, along the index of attempts that did not succeed.
 create or replace function failed_jobs(p_fingerprint text, p_queue_id int, p_type text, p_after bigint, p_limit int) returns bigint[]
-language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off as $$
 begin
   return array(
     select f.job_id from job_failure f
