@@ -16,6 +16,7 @@ declare
   v_step constant interval := rate_step(p_per_second);
   v_look constant int := 10000;
   v_looked bigint[];
+  v_matched int := 0;
   v_bytes bigint := 0;
   j record;
 begin
@@ -48,17 +49,18 @@ begin
        and case when e.ended then last.finished_at else m.closed_at end >= p_from and case when e.ended then last.finished_at else m.closed_at end < until
      order by k.id limit p_limit
   loop
+    after := j.id;
+    v_matched := v_matched + 1;
     continue when queues_reenter(array[coalesce(v_target, j.queue_id)]) <> '{}';
     if not p_dry_run then
       perform job_copy(j.id, coalesce(v_target, j.queue_id), '{"replayed":true}', greatest(v_now, start_at));
     end if;
     replayed := replayed + 1;
     start_at := start_at + v_step;
-    after := j.id;
     v_bytes := v_bytes + j.bytes;
     exit when v_bytes > 64000000 and not p_dry_run;
   end loop;
-  if replayed < p_limit and (p_dry_run or v_bytes <= 64000000) then
+  if v_matched < p_limit and (p_dry_run or v_bytes <= 64000000) then
     after := case when cardinality(v_looked) = v_look then v_looked[v_look] end;
   end if;
 end $$;

@@ -177,6 +177,16 @@ describe("replay", () => {
     expect([...(await db.engine.payloadRead(copies[2]!.id, 32_999_998, 10))!]).toEqual([7, 7]);
   });
 
+  it("leaves out the jobs of finished queues, and goes on after them", async () => {
+    const [over, queue] = [await newQueue(db), await newQueue(db)];
+    const from = await clockNow(db);
+    for (let i = 0; i < 3; i += 1) for (const name of [over, queue]) await finish(name, [i], "mixed");
+    await db.sql("update queue set closed_at = clock_now(), finished_at = clock_now() where name = $1", [over]);
+    expect(await replayAll({ from, type: "mixed", limit: 2 })).toMatchObject({ jobs: 3 });
+    expect(await claimAll(db, queue)).toHaveLength(3);
+    await expect(db.engine.replay({ from, type: "mixed", target: over })).rejects.toMatchObject({ code: "MR016" });
+  });
+
   it("rolls back with the caller's transaction", async () => {
     const queue = await newQueue(db);
     const from = await clockNow(db);
