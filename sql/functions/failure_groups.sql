@@ -5,7 +5,7 @@ create or replace function failure_groups(p_queue text default null, p_type text
   p_limit int default 100)
 returns table (fingerprint text, name text, code text, message text, jobs int, first_at timestamptz, last_at timestamptz, types text[], queues text[], last_job_id bigint)
 language plpgsql security definer set search_path from current set jit = off
-set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off as $$
 #variable_conflict use_column
 declare
   v_queue_id constant int := case when p_queue is not null then queue_id(p_queue) end;

@@ -1,4 +1,4 @@
--- failure_retry: give failed jobs more attempts, those of one group of failures (error_fingerprint) or all, oldest first, in batches of p_limit jobs.
+-- failure_retry: give failed jobs more attempts, those of one group of failures (error_fingerprint) or all, oldest first, in batches of p_limit jobs. Those of finished queues are left alone.
 -- p_per_second spreads them over time, from p_start_at on. Returns how many, and what to give to the next call: after (null: that was all) and start_at.
 -- Locks, writes: as job_add_retries. Raises: MR001, MR003, MR007.
 create or replace function failure_retry(p_fingerprint text default null, p_queue text default null, p_type text default null, p_attempts int default 1,
@@ -23,11 +23,11 @@ end $$;
 
 -- failed_jobs: the oldest jobs after p_after that failed and wait for a decision, along the index of attempts that did not succeed.
 create or replace function failed_jobs(p_fingerprint text, p_queue_id int, p_type text, p_after bigint, p_limit int) returns bigint[]
-language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off as $$
 begin
   return array(
     select f.job_id from job_failure f
      where f.job_id > p_after and (p_queue_id is null or f.queue_id = p_queue_id) and (p_type is null or f.type = p_type)
-       and (p_fingerprint is null or error_fingerprint(f.error) = p_fingerprint)
+       and (p_fingerprint is null or error_fingerprint(f.error) = p_fingerprint) and not exists (select from queue q where q.id = f.queue_id and q.finished_at is not null)
      order by f.job_id limit p_limit);
 end $$;

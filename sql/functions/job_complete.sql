@@ -15,7 +15,7 @@ begin
       perform raise_error('MR001', 'results or logs and jobs differ in number', 'give one per job id, null where there is none');
     end if;
   end loop;
-  for v_part in select d as part, exists (select from breaker_event) as watched from claim_detach(p_token, p_jobs) d loop
+  for v_part in select d as part, (select breakers from cell) as watched from claim_detach(p_token, p_jobs) d loop
     h := v_part.part;
     perform fingerprint_release(h.jobs);
     if v_part.watched then

@@ -1,6 +1,6 @@
 -- job_replay: enqueue copies of jobs that ended within a time range (p_from inclusive, p_to exclusive, default now), in the order in which they were enqueued.
 -- A copy is a new job of the same queue (or p_target), without the expiry, deadline and fingerprint of the first, and names it as its source. p_per_second spreads them, from p_start_at on.
--- A batch looks at 10,000 jobs and makes p_limit copies at most. Returns how many it made (p_dry_run: would have), and what to give to the next call:
+-- A batch looks at 10,000 jobs and makes p_limit copies at most, fewer when they have more than 64 MB of payload. Returns how many it made (p_dry_run: would have), and what to give to the next call:
 -- until (as p_to), after (null: that was all), start_at. p_to never lies in the future, so that what copies become is never replayed in turn.
 -- Without p_after it looks for the first job that ended within the range in the records of all attempts: they have no index by time. Jobs of finished queues are left out.
 -- Locks: closed queues. Writes: as job_copy. Raises: MR001, MR003, MR016 when the target is finished.
@@ -16,6 +16,8 @@ declare
   v_step constant interval := rate_step(p_per_second);
   v_look constant int := 10000;
   v_looked bigint[];
+  v_matched int := 0;
+  v_bytes bigint := 0;
   j record;
 begin
   until := coalesce(p_to, v_now);
@@ -37,7 +39,7 @@ begin
     (select min(m.job_id) from amendment m where m.closed_at >= p_from and m.closed_at < until)) - 1);
   v_looked := array(select k.id from job k where k.id > after and k.id < job_id_at(until) order by k.id limit v_look);
   for j in
-    select k.id, k.queue_id from unnest(v_looked) u (id)
+    select k.id, k.queue_id, coalesce(k.payload_size, 0) as bytes from unnest(v_looked) u (id)
       join job k on k.slot = job_slot(u.id) and k.id = u.id
       left join amendment m on m.slot = k.slot and m.job_id = k.id
       left join lateral (select a.attempt, a.state, a.finished_at from job_attempt a where a.slot = k.slot and a.job_id = k.id order by a.attempt desc limit 1) last on true
@@ -47,15 +49,18 @@ begin
        and case when e.ended then last.finished_at else m.closed_at end >= p_from and case when e.ended then last.finished_at else m.closed_at end < until
      order by k.id limit p_limit
   loop
+    after := j.id;
+    v_matched := v_matched + 1;
     continue when queues_reenter(array[coalesce(v_target, j.queue_id)]) <> '{}';
     if not p_dry_run then
       perform job_copy(j.id, coalesce(v_target, j.queue_id), '{"replayed":true}', greatest(v_now, start_at));
     end if;
     replayed := replayed + 1;
     start_at := start_at + v_step;
-    after := j.id;
+    v_bytes := v_bytes + j.bytes;
+    exit when v_bytes > 64000000 and not p_dry_run;
   end loop;
-  if replayed < p_limit then
+  if v_matched < p_limit and (p_dry_run or v_bytes <= 64000000) then
     after := case when cardinality(v_looked) = v_look then v_looked[v_look] end;
   end if;
 end $$;

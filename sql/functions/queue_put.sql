@@ -28,6 +28,9 @@ begin
   if p_options ? 'groupRate' then
     update snooze set due_at = clock_now() where lane in (select key from lane where queue_id = v_id);
   end if;
+  if p_options ? 'breaker' then
+    update cell set breakers = true where not breakers;
+  end if;
   if p_options ?| '{ordered,groupMaxRunning}' then  -- groups that had no room may have some now
     perform group_announce(v_id, x.hash) from (select distinct k.track # k.lane as hash from claim k join lane l on l.key = k.lane where l.queue_id = v_id and k.track is not null) x;
   end if;
@@ -47,6 +50,9 @@ begin
   end if;
   insert into job_type as t (type, options) values (p_type, jsonb_strip_nulls(p_options))
   on conflict (type) do update set options = jsonb_strip_nulls(t.options || p_options) returning options into v_options;
+  if p_options ? 'breaker' then
+    update cell set breakers = true where not breakers;
+  end if;
   return v_options;
 end $$;
 

@@ -28,13 +28,15 @@ create type job_lines as (
 );
 
 -- One row: facts about this installation. server_id and floor_xid let a dump restored into another server be recognised.
+-- breakers: some queue or type has, or had, a circuit breaker; else reports of success need not look for one.
 create table cell (
   only_row      boolean primary key default true check (only_row),
   created_at    timestamptz not null default clock_timestamp(),
   server_id     bigint,
   floor_xid     bigint not null default pg_current_xact_id()::text::bigint,
   payload_limit bigint not null default 256000000 check (payload_limit between 1 and 256000000),
-  options       jsonb not null default '{}'
+  options       jsonb not null default '{}',
+  breakers      boolean not null default false
 );
 insert into cell default values;
 do $$

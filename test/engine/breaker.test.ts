@@ -283,6 +283,43 @@ describe("a breaker", () => {
     expect(await stateOf(queue)).toBe("closed");
   });
 
+  it("costs a claim and a report as much after many events as after few, also while an old snapshot keeps them all", async () => {
+    const queue = await guarded({ failures: 80_000 }, 1000);
+    const client = await db.connect();
+    const pages = async (): Promise<number> => {
+      const version = await client.query("select current_setting('server_version_num')::int >= 150000 as can_be_asked");
+      for (const text of version.rows[0].can_be_asked ? ["select pg_stat_force_next_flush()"] : ["select pg_sleep(0.6)", "select pg_sleep(0.6)"])
+        await client.query(text);
+      const { rows } = await client.query(
+        "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as pages from pg_statio_user_tables where relid = 'breaker_event'::regclass",
+      );
+      return Number(rows[0].pages);
+    };
+    const cycles = async (): Promise<number> => {
+      const before = await pages();
+      for (let i = 0; i < 20; i += 1) {
+        const [failing, fine] = await db.engine.claim({ queues: [queue], limit: 2 }, { tx: client });
+        await db.engine.retry(failing!, error, undefined, { tx: client });
+        await db.engine.complete(fine!, undefined, { tx: client });
+      }
+      return (await pages()) - before;
+    };
+    await cycles();
+    const few = await cycles();
+    const idle = await db.connect();
+    await idle.query("begin isolation level repeatable read; select count(*) from breaker_event");
+    for (let round = 0; round < 5; round += 1) {
+      await db.sql(
+        "insert into breaker_event (queue_id, type, kind, at) select queue_id($1), 'work', k, clock_now() from generate_series(1, 2000), unnest('{failed,closed}'::text[]) k",
+        [queue],
+      );
+      await db.engine.maintain();
+    }
+    const many = await cycles();
+    await idle.query("commit");
+    expect(many).toBeLessThanOrEqual(2 * few);
+  });
+
   it("that makes no sense is refused", async () => {
     const queue = await newQueue(db);
     for (const breaker of [

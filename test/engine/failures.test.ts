@@ -172,6 +172,14 @@ describe("retrying failures", () => {
     expect((await claimOne(db, queue)).id).toBe(id);
   });
 
+  it("leaves the jobs of finished queues alone", async () => {
+    const [over, queue] = [await newQueue(db), await newQueue(db)];
+    for (const name of [over, queue]) await failWith(name, { message: "both" }, { type: "of-two" });
+    await db.sql("update queue set closed_at = clock_now(), finished_at = clock_now() where name = $1", [over]);
+    expect(await db.engine.retryFailures({ type: "of-two" })).toEqual({ jobs: 1, next: null });
+    expect(await claimAll(db, queue)).toHaveLength(1);
+  });
+
   it("retries a job once, however many ask at the same time", async () => {
     const queue = await newQueue(db);
     for (let i = 0; i < 20; i += 1) await failWith(queue, { message: "raced" });

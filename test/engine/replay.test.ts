@@ -158,6 +158,35 @@ describe("replay", () => {
     expect(await db.engine.replay({ from, queue, dryRun: true })).toMatchObject({ jobs: 1 });
   });
 
+  it("copies large payloads whole, and ends a batch when they are too much for one", async () => {
+    const queue = await newQueue(db);
+    const from = await clockNow(db);
+    const piece = new Uint8Array(1_000_000).fill(7);
+    for (let i = 0; i < 3; i += 1)
+      await db.engine.enqueueStream(
+        { type: "large", queue },
+        33_000_000,
+        Array.from({ length: 33 }, () => piece),
+      );
+    for (let i = 0; i < 3; i += 1) await db.engine.complete(await claimOne(db, queue));
+    const first = await db.engine.replay({ from, queue });
+    expect(first.jobs).toBe(2);
+    expect(await db.engine.replay(first.next!)).toEqual({ jobs: 1, next: null });
+    const copies = await claimAll(db, queue);
+    expect(copies.map(({ payloadSize }) => payloadSize)).toEqual([33_000_000, 33_000_000, 33_000_000]);
+    expect([...(await db.engine.payloadRead(copies[2]!.id, 32_999_998, 10))!]).toEqual([7, 7]);
+  });
+
+  it("leaves out the jobs of finished queues, and goes on after them", async () => {
+    const [over, queue] = [await newQueue(db), await newQueue(db)];
+    const from = await clockNow(db);
+    for (let i = 0; i < 3; i += 1) for (const name of [over, queue]) await finish(name, [i], "mixed");
+    await db.sql("update queue set closed_at = clock_now(), finished_at = clock_now() where name = $1", [over]);
+    expect(await replayAll({ from, type: "mixed", limit: 2 })).toMatchObject({ jobs: 3 });
+    expect(await claimAll(db, queue)).toHaveLength(3);
+    await expect(db.engine.replay({ from, type: "mixed", target: over })).rejects.toMatchObject({ code: "MR016" });
+  });
+
   it("rolls back with the caller's transaction", async () => {
     const queue = await newQueue(db);
     const from = await clockNow(db);
