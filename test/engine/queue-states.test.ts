@@ -1,9 +1,10 @@
+import type pg from "pg";
 import { describe, expect, it } from "vitest";
 import { QueueClosedError } from "../../src/db/errors.js";
 import type { QueueEvent, QueueRecord } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimIds, claimOne, enqueue, newQueue, stateOf } from "../support/jobs.js";
-import { isBlocked } from "../support/sessions.js";
+import { isBlocked, pidOf } from "../support/sessions.js";
 import { invalidArgument } from "../support/steps.js";
 
 /** Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
@@ -162,6 +163,32 @@ describe("a closed queue", () => {
       expect(await stateAfterUpkeep(queue)).toBe("closed");
       expect(await completeAll(queue)).toBe(1);
       expect(await stateAfterUpkeep(queue)).toBe("finished");
+    }
+  });
+
+  it("is seen, or waited for, because whoever brings in jobs has a transaction number before it reads the queue [#157]", async () => {
+    const queue = await newQueue(db);
+    const calls: readonly ((tx: pg.Client) => Promise<unknown>)[] = [
+      (tx) => db.engine.enqueue({ type: "t", queue }, { tx }),
+      (tx) => db.engine.enqueue({ type: "t", queue, priority: 1 }, { tx }),
+      (tx) => db.engine.enqueue({ type: "t", queue, fingerprint: "f" }, { tx }),
+      (tx) => db.engine.enqueueMany("t", [1, 2], { queue }, { tx }),
+      (tx) => db.engine.enqueueMany("t", [1, 2], { queue, priority: 1 }, { tx }),
+      (tx) => db.engine.enqueueEach([{ type: "t", queue }], { tx }),
+      (tx) => tx.query("select queues_reenter('{1}')"),
+    ];
+    const [holder, producer] = [await db.connect(), await db.connect()];
+    for (const call of calls) {
+      await holder.query("begin; lock table queue in access exclusive mode");
+      const calling = call(producer);
+      expect(await isBlocked(db, calling, holder)).toBe(true);
+      const numbers = await holder.query(
+        "select from pg_locks where locktype = 'transactionid' and pid in (select pid from pg_stat_activity where $1 = any (pg_blocking_pids(pid)))",
+        [await pidOf(holder)],
+      );
+      await holder.query("commit");
+      await calling;
+      expect(numbers.rowCount, String(call)).toBe(1);
     }
   });
 
