@@ -1,6 +1,8 @@
 import type pg from "pg";
 import { describe, expect, it } from "vitest";
+import { Engine } from "../../src/db/engine.js";
 import { QueueClosedError } from "../../src/db/errors.js";
+import { migrate } from "../../src/db/migrate.js";
 import type { QueueEvent, QueueRecord } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimIds, claimOne, enqueue, newQueue, stateOf } from "../support/jobs.js";
@@ -510,6 +512,17 @@ describe("events of queues", () => {
     expect(seen.map(({ event, type }) => `${event} ${type}`)).toEqual(["paused quick", "paused slow"]);
     expect(seen[0]).toMatchObject({ queue, group: "g", at: expect.any(Date) });
     await expect(db.engine.queueEvents("nonsense")).rejects.toMatchObject(invalidArgument);
+  });
+
+  it("are noted also where the schema's name leaves no room for a channel's [#157]", async () => {
+    const schema = "m".repeat(63);
+    await migrate(db.pool, { schema });
+    const engine = new Engine({ pool: db.pool, schema, prepare: false });
+    await engine.queuePut("first");
+    await engine.queuePut("second", { waitsFor: ["first"] });
+    await engine.queueClose("first");
+    for (const _ of times(2)) await engine.maintain();
+    expect((await engine.queueEvents()).events.map(({ event }) => event)).toEqual(["closed", "finished", "released"]);
   });
 
   it("are kept to the newest ten thousand [#157]", async () => {
