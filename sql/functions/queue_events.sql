@@ -6,7 +6,9 @@ language plpgsql as $$
 begin
   insert into queue_event (at, queue, event, by, because, type, group_key, job_id, stage, jobs)
   values (clock_now(), p_queue, p_event, p_by, p_because, p_type, p_group, p_job_id, p_stage, p_jobs);
-  perform pg_notify('millrace:' || current_schema() || ':events', p_queue || ' ' || p_event);
+  if octet_length(current_schema()) <= 47 then  -- a channel has 63 bytes at most
+    perform pg_notify('millrace:' || current_schema() || ':events', p_queue || ' ' || p_event);
+  end if;
 end $$;
 
 -- queue_events: what happened to queues since p_since, a cursor that an earlier call returned; null for all that is kept, the newest 10,000.

@@ -3,5 +3,5 @@
 create or replace function queue_notify(p_queues text[]) returns void
 language plpgsql security definer set search_path from current set jit = off as $$
 begin
-  perform pg_notify('millrace:' || current_schema(), name) from unnest(p_queues) name;
+  perform pg_notify('millrace:' || current_schema(), name) from unnest(p_queues) name where octet_length(current_schema()) <= 54;  -- a channel has 63 bytes at most
 end $$;

@@ -1,9 +1,12 @@
+import type pg from "pg";
 import { describe, expect, it } from "vitest";
+import { Engine } from "../../src/db/engine.js";
 import { QueueClosedError } from "../../src/db/errors.js";
+import { migrate } from "../../src/db/migrate.js";
 import type { QueueEvent, QueueRecord } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimIds, claimOne, enqueue, newQueue, stateOf } from "../support/jobs.js";
-import { isBlocked } from "../support/sessions.js";
+import { isBlocked, pidOf } from "../support/sessions.js";
 import { invalidArgument } from "../support/steps.js";
 
 /** Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
@@ -162,6 +165,32 @@ describe("a closed queue", () => {
       expect(await stateAfterUpkeep(queue)).toBe("closed");
       expect(await completeAll(queue)).toBe(1);
       expect(await stateAfterUpkeep(queue)).toBe("finished");
+    }
+  });
+
+  it("is seen, or waited for, because whoever brings in jobs has a transaction number before it reads the queue [#157]", async () => {
+    const queue = await newQueue(db);
+    const calls: readonly ((tx: pg.Client) => Promise<unknown>)[] = [
+      (tx) => db.engine.enqueue({ type: "t", queue }, { tx }),
+      (tx) => db.engine.enqueue({ type: "t", queue, priority: 1 }, { tx }),
+      (tx) => db.engine.enqueue({ type: "t", queue, fingerprint: "f" }, { tx }),
+      (tx) => db.engine.enqueueMany("t", [1, 2], { queue }, { tx }),
+      (tx) => db.engine.enqueueMany("t", [1, 2], { queue, priority: 1 }, { tx }),
+      (tx) => db.engine.enqueueEach([{ type: "t", queue }], { tx }),
+      (tx) => tx.query("select queues_reenter('{1}')"),
+    ];
+    const [holder, producer] = [await db.connect(), await db.connect()];
+    for (const call of calls) {
+      await holder.query("begin; lock table queue in access exclusive mode");
+      const calling = call(producer);
+      expect(await isBlocked(db, calling, holder)).toBe(true);
+      const numbers = await holder.query(
+        "select from pg_locks where locktype = 'transactionid' and pid in (select pid from pg_stat_activity where $1 = any (pg_blocking_pids(pid)))",
+        [await pidOf(holder)],
+      );
+      await holder.query("commit");
+      await calling;
+      expect(numbers.rowCount, String(call)).toBe(1);
     }
   });
 
@@ -483,6 +512,17 @@ describe("events of queues", () => {
     expect(seen.map(({ event, type }) => `${event} ${type}`)).toEqual(["paused quick", "paused slow"]);
     expect(seen[0]).toMatchObject({ queue, group: "g", at: expect.any(Date) });
     await expect(db.engine.queueEvents("nonsense")).rejects.toMatchObject(invalidArgument);
+  });
+
+  it("are noted also where the schema's name leaves no room for a channel's [#157]", async () => {
+    const schema = "m".repeat(63);
+    await migrate(db.pool, { schema });
+    const engine = new Engine({ pool: db.pool, schema, prepare: false });
+    await engine.queuePut("first");
+    await engine.queuePut("second", { waitsFor: ["first"] });
+    await engine.queueClose("first");
+    for (const _ of times(2)) await engine.maintain();
+    expect((await engine.queueEvents()).events.map(({ event }) => event)).toEqual(["closed", "finished", "released"]);
   });
 
   it("are kept to the newest ten thousand [#157]", async () => {
