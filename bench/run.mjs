@@ -1,13 +1,14 @@
 // Starts the comparison: installs the peers when they are missing, then hands over to the Node.js that all systems run on.
 // The peers need a newer Node.js than Millrace does, so that one comes from npm, as a package of its own.
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
 if (!existsSync(here("../dist/index.js"))) fail("Millrace is not built: run npm run build first");
-if (!existsSync(here("node_modules/pg-boss"))) {
+const { dependencies } = JSON.parse(readFileSync(here("package.json"), "utf8"));
+if (!Object.keys(dependencies).every((name) => existsSync(here(`node_modules/${name}`)))) {
   console.log("Installing the peers into bench/node_modules (once)");
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: here("."), stdio: "inherit" });
   if (status !== 0) fail("npm ci in bench/ did not work");

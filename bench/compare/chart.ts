@@ -11,6 +11,8 @@ const colours: Readonly<Record<string, string>> = {
   millrace: "#1a7f5a",
   "graphile-worker": "#4a72b0",
   "pg-boss": "#8a63a8",
+  "bullmq-postgres": "#c98a3a",
+  pgmq: "#3f9aa8",
   bullmq: "#b5553c",
   bytea: "#8c8c8c",
 };

@@ -39,7 +39,7 @@ try {
   console.log(await postgres.describe());
   if (redis) console.log(await redis.describe());
   else if (needsRedis) console.log("bullmq is left out: there is no redis-server on this machine (apt-get install redis-server)");
-  console.log(options.systems.map((name) => `${name} ${versionOf(name)}`).join(", "));
+  console.log(options.systems.map(described).join(", "));
 
   const bench = new Bench(options, postgres, redis);
   for (const scenario of scenarios.filter(({ name }) => options.scenarios.includes(name))) {
@@ -73,7 +73,10 @@ function chooseOptions(): Options | undefined {
   }
 }
 
-function versionOf(system: string): string {
-  const file = system === "millrace" ? "../../package.json" : `../node_modules/${system}/package.json`;
-  return (JSON.parse(readFileSync(new URL(file, import.meta.url), "utf8")) as { version: string }).version;
+/** With its version, and the package that has it where that has another name. */
+function described(system: string): string {
+  const from = findSystem(system).package ?? system;
+  const file = system === "millrace" ? "../../package.json" : `../node_modules/${from}/package.json`;
+  const { version } = JSON.parse(readFileSync(new URL(file, import.meta.url), "utf8")) as { version: string };
+  return from === system ? `${system} ${version}` : `${system} (${from} ${version})`;
 }

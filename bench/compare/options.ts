@@ -75,11 +75,14 @@ export interface Options {
   readonly sizes: Sizes;
 }
 
+const all = systems.map(({ name }) => name);
+const quickly = systems.filter(({ onlyFull }) => !onlyFull).map(({ name }) => name);
+
 export const usage = `npm run bench -- [options]
 
-  --quick            everything smaller; at most five minutes
+  --quick            everything smaller; at most five minutes, only ${quickly.join(", ")} unless --systems says more
   --scenario a,b     only these scenarios
-  --systems a,b      only these systems: ${systems.map(({ name }) => name).join(", ")}
+  --systems a,b      only these systems: ${all.join(", ")}
   --jobs N           as many jobs, wherever jobs are counted
   --seconds N        length of steady rounds
   --rounds N         rounds of each measurement
@@ -109,11 +112,7 @@ export function readOptions(argv: readonly string[], known: readonly string[]): 
     quick: values.quick,
     json: values.json,
     scenarios: chosen("scenario", values.scenario, known),
-    systems: chosen(
-      "system",
-      values.systems,
-      systems.map(({ name }) => name),
-    ),
+    systems: chosen("system", values.systems, all, values.quick ? quickly : all),
     sizes: { ...base, ...(jobs ? smaller(base, jobs) : {}), ...(seconds ? { seconds, idleSeconds: seconds } : {}), ...(rounds ? { rounds } : {}) },
   };
 }
@@ -123,8 +122,8 @@ function smaller(base: Sizes, jobs: number): Partial<Sizes> {
   return { jobs, singles: jobs, depths: shallow === jobs ? [jobs, jobs * 5] : [shallow, jobs], depthSample: shallow, tenantJobs: jobs, memoryJobs: jobs };
 }
 
-function chosen(what: string, list: string | undefined, known: readonly string[]): readonly string[] {
-  const names = list?.split(",").map((name) => name.trim()) ?? known;
+function chosen(what: string, list: string | undefined, known: readonly string[], byDefault = known): readonly string[] {
+  const names = list?.split(",").map((name) => name.trim()) ?? byDefault;
   for (const name of names) if (!known.includes(name)) throw new Error(`there is no ${what} "${name}": take ${known.join(", ")}`);
   return names;
 }

@@ -9,7 +9,10 @@ import { Redis } from "ioredis";
 import pg from "pg";
 import { type EmbeddedServer, startEmbeddedServer } from "../../dist/index.js";
 
-/** The same for all systems. Durability is PostgreSQL's default, said out loud; autovacuum comes by often, which helps queues that update and delete. */
+/**
+ * The same for all systems. Durability is PostgreSQL's default, said out loud; autovacuum comes by often, which helps queues that update and delete;
+ * `idle-cost` takes more than a thousand connections, most of them BullMQ's.
+ */
 const settings = {
   fsync: "on",
   synchronous_commit: "on",
@@ -18,7 +21,7 @@ const settings = {
   max_wal_size: "16GB",
   checkpoint_timeout: "30min",
   autovacuum_naptime: "10s",
-  max_connections: "300",
+  max_connections: "1500",
 };
 
 /** The one PostgreSQL server, and a database of its own for whatever is measured. */

@@ -47,7 +47,7 @@ export class Adding {
 
   /** Where one row is one job, a million jobs are a million copies of a row; that is not what is measured, and it saves minutes. */
   async backlog({ jobs }: Args<"addBacklog">): Answer<"addBacklog"> {
-    const { table } = this.#system;
+    const { table, unique = {} } = this.#system;
     await this.bulk({ jobs: table === undefined ? jobs : 1, batch: 2000, inFlight: 2 });
     if (table === undefined) return;
     const { default: pg } = await import("pg");
@@ -55,11 +55,13 @@ export class Adding {
     await client.connect();
     const { rows } = await client.query(
       `select string_agg(quote_ident(attname), ', ') as columns from pg_attribute
-       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' and attidentity = '' and attname <> 'id'`,
-      [table],
+       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' and attidentity = '' and attname <> all ($2)`,
+      [table, ["id", ...Object.keys(unique)]],
     );
     const [{ columns }] = rows as [{ columns: string }];
-    await client.query(`insert into ${table} (${columns}) select ${columns} from ${table}, generate_series(2, ${jobs})`);
+    const into = [columns, ...Object.keys(unique)].join(", ");
+    const from = [columns, ...Object.values(unique)].join(", ");
+    await client.query(`insert into ${table} (${into}) select ${from} from ${table}, generate_series(2, ${jobs}) n`);
     await client.end();
   }
 
@@ -81,7 +83,7 @@ export class Adding {
   }
 
   async start({ batch, inFlight, bound }: Args<"startAdding">): Answer<"startAdding"> {
-    const producer = (this.#producer = await this.#system.produce(this.#url, { connections: inFlight, live: true }));
+    const producer = (this.#producer = await this.#system.produce(this.#url, { connections: inFlight, live: true, busy: true }));
     const inputs = payloads(batch);
     this.#loops = times(inFlight, async () => {
       while (!this.#stopping) {

@@ -19,8 +19,8 @@ export interface Commands {
   drain: { args: { jobs: number }; answer: { seconds: number; rssMb: readonly number[] } };
   /** Run a worker until `jobs` jobs were handled, and take the speed of all but the first fifth; and the times of its claims. */
   drainSome: { args: { jobs: number }; answer: { jobsPerSecond: number; claimMs: readonly number[] } };
-  /** Start workers that run until told to stop. */
-  startWorkers: { args: { count: number; queues?: readonly string[] }; answer: void };
+  /** Start workers that run until told to stop; `busy` when jobs will come in all the time. */
+  startWorkers: { args: { count: number; queues?: readonly string[]; busy?: boolean }; answer: void };
   /** How many jobs have been handled, and the latencies of those that carried a time. */
   handled: { args: Nothing; answer: { jobs: number; atMs: number; latenciesMs: readonly number[] } };
   stopWorkers: { args: Nothing; answer: void };

@@ -93,12 +93,12 @@ export class Working {
     return { jobsPerSecond, claimMs };
   }
 
-  async start({ count, queues }: Args<"startWorkers">): Answer<"startWorkers"> {
+  async start({ count, ...options }: Args<"startWorkers">): Answer<"startWorkers"> {
     const onJob = ({ sentAt }: Input): void => {
       this.#jobs += 1;
       if (sentAt !== undefined) this.#latenciesMs.push(now() - Number(sentAt));
     };
-    for (let i = 0; i < count; i += 1) this.#workers.push(await this.#system.work(this.#url, { live: true, onJob, ...(queues ? { queues } : {}) }));
+    for (let i = 0; i < count; i += 1) this.#workers.push(await this.#system.work(this.#url, { live: true, onJob, ...options }));
     this.#telling = setInterval(() => this.#tell(this.#jobs), tellEveryMs);
   }
 

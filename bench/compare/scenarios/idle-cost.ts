@@ -16,7 +16,7 @@ export const idleCost: Scenario = {
   name: "idle-cost",
   title: "10 workers on 100 queues with nothing to do, set up as for the latency",
   async run(bench, results) {
-    if (bench.systems("redis").length > 0) results.note("for BullMQ these are commands of Redis");
+    if (bench.systems("redis").length > 0) results.note("for BullMQ on Redis these are commands");
     await bench.together(bench.systems(), results, async (system) => {
       await using place = await bench.place(system, queues);
       await place.start().call("startWorkers", { count: workers, queues });

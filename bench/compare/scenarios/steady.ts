@@ -11,7 +11,7 @@ const bound = 10_000;
 async function throughput(place: Place, { warmSeconds, seconds }: Sizes): Promise<number> {
   const [worker, producer] = [place.start(), place.start()];
   worker.onHandled = (handled) => producer.tellHandled(handled);
-  await worker.call("startWorkers", { count: 1 });
+  await worker.call("startWorkers", { count: 1, busy: true });
   await producer.call("startAdding", { batch, inFlight: 2, bound });
   await sleep(warmSeconds * 1000);
   const from = await worker.call("handled", {});

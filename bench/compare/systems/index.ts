@@ -3,6 +3,10 @@ import type { System } from "./system.ts";
 export interface SystemEntry {
   readonly name: string;
   readonly store: "postgres" | "redis";
+  /** The npm package it comes from, when that has another name. */
+  readonly package?: string;
+  /** Left out of quick runs unless asked for: with it they would take longer than they may. */
+  readonly onlyFull?: true;
   /** Each process loads only the system it runs. */
   readonly load: () => Promise<System>;
 }
@@ -11,6 +15,8 @@ export const systems: readonly SystemEntry[] = [
   { name: "millrace", store: "postgres", load: async () => (await import("./millrace.ts")).millrace },
   { name: "graphile-worker", store: "postgres", load: async () => (await import("./graphile-worker.ts")).graphileWorker },
   { name: "pg-boss", store: "postgres", load: async () => (await import("./pg-boss.ts")).pgBoss },
+  { name: "bullmq-postgres", store: "postgres", package: "bullmq", onlyFull: true, load: async () => (await import("./bullmq.ts")).bullmqPostgres },
+  { name: "pgmq", store: "postgres", package: "@electric-sql/pglite-pgmq", onlyFull: true, load: async () => (await import("./pgmq.ts")).pgmq },
   { name: "bullmq", store: "redis", load: async () => (await import("./bullmq.ts")).bullmq },
 ];
 

@@ -6,6 +6,8 @@ export interface ProduceOptions {
   readonly connections: number;
   /** A worker waits at the other end, so jobs must be announced where that costs extra. */
   readonly live: boolean;
+  /** Live, and so many jobs come in that the worker rarely waits. */
+  readonly busy?: boolean;
 }
 
 /** Every promise here resolves when the jobs are stored. */
@@ -19,6 +21,8 @@ export interface Producer {
 export interface WorkOptions {
   /** Jobs come in while the worker runs. */
   readonly live: boolean;
+  /** Live, and so many of them that it rarely waits. */
+  readonly busy?: boolean;
   /** Queues to listen to. Default the one of the benchmark. */
   readonly queues?: readonly string[];
   /** The job's whole work. */
@@ -37,6 +41,8 @@ export interface System {
   readonly claims?: { readonly pg: { Client: { prototype: object } }; readonly isClaim: (text: string, values: readonly unknown[]) => boolean };
   /** The table in which one row is one waiting job, where it is as simple as that. */
   readonly table?: string;
+  /** Columns of that table that have no default and differ in every row: the SQL for the copy with the number `n`. */
+  readonly unique?: Readonly<Record<string, string>>;
   /** Prepare an empty database. */
   setup(url: string, queues: readonly string[]): Promise<void>;
   produce(url: string, options: ProduceOptions): Promise<Producer>;
