@@ -491,9 +491,9 @@ function newPool(connection: string | pg.PoolConfig): pg.Pool {
 
 /** An option that is undefined was not given: the definition's default holds. */
 function given<Options extends object>(options: Options): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
-  return (
-    Object.values(options).includes(undefined) ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) : options
-  ) as { [Key in keyof Options]: Exclude<Options[Key], undefined> };
+  return (Object.values(options).includes(undefined) ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) : options) as {
+    [Key in keyof Options]: Exclude<Options[Key], undefined>;
+  };
 }
 
 async function checkInputs(definition: AnyJobDefinition | string, inputs: readonly unknown[]): Promise<void> {

@@ -87,7 +87,9 @@ describe("maxDepth [#108]", () => {
 
   it("asks nothing more of queues without it", async () => {
     const queue = await newQueue(db);
-    const [kept] = await db.sql<{ text: string }>("select string_agg(pg_get_functiondef(f::regproc), ';') as text from unnest('{queue_room,calendar_time}'::text[]) f");
+    const [kept] = await db.sql<{ text: string }>(
+      "select string_agg(pg_get_functiondef(f::regproc), ';') as text from unnest('{queue_room,calendar_time}'::text[]) f",
+    );
     await db.sql(kept!.text.replaceAll(/\nbegin\n/g, "\nbegin\n  raise 'nobody asked for this';\n"));
     await expect(db.engine.enqueue({ type: "t", queue: await newQueue(db, { maxDepth: 1 }) })).rejects.toThrow("nobody asked");
     try {

@@ -117,7 +117,7 @@ describe("what was set aside", () => {
     const more = await enqueue(db, queue, {}, { tx: own });
     await own.query("commit");
     await late.query("commit");
-    expect((await claimIds(db, queue, { limit: 4 })).toSorted()).toEqual([open, mine[1], mine[2], more].toSorted());
+    expect(new Set(await claimIds(db, queue, { limit: 4 }))).toEqual(new Set([open, mine[1], mine[2], more]));
     expect(await claimIds(db, queue)).toEqual(old.slice(2));
     expect(await claimIds(db, queue)).toEqual([]);
   });
@@ -199,43 +199,47 @@ describe("a queue with freshnessSeconds", () => {
   });
 
   const seconds = Number(process.env["MILLRACE_SOAK_SECONDS"] ?? 3);
-  it(`loses nothing and hands nothing out twice while its backlog is set aside again and again, for ${seconds} s [invariant 1]`, { timeout: seconds * 1000 + 60_000 }, async () => {
-    const queue = await newQueue(db, { freshnessSeconds: 0.02 });
-    const made: string[] = [];
-    const taken: string[] = [];
-    const end = Date.now() + seconds * 1000;
-    let asides = 0;
-    const produce = async (client: pg.Client): Promise<void> => {
-      while (Date.now() < end) {
-        await client.query("begin");
-        const ids = idsOf(await db.engine.enqueueMany(Math.random() < 0.5 ? "a" : "b", times(1 + Math.floor(Math.random() * 20)), { queue }, { tx: client }));
-        await sleep(Math.random() * 30);
-        const commits = Math.random() < 0.9;
-        await client.query(commits ? "commit" : "rollback");
-        if (commits) made.push(...ids);
-      }
-    };
-    const take = async (): Promise<number> => {
-      const jobs = await db.engine.claim({ queues: [queue], limit: 1 + Math.floor(Math.random() * 10) });
-      taken.push(...idsOf(jobs));
-      for (const job of jobs) await db.engine.complete(job);
-      return jobs.length;
-    };
-    const consume = async (): Promise<void> => {
-      while (Date.now() < end) if ((await take()) === 0) await sleep(2);
-    };
-    const watch = async (): Promise<void> => {
-      while (Date.now() < end) {
-        asides = Math.max(asides, Number((await db.sql("select max(n) as n from aside"))[0]!["n"]));
-        await sleep(10);
-      }
-    };
-    const clients = await Promise.all(times(8).map(() => db.connect()));
-    await Promise.all([...clients.map(produce), ...times(3).map(consume), watch()]);
-    for (let idle = 0; idle < 3;) idle = (await take()) === 0 ? idle + 1 : 0;
-    expect(new Set(taken).size).toBe(taken.length);
-    expect(taken.toSorted()).toEqual(made.toSorted());
-    expect(asides).toBeGreaterThan(20);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
-  });
+  it(
+    `loses nothing and hands nothing out twice while its backlog is set aside again and again, for ${seconds} s [invariant 1]`,
+    { timeout: seconds * 1000 + 60_000 },
+    async () => {
+      const queue = await newQueue(db, { freshnessSeconds: 0.02 });
+      const made: string[] = [];
+      const taken: string[] = [];
+      const end = Date.now() + seconds * 1000;
+      let asides = 0;
+      const produce = async (client: pg.Client): Promise<void> => {
+        while (Date.now() < end) {
+          await client.query("begin");
+          const ids = idsOf(await db.engine.enqueueMany(Math.random() < 0.5 ? "a" : "b", times(1 + Math.floor(Math.random() * 20)), { queue }, { tx: client }));
+          await sleep(Math.random() * 30);
+          const commits = Math.random() < 0.9;
+          await client.query(commits ? "commit" : "rollback");
+          if (commits) made.push(...ids);
+        }
+      };
+      const take = async (): Promise<number> => {
+        const jobs = await db.engine.claim({ queues: [queue], limit: 1 + Math.floor(Math.random() * 10) });
+        taken.push(...idsOf(jobs));
+        for (const job of jobs) await db.engine.complete(job);
+        return jobs.length;
+      };
+      const consume = async (): Promise<void> => {
+        while (Date.now() < end) if ((await take()) === 0) await sleep(2);
+      };
+      const watch = async (): Promise<void> => {
+        while (Date.now() < end) {
+          asides = Math.max(asides, Number((await db.sql("select max(n) as n from aside"))[0]!["n"]));
+          await sleep(10);
+        }
+      };
+      const clients = await Promise.all(times(8).map(() => db.connect()));
+      await Promise.all([...clients.map(produce), ...times(3).map(consume), watch()]);
+      for (let idle = 0; idle < 3;) idle = (await take()) === 0 ? idle + 1 : 0;
+      expect(new Set(taken).size).toBe(taken.length);
+      expect(taken.toSorted()).toEqual(made.toSorted());
+      expect(asides).toBeGreaterThan(20);
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    },
+  );
 });

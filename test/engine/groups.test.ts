@@ -5,7 +5,13 @@ import { claimOne, enqueue, newQueue } from "../support/jobs.js";
 import { invalidArgument, nextTicketChild, queueNotFound } from "../support/steps.js";
 
 const db = useDatabase();
-const row = (group: string | null, waiting: number, delayed = 0, running = 0): GroupDepth => ({ group, waiting, delayed, running, oldestAgeSeconds: waiting > 0 ? expect.any(Number) : null });
+const row = (group: string | null, waiting: number, delayed = 0, running = 0): GroupDepth => ({
+  group,
+  waiting,
+  delayed,
+  running,
+  oldestAgeSeconds: waiting > 0 ? expect.any(Number) : null,
+});
 const add = (queue: string, group: string | undefined, count: number, more = {}) =>
   db.engine.enqueueMany(
     "work",

@@ -66,7 +66,7 @@ describe("shedding what was enqueued before a time [#108]", () => {
     await db.moveClock(10);
     await db.engine.maintain();
     expect(await stateOf(db, waiting)).toBe("cancelled");
-    expect(idsOf(await claimAll(db, queue)).toSorted()).toEqual([late, released, retried, lost].toSorted());
+    expect(new Set(idsOf(await claimAll(db, queue)))).toEqual(new Set([late, released, retried, lost]));
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 4 });
   });
 
@@ -88,7 +88,7 @@ describe("shedding what was enqueued before a time [#108]", () => {
     expect(await states([first[2]!, second[2]!])).toEqual(["cancelled", "ready"]);
     await db.engine.queueShed(queue, between);
     expect(await states([...first, ...second])).toEqual(["cancelled", "cancelled", "cancelled", "cancelled", "cancelled", "ready", "ready", "cancelled"]);
-    expect(idsOf(await claimAll(db, queue, { leaseSeconds: 3600 })).toSorted()).toEqual([second[1], second[2]].toSorted());
+    expect(new Set(idsOf(await claimAll(db, queue, { leaseSeconds: 3600 })))).toEqual(new Set([second[1], second[2]]));
     await db.moveClock(61);
     expect(await claimIds(db, queue)).toEqual([]);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 2 });
@@ -122,7 +122,9 @@ describe("shedding what was enqueued before a time [#108]", () => {
     const cost = async (batches: number): Promise<number> => {
       const queue = await newQueue(db);
       for (let n = 0; n < batches; n += 1)
-        await db.sql(`select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`, [queue]);
+        await db.sql(`select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`, [
+          queue,
+        ]);
       const fresh = await now();
       const job = await enqueue(db, queue, { type: "t" });
       await db.engine.maintain();

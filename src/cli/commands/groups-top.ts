@@ -17,8 +17,20 @@ export const groupsTopCommand: Command = {
       out.result(
         groups,
         textTable(
-          [{ title: "GROUP" }, { title: "WAITING", align: "right" }, { title: "DELAYED", align: "right" }, { title: "RUNNING", align: "right" }, { title: "OLDEST", align: "right" }],
-          groups.map((one) => [one.group ?? "(none)", count(one.waiting), count(one.delayed), count(one.running), one.oldestAgeSeconds === null ? "" : duration(one.oldestAgeSeconds * 1000)]),
+          [
+            { title: "GROUP" },
+            { title: "WAITING", align: "right" },
+            { title: "DELAYED", align: "right" },
+            { title: "RUNNING", align: "right" },
+            { title: "OLDEST", align: "right" },
+          ],
+          groups.map((one) => [
+            one.group ?? "(none)",
+            count(one.waiting),
+            count(one.delayed),
+            count(one.running),
+            one.oldestAgeSeconds === null ? "" : duration(one.oldestAgeSeconds * 1000),
+          ]),
           out.width,
         ),
       );

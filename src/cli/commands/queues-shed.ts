@@ -41,7 +41,10 @@ export const queuesShedCommand: Command = {
 function moment(text: string | undefined): Date {
   const time = new Date(text ?? "");
   if (text === undefined || Number.isNaN(time.getTime()) || !/(Z|[+-]\d{2}:\d{2})$/.test(text)) {
-    throw new UsageError(text === undefined ? "--before is missing" : `--before ${text} is not a time`, "give it with its offset, such as 2026-12-24T18:00:00Z");
+    throw new UsageError(
+      text === undefined ? "--before is missing" : `--before ${text} is not a time`,
+      "give it with its offset, such as 2026-12-24T18:00:00Z",
+    );
   }
   return time;
 }
