@@ -45,3 +45,7 @@ language sql stable as $$ select pg_current_xact_id()::text::bigint $$;
 -- ticket_slot: the ring child of a ticket, from its transaction: 262,144 transactions each.
 create or replace function ticket_slot(p_xid bigint) returns smallint
 language sql immutable parallel safe as $$ select ((p_xid >> 18) % 8)::smallint $$;
+
+-- age_seconds: how long ago a time was; 0 when it lies ahead.
+create or replace function age_seconds(p_now timestamptz, p_since timestamptz) returns float8
+language sql stable strict as $$ select greatest(0, date_part('epoch', p_now - p_since)) $$;

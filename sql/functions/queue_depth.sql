@@ -28,7 +28,7 @@ begin
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at
       from (select lane_oldest(l.key) as job from lane l where l.queue_id = v_id) first
       join job j on j.slot = job_slot(first.job) and j.id = first.job;
-    oldest_age_seconds := greatest(0, date_part('epoch', clock_now() - oldest_ready_at));
+    oldest_age_seconds := age_seconds(clock_now(), oldest_ready_at);
   end if;
   blocked := 0;
   if v_paused then

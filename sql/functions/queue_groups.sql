@@ -45,7 +45,7 @@ begin
   select array_agg(id) into v_live from live;
   return query
   select v."group", count(*) filter (where v.state in ('ready', 'blocked')), count(*) filter (where v.state = 'delayed'), count(*) filter (where v.state = 'running'),
-         greatest(0, date_part('epoch', v_now - min(greatest(v.created_at, v.run_at)) filter (where v.state in ('ready', 'blocked'))))
+         age_seconds(v_now, min(greatest(v.created_at, v.run_at)) filter (where v.state in ('ready', 'blocked')))
     from unnest(v_live) u (id) join jobs v on v.id = u.id
    where v.state in ('ready', 'blocked', 'delayed', 'running')
    group by 1 order by 2 desc, 3 desc, 4 desc, 1 limit p_limit;

@@ -40,7 +40,7 @@ end $$;
 create or replace function queue_age(p_queue_id int) returns float8
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
-  return (select greatest(0, date_part('epoch', clock_now() - min(greatest(job_created_at(j.id), j.run_at))))
+  return (select age_seconds(clock_now(), min(greatest(job_created_at(j.id), j.run_at)))
             from (select lane_oldest(l.key, 50, false) as job from lane l where l.queue_id = p_queue_id
                   union all  -- nobody has claimed from these yet
                   select k.jobs[1] from scout s cross join lateral (

@@ -7,7 +7,7 @@ create or replace function queue_shed(p_queue text, p_before timestamptz, p_type
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
-  v_before constant bigint := job_id_at(p_before);
+  v_before constant bigint := job_id_at(case when p_before is not null then least(greatest(p_before, '2020-01-01'), clock_now() + interval '1 day') end);  -- ids have no room for all times
   v_last constant bigint := job_id_new();
   v_lanes bigint[];
   v_dropped bigint;
@@ -24,7 +24,8 @@ begin
   insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at, before, group_key, is_open)
   select lane, pg_current_snapshot(), xid_now(), v_last, clock_now(), v_before, p_group, true from unnest(v_lanes) lane;
   with gone as (
-    delete from agenda g where g.job_id < v_before and g.due_at < 'infinity' and g.lane = any (v_lanes)
+    delete from agenda g using lane_purge p where p.lane = g.lane and p.before = v_before and p.group_key is not distinct from p_group and purge_saw(p, g.xid, g.job_id)
+       and g.job_id < v_before and g.due_at < 'infinity' and g.lane = any (v_lanes)
        and (p_group is null or exists (select from job j where j.slot = job_slot(g.job_id) and j.id = g.job_id and j.group_key = p_group))
     returning g.lane
   ), counted as (

@@ -8,7 +8,7 @@ declare
   v_now constant timestamptz := clock_now();
 begin
   return query
-  select x.type, x.waiting, x.delayed, x.running, x.oldest, greatest(0, date_part('epoch', v_now - x.oldest))
+  select x.type, x.waiting, x.delayed, x.running, x.oldest, age_seconds(v_now, x.oldest)
     from (select l.type, greatest(sum(d.ready), 0)::bigint as waiting, greatest(sum(d.delayed), 0)::bigint as delayed, sum(d.running)::bigint as running, min(d.oldest) as oldest
             from lane_known l cross join lateral (
               select coalesce(sum(n.ready), 0) as ready, coalesce(sum(n.delayed), 0) as delayed,

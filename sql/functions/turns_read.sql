@@ -74,7 +74,7 @@ begin
                    case when k.xid = c.head_xid and k.id = c.head_ticket then c.head_offset else 0 end as skip,
                    sum(cardinality(k.jobs)) over (order by k.xid, k.id) - cardinality(k.jobs) as before
               from ticket k
-             where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid >= start.xid and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
+             where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid >= start.xid and k.xid < ((start.xid >> 18) + 1) << 18 and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
              order by k.xid, k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
          where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and j.job <= v_purge.own_job) is not true) f on true

@@ -143,7 +143,7 @@ export class QueueFullError extends MillraceError {
 
 function retryAfter(detail = "{}"): number {
   try {
-    return Number((JSON.parse(detail) as { retryAfterSeconds?: number }).retryAfterSeconds ?? 1);
+    return (JSON.parse(detail) as { retryAfterSeconds?: number }).retryAfterSeconds ?? 1;
   } catch {
     return 1; // a detail that somebody on the way has rewritten
   }

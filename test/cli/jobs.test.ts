@@ -152,6 +152,7 @@ describe("queues", () => {
     const [fresh] = await db.engine.enqueueMany("work", [5], { queue: "flooded" });
     const claimed = await db.engine.claim({ queues: ["flooded"], limit: 2 });
     expect(claimed.map(({ id }) => id)).toEqual([fresh!.id, aside!.id]);
+    for (const job of claimed) await db.engine.complete(job);
     const grouped = await cli(["queues", "put", "flooded", '{"blocked": [{"from": "22:00", "to": "06:00", "zone": "Mars"}]}']);
     expect(grouped).toMatchObject({ code: 2, stderr: expect.stringContaining("no time zone") });
   });

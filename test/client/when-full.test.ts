@@ -12,8 +12,8 @@ describe("an enqueue into a queue that is full [#108]", () => {
   it("is refused with the time to come back, one and many", async () => {
     const queue = await test.queue({ maxDepth: 2 });
     await test.mill.enqueueMany(work, [1, 2], { queue });
-    for (const call of [test.mill.enqueue(work, 3, { queue }), test.mill.enqueueMany(work, [3, 4], { queue, whenFull: "refuse" })]) {
-      const error = await call.catch((reason: unknown) => reason);
+    for (const call of [() => test.mill.enqueue(work, 3, { queue }), () => test.mill.enqueueMany(work, [3, 4], { queue, whenFull: "refuse" })]) {
+      const error = await call().catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(QueueFullError);
       expect(error).toMatchObject({ ...queueFull, retryAfterSeconds: 1 });
     }

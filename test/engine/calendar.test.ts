@@ -156,10 +156,18 @@ describe("calendars that make no sense", () => {
     ["an end before the beginning", { blocked: [{ from: "2026-12-24T00:00:00Z", until: "2026-12-23T00:00:00Z" }] }],
     ["a period with days and a moment", { blocked: [{ from: "2026-12-24T00:00:00Z", until: "2026-12-27T00:00:00Z", days: [1] }] }],
     ["all the time", { blocked: [{ from: "00:00", to: "00:00", zone: berlin }] }],
-    ["all the time in two halves", { blocked: [{ from: "06:00", to: "18:30", zone: "UTC" }, { from: "18:00", to: "06:00", zone: "UTC" }] }], // prettier-ignore
+    [
+      "all the time in two halves",
+      {
+        blocked: [
+          { from: "06:00", to: "18:30", zone: "UTC" },
+          { from: "18:00", to: "06:00", zone: "UTC" },
+        ],
+      },
+    ],
   ];
   it.each(bad)("are refused when they are set: %s", async (_, options) => {
-    await expect(db.engine.queuePut("nonsense", options as object)).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.queuePut("nonsense", options)).rejects.toMatchObject(invalidArgument);
     expect(await db.sql("select from queue where name = 'nonsense'")).toEqual([]);
   });
 });

@@ -117,7 +117,7 @@ describe("what was set aside", () => {
     const more = await enqueue(db, queue, {}, { tx: own });
     await own.query("commit");
     await late.query("commit");
-    expect((await claimIds(db, queue, { limit: 4 })).toSorted()).toEqual([open, mine[1], mine[2], more].toSorted());
+    expect(new Set(await claimIds(db, queue, { limit: 4 }))).toEqual(new Set([open, mine[1], mine[2], more]));
     expect(await claimIds(db, queue)).toEqual(old.slice(2));
     expect(await claimIds(db, queue)).toEqual([]);
   });
@@ -175,12 +175,12 @@ describe("what was set aside", () => {
 
 describe("a queue with freshnessSeconds", () => {
   it("sets its backlog aside when the oldest job is older, and hands out fresh work first", async () => {
-    const queue = await newQueue(db, { freshnessSeconds: 60 });
+    const queue = await newQueue(db, { freshnessSeconds: 600 });
     const old = idsOf(await db.engine.enqueueMany("t", times(5), { queue }));
-    await db.moveClock(40);
+    await db.moveClock(500);
     expect(await claimIds(db, queue, { limit: 1 })).toEqual(old.slice(0, 1));
-    await db.moveClock(21);
-    const [stale] = [await enqueue(db, queue, { type: "t" })]; // it waits when the backlog is set aside, and so belongs to it
+    await db.moveClock(101);
+    const stale = await enqueue(db, queue, { type: "t" }); // it waits when the backlog is set aside, and so belongs to it
     expect(await claimIds(db, queue, { limit: 1 })).toEqual([old[1]]);
     const fresh = idsOf(await db.engine.enqueueMany("t", times(2), { queue }));
     expect(idsOf(await claimAll(db, queue))).toEqual([...fresh, ...old.slice(2), stale]);

@@ -66,7 +66,7 @@ describe("shedding what was enqueued before a time [#108]", () => {
     await db.moveClock(10);
     await db.engine.maintain();
     expect(await stateOf(db, waiting)).toBe("cancelled");
-    expect(idsOf(await claimAll(db, queue)).toSorted()).toEqual([late, released, retried, lost].toSorted());
+    expect(new Set(idsOf(await claimAll(db, queue)))).toEqual(new Set([late, released, retried, lost]));
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 4 });
   });
 
@@ -88,7 +88,7 @@ describe("shedding what was enqueued before a time [#108]", () => {
     expect(await states([first[2]!, second[2]!])).toEqual(["cancelled", "ready"]);
     await db.engine.queueShed(queue, between);
     expect(await states([...first, ...second])).toEqual(["cancelled", "cancelled", "cancelled", "cancelled", "cancelled", "ready", "ready", "cancelled"]);
-    expect(idsOf(await claimAll(db, queue, { leaseSeconds: 3600 })).toSorted()).toEqual([second[1], second[2]].toSorted());
+    expect(new Set(idsOf(await claimAll(db, queue, { leaseSeconds: 3600 })))).toEqual(new Set([second[1], second[2]]));
     await db.moveClock(61);
     expect(await claimIds(db, queue)).toEqual([]);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 2 });
@@ -143,8 +143,16 @@ describe("shedding what was enqueued before a time [#108]", () => {
     expect(many).toBeLessThanOrEqual(few * 1.2 + 50);
   }, 120_000);
 
-  it("refuses what makes no sense", async () => {
+  it("takes any time, and refuses what makes no sense", async () => {
     const queue = await newQueue(db);
+    await enqueue(db, queue);
+    for (const time of ["-infinity", "1970-01-01", "2020-01-01"])
+      expect((await db.sql("select queue_shed($1, $2)::int as n", [queue, time]))[0]).toEqual({ n: 0 });
+    for (const [time, n] of [
+      ["infinity", 1],
+      ["294000-01-01", 0],
+    ])
+      expect((await db.sql("select queue_shed($1, $2)::int as n", [queue, time]))[0]).toEqual({ n });
     await expect(db.engine.queueShed("nowhere", new Date())).rejects.toMatchObject(queueNotFound);
     await expect(db.engine.queueShed(queue, new Date(NaN))).rejects.toMatchObject(invalidArgument);
     await expect(db.sql("select queue_shed($1, null)", [queue])).rejects.toMatchObject({ code: "MR001" });

@@ -69,6 +69,36 @@ describe("metrics", () => {
     expect(metrics.of(metricNames.polls).some(([, told]) => told["found"] === "jobs")).toBe(true);
   });
 
+  it("tell of the backlog: what waits and how old the oldest is, by queue and type; and how old a job is at its first attempt [#108]", async () => {
+    const queue = await test.queue();
+    const metrics = new PrometheusMetrics();
+    const mill = test.open({ metrics });
+    await mill.enqueueMany(work, [{ n: 1 }, { n: 2 }], { queue });
+    await mill.enqueue("nobody-knows-this", {}, { queue });
+    await test.db.engine.maintain();
+    await test.db.moveClock(100);
+    const value = (name: string, type: string): number =>
+      Number(new RegExp(`^${name}\\{queue="${queue}",type="${type}"\\} (.*)$`, "m").exec(metrics.text())?.[1]);
+    await mill.queues.pause(queue);
+    const worker = test.worker(queue, { name: "host:1", backlogInterval: 100 }, mill).handle(work, () => {});
+    await worker.start();
+    const until = async (what: () => boolean): Promise<void> => {
+      while (!what()) await sleep(10);
+    };
+    await until(() => value("millrace_jobs_waiting", "work") === 2);
+    expect(value("millrace_jobs_waiting", "nobody-knows-this")).toBe(1);
+    expect(value("millrace_oldest_job_age_seconds", "work")).toBeGreaterThanOrEqual(100);
+    await mill.queues.resume(queue);
+    await until(() => value("millrace_jobs_waiting", "work") === 0);
+    expect(value("millrace_oldest_job_age_seconds", "work")).toBeCloseTo(0);
+    expect(value("millrace_oldest_job_age_seconds", "nobody-knows-this")).toBeGreaterThanOrEqual(100);
+    await worker.stop();
+    expect(value("millrace_jobs_waiting", "nobody-knows-this")).toBe(0);
+    expect(metrics.text()).toMatch(new RegExp(`millrace_job_wait_seconds_bucket\\{type="work",queue="${queue}",le="60"\\} 0`));
+    expect(metrics.text()).toMatch(new RegExp(`millrace_job_wait_seconds_count\\{type="work",queue="${queue}"\\} 2`));
+    await test.db.moveClock(-100);
+  });
+
   it("come back to zero whatever becomes of the jobs: cancelled before or while they run, given back, timed out [#123]", async () => {
     const queue = await test.queue();
     const metrics = new Recorder();
