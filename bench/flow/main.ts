@@ -133,10 +133,11 @@ try {
         };
         await timed("pause", () => engine.queuePause(queue));
         await timed("resume", () => engine.queueResume(queue));
+        await timed("set_aside", () => engine.queueSetAside(queue));
         await timed("purge", () => engine.purge(queue));
       }
     }
-    for (const name of ["pause", "resume", "purge"]) {
+    for (const name of ["pause", "resume", "set_aside", "purge"]) {
       for (const depth of [size.shallow, size.deep])
         report(`ms to ${name} with ${depth.toLocaleString("en")} waiting`, `${name}_${depth}`, median(times.get(`${name}_${depth}`)!));
     }

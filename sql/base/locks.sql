@@ -20,12 +20,14 @@ language sql stable as $$ select hashint8extended(p_job_id, 'lane'::regclass::oi
 create or replace function queue_links() returns bigint
 language sql stable as $$ select hashint8extended(0, 'queue'::regclass::oid::bigint * 4 + 1) $$;
 
--- queue_limit, type_limit, resource_limit: claims that must not exceed a limit of a queue, a type or a resource follow each other. Also the keys of their buckets, as group_bucket is of a group.
+-- queue_limit, type_limit, resource_limit: claims that must not exceed a limit of a queue, a type or a resource follow each other. Also the keys of their buckets, as group_bucket and tenant_bucket are of a group and of a tenant's enqueues.
 create or replace function queue_limit(p_queue_id int) returns bigint
 language sql stable as $$ select hashint8extended(p_queue_id, 'queue'::regclass::oid::bigint * 4) $$;
 create or replace function type_limit(p_type text) returns bigint
 language sql stable as $$ select hashtextextended(p_type, 'job_type'::regclass::oid::bigint * 4) $$;
 create or replace function group_bucket(p_queue_id int, p_hash bigint) returns bigint
 language sql stable as $$ select hashint8extended(p_hash, ('group_setting'::regclass::oid::bigint << 32) + p_queue_id) $$;
+create or replace function tenant_bucket(p_queue_id int, p_tenant text) returns bigint
+language sql stable as $$ select hashtextextended(p_tenant, ('bucket'::regclass::oid::bigint << 32) + p_queue_id) $$;
 create or replace function resource_limit(p_resource text) returns bigint
 language sql stable as $$ select hashtextextended(p_resource, 'resource'::regclass::oid::bigint * 4) $$;

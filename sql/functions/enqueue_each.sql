@@ -4,13 +4,12 @@ create or replace function enqueue_each(p_inputs json, p_options json, out job_i
 language plpgsql as $$
 declare
   v_xid bigint := xid_now();
-  v_unique boolean;
+  v_plans job_plan[]; v_inputs json[];  -- of fingerprinted and scheduled jobs
   v_scouted bigint;  -- read so that it is done
-  u record;
   e record;
 begin
   with plan as materialized (
-    select p.*, i.value as input, p.fingerprint is not null or p.schedule is not null as is_unique
+    select p.*, case when p.fingerprint is not null or p.schedule is not null then p end as unique_plan, i.value as input, p.fingerprint is not null or p.schedule is not null as is_unique
       from plan_resolve(p_options) p join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
   ), x as materialized (
     select plan.*, job_id_new() as id, run_at <= clock_now() and stage is null as is_ready from (select * from plan where not is_unique order by n) plan
@@ -45,24 +44,21 @@ begin
   ), scouted as (
     select lane_scout(lane, queue_id, type, priority, resources, grouped) from (select lane, queue_id, type, priority, resources, bool_or(track <> lane) as grouped from x group by 1, 2, 3, 4, 5) lanes
   )
-  select array_agg(x.id order by plan.n), bool_or(plan.is_unique), (select count(*) from scouted)
-    into job_ids, v_unique, v_scouted
+  select array_agg(x.id order by plan.n), array_agg(plan.unique_plan order by plan.n) filter (where plan.is_unique), array_agg(plan.input order by plan.n) filter (where plan.is_unique),
+         (select count(*) from scouted)
+    into job_ids, v_plans, v_inputs, v_scouted
     from plan left join x on x.n = plan.n;
 
-  if not v_unique then
+  if v_plans is null then
     return;
   end if;
   duplicates := array_fill(false, array[cardinality(job_ids)]);
-  perform fingerprints_reserve(array_agg(p.queue_id), array_agg(p.fingerprint)) from plan_resolve(p_options, false) p where p.fingerprint is not null;
-  perform job_hold(array(select unnest(array[f.job_id, f.follow_up]) from plan_resolve(p_options, false) p join fingerprint f using (queue_id, fingerprint)
+  perform fingerprints_reserve(array_agg(p.queue_id), array_agg(p.fingerprint)) from unnest(v_plans) p where p.fingerprint is not null;
+  perform job_hold(array(select unnest(array[f.job_id, f.follow_up]) from unnest(v_plans) p join fingerprint f using (queue_id, fingerprint)
                           where p.fingerprint_mode in ('replace', 'debounce') and f.job_id <> 0));
-  for u in
-    select p, i.value as input from plan_resolve(p_options, false) p
-      join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
-     where p.fingerprint is not null or p.schedule is not null order by p.n
-  loop
-    select * into e from enqueue_unique(u.p, u.input);
-    job_ids[(u.p).n] := e.job_id;
-    duplicates[(u.p).n] := e.duplicate;
+  for k in 1 .. cardinality(v_plans) loop
+    e := enqueue_unique(v_plans[k], v_inputs[k]);
+    job_ids[v_plans[k].n] := e.job_id;
+    duplicates[v_plans[k].n] := e.duplicate;
   end loop;
 end $$;

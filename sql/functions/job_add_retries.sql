@@ -2,7 +2,7 @@
 -- By ids, or all failed and expired ones of a type; discarded ones stay as they are. Leaves a record of who decided it, and why.
 -- p_per_second spreads them over time, oldest first, from p_start_at on (default now); their expiry counts from when each is due.
 -- Jobs of a finished queue cannot be retried; of a type in all queues, those are left alone. Returns how many.
--- Locks: closed queues, their fingerprints, then as job_hold. Writes: amendment, ticket or agenda, tally, fingerprint, decision. Raises: MR001, MR002, MR003, MR016.
+-- Locks: closed queues, their fingerprints, then as job_hold. Writes: amendment, ticket or agenda, tally, fingerprint, decision. Raises: MR001, MR002, MR003, MR014.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000,
   p_by text default null, p_because text default null, p_per_second float8 default null, p_start_at timestamptz default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$

@@ -3,7 +3,7 @@
 -- A batch looks at 10,000 jobs and makes p_limit copies at most, fewer when they have more than 64 MB of payload. Returns how many it made (p_dry_run: would have), and what to give to the next call:
 -- until (as p_to), after (null: that was all), start_at. p_to never lies in the future, so that what copies become is never replayed in turn.
 -- Without p_after it looks for the first job that ended within the range in the records of all attempts: they have no index by time. Jobs of finished queues are left out.
--- Locks: closed queues. Writes: as job_copy. Raises: MR001, MR003, MR016 when the target is finished.
+-- Locks: closed queues. Writes: as job_copy. Raises: MR001, MR003, MR014 when the target is finished.
 create or replace function job_replay(p_from timestamptz, p_to timestamptz default null, p_queue text default null, p_type text default null,
   p_states text[] default '{succeeded,failed}', p_target text default null, p_per_second float8 default null, p_limit int default 1000, p_dry_run boolean default false,
   p_after bigint default null, p_start_at timestamptz default null,

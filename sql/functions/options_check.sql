@@ -28,7 +28,7 @@ begin
       if jsonb_typeof(v_value) <> 'number' or v_value::numeric not between 1 and 1000000000 or v_value::numeric % 1 <> 0 then
         perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give a whole number of at least 1');
       end if;
-    elsif v_key in ('rate', 'groupRate') then
+    elsif v_key in ('rate', 'groupRate', 'enqueueRate') then
       perform rate_check(v_key, v_value);
     elsif v_key = 'resources' then
       if jsonb_typeof(v_value) <> 'object' then

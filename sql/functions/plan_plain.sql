@@ -1,6 +1,6 @@
 -- plan_plain: what a job without options of its own will be: plan_resolve for the most common case, at a fraction of its price.
 -- The transaction has its number before the queue is read, so that no close goes unseen (queues_finish).
--- Reads: cell, queue, job_type. Raises: MR001, MR003, MR006, MR016, MR020.
+-- Reads: cell, queue, job_type. Raises: MR001, MR003, MR006, MR014, MR015.
 create or replace function plan_plain(p_queue text, p_type text) returns job_plan
 language plpgsql as $$
 declare

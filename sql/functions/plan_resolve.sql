@@ -1,8 +1,8 @@
 -- plan_resolve: what each job of a batch will be, once the defaults of cell, queue and type have been applied.
--- p_options is an array of option objects. p_first: not asked for the same jobs before, so whether the queues have room is looked at too.
+-- p_options is an array of option objects, each of which is for p_jobs jobs. To be asked once: what tenants may enqueue is counted here.
 -- The caller's transaction must have its number, so that no close of a queue goes unseen (queues_finish).
--- Reads: cell, queue, job_type. Raises: MR001, MR003, MR004, MR006, MR016, MR020.
-create or replace function plan_resolve(p_options json, p_first boolean default true) returns setof job_plan
+-- Reads: cell, queue, job_type. Writes: bucket. Raises: MR001, MR003, MR004, MR006, MR014, MR015.
+create or replace function plan_resolve(p_options json, p_jobs int default 1) returns setof job_plan
 language plpgsql stable as $$
 declare
   v_now timestamptz := clock_now();
@@ -37,19 +37,25 @@ begin
       schedule text, "slotAt" timestamptz, stage text)) with ordinality x
   ), kind as materialized (
     select k.queue, k.type,
-           case when q.closed_at is not null then queue_refuse(q.id)::int when p_first and q.options ?| '{maxDepth,maxAgeSeconds}' then queue_room(q.id, q.options) else q.id end as queue_id,
+           case when q.closed_at is not null then queue_refuse(q.id)::int when q.options ?| '{maxDepth,maxAgeSeconds}' then queue_room(q.id, q.options) else q.id end as queue_id,
            case when q.options ?| '{drainsAt,blocked}' then q.options end as calendar, q.options ? 'freshnessSeconds' as is_fresh,
            coalesce((d.options ->> 'priority')::smallint, 5::smallint) as priority,
            coalesce(max_attempts_check(d.options ->> 'maxAttempts'), 25) as max_attempts,
            (d.options ->> 'ttlSeconds')::float8 as ttl,
-           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout, d.options -> 'resources' as resources
+           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout, d.options -> 'resources' as resources, q.options -> 'enqueueRate' as enqueue_rate
       from (select distinct coalesce(o.queue, 'default') as queue, o.type from o) k
       left join queue q on q.name = k.queue
       left join job_type t on t.type = k.type
       cross join lateral (select v_cell || coalesce(q.options, '{}') || coalesce(t.options, '{}') as options) d
+  ), quota as materialized (
+    select x.queue, x.tenant, tenant_quota(x.queue_id, x.tenant, x.enqueue_rate, x.n * p_jobs, p_jobs) as granted
+      from (select k.queue, k.queue_id, o.tenant, k.enqueue_rate, count(*)::int as n from o join kind k on k.queue = coalesce(o.queue, 'default') and k.type is not distinct from o.type
+             where o.tenant is not null and k.enqueue_rate is not null group by 1, 2, 3, 4 order by 2, 3) x
   ), p as (
     select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, k.is_fresh, coalesce(resources_check(o.resources), k.resources) as p_resources,
-           coalesce(priority_check(o.priority), k.priority) as p_priority,
+           case when k.enqueue_rate is not null and row_number() over (partition by k.queue, o.tenant order by o.n) * p_jobs > (
+                       select q.granted from quota q where q.queue = k.queue and q.tenant = o.tenant)
+                then (k.enqueue_rate ->> 'spillPriority')::smallint else coalesce(priority_check(o.priority), k.priority) end as p_priority,
            case when k.calendar is null then coalesce(o."runAt", v_now + make_interval(secs => coalesce(o."delaySeconds", 0)))
                 else calendar_time(k.calendar, coalesce(o."runAt", v_now + make_interval(secs => o."delaySeconds")), v_now) end as p_run_at,
            case when o.payload is not null then decode(o.payload, 'base64') end as p_payload

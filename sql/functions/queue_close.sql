@@ -1,7 +1,7 @@
 -- queue_close, queue_open: take no more jobs into a queue, or take them again while it has not finished. When the last job of a closed queue
 -- has ended, it is finished (queues_finish). Running and waiting jobs go on; those that failed may be retried until then.
 -- Locks: the queue's row; queue_open also queue_links, so that nobody finishes it meanwhile. Writes: queue, queue_event.
--- Raises: MR003; MR016 to close what is closed, or to open what is finished; MR001 to open what is open; MR007.
+-- Raises: MR003; MR014 to close what is closed, or to open what is finished; MR001 to open what is open; MR007.
 create or replace function queue_close(p_queue text, p_by text default null, p_because text default null) returns void
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -31,7 +31,7 @@ begin
   perform queue_event_add(p_queue, 'opened', p_by, p_because);
 end $$;
 
--- queue_refuse: say that a queue is closed or finished. Usable inside expressions; never returns. Raises: MR016.
+-- queue_refuse: say that a queue is closed or finished. Usable inside expressions; never returns. Raises: MR014.
 create or replace function queue_refuse(p_queue_id int) returns text
 language plpgsql stable as $$
 declare
@@ -39,9 +39,9 @@ declare
 begin
   select * into q from queue where id = p_queue_id;
   if q.finished_at is not null then
-    return raise_error('MR016', format('queue "%s" is finished', q.name), 'use another queue: a finished one takes no jobs, and cannot be opened again');
+    return raise_error('MR014', format('queue "%s" is finished', q.name), 'use another queue: a finished one takes no jobs, and cannot be opened again');
   end if;
-  return raise_error('MR016', format('queue "%s" is closed%s', q.name, coalesce(' by ' || q.closed_by, '') || coalesce(': ' || q.closed_because, '')),
+  return raise_error('MR014', format('queue "%s" is closed%s', q.name, coalesce(' by ' || q.closed_by, '') || coalesce(': ' || q.closed_because, '')),
     'open it again with queue_open(name), or use another queue');
 end $$;
 

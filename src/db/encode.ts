@@ -215,6 +215,7 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "resources",
   "groupMaxRunning",
   "groupRate",
+  "enqueueRate",
   "ordered",
   "waitsFor",
   "onFailure",

@@ -3,7 +3,7 @@
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR020`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR015`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -123,20 +123,20 @@ export class JobFailedError extends MillraceError {
   }
 }
 
-/** MR016: the queue is closed, or finished: it takes no jobs. */
+/** MR014: the queue is closed, or finished: it takes no jobs. */
 export class QueueClosedError extends MillraceError {
   constructor(message: string, remedy?: string, cause?: unknown) {
-    super("MR016", message, remedy, cause);
+    super("MR014", message, remedy, cause);
   }
 }
 
-/** MR020: a queue that accepts no more jobs for now, because too many wait, or one has waited for too long (`maxDepth`, `maxAgeSeconds`). Nothing was written. */
+/** MR015: a queue that accepts no more jobs for now, because too many wait, one has waited for too long, or a tenant enqueues too much (`maxDepth`, `maxAgeSeconds`, `enqueueRate`). Nothing was written. */
 export class QueueFullError extends MillraceError {
   /** After how many seconds it is worth trying again: an estimate, 1 to 60. */
   readonly retryAfterSeconds: number;
 
   constructor(message: string, remedy?: string, cause?: unknown) {
-    super("MR020", message, remedy, cause);
+    super("MR015", message, remedy, cause);
     this.retryAfterSeconds = retryAfter((cause as { readonly detail?: string } | undefined)?.detail);
   }
 }
@@ -157,8 +157,8 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
   MR006: SchemaRestoredError,
   MR007: WrongIsolationError,
   MR010: LaneCollisionError,
-  MR016: QueueClosedError,
-  MR020: QueueFullError,
+  MR014: QueueClosedError,
+  MR015: QueueFullError,
 };
 
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */

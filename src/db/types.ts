@@ -628,6 +628,11 @@ export interface Defaults {
   readonly rate?: Rate | null;
   /** Of a queue or a type: what its jobs need while they run, unless they say so themselves. */
   readonly resources?: { readonly [resource: string]: number } | null;
+  /**
+   * Of a queue: how many jobs each tenant (`tenant`) may enqueue. Above it an enqueue is refused with QueueFullError, or, with `spillPriority`, accepted with that priority:
+   * a slower lane for whoever sends too much.
+   */
+  readonly enqueueRate?: (Rate & { readonly spillPriority?: number }) | null;
   /** Of a queue: how often jobs of each group may start. */
   readonly groupRate?: Rate | null;
   /** Of a queue: the most jobs of each group that run at once, in all processes together. */

@@ -37,7 +37,7 @@ async function completeAll(queue: string): Promise<number> {
   return jobs.length;
 }
 
-const closedError = { code: "MR016", constructor: QueueClosedError };
+const closedError = { code: "MR014", constructor: QueueClosedError };
 
 describe("a queue that is active or paused", () => {
   it("hands out its jobs; paused it hands out none, says who and why, and goes on in order [#153] [#154]", async () => {

@@ -184,7 +184,7 @@ describe("replay", () => {
     await db.sql("update queue set closed_at = clock_now(), finished_at = clock_now() where name = $1", [over]);
     expect(await replayAll({ from, type: "mixed", limit: 2 })).toMatchObject({ jobs: 3 });
     expect(await claimAll(db, queue)).toHaveLength(3);
-    await expect(db.engine.replay({ from, type: "mixed", target: over })).rejects.toMatchObject({ code: "MR016" });
+    await expect(db.engine.replay({ from, type: "mixed", target: over })).rejects.toMatchObject({ code: "MR014" });
   });
 
   it("rolls back with the caller's transaction", async () => {

@@ -12,7 +12,7 @@ export const payloadRefused = { name: "PayloadError", code: "MR004" };
 export const leaseLost = { name: "LeaseLostError", code: "MR005" };
 export const schemaRestored = { name: "SchemaRestoredError", code: "MR006" };
 export const schemaVersion = { name: "SchemaVersionError", code: "MR008" };
-export const queueFull = { name: "QueueFullError", code: "MR020" };
+export const queueFull = { name: "QueueFullError", code: "MR015" };
 export const databaseUnavailable = { name: "DatabaseUnavailableError", code: "MR009" };
 
 /** Claim one at a time until nothing is left; what a single consumer sees, in order. */
