@@ -38,7 +38,7 @@ import { asQueryable } from "./foreign.js";
 import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
-import { checkSchemaName, defaultSchema } from "./schema-name.js";
+import { checkSchemaName, defaultSchema, statementPrefix } from "./schema-name.js";
 import type {
   BreakerRecord,
   CancelFilter,
@@ -885,7 +885,7 @@ export class Engine {
     for (const value of values) if (typeof value === "string") checkText(value, "a value");
     const db: Queryable = call?.tx === undefined ? this.#pool : asQueryable(call.tx);
     const qualified = text.replaceAll(/(?<![:\w]):(?=[a-z_]+)/g, `${this.schema}.`);
-    return runQuery(db, qualified, values, this.#prepare ? `${this.schema}.${name}/${values.length}` : undefined);
+    return runQuery(db, qualified, values, this.#prepare ? `${statementPrefix(this.schema)}.${name}/${values.length}` : undefined);
   }
 }
 

@@ -72,6 +72,18 @@ describe("an installation", () => {
     expect(await userObjects()).toEqual(before);
   });
 
+  it("may have a name of 63 characters, and two that begin alike are told apart by prepared statements [#122]", async () => {
+    const names = ["a", "b"].map((end) => `cell_${"x".repeat(57)}${end}`);
+    const pool = otherPool();
+    for (const schema of names) await migrate(pool, { schema });
+    for (const schema of [...names, ...names]) {
+      const engine = new Engine({ pool, schema });
+      const { id } = await engine.enqueue({ type: schema.slice(-1) });
+      expect(await engine.enqueueMany("t", [1, 2])).toHaveLength(2);
+      expect((await engine.claim({ types: [schema.slice(-1)] })).map((job) => job.id)).toEqual([id]);
+    }
+  });
+
   it("lives beside another one, and neither sees the other's jobs [#39]", async () => {
     const schema = newSchema();
     await migrate(db.pool, { schema });
