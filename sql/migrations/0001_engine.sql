@@ -153,7 +153,7 @@ create table lane (
   grouped    boolean not null default false,
   created_at timestamptz not null default clock_timestamp()
 );
-create unique index lane_parts on lane (queue_id, type, priority, coalesce(resources, '{}'));
+create index lane_queue on lane (queue_id, type, priority);
 
 -- Written by producers whose lane they cannot see yet; turned into lane rows by lane_discover.
 create table scout (

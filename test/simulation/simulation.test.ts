@@ -38,6 +38,7 @@ describe(`seeded simulation (seed ${seed})`, () => {
           paceMs,
           groups,
           setAside,
+          untilCovered: true,
         });
         console.log(`simulation seed ${seed}, claims up to ${largestClaim}, ${groups} groups:`, JSON.stringify(result));
         expect(result.violations).toEqual([]);

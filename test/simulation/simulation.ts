@@ -20,6 +20,8 @@ export interface SimulationOptions {
   readonly producers: number;
   /** Longest pause of a producer between two transactions, so that claimers keep up. */
   readonly paceMs: number;
+  /** Go on after the seconds, for ten times as long at most, until what makes a run worth something has happened. Default false. */
+  readonly untilCovered?: boolean;
   /** End with the first violation instead of after all the seconds. Default false. */
   readonly stopAtFirst?: boolean;
   /** How many groups most jobs belong to; 0 for none. Default 0. */
@@ -129,7 +131,15 @@ class Simulation {
   }
 
   #over(extraMs = 0): boolean {
-    return Date.now() >= this.#end + extraMs || this.#stopped();
+    const isEnough = !this.options.untilCovered || this.#isCovered() || Date.now() >= this.#end + this.options.seconds * 9000;
+    return (Date.now() >= this.#end + extraMs && isEnough) || this.#stopped();
+  }
+
+  /** A busy machine may need more time for it. */
+  #isCovered(): boolean {
+    return (
+      this.#emptied > 0 && this.#compactions > 0 && this.#overlap.halfTaken > 0 && (!this.options.setAside || this.#asides > 10) && this.#deliveries.size > 100
+    );
   }
 
   #stopped(): boolean {
