@@ -175,7 +175,7 @@ describe("what was set aside", () => {
 
 describe("a queue with freshnessSeconds", () => {
   it("sets its backlog aside when the oldest job is older, and hands out fresh work first", async () => {
-    const queue = await newQueue(db, { freshnessSeconds: 600 });
+    const queue = await newQueue(db, { freshnessSeconds: 600, leaseSeconds: 3600 });
     const old = idsOf(await db.engine.enqueueMany("t", times(5), { queue }));
     await db.moveClock(500);
     expect(await claimIds(db, queue, { limit: 1 })).toEqual(old.slice(0, 1));
