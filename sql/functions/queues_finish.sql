@@ -23,7 +23,6 @@ end $$;
 create or replace function queues_finish(p_new int[]) returns int
 language plpgsql as $$
 declare
-  v_now timestamptz := clock_now();
   v_locked int[];
   v_count int := 0;
   v_stage text;
@@ -41,7 +40,7 @@ begin
     select d.id from queues_done(array(select id from queue where closed_at is not null and finished_at is null)) d)) order by id for no key update skip locked);
   for q in select * from queues_done(v_locked) loop
     if q.delayed = 0 then
-      update queue set finished_at = v_now where id = q.id;
+      update queue set finished_at = clock_now() where id = q.id;  -- not before its last job, whose end the look above has seen
       delete from agenda g using lane l where l.queue_id = q.id and g.lane = l.key and g.stage is not null;  -- purged ones
       v_count := v_count + 1;
       perform queue_event_add(q.name, 'finished');
