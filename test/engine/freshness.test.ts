@@ -113,11 +113,10 @@ describe("what was set aside", () => {
     const mine = idsOf(await db.engine.enqueueMany("work", times(3), { queue }, { tx: own }));
     expect(await claimIds(db, queue, { limit: 2 }, { tx: own })).toEqual(old.slice(0, 2));
     await db.engine.queueSetAside(queue, {}, { tx: own });
-    expect(await claimIds(db, queue, { limit: 1 }, { tx: own })).toEqual([mine[0]]);
     const more = await enqueue(db, queue, {}, { tx: own });
     await own.query("commit");
     await late.query("commit");
-    expect(new Set(await claimIds(db, queue, { limit: 4 }))).toEqual(new Set([open, mine[1], mine[2], more]));
+    expect(new Set(await claimIds(db, queue, { limit: 5 }))).toEqual(new Set([open, ...mine, more]));
     expect(await claimIds(db, queue)).toEqual(old.slice(2));
     expect(await claimIds(db, queue)).toEqual([]);
   });
