@@ -176,7 +176,7 @@ describe("a queue with freshnessSeconds", () => {
     const queue = await newQueue(db, { freshnessSeconds: 600 });
     const old = idsOf(await db.engine.enqueueMany("t", times(5), { queue }));
     await db.moveClock(500);
-    expect(await claimIds(db, queue, { limit: 1 })).toEqual(old.slice(0, 1));
+    expect(await claimIds(db, queue, { limit: 1, leaseSeconds: 3600 })).toEqual(old.slice(0, 1));
     await db.moveClock(101);
     const stale = await enqueue(db, queue, { type: "t" }); // it waits when the backlog is set aside, and so belongs to it
     expect(await claimIds(db, queue, { limit: 1 })).toEqual([old[1]]);
