@@ -46,9 +46,14 @@ language plpgsql as $$ begin return coalesce(job_state(p_job_id), 'gone') in ('g
 -- A job that was running then, and came back later, outlives the purge: its attempt or its revival is newer.
 create or replace function job_purged_at(j job, m amendment) returns timestamptz
 language plpgsql stable as $$
+declare
+  p lane_purge;
 begin
-  return (select max(p.purged_at) from lane_purge p
-           where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) and purge_saw(p, j.xid, j.id) and (p.group_key is null or p.group_key = j.group_key)
-             and coalesce(m.revived_at, '-infinity') < p.purged_at
-             and not exists (select from job_attempt a where a.slot = j.slot and a.job_id = j.id and a.finished_at > p.purged_at));
+  for p in select * from lane_purge x where x.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) order by x.purged_at desc loop
+    if purge_saw(p, j.xid, j.id) and (p.group_key is null or p.group_key is not distinct from j.group_key) and coalesce(m.revived_at, '-infinity') < p.purged_at
+       and not exists (select from job_attempt a where a.slot = j.slot and a.job_id = j.id and a.finished_at > p.purged_at) then
+      return p.purged_at;
+    end if;
+  end loop;
+  return null;
 end $$;

@@ -68,7 +68,8 @@ begin
   if not exists (select from aside x where x.lane = p_lane) and not exists (select from lane l where l.key = p_lane and l.grouped)
      and not exists (
        select from (values (p_lane), (p_lane + 1)) t (key) cross join lateral track_cursor(t.key) c
-        where (c.head_xid < v_end and (track_read(c, 1)).jobs is not null) or exists (select from unnest(c.late_xids) x where x < v_end)) then
+        where (c.head_xid < v_end and (track_read(c, 1)).jobs is not null) 
+           or exists (select from unnest(c.late_xids) x join lane_purge p on p.lane = p_lane and p.is_open and (x = p.own_xid or pg_visible_in_snapshot(x::text::xid8, p.snapshot)))) then
     update lane_purge p set is_open = false where p.lane = p_lane and p.is_open;
     is_open := false;
   end if;

@@ -39,8 +39,9 @@ select j.id, q.name as queue, j.type,
   left join (select u.id, coalesce(u.attempt, 1) as attempt, k.worker, k.started_at, k.touched_at, k.until
                from claim k cross join lateral unnest(k.jobs, k.attempts) u (id, attempt)) c on c.id = j.id
   left join agenda g on g.job_id = j.id
-  left join lateral (
-    select p.purged_at from lane_purge p
-     where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) and purge_saw(p, j.xid, j.id) and (p.group_key is null or p.group_key = j.group_key)
-       and coalesce(m.revived_at, '-infinity') < p.purged_at and coalesce(last.finished_at, '-infinity') <= p.purged_at
-     order by p.purged_at desc limit 1) p on true;
+  left join (select x.lane, array_agg(x) as of_lane from lane_purge x group by x.lane) d on d.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
+  cross join lateral (
+    select case when d.lane is not null then (
+             select max(p.purged_at) from unnest(d.of_lane) p
+              where purge_saw(p, j.xid, j.id) and (p.group_key is null or p.group_key = j.group_key)
+                and coalesce(m.revived_at, '-infinity') < p.purged_at and coalesce(last.finished_at, '-infinity') <= p.purged_at) end as purged_at) p;

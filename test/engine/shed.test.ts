@@ -5,7 +5,8 @@ import { claimAll, invalidArgument, pagesOf, queueNotFound } from "../support/st
 
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
-const now = async (): Promise<Date> => (await db.sql<{ now: Date }>("select clock_now() as now"))[0]!.now;
+/** A time after all that was enqueued so far, and before all that will be. A Date has no microseconds. */
+const now = async (): Promise<Date> => (await db.sql<{ now: Date }>("select clock_now() as now from pg_sleep(0.002)"))[0]!.now;
 const open = async (): Promise<number> => (await db.sql<{ n: number }>("select count(*)::int as n from lane_purge where is_open"))[0]!.n;
 
 describe("shedding what was enqueued before a time [#108]", () => {
@@ -140,7 +141,7 @@ describe("shedding what was enqueued before a time [#108]", () => {
     };
     await cost(1);
     const [few, many] = [await cost(11), await cost(25)]; // it looks at 100,000 at most
-    expect(many).toBeLessThanOrEqual(few * 1.2 + 50);
+    expect(many).toBeLessThanOrEqual(few * 1.5);
   }, 120_000);
 
   it("takes any time, and refuses what makes no sense", async () => {
