@@ -6,6 +6,8 @@ const db = useDatabase({ migrate: false });
 const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 3);
 const seed = Number(process.env["SIMULATION_SEED"] ?? Date.now() % 1_000_000);
 
+const all = process.env["ALL_PAIRS"] !== undefined;
+
 /** Few ordinary producers, so that the overlapping transactions have the machine for themselves. */
 const overlapOnly = { largestClaim: 2, late: { probability: 0.2, ms: 120, jobs: 20 }, producers: 2, paceMs: 100, kill: false, stopAtFirst: true };
 
@@ -24,7 +26,8 @@ describe(`seeded simulation (seed ${seed})`, () => {
     ["small", 4, 200, 3, false],
     ["large", 50, 20, 100, false],
   ] as const) {
-    it(
+    // setting aside with small claims, and large claims without, are left to `npm run simulate`
+    it.skipIf(groups === 0 && setAside !== largestClaim > 4 && !all)(
       `loses nothing and hands out nothing twice, ${name} claims, ${groups} groups${setAside ? ", backlogs set aside" : ""} [#23] [#84] [#88] [#101] [#167]`,
       { timeout: seconds * 1000 + 120_000 },
       async () => {
@@ -82,17 +85,21 @@ describe("the simulation finds bugs", () => {
     ],
   };
   for (const [name, [from, to, finding, groups = 0, setAside = false]] of Object.entries(mutants)) {
-    // those that lose jobs of groups are found with all the rest of `npm run simulate`: it takes a drained queue to see it
-    it.skipIf(groups > 0 && finding !== handedOutTwice && process.env["ALL_PAIRS"] === undefined)(name, { timeout: 240_000 }, async () => {
-      const release = withText(smallRing(), (text) => text.replace(from, to));
-      for (let round = 1; round <= 4; round += 1) {
-        const { violations } = await simulate({ url: db.url, seed: 1000 + round, seconds: finding.seconds, release, ...overlapOnly, groups, setAside });
-        if (violations.length === 0) continue;
-        console.log(`round ${round}: ${violations[0]}`);
-        expect(violations).toContainEqual(expect.stringMatching(finding.message));
-        return;
-      }
-      expect.unreachable("four rounds found nothing");
-    });
+    // one of each kind here, the others with all the rest of `npm run simulate`
+    it.skipIf(((groups > 0 && finding === lost) || (setAside && finding === handedOutTwice) || name.includes("has half taken")) && !all)(
+      name,
+      { timeout: 240_000 },
+      async () => {
+        const release = withText(smallRing(), (text) => text.replace(from, to));
+        for (let round = 1; round <= 4; round += 1) {
+          const { violations } = await simulate({ url: db.url, seed: 1000 + round, seconds: finding.seconds, release, ...overlapOnly, groups, setAside });
+          if (violations.length === 0) continue;
+          console.log(`round ${round}: ${violations[0]}`);
+          expect(violations).toContainEqual(expect.stringMatching(finding.message));
+          return;
+        }
+        expect.unreachable("four rounds found nothing");
+      },
+    );
   }
 });
