@@ -145,15 +145,23 @@ describe("what was set aside", () => {
 
   it("costs the same to set aside, and to pass by, whatever it is", async () => {
     const client = await db.connect();
+    /** A session plans anew when there are new statistics, and reads the catalog for it. */
+    const least = async (measure: () => Promise<number>): Promise<number> => Math.min(await measure(), await measure(), await measure(), await measure());
     const cost = async (jobs: number): Promise<{ aside: number; claim: number }> => {
       const queue = await newQueue(db);
       for (let n = 0; n < jobs; n += 100) await db.engine.enqueueEach(times(100).map((input) => ({ type: `t${input % 2}`, queue, input })));
       await db.engine.maintain();
-      await client.query(`begin; select queue_set_aside('${queue}'); rollback`); // the session's first call reads the catalog
-      const aside = await pagesOf(client, `select queue_set_aside('${queue}')`);
-      await enqueue(db, queue, { type: "t0" });
-      await db.engine.maintain(); // leases of other tests end while this one runs
-      return { aside, claim: await pagesOf(client, `select job_claim_json('{${queue}}')`) };
+      await client.query("begin");
+      const aside = await least(async () => {
+        await client.query("savepoint here");
+        const pages = await pagesOf(client, `select queue_set_aside('${queue}')`);
+        await client.query("rollback to here");
+        return pages;
+      });
+      await client.query("rollback");
+      await db.engine.queueSetAside(queue);
+      await db.engine.enqueueMany("t0", times(4), { queue });
+      return { aside, claim: await least(() => pagesOf(client, `select job_claim_json('{${queue}}')`)) };
     };
     await cost(100);
     const [few, many] = [await cost(200), await cost(20_000)];
