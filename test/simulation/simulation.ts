@@ -137,9 +137,7 @@ class Simulation {
 
   /** A busy machine may need more time for it. */
   #isCovered(): boolean {
-    return (
-      this.#emptied > 0 && this.#compactions > 0 && this.#overlap.halfTaken > 0 && (!this.options.setAside || this.#asides > 10) && this.#deliveries.size > 100
-    );
+    return this.#compactions > 0 && this.#overlap.halfTaken > 0 && (!this.options.setAside || this.#asides > 10) && this.#deliveries.size > 100;
   }
 
   #stopped(): boolean {
