@@ -25,7 +25,6 @@ language plpgsql as $$
 declare
   x record;
   v_level float8;
-  e breaker_event;
 begin
   room := p_wanted;
   for x in select * from jsonb_to_recordset(p_limits) as x ("of" text, id int, name text, lock bigint, units int, most int, rate jsonb, serial boolean) loop
@@ -47,9 +46,10 @@ begin
       end if;
     end if;
     if room > 0 and x.of = 'breaker' then
-      e := breaker_state(x.id, x.name);  -- again: whoever had the lock may have seen its job fail
-      room := case when e.open_until is null then room when e.open_until > clock_now() then 0 else least(room, 1 - (
-        select count(*) from claim c join lane l on l.key = c.lane where l.queue_id = x.id and l.type = x.name and c.started_at >= e.open_until)) end;
+      -- Its state again, and the probe, by one snapshot: a report that ends the one changes the other.
+      room := (select case when e.open_until is null then room when e.open_until > clock_now() then 0 else least(room, 1 - (
+                 select count(*) from claim c join lane l on l.key = c.lane where l.queue_id = x.id and l.type = x.name and c.started_at >= e.open_until)) end
+                 from breaker_state(x.id, x.name) e);
     end if;
     if room > 0 and x.serial is not null and lane_waits(p_lane, x.id, x.serial) then
       room := 0;

@@ -20,6 +20,7 @@ begin
   v_lanes := array(select key from lane where queue_id = v_queue_id and (p_type is null or type = p_type) order by key);
   perform lanes_seize(v_lanes);
   perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(v_lanes) lane;
+  perform expiry_sweep_run(100000, false);  -- a claim may have passed over jobs that had expired, and left it to the sweep to take them out of the depth
   delete from lane_purge where lane = any (v_lanes) and before <= v_before and (p_group is null or group_key = p_group);  -- this one drops what they dropped
   insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at, before, group_key, is_open)
   select lane, pg_current_snapshot(), xid_now(), v_last, clock_now(), v_before, p_group, true from unnest(v_lanes) lane;

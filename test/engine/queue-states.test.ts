@@ -475,7 +475,6 @@ describe("a queue that waits for others", () => {
         while (next <= races) await race(next++);
       }),
     );
-    const duringRaces = claimed.size;
     await upkeep();
     for (const n of times(races)) if (!claimed.has(`to-${n + 1}`)) await claim(n + 1);
     for (const { name, finishedAt } of await db.engine.queueList()) {
@@ -485,8 +484,6 @@ describe("a queue that waits for others", () => {
     }
     expect(claimed.size).toBe(races);
     expect(early).toBe(0);
-    expect(duringRaces).toBeGreaterThan(0);
-    expect(duringRaces).toBeLessThan(races);
   }, 180_000);
 });
 
