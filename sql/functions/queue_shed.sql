@@ -28,11 +28,11 @@ begin
     delete from agenda g using lane_purge p where p.lane = g.lane and p.before = v_before and p.group_key is not distinct from p_group and purge_saw(p, g.xid, g.job_id)
        and g.job_id < v_before and g.due_at < 'infinity' and g.lane = any (v_lanes)
        and (p_group is null or exists (select from job j where j.slot = job_slot(g.job_id) and j.id = g.job_id and j.group_key = p_group))
-    returning g.lane
+    returning g.lane, exists (select from lane_purge o where o.lane = g.lane and o.before is null and purge_saw(o, g.xid, g.job_id)) as was_purged  -- and is not counted any more
   ), counted as (
-    insert into tally (lane, delayed) select lane, -count(*) from gone group by lane
+    insert into tally (lane, delayed) select lane, -count(*) from gone where not was_purged group by lane
   )
-  select count(*) into v_dropped from gone;
+  select count(*) into v_dropped from gone where not was_purged;
   return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(v_lanes) lane cross join lateral lane_shed(lane) s);
 end $$;
 
