@@ -9,8 +9,8 @@ export const limitsUnderAttack: Scenario = {
     await world.engine.queuePut("default", { maxRunning: 12 });
     await world.engine.resourcePut("gpu", { maxRunning: 5 });
     const producers = [
-      world.producer({ jobs: 600, perSecond: 2000, input: { sleepMs: 50 }, options: { resources: { gpu: 1 } } }),
-      world.producer({ jobs: 4500, perSecond: 2000, input: { sleepMs: 50 } }),
+      world.producer({ jobs: 200, perSecond: 2000, input: { sleepMs: 50 }, options: { resources: { gpu: 1 } } }),
+      world.producer({ jobs: 1800, perSecond: 2000, input: { sleepMs: 50 } }),
     ];
     const watch = new Watch(world);
     const workers = Array.from({ length: 20 }, () => world.worker({ concurrency: 4 }));
