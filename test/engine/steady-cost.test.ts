@@ -33,7 +33,7 @@ describe("heartbeats", () => {
 describe("a steady hundred live jobs", () => {
   const controls = ["claim", "lane_cursor", "agenda", "tally", "lane_depth", "fingerprint", "scout", "lane_purge"];
 
-  it("keep live tables small and cycles as cheap as the first, also after an old snapshot [#103]", async () => {
+  it("keep live tables and their indexes small and cycles as cheap as the first, also after an old snapshot [#103] [#110]", async () => {
     const queue = await newQueue(db);
     const client = await db.connect();
     await db.engine.enqueueMany("t", times(100), { queue }, { tx: client });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, inject } from "vitest";
 import { Engine } from "../../src/db/engine.js";
 import { migrate } from "../../src/db/migrate.js";
 import { type EmbeddedServer, startEmbeddedServer } from "../../src/embedded/server.js";
+import { inDatabase, onServer } from "./server.js";
 
 /** A database of its own for one test file, with the schema installed. */
 export interface TestDatabase {
@@ -35,13 +36,12 @@ export function useDatabase(options: { readonly migrate?: boolean; readonly ownS
   beforeAll(async () => {
     if (options.ownServer && !process.env["DATABASE_URL"]) own = await startEmbeddedServer({ settings: { fsync: "off" } });
     serverUrl = own?.url ?? inject("serverUrl");
-    const server = new URL(serverUrl);
-    await onServer(server.href, `create database ${name}`);
-    server.pathname = `/${name}`;
-    url = server.href;
+    const copied = (options.migrate ?? true) && !own;
+    await onServer(serverUrl, `create database ${name}${copied ? ` template ${inject("template")}` : ""}`);
+    url = inDatabase(serverUrl, name);
     pool = new pg.Pool({ connectionString: url, max: 40, options: "-c search_path=millrace,public" });
     pool.on("error", () => {});
-    if (options.migrate ?? true) await migrate(pool);
+    if ((options.migrate ?? true) && !copied) await migrate(pool);
     engine = new Engine({ pool });
   }, 60_000);
 
@@ -85,14 +85,4 @@ export function useDatabase(options: { readonly migrate?: boolean; readonly ownS
       await existing(pool).query("update public.test_clock set ahead = ahead + make_interval(secs => $1)", [seconds]);
     },
   };
-}
-
-async function onServer(url: string, text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(text);
-  } finally {
-    await client.end();
-  }
 }
