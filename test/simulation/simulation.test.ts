@@ -26,8 +26,8 @@ describe(`seeded simulation (seed ${seed})`, () => {
     ["small", 4, 200, 3, false],
     ["large", 50, 20, 100, false],
   ] as const) {
-    // setting aside with small claims, and large claims without, are left to `npm run simulate`
-    it.skipIf(groups === 0 && setAside !== largestClaim > 4 && !all)(
+    // of those without groups the others are left to `npm run simulate`
+    it.skipIf(groups === 0 && !(setAside && largestClaim > 4) && !all)(
       `loses nothing and hands out nothing twice, ${name} claims, ${groups} groups${setAside ? ", backlogs set aside" : ""} [#23] [#84] [#88] [#101] [#167]`,
       { timeout: seconds * 1000 + 120_000 },
       async () => {
