@@ -78,18 +78,11 @@ export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js"
 export { type AnyJobDefinition, type JobDefinition, type JobDefinitionOptions, type Upcast, defineJob } from "./client/define-job.js";
 export type { Duration, DurationParts } from "./client/duration.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./client/job-options.js";
-export {
-  type DurationsFilter,
-  type EnqueueCallOptions,
-  type EventsOptions,
-  type Jobs,
-  Millrace,
-  type MillraceOptions,
-  type Queues,
-  type Resources,
-  type ResultOptions,
-  type TxOptions,
-} from "./client/millrace.js";
+export type { TxOptions } from "./client/call.js";
+export type { DurationsFilter, Jobs } from "./client/jobs.js";
+export { type EnqueueCallOptions, Millrace, type MillraceOptions, type ResultOptions } from "./client/millrace.js";
+export type { EventsOptions, Queues } from "./client/queues.js";
+export type { Resources } from "./client/resources.js";
 export type { SchemaInput, SchemaOutput, StandardSchema } from "./client/standard-schema.js";
 export type { Transaction } from "./db/foreign.js";
 export { type Labels, type MetricName, type Metrics, metricNames } from "./observe/metrics.js";

@@ -67,7 +67,7 @@ function givenRate(options: Options): Rate | null | undefined {
 }
 
 /** Limits in words. */
-export function describe({ maxRunning, rate }: { readonly maxRunning?: number | null; readonly rate?: Rate | null }): string {
+function describe({ maxRunning, rate }: { readonly maxRunning?: number | null; readonly rate?: Rate | null }): string {
   const parts = [
     maxRunning === undefined ? [] : [maxRunning === null ? "any number at once" : `${maxRunning} at once`],
     rate === undefined
