@@ -262,7 +262,15 @@ function newPool(connection: string | pg.PoolConfig): pg.Pool {
   }
   // A process that has nothing else to do ends, without waiting for idle connections.
   // A new connection plans every statement again, so that idle ones are kept for longer than the ten seconds of pg.
-  const pool = new pg.Pool({ allowExitOnIdle: true, idleTimeoutMillis: 300_000, ...config });
+  // The system asks the other end of a silent connection whether it is still there, so that one that was forgotten on the way breaks within half a minute.
+  const pool = new pg.Pool({
+    allowExitOnIdle: true,
+    idleTimeoutMillis: 300_000,
+    connectionTimeoutMillis: 30_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    ...config,
+  });
   pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
   // One that dies in the moment it is handed out is heard by nobody yet: its greeting and its end may come in one packet.
   pool.on("connect", (client) => client.on("error", () => {}));

@@ -5,13 +5,15 @@ import type { ConnectionPool, PooledConnection, QueryResult, Queryable } from ".
  * power, would keep its worker waiting for good.
  */
 const answerMs = 30_000;
+/** Upkeep of large tables takes its time. */
+export const upkeepAnswerMs = 600_000;
 
 type Query = Parameters<Queryable["query"]>[0];
 
 /** Ask, and fail when no answer comes. The driver keeps the time; the pool does not use such a connection again. */
-export async function answered(pool: ConnectionPool, connection: Queryable, query: Query): Promise<QueryResult> {
+export async function answered(pool: ConnectionPool, connection: Queryable, query: Query, withinMs = answerMs): Promise<QueryResult> {
   try {
-    return await connection.query({ ...query, query_timeout: answerMs } as Query);
+    return await connection.query({ ...query, query_timeout: withinMs } as Query);
   } catch (error) {
     if (error instanceof Error && error.message === "Query read timeout") void forgetIdle(pool).catch(() => {}); // whoever asks next is told
     throw error;
@@ -25,10 +27,13 @@ async function forgetIdle(pool: ConnectionPool & { readonly idleCount?: number }
 
 /** A pool whose queries fail when no answer comes. */
 export class AnsweringPool implements ConnectionPool {
-  constructor(readonly pool: ConnectionPool) {}
+  constructor(
+    readonly pool: ConnectionPool,
+    readonly withinMs = answerMs,
+  ) {}
 
   query(query: Query): Promise<QueryResult> {
-    return answered(this.pool, this.pool, query);
+    return answered(this.pool, this.pool, query, this.withinMs);
   }
 
   connect(): Promise<PooledConnection> {

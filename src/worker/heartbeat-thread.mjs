@@ -21,6 +21,9 @@ let wakeUp = () => {};
 
 /** Nobody waits longer for an answer: a network that swallows everything is met with a new connection. */
 const answerMs = 10_000;
+/** A connection that only listens would never learn that it hears nothing any more: after so long it is asked for a sign of life. */
+const silenceMs = 10_000;
+let answeredAt = 0;
 
 /** @param {FromThread} message */
 const tell = (message) => port.postMessage(message);
@@ -57,6 +60,7 @@ async function connect() {
     throw error;
   }
   client = fresh;
+  answeredAt = performance.now();
   tell({ kind: "wake" }); // what was told while nobody listened
 }
 
@@ -66,8 +70,15 @@ async function extend() {
     const asked = [...group];
     const text = `select token, to_json(job_ids::text[]) as job_ids from ${client.escapeIdentifier(data.schema)}.claim_extend($1::uuid[], $2::float8)`;
     const { rows } = await client.query(text, [asked, leaseMs / 1000]);
+    answeredAt = performance.now();
     tell({ kind: "extended", asked, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids])) });
   }
+}
+
+async function ping() {
+  if (performance.now() - answeredAt < silenceMs) return;
+  await client?.query("select");
+  answeredAt = performance.now();
 }
 
 /** Not waited for: a connection that is dead may never say so. @param {pg.Client | undefined} old */
@@ -88,6 +99,7 @@ while (!stopping) {
   try {
     if (!client) await connect();
     if (stalledMs() < data.stallMs) await extend();
+    await ping();
     failures = 0;
   } catch (error) {
     failures += 1;

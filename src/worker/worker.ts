@@ -9,7 +9,7 @@ import type { ClaimedJob, JobId } from "../db/types.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
-import { AnsweringPool } from "./answer-time.js";
+import { AnsweringPool, upkeepAnswerMs } from "./answer-time.js";
 import { BacklogGauges } from "./backlog-gauges.js";
 import { Dispatcher, byToken } from "./dispatcher.js";
 import { Fetcher } from "./fetcher.js";
@@ -123,7 +123,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       onWake: () => this.#fetcher.wake(),
       onError,
     });
-    this.#maintainer = new Maintainer({ engine: parts.engine, intervalMs: 5000, onError });
+    this.#maintainer = new Maintainer({ engine: parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs)), intervalMs: 5000, onError });
     this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
   }
 
