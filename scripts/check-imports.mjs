@@ -1,17 +1,18 @@
-// Dependencies point one way: cli → client ↔ worker → observe, maintenance, embedded, db. Nothing below imports what stands above it.
+// Dependencies point one way: cli → client ↔ worker → schedule, observe, maintenance, embedded, db. Nothing below imports what stands above it.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 
 const allowed = {
-  ".": ["client", "worker", "observe", "db", "embedded", "maintenance"],
+  ".": ["client", "worker", "observe", "db", "embedded", "maintenance", "schedule"],
   db: ["db"],
   embedded: ["embedded"],
   maintenance: ["maintenance", "db"],
   observe: ["observe"],
-  worker: ["worker", "client", "observe", "maintenance", "db"],
-  client: ["client", "worker", "observe", "db"],
+  schedule: ["schedule", "client", "db"],
+  worker: ["worker", "client", "observe", "maintenance", "schedule", "db"],
+  client: ["client", "worker", "observe", "schedule", "db"],
   testing: ["testing", "client", "worker", "embedded", "db"],
-  cli: ["cli", "client", "worker", "observe", "maintenance", "embedded", "db"],
+  cli: ["cli", "client", "worker", "observe", "maintenance", "embedded", "schedule", "db"],
 };
 const root = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "..", "src");
 const findings = [];

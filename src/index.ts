@@ -11,12 +11,26 @@ export {
   PayloadError,
   QueueClosedError,
   QueueNotFoundError,
+  ScheduleConflictError,
+  ScheduleNotFoundError,
   SchemaRestoredError,
   SchemaVersionError,
   QueueFullError,
   TimeoutError,
   WrongIsolationError,
 } from "./db/errors.js";
+export type {
+  FireTarget,
+  PutSchedule,
+  ScheduleChange,
+  ScheduleEngine,
+  ScheduleEvent,
+  ScheduleHealth,
+  ScheduleOptions,
+  ScheduleRecord,
+  ScheduleRunRecord,
+  ScheduleStats,
+} from "./db/schedule-engine.js";
 export { type MigrateOptions, type MigrateResult, type MigrationStatus, checkSchema, migrate, migrationScript, migrationStatus } from "./db/migrate.js";
 export type { CallOptions, ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
 export type {
@@ -82,6 +96,7 @@ export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";
 export { type EnqueueCallOptions, Millrace, type MillraceOptions, type ResultOptions } from "./client/millrace.js";
 export type { EventsOptions, Queues } from "./client/queues.js";
+export type { ScheduleOptions as MillScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
 export type { Resources } from "./client/resources.js";
 export type { SchemaInput, SchemaOutput, StandardSchema } from "./client/standard-schema.js";
 export type { Transaction } from "./db/foreign.js";
@@ -89,6 +104,8 @@ export { type Labels, type MetricName, type Metrics, metricNames } from "./obser
 export { type OpenTelemetryApi, openTelemetryMetrics, openTelemetryTracing } from "./observe/opentelemetry.js";
 export { PrometheusMetrics } from "./observe/prometheus.js";
 export type { Tracing } from "./observe/tracing.js";
+export type { AfterRule, AtRule, CronRule, DaylightSaving, EveryRule, Moment, RecurrenceRule, RuleInput, RuleOptions, TimesRule } from "./schedule/rule.js";
+export { Scheduler, type SchedulerOptions } from "./schedule/scheduler.js";
 export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
 export { type IsolateOptions, type IsolatedHandler, inProcesses, inThreads } from "./worker/isolate.js";
 export { type Decision, PermanentError, failed, release, retryLater } from "./worker/outcome.js";

@@ -289,11 +289,101 @@ create table fingerprint (
 create index fingerprint_job on fingerprint (job_id);
 create index fingerprint_follow_up on fingerprint (follow_up) where follow_up is not null;
 
-create table schedule_run (
-  schedule text not null,
-  slot_at  timestamptz not null,
-  job_id   bigint not null,
+-- Recurring work: when (rule, read by src/schedule), what (job: its type and options), and how (options: overlap, missed, afterFailure and others).
+-- revision: changes with each of them, so that whoever computed slots by an older one is refused.
+create table schedule (
+  name             text primary key,
+  rule             jsonb not null,
+  job              jsonb not null,
+  input            json,
+  options          jsonb not null default '{}',
+  revision         int not null default 1,
+  version          int,
+  app              text,
+  declared_by      text,
+  declared_at      timestamptz,
+  created_at       timestamptz not null,
+  changed_at       timestamptz not null,
+  paused_at        timestamptz,
+  paused_by        text,
+  paused_because   text,
+  finished_at      timestamptz,
+  finished_because text
+);
+
+-- What changes with every run of a schedule.
+-- next_slot    the slot to be made next; -infinity: to be computed, as the first after base_at; null: none for now
+-- awaits_end   the next slot counts from the end of the run that is open
+-- next_try_at  making a run failed: not to be tried again before
+create table schedule_state (
+  schedule        text primary key references schedule (name) on delete cascade,
+  revision        int not null,
+  is_paused       boolean not null default false,
+  awaits_end      boolean not null default false,
+  next_slot       timestamptz,
+  base_at         timestamptz not null,
+  next_try_at     timestamptz,
+  last_slot       timestamptz,
+  made            bigint not null default 0,
+  runs            bigint not null default 0,
+  succeeded       bigint not null default 0,
+  attempts        bigint not null default 0,
+  seconds         float8 not null default 0,
+  last_seconds    float8,
+  last_attempt_at timestamptz,
+  last_success_at timestamptz,
+  failed_attempts int not null default 0,
+  failed_runs     int not null default 0,
+  missed          bigint not null default 0,
+  error           json
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
+create index schedule_state_due on schedule_state (next_slot) where next_slot is not null and not is_paused;
+
+-- Slots whose job was not made yet: others of the schedule go first. batch: those asked for together, of which that many may run at once.
+create table schedule_pending (
+  schedule    text not null references schedule (name) on delete cascade,
+  slot_at     timestamptz not null,
+  kind        text not null check (kind in ('slot', 'late', 'manual', 'backfill')),
+  run_at      timestamptz,
+  batch       bigint,
+  concurrency int,
   primary key (schedule, slot_at)
+);
+create sequence schedule_batch_seq;
+
+-- One job per slot. What is known of its end is noted when it is seen (schedules_settle). Schedules without a row of their own are possible: whoever enqueues may name one.
+create table schedule_run (
+  schedule    text not null,
+  slot_at     timestamptz not null,
+  job_id      bigint not null,
+  kind        text not null default 'slot',
+  batch       bigint,
+  outcome     text,
+  attempts    int,
+  started_at  timestamptz,
+  finished_at timestamptz,
+  seconds     float8,
+  error       json,
+  primary key (schedule, slot_at)
+);
+create index schedule_run_open on schedule_run (job_id) where outcome is null;
+
+create table schedule_event (
+  id       bigint generated always as identity primary key,
+  at       timestamptz not null,
+  schedule text not null,
+  event    text not null,
+  slot_at  timestamptz,
+  slots    int,
+  by       text,
+  because  text
+);
+create index schedule_event_schedule on schedule_event (schedule, id);
+
+-- Days on which schedules that name the calendar make no run.
+create table day_calendar (
+  name text primary key,
+  days date[] not null
 );
 
 -- What somebody decided on a job that had run out of automatic ways to go on; goes with the job.
@@ -332,11 +422,14 @@ create table expiry_sweep (
 insert into expiry_sweep default values;
 
 -- Duties that one process at a time does for all, and when each was last done.
+-- holder, until: who has it for itself, as long as it comes back in time.
 create table duty (
   name    text primary key,
-  done_at timestamptz not null default '-infinity'
+  done_at timestamptz not null default '-infinity',
+  holder  text,
+  until   timestamptz not null default '-infinity'
 ) with (fillfactor = 50);
-insert into duty (name) values ('maintain');
+insert into duty (name) values ('maintain'), ('schedule');
 
 -- The logs. Each is a ring of fixed children; space comes back by truncating one child.
 create sequence job_id_seq minvalue 0 maxvalue 4095 start 0 cycle;

@@ -95,6 +95,36 @@ select l.type, t.options, sum(l.waiting) as waiting, sum(l.delayed) as delayed f
 
 create or replace view decisions as select id, job_id, decided_at, action, attempts, decided_by, because from decision;
 
-create or replace view schedule_runs as select schedule, slot_at, job_id from schedule_run;
+create or replace view schedule_runs as select schedule, slot_at, job_id, kind, outcome, attempts, started_at, finished_at, seconds, error from schedule_run;
+
+create or replace view calendars as select name, days from day_calendar;
+
+create or replace view schedule_events as select id, at, schedule, event, slot_at, slots, by, because from schedule_event;
+
+-- schedules: what was declared, and all that is known of the runs. What the open run has tried counts, before its end is noted.
+-- next_slot: when it is supposed to run; next_attempt_at: when something of it will be tried, which may be again.
+create or replace view schedules as
+select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, s.declared_by, s.declared_at, s.created_at, s.changed_at, s.paused_at, s.paused_by, s.paused_because, s.finished_at, s.finished_because,
+       case when s.finished_because in ('failed runs', 'cancelled') then 'stopped' when s.finished_at is not null then 'finished' when s.paused_at is not null then 'paused'
+            when x.failed_attempts > 0 or t.failed_runs > 0 or t.next_try_at is not null then 'failing' else 'healthy' end as health,
+       coalesce(o.error, t.error) ->> 'message' as message, coalesce(o.error, t.error) as error,
+       case when isfinite(t.next_slot) and not t.is_paused then t.next_slot end as next_slot,
+       coalesce(o.retry_at, case when isfinite(t.next_slot) and not t.is_paused then greatest(t.next_slot, t.next_try_at) end) as next_attempt_at,
+       t.last_slot, greatest(t.last_attempt_at, o.last_started_at) as last_attempt_at, greatest(t.last_success_at, o.last_success_at) as last_success_at,
+       x.failed_attempts, t.failed_runs, t.runs, t.succeeded, t.attempts + coalesce(o.attempts, 0) as attempts, t.seconds + coalesce(o.seconds, 0) as total_seconds,
+       coalesce(o.last_seconds, t.last_seconds) as last_seconds, (t.seconds + coalesce(o.seconds, 0)) / nullif(t.attempts + coalesce(o.attempts, 0), 0) as average_seconds,
+       t.missed, o.jobs as open_jobs, (select count(*) from schedule_pending p where p.schedule = s.name) as pending
+  from schedule s
+  join schedule_state t on t.schedule = s.name
+  left join lateral (
+    select array_agg(distinct r.job_id) as jobs, count(a.job_id) as attempts, count(a.job_id) filter (where a.outcome <> 'succeeded') as failed, max(a.started_at) as ended_started_at,
+           greatest(max(a.started_at), (select max(c.started_at) from claim c where c.jobs && array_agg(r.job_id))) as last_started_at,
+           max(a.finished_at) filter (where a.outcome = 'succeeded') as last_success_at, sum(date_part('epoch', a.finished_at - a.started_at)) as seconds,
+           (array_agg(date_part('epoch', a.finished_at - a.started_at) order by a.finished_at desc nulls last))[1] as last_seconds,
+           (array_agg(a.error order by a.finished_at desc) filter (where a.error is not null))[1] as error,
+           (select min(g.due_at) from agenda g where g.job_id = any (array_agg(r.job_id)) and g.attempt > 1) as retry_at
+      from schedule_run r left join job_attempt a on a.slot = job_slot(r.job_id) and a.job_id = r.job_id
+     where r.schedule = s.name and r.outcome is null) o on true
+  cross join lateral (select case when o.last_success_at is not null then 0 else t.failed_attempts + coalesce(o.failed, 0) end as failed_attempts) x;
 
 create or replace view migrations as select number, name, applied_at from migration where number > 0;

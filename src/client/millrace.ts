@@ -6,6 +6,7 @@ import type { Transaction } from "../db/foreign.js";
 import type { DecisionNote, EnqueueOptions, Enqueued, JobId, Json } from "../db/types.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
+import type { RuleInput } from "../schedule/rule.js";
 import { Worker } from "../worker/worker.js";
 import type { WorkerOptions } from "../worker/worker-options.js";
 import { type TxOptions, batchSize, callOf, idOf, noteOf } from "./call.js";
@@ -16,6 +17,7 @@ import { Jobs } from "./jobs.js";
 import { Queues } from "./queues.js";
 import { Resources } from "./resources.js";
 import { Results } from "./results.js";
+import { type ScheduleOptions, type Scheduled, Schedules, jobOptionsOf } from "./schedules.js";
 import { WakeUp } from "./wake-up.js";
 import { type WhenFullOptions, whenThereIsRoom } from "./when-full.js";
 
@@ -31,6 +33,8 @@ export interface MillraceOptions {
   readonly metrics?: Metrics;
   /** How runs join the trace of their enqueue. Default they do not. */
   readonly tracing?: Tracing;
+  /** The application, where several share a database: schedules declared here belong to it. Default `default`. */
+  readonly app?: string;
 }
 
 /** Options of one enqueue. */
@@ -70,6 +74,8 @@ export class Millrace {
   readonly queues: Queues;
   /** What jobs need while they run. */
   readonly resources: Resources;
+  /** Recurring work. */
+  readonly schedules: Schedules;
   readonly #pool: pg.Pool;
   readonly #ownsPool: boolean;
   readonly #options: MillraceOptions;
@@ -80,7 +86,7 @@ export class Millrace {
   #closing: Promise<void> | undefined;
 
   constructor(options: MillraceOptions = {}) {
-    checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing"]));
+    checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing", "app"]));
     const connection = options.connection ?? process.env["DATABASE_URL"];
     if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
     this.#ownsPool = !isPool(connection);
@@ -95,6 +101,7 @@ export class Millrace {
     this.jobs = new Jobs(this.engine);
     this.queues = new Queues(this.engine);
     this.resources = new Resources(this.engine);
+    this.schedules = new Schedules(this.engine, options.app ?? "default", () => this.#wakeSchedulers());
     this.#wakeUp = new WakeUp(this.engine);
     this.#results = new Results(this.engine);
   }
@@ -152,6 +159,49 @@ export class Millrace {
     let count = 0;
     for await (const batch of inBatches(inputs)) count += (await store(batch)).length;
     return { count };
+  }
+
+  /**
+   * Declare recurring work. The same again changes nothing, so that every process may do it when it starts; the answer says what changed, and when it runs next.
+   * Its rule is one of `cron`, `every` (fixed rate), `after` (counted from the end of a run), `rrule`, `times` and `at`; see docs/schedules.md.
+   *
+   * @example
+   * ```ts
+   * await mill.schedule("nightly", { cron: "0 3 * * *", tz: "Europe/Berlin" }, report, { kind: "daily" });
+   * await mill.schedule("sync", { every: "10s" }, sync, null, { overlap: "skip", missed: "none" });
+   * ```
+   */
+  async schedule<In>(
+    name: string,
+    rule: RuleInput,
+    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
+    input: In,
+    options: ScheduleOptions = {},
+  ): Promise<Scheduled> {
+    return this.schedules.declare(name, rule, await this.#newJob(definition, input, jobOptionsOf(options)), options);
+  }
+
+  /**
+   * Repeat a job endlessly under one key: `period` after it has ended, in success or failure, it is due again. Cancelling its job, or removing the schedule of that name, stops it.
+   *
+   * @example
+   * ```ts
+   * await mill.repeat("poll:acme", "30s", poll, { tenant: "acme" });
+   * ```
+   */
+  async repeat<In>(
+    key: string,
+    period: Duration,
+    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
+    input: In,
+    options: Omit<ScheduleOptions, "overlap" | "missed" | "afterFailure"> = {},
+  ): Promise<Scheduled> {
+    const job = await this.#newJob(definition, input, jobOptionsOf(options));
+    return this.schedules.declare(key, { after: period }, job, { ...options, afterFailure: "skip" }, { cancelStops: true });
+  }
+
+  #wakeSchedulers(): void {
+    for (const worker of this.#workers) worker.wakeScheduler();
   }
 
   async #newJob(
@@ -225,7 +275,13 @@ export class Millrace {
 
   /** A worker on this database. Give it handlers, then start it. */
   worker(options: WorkerOptions = {}): Worker {
-    const worker = new Worker(options, { engine: this.engine, pool: this.#pool, metrics: this.#metrics, tracing: this.#options.tracing });
+    const worker = new Worker(options, {
+      engine: this.engine,
+      pool: this.#pool,
+      metrics: this.#metrics,
+      tracing: this.#options.tracing,
+      undeclared: () => this.schedules.undeclared(),
+    });
     this.#workers.add(worker);
     worker.once("stopped", () => this.#workers.delete(worker));
     return worker;

@@ -38,6 +38,7 @@ import { asQueryable } from "./foreign.js";
 import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
+import { ScheduleEngine } from "./schedule-engine.js";
 import { checkSchemaName, defaultSchema, statementPrefix } from "./schema-name.js";
 import type {
   BreakerRecord,
@@ -128,6 +129,8 @@ const claimKeys = new Set<string>([
 export class Engine {
   /** The schema that holds the cell. */
   readonly schema: string;
+  /** The verbs on schedules. */
+  readonly schedules: ScheduleEngine = new ScheduleEngine((...call) => this.#call(...call));
   readonly #pool: ConnectionPool;
   readonly #prepare: boolean;
 

@@ -13,6 +13,8 @@ export interface FetcherHooks {
   readonly onClaimed: (jobs: readonly ClaimedJob[]) => void;
   /** Reports that were refused, because the job was no longer ours. */
   readonly onRefused: (ids: readonly JobId[]) => void;
+  /** Outcomes that are in the database now. */
+  readonly onReported: (settlements: readonly Settlement[]) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -114,7 +116,10 @@ export class Fetcher {
       if (refused.length > 0) this.hooks.onRefused(refused);
       const jobs = claims.flatMap((claim) => claim.jobs);
       this.#claimed(wanted);
-      if (settlements.length > 0) this.dispatcher.reported();
+      if (settlements.length > 0) {
+        this.dispatcher.reported();
+        this.hooks.onReported(settlements);
+      }
       if (settlements.length > 0 && this.#isLimited) this.wake(); // what has ended made room
       else if (wakes === this.#wakes) this.#plan(wanted, claims);
       if (jobs.length > 0) {

@@ -26,6 +26,8 @@ export interface WorkerOptions {
   readonly stallTimeout?: Duration;
   /** Do the upkeep any process may do for all: promote, reap, expire, give space back. Default true. */
   readonly maintenance?: boolean;
+  /** Make the runs of schedules when their time comes; one of all processes that may does it. Default true. */
+  readonly schedules?: boolean;
   /** How often to measure how much waits in these queues, and for how long; only when the client has `metrics`. Default `"15s"`. */
   readonly backlogInterval?: Duration;
   /** Stop gracefully on SIGTERM and SIGINT, at once on the second. Default false. */
@@ -44,6 +46,7 @@ export interface WorkerSettings {
   readonly heartbeatThread: boolean;
   readonly stallMs: number;
   readonly maintenance: boolean;
+  readonly schedules: boolean;
   readonly backlogMs: number;
   readonly handleSignals: boolean;
 }
@@ -60,6 +63,7 @@ const keys = new Set<string>([
   "heartbeatThread",
   "stallTimeout",
   "maintenance",
+  "schedules",
   "backlogInterval",
   "handleSignals",
 ] satisfies (keyof WorkerOptions)[]);
@@ -91,6 +95,7 @@ export function checkWorkerOptions(options: WorkerOptions, defaultName: string):
     heartbeatThread: options.heartbeatThread ?? true,
     stallMs: durationMs(options.stallTimeout ?? 60_000, "stallTimeout"),
     maintenance: options.maintenance ?? true,
+    schedules: options.schedules ?? true,
     backlogMs,
     handleSignals: options.handleSignals ?? false,
   });

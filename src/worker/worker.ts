@@ -5,10 +5,11 @@ import type { AnyJobDefinition, JobDefinition } from "../client/define-job.js";
 import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";
-import type { ClaimedJob, JobId } from "../db/types.js";
+import type { ClaimedJob, JobId, Settlement } from "../db/types.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
+import { Scheduler } from "../schedule/scheduler.js";
 import { AnsweringPool, upkeepAnswerMs } from "./answer-time.js";
 import { BacklogGauges } from "./backlog-gauges.js";
 import { Dispatcher, byToken } from "./dispatcher.js";
@@ -36,6 +37,8 @@ export interface WorkerEvents {
   refused: [ids: readonly JobId[]];
   /** A handler went on after its jobs had ended; its slot was given to others. */
   abandoned: [jobs: readonly ClaimedJob[]];
+  /** Schedules of this application that are in the database, and were declared by others than this process: perhaps they are not in the code any more. */
+  undeclared: [schedules: readonly string[]];
   /** Something failed around the handlers, such as the connection. The worker goes on. */
   error: [error: unknown];
   started: [];
@@ -50,6 +53,7 @@ export const workerEventNames = [
   "lost",
   "refused",
   "abandoned",
+  "undeclared",
   "error",
   "started",
   "stopped",
@@ -60,6 +64,8 @@ export interface WorkerParts {
   readonly pool: pg.Pool;
   readonly metrics: Metrics | undefined;
   readonly tracing: Tracing | undefined;
+  /** Schedules that may not be in the code any more. */
+  readonly undeclared: () => Promise<readonly string[]>;
 }
 
 /** How long handlers may take to end once their signal has fired. */
@@ -91,6 +97,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #kept: KeptConnection | undefined;
   readonly #heartbeat: Heartbeat;
   readonly #maintainer: Maintainer;
+  readonly #scheduler: Scheduler;
+  /** Jobs of schedules whose outcome is on its way to the database. */
+  readonly #ended = new Set<JobId>();
   readonly #backlog: BacklogGauges;
   #phase: Phase = "new";
   #starting: Promise<void> | undefined;
@@ -115,6 +124,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#fetcher = new Fetcher(reporting, claiming, this.#dispatcher, this.settings, parts.metrics, {
       onClaimed: (jobs) => this.#heartbeat.add(byToken(jobs)),
       onRefused: (ids) => this.#onRefused(ids),
+      onReported: (settlements) => this.#onReported(settlements),
       onError,
     });
     this.#heartbeat = new Heartbeat(parts.engine, parts.pool, this.settings, {
@@ -123,7 +133,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
       onWake: () => this.#fetcher.wake(),
       onError,
     });
-    this.#maintainer = new Maintainer({ engine: parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs)), intervalMs: 5000, onError });
+    const upkeep = parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs));
+    this.#maintainer = new Maintainer({ engine: upkeep, intervalMs: 5000, onError });
+    this.#scheduler = new Scheduler({ engine: upkeep, onError });
     this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
   }
 
@@ -214,9 +226,23 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#forgetStrayErrors = catchStrayErrors();
     if (this.settings.handleSignals) this.#onSignals();
     if (this.settings.maintenance) this.#maintainer.start();
+    if (this.settings.schedules) this.#scheduler.start();
     this.#backlog.start();
     this.#fetcher.start();
     this.#tell("started");
+    if (this.settings.schedules) void this.#tellUndeclared();
+  }
+
+  async #tellUndeclared(): Promise<void> {
+    const names = await this.#parts.undeclared().catch(() => []);
+    if (names.length === 0) return;
+    if (this.listenerCount("undeclared") > 0) this.#tell("undeclared", names);
+    else warn(new Error(`schedules that this process does not declare: ${names.join(", ")}; remove them with mill.schedules.remove, or declare them`));
+  }
+
+  /** Look for due schedules now. */
+  wakeScheduler(): void {
+    this.#scheduler.wake();
   }
 
   /** Look for jobs now, without waiting for a wake-up or the next poll. */
@@ -250,7 +276,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#abortAll(this.#isForced ? 0 : this.settings.graceMs);
     await this.#fetcher.stop();
     this.#kept?.end();
-    await Promise.all([this.#heartbeat.stop(), this.#maintainer.stop(), this.#backlog.stop()]);
+    await Promise.all([this.#heartbeat.stop(), this.#maintainer.stop(), this.#scheduler.stop(), this.#backlog.stop()]);
     this.#forgetStrayErrors?.();
     this.#phase = "stopped";
     this.#tell("stopped");
@@ -292,6 +318,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
     for (const job of this.#dispatcher.lose(ids)) this.#tellLost(job);
   }
 
+  /** What waits for the end of a schedule's run goes on now, not when the next look finds it. */
+  #onReported(settlements: readonly Settlement[]): void {
+    if (this.#ended.size === 0 || !this.settings.schedules) return;
+    const ended = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#ended.delete(id)));
+    if (ended.length > 0) void this.#scheduler.ended(ended);
+  }
+
   #onRefused(ids: readonly JobId[]): void {
     this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name }, ids.length);
     this.#tell("refused", ids);
@@ -303,6 +336,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   #tellOutcome(job: ClaimedJob, outcome: Outcome, durationMs: number): void {
+    if (job.schedule !== undefined && outcome.kind !== "settled") this.#ended.add(job.id);
     if (outcome.kind === "succeeded" || outcome.kind === "settled") this.#tell("success", job, durationMs);
     else if (outcome.kind === "released") this.#tell("released", job);
     else if (outcome.kind === "lost") this.#tellLost(job);

@@ -1,0 +1,133 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { checkKeys } from "../db/encode.js";
+import type { Engine } from "../db/engine.js";
+import type { DueSchedule, FireTarget } from "../db/schedule-engine.js";
+import type { JobId } from "../db/types.js";
+import { planFire } from "./plan.js";
+
+/** Options of `new Scheduler`. */
+export interface SchedulerOptions {
+  readonly engine: Engine;
+  /** For how long the duty is kept by a process that does not come back: the longest that slots are late when it dies. Default 10 s. */
+  readonly leaseMs?: number;
+  /** Told of every failed round; the next one tries again. Default: nobody. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** So many schedules go into one statement. */
+const batch = 500;
+/** The one that has the duty looks at least this often: schedules may be declared, and runs end, in other processes. */
+const lookMs = 1000;
+/** The others look whether it has been left this often. */
+const standByMs = 5000;
+/** A schedule whose run cannot be made is tried again after this. */
+const holdSeconds = 10;
+
+/**
+ * Makes the runs of schedules when their slots come. Any number of processes may have one: one of them has the duty, and another takes it
+ * when that does not come back in time. Correctness depends on neither: a slot that was made is not made again.
+ *
+ * @example
+ * ```ts
+ * const scheduler = new Scheduler({ engine: mill.engine });
+ * scheduler.start();
+ * // …
+ * await scheduler.stop();
+ * ```
+ */
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #leaseMs: number;
+  readonly #holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+  #running: Promise<void> | undefined;
+  #isStopping = false;
+  #wakeUp = (): void => {};
+  #settledUpTo: JobId = "0";
+
+  constructor(options: SchedulerOptions) {
+    checkKeys(options, new Set(["engine", "leaseMs", "onError"]));
+    this.#options = options;
+    this.#leaseMs = options.leaseMs ?? 10_000;
+  }
+
+  /** Start; a second call is harmless. */
+  start(): void {
+    if (this.#running) return;
+    this.#isStopping = false;
+    this.#running = this.#run();
+  }
+
+  /** Stop after the round in progress, and leave the duty to others. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#wakeUp();
+    await this.#running;
+    this.#running = undefined;
+  }
+
+  /** Look now. */
+  wake(): void {
+    this.#wakeUp();
+  }
+
+  /** Jobs of schedules have ended: go on at once with what waited for that. */
+  async ended(jobs: readonly JobId[]): Promise<void> {
+    try {
+      await this.#options.engine.schedules.settle(jobs);
+      this.wake();
+    } catch (error) {
+      this.#options.onError?.(error); // the one that has the duty will see it too
+    }
+  }
+
+  /** One look: make what is due, unless another has the duty, and note what has ended. Returns after how many milliseconds it is worth looking again. */
+  async look(): Promise<number> {
+    const { schedules } = this.#options.engine;
+    const { idle, heldForSeconds, nowMs = 0, inSeconds, due = [] } = await schedules.due(this.#holder, this.#leaseMs / 1000, batch);
+    if (idle) return standByMs;
+    if (heldForSeconds !== undefined) return Math.min(standByMs, heldForSeconds * 1000);
+    if (due.length > 0) await this.#fire(due, nowMs);
+    const { settled, after } = await schedules.settle(undefined, this.#settledUpTo);
+    this.#settledUpTo = after;
+    if (due.length > 0 || settled > 0 || after !== "0") return 0;
+    return Math.min(lookMs, inSeconds === null || inSeconds === undefined ? lookMs : Math.max(1, inSeconds * 1000));
+  }
+
+  async #run(): Promise<void> {
+    const { schedules } = this.#options.engine;
+    while (!this.#isStopping) {
+      let pauseMs = lookMs;
+      try {
+        pauseMs = await this.look();
+      } catch (error) {
+        this.#options.onError?.(error);
+      }
+      if (pauseMs > 0 && !this.#isStopping) await this.#sleep(pauseMs);
+    }
+    await schedules.yield(this.#holder).catch((error: unknown) => this.#options.onError?.(error));
+  }
+
+  /** All together; when that fails one by one, so that a schedule whose queue is full does not hold up the others. */
+  async #fire(due: readonly DueSchedule[], nowMs: number): Promise<void> {
+    const targets = due.map((schedule) => planFire(schedule, nowMs));
+    try {
+      await this.#options.engine.schedules.fire(targets);
+    } catch (error) {
+      if (targets.length === 1) await this.#hold(targets[0]!, error);
+      else for (const schedule of due) await this.#fire([schedule], nowMs);
+    }
+  }
+
+  async #hold(target: FireTarget, error: unknown): Promise<void> {
+    this.#options.onError?.(error);
+    await this.#options.engine.schedules.hold(target, holdSeconds, { message: error instanceof Error ? error.message : String(error) });
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wakeUp = () => (clearTimeout(timer), resolve());
+    });
+  }
+}
