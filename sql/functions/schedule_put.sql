@@ -89,6 +89,12 @@ begin
     from schedule s where s.name = t.schedule and s.rule -> 'calendars' ? p_name and t.next_slot > clock_now();
 end $$;
 
+-- schedules_undeclared: schedules of an application other than these.
+create or replace function schedules_undeclared(p_app text, p_names text[]) returns setof text
+language sql stable security definer set search_path from current set jit = off as $$
+  select name from schedule where app = p_app and name <> all (p_names) order by name limit 1000
+$$;
+
 -- schedule_check: what can be said of a schedule without knowing time. Its rule is read when the first slot is computed; the client reads it before. Raises: MR001, MR003.
 create or replace function schedule_check(p_name text, p_rule jsonb, p_job jsonb, p_options jsonb) returns void
 language plpgsql stable as $$

@@ -101,7 +101,7 @@ create or replace view calendars as select name, days from day_calendar;
 
 create or replace view schedule_events as select id, at, schedule, event, slot_at, slots, by, because from schedule_event;
 
--- schedules: what was declared, and all that is known of the runs. What the open run has tried counts, before its end is noted.
+-- schedules: what was declared, and all that is known of the runs. What open runs (the latest 100) have tried counts, before their end is noted.
 -- next_slot: when it is supposed to run; next_attempt_at: when something of it will be tried, which may be again.
 create or replace view schedules as
 select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, s.declared_by, s.declared_at, s.created_at, s.changed_at, s.paused_at, s.paused_by, s.paused_because, s.finished_at, s.finished_because,
@@ -117,14 +117,16 @@ select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, 
   from schedule s
   join schedule_state t on t.schedule = s.name
   left join lateral (
-    select array_agg(distinct r.job_id) as jobs, count(a.job_id) as attempts, count(a.job_id) filter (where a.outcome <> 'succeeded') as failed, max(a.started_at) as ended_started_at,
-           greatest(max(a.started_at), (select max(c.started_at) from claim c where c.jobs && array_agg(r.job_id))) as last_started_at,
-           max(a.finished_at) filter (where a.outcome = 'succeeded') as last_success_at, sum(date_part('epoch', a.finished_at - a.started_at)) as seconds,
-           (array_agg(date_part('epoch', a.finished_at - a.started_at) order by a.finished_at desc nulls last))[1] as last_seconds,
-           (array_agg(a.error order by a.finished_at desc) filter (where a.error is not null))[1] as error,
+    select array_agg(r.job_id) as jobs, sum(a.attempts) as attempts, sum(a.failed) as failed, max(a.last_success_at) as last_success_at, sum(a.seconds) as seconds,
+           greatest(max(a.last_started_at), (select max(c.started_at) from claim c where c.jobs && array_agg(r.job_id))) as last_started_at,
+           (array_agg(a.last_seconds order by a.last_started_at desc nulls last))[1] as last_seconds, (array_agg(a.error order by a.last_started_at desc) filter (where a.error is not null))[1] as error,
            (select min(g.due_at) from agenda g where g.job_id = any (array_agg(r.job_id)) and g.attempt > 1) as retry_at
-      from schedule_run r left join job_attempt a on a.slot = job_slot(r.job_id) and a.job_id = r.job_id
-     where r.schedule = s.name and r.outcome is null) o on true
+      from (select u.job_id from schedule_run u where u.schedule = s.name and u.outcome is null order by u.job_id desc limit 100) r
+      cross join lateral (
+        select count(*) as attempts, count(*) filter (where t.outcome <> 'succeeded') as failed, max(t.started_at) as last_started_at, max(t.finished_at) filter (where t.outcome = 'succeeded') as last_success_at,
+               sum(date_part('epoch', t.finished_at - t.started_at)) as seconds, (array_agg(date_part('epoch', t.finished_at - t.started_at) order by t.attempt desc))[1] as last_seconds,
+               (array_agg(t.error order by t.attempt desc))[1] as error
+          from job_attempt t where t.slot = job_slot(r.job_id) and t.job_id = r.job_id) a) o on true
   cross join lateral (select case when o.last_success_at is not null then 0 else t.failed_attempts + coalesce(o.failed, 0) end as failed_attempts) x;
 
 create or replace view migrations as select number, name, applied_at from migration where number > 0;

@@ -109,14 +109,15 @@ export class Schedules {
     );
   }
 
-  /** All schedules, by name, with what is known of their runs. */
-  async list(options: TxOptions = {}): Promise<ScheduleRecord[]> {
-    return this.engine.schedules.list(undefined, callOf(options));
+  /** Schedules by name, with what is known of their runs: the first 1000, or so many beyond one. */
+  async list(options: TxOptions & { readonly after?: string; readonly limit?: number } = {}): Promise<ScheduleRecord[]> {
+    const { tx: _tx, ...filter } = options;
+    return this.engine.schedules.list(filter, callOf(options, ["after", "limit"]));
   }
 
   /** One schedule. Rejects with ScheduleNotFoundError when there is none. */
   async get(name: string, options: TxOptions = {}): Promise<ScheduleRecord> {
-    const [record] = await this.engine.schedules.list(name, callOf(options));
+    const [record] = await this.engine.schedules.list({ name }, callOf(options));
     if (!record) throw new ScheduleNotFoundError(`there is no schedule "${name}"`, "those there are, are told by mill.schedules.list()");
     return record;
   }
@@ -226,8 +227,7 @@ export class Schedules {
    */
   async undeclared(options: TxOptions = {}): Promise<string[]> {
     if (this.#declared.size === 0) return [];
-    const all = await this.list(options);
-    return all.filter(({ name, app }) => app === this.app && !this.#declared.has(name)).map(({ name }) => name);
+    return this.engine.schedules.undeclared(this.app, [...this.#declared.keys()], callOf(options));
   }
 }
 

@@ -210,7 +210,7 @@ export class ScheduleEngine {
     const values = [name, toJson(rule), toJson(timed), input === undefined ? null : toJson(input), toJson(options), by ?? null, app ?? null, version ?? null];
     const text = "select :schedule_put($1::text, $2::jsonb, $3::jsonb, $4::json, $5::jsonb, $6::text, $7::text, $8::int) as answer";
     const [row] = await this.#call("schedule_put", text, values, call);
-    const { change, was } = row?.["answer"] as ScheduleChange & { readonly was?: { readonly declaredAt: string | null } };
+    const { change, was } = row!["answer"] as ScheduleChange & { readonly was?: { readonly declaredAt: string | null } };
     return was === undefined ? { change } : { change, was: { ...was, declaredAt: asDate(was.declaredAt) } };
   }
 
@@ -258,10 +258,18 @@ export class ScheduleEngine {
     return (await this.#call("calendars", text, [calendars], call)).map((row) => row["day"] as string);
   }
 
-  /** All schedules, or one, by name. */
-  async list(name?: string, call?: CallOptions): Promise<ScheduleRecord[]> {
-    const text = "select *, open_jobs::text[] as open_ids from :schedules where $1::text is null or name = $1 order by name";
-    return (await this.#call("schedules", text, [name ?? null], call)).map(decodeSchedule);
+  /** Schedules by name, so many beyond one; or the one of a name. */
+  async list(filter: { readonly name?: string; readonly after?: string; readonly limit?: number } = {}, call?: CallOptions): Promise<ScheduleRecord[]> {
+    checkKeys(filter, new Set(["name", "after", "limit"]));
+    const text = `select *, open_jobs::text[] as open_ids from :schedules
+                   where ($1::text is null or name = $1) and ($2::text is null or name > $2) order by name limit $3`;
+    return (await this.#call("schedules", text, [filter.name ?? null, filter.after ?? null, filter.limit ?? 1000], call)).map(decodeSchedule);
+  }
+
+  /** Schedules of an application other than these. */
+  async undeclared(app: string, names: readonly string[], call?: CallOptions): Promise<string[]> {
+    const rows = await this.#call("schedules_undeclared", "select name from :schedules_undeclared($1::text, $2::text[]) as name", [app, names], call);
+    return rows.map((row) => row["name"] as string);
   }
 
   /** The latest runs of a schedule, newest first. */

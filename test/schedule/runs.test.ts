@@ -160,7 +160,7 @@ describe("facts of a schedule", () => {
       }
       const { job, attempts } = (await test.mill.jobs.get((await test.mill.schedules.runs(name))[0]!.jobId))!;
       expect(job.state).toBe(outcome);
-      seconds.push((attempts[0]!.finishedAt!.getTime() - attempts[0]!.startedAt!.getTime()) / 1000);
+      seconds.push((attempts[0]!.finishedAt.getTime() - attempts[0]!.startedAt.getTime()) / 1000);
       expect(facts.lastSeconds).toBeCloseTo(seconds.at(-1)!, 1);
       expect(facts.runs).toBe(i + 1);
       expect(facts.totalSeconds).toBeCloseTo(
