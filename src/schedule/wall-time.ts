@@ -19,7 +19,8 @@ const twoDaysMs = 2 * 86_400_000;
  * passes over the same wall times the rule closes one by cutting off that end.
  */
 export function nextInstant(pattern: WallPattern, zone: Zone, dst: Required<DaylightSaving>, after: number): number | null {
-  for (let from = after + 1; ;) {
+  let from = after + 1;
+  for (;;) {
     const stretch = zone.at(from);
     const { start, end, offset, offsetBefore, offsetAfter } = stretch;
 

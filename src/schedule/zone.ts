@@ -57,8 +57,9 @@ export class Zone {
 
   /** The first instant, not before `from`, at which the wall clock shows `wall` or later. */
   firstAtWall(from: number, wall: number): number {
-    for (let stretch = this.at(from); ; stretch = this.at(stretch.end)) {
-      const instant = Math.max(from, stretch.start, wall - stretch.offset);
+    const near = Math.max(from, wall - 2 * dayMs); // offsets are less than two days
+    for (let stretch = this.at(near); ; stretch = this.at(stretch.end)) {
+      const instant = Math.max(near, stretch.start, wall - stretch.offset);
       if (instant < stretch.end) return instant;
     }
   }
