@@ -35,7 +35,7 @@ export function nextInstant(pattern: WallPattern, zone: Zone, dst: Required<Dayl
 
     // The next stretch. When it repeats wall times, it may hold some before `first`; else there is nothing until `wall`, which may be far away.
     if (offsetAfter < offset) from = end;
-    else if (wall === null || end === Infinity) return null;
+    else if (wall === null) return null;
     else from = Math.max(end, wall - twoDaysMs);
   }
 }

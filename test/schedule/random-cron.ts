@@ -83,8 +83,8 @@ function numbers(random: Random, low: number, high: number, chanceOfAny: number)
   }
 }
 
-/** The same field with names for some of its numbers. A step's number stays one. */
+/** The same field with names for some of its numbers. A step's number stays one; so does a 0 at the end of a range, where SUN would be 7. */
 function names(random: Random, field: Field, known: readonly string[], first: number): Field {
-  const text = field.text.replaceAll(/(?<!\/)\b\d+/g, (number) => (random.chance(0.5) ? known[Number(number) - first]! : number));
+  const text = field.text.replaceAll(/(?<!\/)(?<!-(?=0))\b\d+/g, (number) => (random.chance(0.5) ? known[Number(number) - first]! : number));
   return { ...field, text };
 }

@@ -87,6 +87,7 @@ describe("recurrence rules", () => {
     ["FREQ=SECONDLY;INTERVAL=4;BYSECOND=0,30;BYHOUR=0", 1, (s: number) => s % 4 === 0 && [0, 30].includes(s % 60) && Math.floor(s / 3600) % 24 === 0],
     ["FREQ=WEEKLY;INTERVAL=2;BYDAY=TH,MO", 86_400, (d: number) => [1, 4].includes(weekday(d * 1440)) && Math.floor((d + 3) / 7) % 2 === 0],
     ["FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,MO;WKST=SU", 86_400, (d: number) => [0, 1].includes(weekday(d * 1440)) && Math.floor((d + 4) / 7) % 2 === 0],
+    ["FREQ=WEEKLY;BYDAY=MO,FR;BYSETPOS=2", 86_400, (d: number) => weekday(d * 1440) === 5], // also in the anchor's week
     ["FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR", 86_400, (d: number) => weekday(d * 1440) === 5 && date(d) === 13],
     ["FREQ=YEARLY;BYYEARDAY=-1,32", 86_400, (d: number) => (date(d) === 31 && month(d * 1440) === 12) || (date(d) === 1 && month(d * 1440) === 2)],
     ["FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", 86_400, isLastWorkday],
@@ -156,7 +157,8 @@ function randomRule(random: Random): string {
   if (freq === "YEARLY" && !numbered) maybe(0.2, () => `BYWEEKNO=${some(range(2, 51), 3)};BYDAY=${random.pick(days)}`);
   maybe(0.3, () => `BYHOUR=${some(range(0, 23), 3)}`);
   maybe(0.2, () => `BYMINUTE=${some(range(0, 59), 2)}`);
-  if (parts.some((part) => /^BY(DAY|MONTHDAY|HOUR)/.test(part))) maybe(0.3, () => `BYSETPOS=${random.pick([1, 2, -1])}`);
+  // In a week, the other one counts places from the anchor's day.
+  if (freq !== "WEEKLY" && parts.some((part) => /^BY(DAY|MONTHDAY|HOUR)/.test(part))) maybe(0.3, () => `BYSETPOS=${random.pick([1, 2, -1])}`);
   const names = parts.join(";").match(/BYDAY/g) ?? [];
   return names.length > 1 ? randomRule(random) : parts.join(";");
 }
