@@ -41,7 +41,7 @@ export class Slots {
     readonly rule: Rule,
     { createdAt, blocked = new Set() }: SlotsContext,
   ) {
-    this.#createdAt = createdAt;
+    this.#createdAt = Math.floor(createdAt); // the database counts microseconds
     this.#zone = Zone.of(rule.tz);
     this.#blocked = new BlockedDays(rule.except ?? [], blocked);
     this.#from = rule.startsAt === undefined ? 0 : Date.parse(rule.startsAt);
@@ -52,7 +52,7 @@ export class Slots {
 
   /** The first slot strictly after an instant; null when there is none, ever. */
   next(after: number): number | null {
-    let from = Math.max(after, this.#from - 1);
+    let from = Math.max(Math.floor(after), this.#from - 1);
     while (from < this.#end) {
       const slot = this.#due(from);
       if (slot === null || slot >= this.#end) return null;

@@ -69,6 +69,13 @@ describe("days on which clocks change", () => {
     ]);
   });
 
+  it("[#75] the second pass is not lost when the next time is far away, or there is none", () => {
+    const both = { tz, dst: { repeated: "both" } } as const;
+    const expected = ["2026-10-25T00:30Z", "2026-10-25T01:30Z"];
+    expect(slots({ cron: "30 2 25 10 *", ...both }, ...autumn)).toEqual(expected);
+    expect(slots({ rrule: "FREQ=DAILY;COUNT=1", anchor: "2026-10-25T02:30:00+02:00", ...both }, ...autumn)).toEqual(expected);
+  });
+
   it("[#75] a day that is left out altogether", () => {
     const apia = { tz: "Pacific/Apia" }; // after December 29, 2011 came December 31
     const range = ["2011-12-29T00:00Z", "2012-01-01T00:00Z"] as const;

@@ -17,6 +17,7 @@ const zones: readonly (readonly [tz: string, year: number])[] = [
   ["Pacific/Chatham", 2021], // a quarter past the hour
   ["Pacific/Apia", 2009], // left out December 30, 2011
   ["Africa/Casablanca", 2017], // goes back for Ramadan; changed its rules in 2018
+  ["Pacific/Fiji", 2018], // once shortly after a year of 365 days, by which zones are searched
   ["Asia/Kathmandu", 2022], // never changes
   ["Asia/Kolkata", 2022],
   ["America/Caracas", 2006], // half an hour back in 2007, forward in 2016

@@ -15,6 +15,8 @@ describe("intervals", () => {
   it("[#75] a fixed rate counts elapsed time from when the schedule was made", () => {
     expect(slotsOf({ every: "10s" }).between(createdAt, createdAt + 30_000, 10)).toEqual([10_000, 20_000, 30_000].map((ms) => createdAt + ms));
     expect(slotsOf({ every: "10s" }).next(createdAt - 1)).toBe(createdAt);
+    const exact = new Slots(parseRule({ every: "10s" }), { createdAt: createdAt + 0.123 }); // microseconds
+    expect(exact.next(createdAt + 0.123)).toBe(createdAt + 10_000);
     expect(slotsOf({ every: "PT10S" }).rule).toEqual(slotsOf({ every: { seconds: 10 } }).rule);
   });
 

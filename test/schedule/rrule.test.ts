@@ -88,6 +88,7 @@ describe("recurrence rules", () => {
     ["FREQ=WEEKLY;INTERVAL=2;BYDAY=TH,MO", 86_400, (d: number) => [1, 4].includes(weekday(d * 1440)) && Math.floor((d + 3) / 7) % 2 === 0],
     ["FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,MO;WKST=SU", 86_400, (d: number) => [0, 1].includes(weekday(d * 1440)) && Math.floor((d + 4) / 7) % 2 === 0],
     ["FREQ=WEEKLY;BYDAY=MO,FR;BYSETPOS=2", 86_400, (d: number) => weekday(d * 1440) === 5], // also in the anchor's week
+    ["FREQ=MONTHLY;BYDAY=-1SA", 86_400, (d: number) => weekday(d * 1440) === 6 && month((d + 7) * 1440) !== month(d * 1440)],
     ["FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR", 86_400, (d: number) => weekday(d * 1440) === 5 && date(d) === 13],
     ["FREQ=YEARLY;BYYEARDAY=-1,32", 86_400, (d: number) => (date(d) === 31 && month(d * 1440) === 12) || (date(d) === 1 && month(d * 1440) === 2)],
     ["FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", 86_400, isLastWorkday],
