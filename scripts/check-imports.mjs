@@ -11,7 +11,7 @@ const allowed = {
   schedule: ["schedule", "client", "db"],
   worker: ["worker", "client", "observe", "maintenance", "schedule", "db"],
   client: ["client", "worker", "observe", "schedule", "db"],
-  testing: ["testing", "client", "worker", "embedded", "db"],
+  testing: ["testing", "client", "worker", "schedule", "embedded", "db"],
   cli: ["cli", "client", "worker", "observe", "maintenance", "embedded", "schedule", "db"],
 };
 const root = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "..", "src");

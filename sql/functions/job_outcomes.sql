@@ -1,8 +1,8 @@
 -- job_outcomes: which of these jobs have ended, and how. Unknown ids are told as state "unknown". For those who wait for results, of many jobs at once:
--- only a job that nothing is recorded of, and that may have been purged or have expired meanwhile, is looked at by itself.
+-- only a job that nothing is recorded of, and that may have been purged or have expired meanwhile, is looked at by itself. Each is found by its id: the log is never read as a whole.
 create or replace function job_outcomes(p_jobs bigint[])
 returns table (job_id bigint, state text, reason text, result json, error json)
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   return query
   select u.id, s.state, last.reason::text, last.result, coalesce(last.error, m.note)

@@ -64,6 +64,7 @@ export class Scheduler {
     this.#wakeUp();
     await this.#running;
     this.#running = undefined;
+    await this.#options.engine.schedules.yield(this.#holder).catch((error: unknown) => this.#options.onError?.(error));
   }
 
   /** Look now. */
@@ -95,7 +96,6 @@ export class Scheduler {
   }
 
   async #run(): Promise<void> {
-    const { schedules } = this.#options.engine;
     while (!this.#isStopping) {
       let pauseMs = lookMs;
       try {
@@ -105,7 +105,6 @@ export class Scheduler {
       }
       if (pauseMs > 0 && !this.#isStopping) await this.#sleep(pauseMs);
     }
-    await schedules.yield(this.#holder).catch((error: unknown) => this.#options.onError?.(error));
   }
 
   /** All together; when that fails one by one, so that a schedule whose queue is full does not hold up the others. */

@@ -9,6 +9,7 @@ import { migrate } from "../db/migrate.js";
 import type { JobDetails, JobRecord } from "../db/types.js";
 import { type EmbeddedServer, startEmbeddedServer } from "../embedded/server.js";
 import type { Handler } from "../worker/handler.js";
+import { Scheduler } from "../schedule/scheduler.js";
 import type { Worker } from "../worker/worker.js";
 import { TestClock } from "./clock.js";
 
@@ -65,18 +66,27 @@ export class TestMill {
     await this.clock.advance(durationMs(duration));
   }
 
-  /** Let a worker run everything that can run now, and whatever that enqueues; delayed jobs stay. Starts the worker if need be. */
+  /** Let a worker run everything that can run now, what schedules are due, and whatever that enqueues; delayed jobs stay. Starts the worker if need be. */
   async drain(worker: Worker, options: { readonly timeout?: Duration } = {}): Promise<void> {
     const end = performance.now() + durationMs(options.timeout ?? "30s");
     if (!worker.isRunning) await worker.start();
     for (;;) {
       await this.mill.engine.maintain();
+      await this.#makeDueRuns();
       worker.wake();
       const left = await this.#left(worker);
       if (left === 0) return;
       if (performance.now() > end) throw new AssertionError({ message: `${left} jobs of ${worker.types.join(", ")} are left` });
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
+  }
+
+  /** Whoever has the duty to make the runs of schedules: here it is done at once, and in step with the time of the test. */
+  async #makeDueRuns(): Promise<void> {
+    const scheduler = new Scheduler({ engine: this.mill.engine });
+    await this.pool.query(`update "${this.mill.engine.schema}".duty set until = '-infinity' where name = 'schedule'`);
+    while ((await scheduler.look()) === 0);
+    await scheduler.stop();
   }
 
   /** How many jobs this worker could run now, or somebody runs. */

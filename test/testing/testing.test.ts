@@ -29,6 +29,22 @@ describe("millrace/testing", () => {
     expect(refused.job).toMatchObject({ state: "failed", reason: "permanent" });
   });
 
+  it("makes the runs of schedules whose time has come", async () => {
+    const report = defineJob<null>("report");
+    const slots: Date[] = [];
+    const worker = test.mill.worker({ pollInterval: 50 }).handle(report, ({ slotAt }) => void slots.push(slotAt!));
+    const { next } = await test.mill.schedule("nightly", { cron: "0 3 * * *", tz: "Europe/Berlin" }, report, null);
+    await test.drain(worker);
+    expect(slots).toEqual([]);
+    for (let night = 0; night < 2; night += 1) {
+      await test.advance("1d");
+      await test.drain(worker);
+    }
+    expect(slots.map((slot) => new Date(slot))).toEqual(next.slice(0, 2));
+    await worker.stop();
+    await test.mill.schedules.remove("nightly");
+  });
+
   it("moves the time of the process and of the database together, and drains what has come due", async () => {
     const later = defineJob<number>("later");
     const seen: number[] = [];
