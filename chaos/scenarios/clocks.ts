@@ -28,7 +28,7 @@ export const skewedClocks: Scenario = {
 };
 
 /** In another time zone, and with a clock that is wrong by so many hours. */
-function skewed(zone: string, hours: number): Surroundings {
+export function skewed(zone: string, hours: number): Surroundings {
   const code = `const now = Date.now;
     Date.now = () => now() + ${hours * 3_600_000};
     globalThis.Date = new Proxy(Date, {

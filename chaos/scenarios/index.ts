@@ -9,6 +9,7 @@ import { pgBouncer, pgBouncerPrepared } from "./pgbouncer.js";
 import { poisonousJobs } from "./poison.js";
 import { restoredDump } from "./restore.js";
 import { ringsRotated } from "./rotation.js";
+import { schedulesUnderAttack } from "./schedules.js";
 import { serverKilled, serverShutDown } from "./server.js";
 import { idleTransaction, longReaders } from "./snapshots.js";
 import { maintenanceStopped } from "./time.js";
@@ -25,6 +26,7 @@ export const scenarios: readonly Scenario[] = [
   poisonousJobs,
   limitsUnderAttack,
   orderUnderAttack,
+  schedulesUnderAttack,
   serverShutDown,
   serverKilled,
   terminatedBackends,

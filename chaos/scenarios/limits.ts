@@ -51,12 +51,17 @@ export const orderUnderAttack: Scenario = {
 };
 
 /** Kill one process after another, each replaced by a new one. */
-async function killAtRandom(world: World, workers: ReturnType<World["worker"]>[], forMs: number): Promise<void> {
+export async function killAtRandom(
+  world: World,
+  workers: ReturnType<World["worker"]>[],
+  forMs: number,
+  replace = () => world.worker({ concurrency: 4 }),
+): Promise<void> {
   for (const end = Date.now() + forMs; Date.now() < end;) {
     await sleep(Math.random() * 1000);
     const [victim] = workers.splice(Math.floor(Math.random() * workers.length), 1);
     victim?.kill("SIGKILL");
-    workers.push(world.worker({ concurrency: 4 }));
+    workers.push(replace());
   }
 }
 

@@ -1,7 +1,7 @@
 -- schedule_put: declare recurring work. p_rule, p_options: docs/schedules.md; p_job: a type and options as for job_enqueue, deadlineSeconds (from the slot) instead of deadline.
 -- Returns {"change": "created" | "changed" | "unchanged", "was": what it was before, "declaredBy", "declaredAt": by whom, when that was other than p_by}. A change never loses or
 -- repeats a slot: one that is due is still made, the next is the first of the new rule after now.
--- p_version: one that is lower than the stored one changes nothing. Locks: the schedule's row, then its state. Writes: schedule, schedule_state, schedule_event. Raises: MR001, MR003, MR017.
+-- p_version: one that is lower than the stored one changes nothing. Locks: the schedule's state, then its row. Writes: schedule, schedule_state, schedule_event. Raises: MR001, MR003, MR017.
 create or replace function schedule_put(p_name text, p_rule jsonb, p_job jsonb, p_input json default null, p_options jsonb default '{}', p_by text default null,
   p_app text default null, p_version int default null) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -18,6 +18,7 @@ begin
     perform schedule_event_add(p_name, 'created', p_by => p_by);
     return json_build_object('change', 'created');
   end if;
+  perform from schedule_state where schedule = p_name for update;
   select * into s from schedule where name = p_name for update;
   if s.version > coalesce(p_version, 0) then
     perform raise_error('MR017', format('schedule "%s" was declared with version %s; this is %s', p_name, s.version, coalesce(p_version::text, 'without')), 'deploy the newer release, or raise the version');
@@ -85,6 +86,7 @@ begin
     insert into day_calendar (name, days) values (p_name, p_days) on conflict (name) do update set days = excluded.days;
   end if;
   -- Slots that were computed by the days before are computed again.
+  perform from schedule_state t join schedule s on s.name = t.schedule where s.rule -> 'calendars' ? p_name order by t.schedule for update of t;
   update schedule_state t set next_slot = '-infinity', base_at = greatest(t.base_at, t.last_slot)
     from schedule s where s.name = t.schedule and s.rule -> 'calendars' ? p_name and t.next_slot > clock_now();
 end $$;
@@ -143,9 +145,11 @@ language sql immutable strict as $$
   select case when jsonb_typeof(p_value) = 'number' then p_value::numeric > 0 and p_value::numeric <= p_most else false end
 $$;
 
+-- schedule_must_exist: hold a schedule for this transaction. Locks: its state, then its row, in the order of whoever makes runs. Raises: MR016.
 create or replace function schedule_must_exist(p_name text) returns void
 language plpgsql as $$
 begin
+  perform from schedule_state where schedule = p_name for update;
   perform from schedule where name = p_name for update;
   if not found then
     perform raise_error('MR016', format('there is no schedule "%s"', p_name), 'those there are, are in the view "schedules"');

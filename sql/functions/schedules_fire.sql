@@ -124,7 +124,6 @@ declare
   v_slot timestamptz := date_trunc('milliseconds', clock_now());
 begin
   perform schedule_must_exist(p_name);
-  perform from schedule_state where schedule = p_name for update;
   while exists (select from schedule_run where schedule = p_name and slot_at = v_slot) or exists (select from schedule_pending where schedule = p_name and slot_at = v_slot) loop
     v_slot := v_slot + interval '1 ms';
   end loop;
@@ -142,7 +141,6 @@ declare
   v_slots int;
 begin
   perform schedule_must_exist(p_name);
-  perform from schedule_state where schedule = p_name for update;
   if p_concurrency is null or p_concurrency not between 1 and 1000 then
     perform raise_error('MR001', format('a concurrency of %s is not possible', p_concurrency), 'give 1 to 1,000');
   elsif cardinality(p_slots_ms) > 10000 or exists (select from unnest(p_slots_ms) ms where ms is null or ms_at(ms) > clock_now()) then

@@ -18,12 +18,16 @@ export class BlockedDays {
   /** The first instant, not before this one, that lies on a day which is not blocked. */
   firstFree(instant: number, zone: Zone): number {
     if (this.#ranges.length === 0 && this.#days.size === 0) return instant;
-    for (let free = instant; ;) {
+    let free = instant;
+    for (;;) {
       const today = Math.floor(zone.wall(free) / dayMs);
       let day = today;
       for (let next = this.#after(day); next !== day; next = this.#after(day)) day = next;
       if (day === today) return free;
-      free = zone.firstAtWall(free, day * dayMs); // where clocks go back over midnight, yesterday comes again: look again
+      // Clocks that go back over midnight enter the day before again, which may be free.
+      const { end, offset, offsetAfter } = zone.at(free);
+      const backToYesterday = end + offsetAfter < today * dayMs && end + offset < day * dayMs;
+      free = backToYesterday ? end : zone.firstAtWall(free, day * dayMs);
     }
   }
 

@@ -64,17 +64,19 @@ export function checkCron(input: unknown): string {
       'give five: minute, hour, day of month, month, weekday ("0 3 * * *"), or six with seconds first',
     );
   }
+  const text = input.trim().replaceAll(/\s+/g, " ");
   const known = fields.length === 6 ? [second, ...fiveFields] : fiveFields;
-  for (const [index, { text, position }] of fields.entries()) {
-    const field = known[index]!;
-    const alone = fields.map((_, other) => (other === index ? text : "*")).join(" ");
-    if (field.shape.test(text) && parses(alone)) continue;
-    throw new InvalidArgumentError(
-      `the cron expression ${quote(input)} is wrong in field ${index + 1} (${field.name}), at character ${position + 1}: ${quote(text)}`,
-      field.hint,
-    );
-  }
-  return input.trim().replaceAll(/\s+/g, " ");
+  if (fields.every((field, index) => known[index]!.shape.test(field.text)) && parses(text)) return text;
+  // Which one it is, the parser does not say: try each with all others left open.
+  const wrong = fields.findIndex((field, index) => {
+    return !known[index]!.shape.test(field.text) || !parses(fields.map((_, other) => (other === index ? field.text : "*")).join(" "));
+  });
+  const { name, hint } = known[wrong]!;
+  const { text: field, position } = fields[wrong]!;
+  throw new InvalidArgumentError(
+    `the cron expression ${quote(input)} is wrong in field ${wrong + 1} (${name}), at character ${position + 1}: ${quote(field)}`,
+    hint,
+  );
 }
 
 /** One expression, which remembers its last answer: schedules that share an expression mostly ask for the same minute. */
@@ -105,7 +107,7 @@ function fieldsOf(text: string): { readonly text: string; readonly position: num
 
 function parses(text: string): boolean {
   try {
-    return Boolean(new CronPattern(text, undefined, mode));
+    return Boolean(patterns.get(text));
   } catch {
     return false;
   }

@@ -1,4 +1,5 @@
 import { Temporal } from "temporal-polyfill";
+import { Recent } from "./recent.js";
 import type { WallPattern } from "./wall-time.js";
 
 const dayMs = 86_400_000;
@@ -11,21 +12,34 @@ export function nextInterval(anchor: number, every: number, after: number): numb
 
 /** Wall times a calendar duration apart, each counted from the anchor: month ends do not creep forward. */
 export function calendarPattern(anchor: number, every: string): WallPattern {
-  const step = Temporal.Duration.from(every);
-  const months = step.years * 12 + step.months;
-  const restMs = step.with({ years: 0, months: 0, weeks: 0, days: step.weeks * 7 + step.days }).total({ unit: "milliseconds", relativeTo: "1970-01-01" });
+  const { months, restMs } = steps.get(every);
   if (months === 0) return { next: (after) => nextInterval(anchor, restMs, after) };
-
-  const start = Temporal.Instant.fromEpochMilliseconds(anchor).toZonedDateTimeISO("UTC").toPlainDateTime();
-  const nth = (n: number): number => start.add({ months: months * n }).toZonedDateTime("UTC").epochMilliseconds + restMs * n;
   return {
     next(after) {
       if (after < anchor) return anchor;
-      // A calendar month is never further from the mean than a few days, so the guess is off by one at most.
+      // Months are never further from their mean than a few days, so this is the last one before it, or the one before that.
       let n = Math.max(0, Math.floor((after - anchor) / (months * monthMs + restMs)) - 1);
-      let wall = nth(n);
-      while (wall <= after) wall = nth((n += 1));
+      let wall: number;
+      do {
+        wall = addMonths(anchor, months * n) + restMs * n;
+        n += 1;
+      } while (wall <= after);
       return wall;
     },
   };
+}
+
+/** A calendar duration as months, which differ in length, and the rest, which on a wall clock does not. */
+const steps = new Recent(1000, (every) => {
+  const { years, months, weeks, days, hours, minutes, seconds, milliseconds } = Temporal.Duration.from(every);
+  return { months: years * 12 + months, restMs: (weeks * 7 + days) * dayMs + hours * 3_600_000 + minutes * 60_000 + seconds * 1000 + milliseconds };
+});
+
+/** The same day and time so many months later, or the last day of that month where it is shorter. */
+function addMonths(wall: number, months: number): number {
+  const date = new Date(wall);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const day = Math.min(date.getUTCDate(), lastDay);
+  return Date.UTC(year, month, day) + (wall - Math.floor(wall / dayMs) * dayMs);
 }

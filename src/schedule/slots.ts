@@ -41,10 +41,10 @@ export class Slots {
     readonly rule: Rule,
     { createdAt, blocked = new Set() }: SlotsContext,
   ) {
-    this.#createdAt = createdAt;
+    this.#createdAt = Math.floor(createdAt); // the database counts microseconds
     this.#zone = Zone.of(rule.tz);
     this.#blocked = new BlockedDays(rule.except ?? [], blocked);
-    this.#from = rule.startsAt === undefined ? -Infinity : Date.parse(rule.startsAt);
+    this.#from = rule.startsAt === undefined ? 0 : Date.parse(rule.startsAt);
     this.#end = rule.endsAt === undefined ? lastInstant + 1 : Date.parse(rule.endsAt);
     this.#chained = "after" in rule;
     this.#due = this.#dueOf(rule);
@@ -52,7 +52,8 @@ export class Slots {
 
   /** The first slot strictly after an instant; null when there is none, ever. */
   next(after: number): number | null {
-    for (let from = Math.max(after, this.#from - 1); ;) {
+    let from = Math.max(Math.floor(after), this.#from - 1);
+    while (from < this.#end) {
       const slot = this.#due(from);
       if (slot === null || slot >= this.#end) return null;
       const free = this.#blocked.firstFree(slot, this.#zone);
@@ -60,6 +61,7 @@ export class Slots {
       if (this.#chained) return free < this.#end ? free : null; // there is no rhythm to fall back into: as soon as the day allows
       from = free - 1;
     }
+    return null;
   }
 
   /** For a rule with `after`: when the next run is due, once the last has ended. For the others, the first slot after that end. */
@@ -96,20 +98,22 @@ export class Slots {
    */
   latest(from: number, to: number, limit: number): number[] {
     if (this.#chained) return this.between(from, to, limit);
+    const start = Math.max(from, this.#from - 1);
     let found: number[] = [];
-    const start = Math.max(from, this.#from - 1, -1);
-    let enough = false; // a span was seen that holds more than we want, so it need not grow again
-    for (let high = to, span = 1000 * limit; high > start && found.length < limit;) {
+    let high = Math.min(to, this.#end - 1);
+    let span = 1000 * limit;
+    let growing = true; // until a span has held more than we want: what is missing lies within it
+    while (high > start && found.length < limit) {
       const low = Math.max(start, high - span);
       const wanted = limit - found.length;
       const slots = this.between(low, high, wanted + 1);
-      if (slots.length > wanted && high - low > 1) {
+      if (slots.length > wanted) {
         span = Math.ceil((high - low) / 2);
-        enough = true;
+        growing = false;
       } else {
         found = [...slots, ...found];
         high = low;
-        if (!enough) span *= 2;
+        if (growing) span *= 2;
       }
     }
     return found;

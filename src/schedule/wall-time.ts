@@ -19,7 +19,8 @@ const twoDaysMs = 2 * 86_400_000;
  * passes over the same wall times the rule closes one by cutting off that end.
  */
 export function nextInstant(pattern: WallPattern, zone: Zone, dst: Required<DaylightSaving>, after: number): number | null {
-  for (let from = after + 1; ;) {
+  let from = after + 1;
+  for (;;) {
     const stretch = zone.at(from);
     const { start, end, offset, offsetBefore, offsetAfter } = stretch;
 
@@ -34,7 +35,7 @@ export function nextInstant(pattern: WallPattern, zone: Zone, dst: Required<Dayl
 
     // The next stretch. When it repeats wall times, it may hold some before `first`; else there is nothing until `wall`, which may be far away.
     if (offsetAfter < offset) from = end;
-    else if (wall === null || end === Infinity) return null;
+    else if (wall === null) return null;
     else from = Math.max(end, wall - twoDaysMs);
   }
 }

@@ -2,9 +2,9 @@ import { Temporal } from "temporal-polyfill";
 
 /** A stretch of time in which a zone's offset from UTC does not change, and the offsets on both sides of it. All in milliseconds. */
 export interface Stretch {
-  /** The first instant, or -Infinity. */
+  /** The first instant. */
   readonly start: number;
-  /** The first instant after it, or Infinity. */
+  /** The first instant after it. */
   readonly end: number;
   /** Wall time minus instant. */
   readonly offset: number;
@@ -13,20 +13,19 @@ export interface Stretch {
 }
 
 const dayMs = 86_400_000;
-/**
- * Where no change is found ahead, we believe that for this long only. The search ends three years ahead of the instant or of the host's clock,
- * whichever is later; a shorter belief makes the answer independent of that clock.
- */
-const sureMs = 2 * 365 * dayMs;
+/** No offset, and no clock change, is larger. */
+const nearMs = 2 * dayMs;
+const yearMs = 365 * dayMs;
 
 /**
- * A time zone as a sequence of stretches. Temporal knows where they begin; looking there costs a fraction of a millisecond, so every stretch found is
- * kept: a few hundred per zone at most.
+ * A time zone as a sequence of stretches. Temporal knows where clocks change; to look there costs milliseconds, so it is done for a year at a time and
+ * kept: one year per zone for most schedules.
+ *
+ * Stretches longer than a year come in pieces. They are cut where no clock change is near, so nobody notices: the offset is the same on both sides.
  */
 export class Zone {
   static readonly #known = new Map<string, Zone>();
-  readonly #stretches: Stretch[] = []; // in order; not every one between two that are here
-  #last: Stretch;
+  readonly #years = new Map<number, readonly Stretch[]>();
 
   static of(tz: string): Zone {
     let zone = Zone.#known.get(tz);
@@ -37,17 +36,17 @@ export class Zone {
     return zone;
   }
 
-  private constructor(readonly tz: string) {
-    this.#last =
-      tz === "UTC"
-        ? { start: -Infinity, end: Infinity, offset: 0, offsetBefore: 0, offsetAfter: 0 }
-        : { start: 0, end: 0, offset: 0, offsetBefore: 0, offsetAfter: 0 };
-  }
+  private constructor(readonly tz: string) {}
 
-  /** The stretch that holds an instant. */
+  /** The stretch, or its piece, that holds an instant. */
   at(instant: number): Stretch {
-    if (instant < this.#last.start || instant >= this.#last.end) this.#last = this.#find(instant);
-    return this.#last;
+    const year = Math.floor(instant / yearMs);
+    let stretches = this.#years.get(year);
+    if (!stretches) {
+      stretches = this.#search(year * yearMs, (year + 1) * yearMs);
+      this.#years.set(year, stretches);
+    }
+    return stretches.find(({ end }) => instant < end)!;
   }
 
   /** The wall time of an instant, written as if it were UTC. */
@@ -57,45 +56,30 @@ export class Zone {
 
   /** The first instant, not before `from`, at which the wall clock shows `wall` or later. */
   firstAtWall(from: number, wall: number): number {
-    for (let stretch = this.at(from); ; stretch = this.at(stretch.end)) {
-      const instant = Math.max(from, stretch.start, wall - stretch.offset);
+    const near = Math.max(from, wall - nearMs);
+    for (let stretch = this.at(near); ; stretch = this.at(stretch.end)) {
+      const instant = Math.max(near, stretch.start, wall - stretch.offset);
       if (instant < stretch.end) return instant;
     }
   }
 
-  #find(instant: number): Stretch {
-    let low = 0;
-    let high = this.#stretches.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#stretches[middle]!.end <= instant) low = middle + 1;
-      else high = middle;
+  /** All stretches that have a part in [from, to). They reach as far as clock changes that are near. */
+  #search(from: number, to: number): Stretch[] {
+    const stretches: Stretch[] = [];
+    let here = Temporal.Instant.fromEpochMilliseconds(from - nearMs).toZonedDateTimeISO(this.tz);
+    let start = from - nearMs;
+    let offsetBefore = offsetOf(here);
+    while (start < to) {
+      const next = here.getTimeZoneTransition("next");
+      const offset = offsetOf(here);
+      const change = next === null ? Infinity : next.epochMilliseconds;
+      const known = next !== null && change < to + nearMs;
+      const end = known ? change : to;
+      stretches.push({ start, end, offset, offsetBefore, offsetAfter: known ? offsetOf(next) : offset });
+      if (!known) break;
+      [start, here, offsetBefore] = [change, next, offset];
     }
-    const near = this.#stretches[low];
-    if (near && near.start <= instant) return near;
-    const found = this.#search(instant);
-    // Without a change ahead, a stretch is known piece by piece: the longer piece takes the place of the shorter.
-    if (low > 0 && this.#stretches[low - 1]!.start === found.start) this.#stretches[low - 1] = found;
-    else this.#stretches.splice(low, 0, found);
-    return found;
-  }
-
-  #search(instant: number): Stretch {
-    const here = this.#zoned(instant);
-    const start = this.#zoned(instant + 1).getTimeZoneTransition("previous")?.epochMilliseconds ?? -Infinity;
-    const end = here.getTimeZoneTransition("next")?.epochMilliseconds ?? instant + sureMs;
-    const offset = offsetOf(here);
-    return {
-      start,
-      end,
-      offset,
-      offsetBefore: start === -Infinity ? offset : offsetOf(this.#zoned(start - 1)),
-      offsetAfter: offsetOf(this.#zoned(end)),
-    };
-  }
-
-  #zoned(instant: number): Temporal.ZonedDateTime {
-    return Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(this.tz);
+    return stretches;
   }
 }
 

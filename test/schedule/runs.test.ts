@@ -1,9 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { ClaimedJob } from "../../src/db/types.js";
 import type { ScheduleEvent } from "../../src/db/schedule-engine.js";
 import { Scheduler } from "../../src/schedule/scheduler.js";
 import { useMill } from "../support/mill.js";
 import { invalidArgument, queueNotFound } from "../support/steps.js";
+import { until } from "../support/wait.js";
 
 const test = useMill();
 let made = 0;
@@ -97,6 +98,41 @@ describe("runs of a schedule", () => {
       }
       await test.mill.schedules.remove(name);
     }
+  });
+
+  it("do not depend on the clock of the process", async () => {
+    const [queue, name] = [await test.queue(), newName()];
+    const clock = vi.spyOn(Date, "now");
+    try {
+      clock.mockReturnValue(0);
+      await test.mill.schedule(name, { every: "10s" }, "t", null, { queue });
+      await look();
+      clock.mockReturnValue(4e12);
+      await pass(10);
+      clock.mockReturnValue(1);
+      await look();
+      const { createdAt } = await test.mill.schedules.get(name);
+      expect((await test.mill.schedules.runs(name)).map(({ slotAt }) => slotAt.getTime() - createdAt.getTime())).toEqual([10_000]);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it("go on within its lease when the process that made them dies [#90]", async () => {
+    const [queue, name] = [await test.queue(), newName()];
+    await test.mill.schedule(name, { every: "1s" }, "t", null, { queue, overlap: "allow", missed: { all: 100 } });
+    expect(await test.mill.engine.schedules.due("the dead one", 2, 1)).toHaveProperty("due"); // has the duty, and never comes back
+    const scheduler = new Scheduler({ engine: test.mill.engine });
+    onTestFinished(() => scheduler.stop());
+    expect(await scheduler.look()).toBeGreaterThan(0);
+    expect(await test.mill.schedules.runs(name)).toEqual([]);
+    const since = performance.now();
+    scheduler.start();
+    await until("runs are made again", async () => (await test.mill.schedules.runs(name)).length > 1);
+    expect(performance.now() - since).toBeGreaterThan(1000);
+    const slots = (await test.mill.schedules.runs(name)).map(({ slotAt }) => slotAt.getTime());
+    expect(slots.slice(1).map((at, i) => slots[i]! - at)).toEqual(slots.slice(1).map(() => 1000));
+    await test.mill.schedules.remove(name);
   });
 
   it("are made by hand too, beside what runs", async () => {
