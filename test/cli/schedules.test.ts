@@ -73,7 +73,7 @@ describe("schedules next", () => {
 });
 
 describe("schedules put, run, pause and others", () => {
-  it("declare, change, list, show, run, backfill, pause, resume and remove", async () => {
+  it("declare, change, list, show, run, backfill, pause, resume and remove", { timeout: 180_000 }, async () => {
     await db.engine.queuePut("slow");
     const when = ["--cron", "0 3 * * *", "--tz", "Europe/Berlin", "--jitter", "5m"];
     const how = ["--overlap", "skip", "--missed", "within=3h", "--after-failure", "stopAfter=3", "--max-runs", "1000", "--keep-runs", "50"];
