@@ -32,6 +32,16 @@ import { queuesShedCommand } from "./commands/queues-shed.js";
 import { queuesCommand } from "./commands/queues.js";
 import { repairCommand } from "./commands/repair.js";
 import { replayCommand } from "./commands/replay.js";
+import { schedulesCommand, schedulesListCommand } from "./commands/schedules.js";
+import { schedulesShowCommand } from "./commands/schedules-show.js";
+import { schedulesNextCommand } from "./commands/schedules-next.js";
+import { schedulesPutCommand } from "./commands/schedules-put.js";
+import { schedulesPauseCommand } from "./commands/schedules-pause.js";
+import { schedulesResumeCommand } from "./commands/schedules-resume.js";
+import { schedulesRunCommand } from "./commands/schedules-run.js";
+import { schedulesBackfillCommand } from "./commands/schedules-backfill.js";
+import { schedulesRemoveCommand } from "./commands/schedules-remove.js";
+import { schedulesCalendarCommand } from "./commands/schedules-calendar.js";
 import { stagesCancelCommand } from "./commands/stages-cancel.js";
 import { stagesReleaseCommand } from "./commands/stages-release.js";
 import { stagesCommand } from "./commands/stages.js";
@@ -64,6 +74,17 @@ export const commands: readonly Command[] = [
   groupsPutCommand,
   limitsCommand,
   limitsSetCommand,
+  schedulesCommand,
+  schedulesListCommand,
+  schedulesShowCommand,
+  schedulesNextCommand,
+  schedulesPutCommand,
+  schedulesPauseCommand,
+  schedulesResumeCommand,
+  schedulesRunCommand,
+  schedulesBackfillCommand,
+  schedulesRemoveCommand,
+  schedulesCalendarCommand,
   jobsCommand,
   jobsShowCommand,
   jobsCancelCommand,

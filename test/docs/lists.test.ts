@@ -48,12 +48,33 @@ describe("docs list exactly what the code has", () => {
       ["src/client/millrace.ts", "MillraceOptions"],
       ["src/client/millrace.ts", "EnqueueCallOptions"],
       ["src/worker/worker-options.ts", "WorkerOptions"],
+      ["src/client/schedules.ts", "ScheduleOptions"],
+      ["src/db/schedule-engine.ts", "ScheduleOptions"],
+      ["src/schedule/rule.ts", "RuleOptions"],
     ] as const) {
       const body = new RegExp(`export interface ${name}[^{]*\\{([\\s\\S]*?)\\n\\}`).exec(read(file))?.[1] ?? "";
       const options = [...body.matchAll(/^ {2}readonly (\w+)\?/gm)].map(([, option]) => option);
       expect(options.length, name).toBeGreaterThan(0);
       for (const option of options) expect(documented, name).toContain(option);
     }
+  });
+
+  it("schedules: rules, options with their defaults, and events", () => {
+    const page = read("docs/schedules.md");
+    const kinds = /v_kinds constant text\[\] := '\{([\w,]+)\}'/.exec(functions)![1]!.split(",");
+    for (const kind of kinds) expect(page).toContain(`| \`{ ${kind}: `);
+    const options = /k <> all \('\{(overlap[\w,]+)\}'/
+      .exec(functions)![1]!
+      .split(",")
+      .filter((option) => option !== "cancelStops");
+    for (const option of options) expect(page).toMatch(new RegExp(`^(\\| \`${option}\`|## .*: \`${option}\`$)`, "m"));
+    const [, union] = /readonly event: ([^;]+);/.exec(read("src/db/schedule-engine.ts"))!;
+    const events = [...union!.matchAll(/"(\w+)"/g)].map(([, name]) => name!);
+    const rows = page
+      .split("\n## Events\n")[1]!
+      .split("\n## ")[0]!
+      .matchAll(/^\| (`[^|]+)\|/gm);
+    expect([...rows].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!)).toSorted()).toEqual(events.toSorted());
   });
 
   it("metrics and events of workers and queues", () => {

@@ -28,6 +28,17 @@ it("a batch handler [#125]", async () => {
   expect(results).toEqual([{ words: 3 }, expect.stringContaining("nothing to index"), { words: 2 }]);
 });
 
+it("a schedule [#75] [#125]", async () => {
+  const said = await run("schedule");
+  const isPing = (line: unknown): boolean => line === "ping pings example.org";
+  expect(said.filter(isPing).length).toBeGreaterThanOrEqual(2);
+  expect(said.filter((line) => !isPing(line))).toEqual([
+    "created",
+    { health: "paused", pausedBecause: "enough for today", failedRuns: 0 },
+    "2099-03-29T01:00:00.000Z",
+  ]);
+});
+
 it("enqueue in a Drizzle transaction [#117] [#125]", async () => {
   expect(await run("drizzle-transaction")).toEqual(["rolled back, and the job with it", [{ orderId: 1 }]]);
 });
