@@ -11,7 +11,6 @@ export {
   PayloadError,
   QueueClosedError,
   QueueNotFoundError,
-  ScheduleConflictError,
   ScheduleNotFoundError,
   SchemaRestoredError,
   SchemaVersionError,
@@ -26,7 +25,7 @@ export type {
   ScheduleEngine,
   ScheduleEvent,
   ScheduleHealth,
-  ScheduleOptions,
+  SchedulePolicy,
   ScheduleRecord,
   ScheduleRunRecord,
   ScheduleStats,
@@ -96,7 +95,7 @@ export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";
 export { type EnqueueCallOptions, Millrace, type MillraceOptions, type ResultOptions } from "./client/millrace.js";
 export type { EventsOptions, Queues } from "./client/queues.js";
-export type { ScheduleOptions as MillScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
+export type { ScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
 export type { Resources } from "./client/resources.js";
 export type { SchemaInput, SchemaOutput, StandardSchema } from "./client/standard-schema.js";
 export type { Transaction } from "./db/foreign.js";

@@ -1,7 +1,7 @@
 -- schedule_put: declare recurring work. p_rule, p_options: docs/schedules.md; p_job: a type and options as for job_enqueue, deadlineSeconds (from the slot) instead of deadline.
--- Returns {"change": "created" | "changed" | "unchanged", "was": what it was before, "declaredBy", "declaredAt": by whom, when that was other than p_by}. A change never loses or
+-- Returns {"change": "created" | "changed" | "unchanged" | "older", "was": what it was before, "declaredBy", "declaredAt": by whom, when that was other than p_by}. A change never loses or
 -- repeats a slot: one that is due is still made, the next is the first of the new rule after now.
--- p_version: one that is lower than the stored one changes nothing. Locks: the schedule's state, then its row. Writes: schedule, schedule_state, schedule_event. Raises: MR001, MR003, MR017.
+-- p_version: a declaration with one that is lower than the stored one is older, and changes nothing. Locks: the schedule's state, then its row. Writes: schedule, schedule_state, schedule_event. Raises: MR001, MR003.
 create or replace function schedule_put(p_name text, p_rule jsonb, p_job jsonb, p_input json default null, p_options jsonb default '{}', p_by text default null,
   p_app text default null, p_version int default null) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -20,10 +20,10 @@ begin
   end if;
   perform from schedule_state where schedule = p_name for update;
   select * into s from schedule where name = p_name for update;
-  if s.version > coalesce(p_version, 0) then
-    perform raise_error('MR017', format('schedule "%s" was declared with version %s; this is %s', p_name, s.version, coalesce(p_version::text, 'without')), 'deploy the newer release, or raise the version');
-  end if;
   v_was := json_build_object('rule', s.rule, 'job', s.job, 'input', s.input, 'options', s.options, 'declaredBy', s.declared_by, 'declaredAt', s.declared_at);
+  if s.version > coalesce(p_version, 0) then
+    return json_build_object('change', 'older', 'was', v_was);
+  end if;
   update schedule set version = p_version, app = p_app, declared_by = p_by, declared_at = v_now where name = p_name;
   if (s.rule, s.job, s.input::jsonb, s.options) is not distinct from (p_rule, p_job, p_input::jsonb, p_options) then
     return json_build_object('change', 'unchanged', 'was', v_was);
@@ -39,12 +39,12 @@ begin
 end $$;
 
 -- schedule_remove: forget a schedule and what it has not started yet; jobs it made go on, and its runs are kept, so that one declared again repeats no slot. Raises: MR016.
-create or replace function schedule_remove(p_name text, p_by text default null) returns void
+create or replace function schedule_remove(p_name text, p_by text default null, p_because text default null) returns void
 language plpgsql security definer set search_path from current set jit = off as $$
 begin
   perform schedule_must_exist(p_name);
   delete from schedule where name = p_name;
-  perform schedule_event_add(p_name, 'removed', p_by => p_by);
+  perform schedule_event_add(p_name, 'removed', p_by => p_by, p_because => p_because);
 end $$;
 
 -- schedule_pause, schedule_resume: make no runs for a while. What came meanwhile is left out, unless it is to be made up for by the schedule's own rule for missed runs.

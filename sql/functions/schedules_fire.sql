@@ -12,14 +12,15 @@ declare
   v_waiting text[];
 begin
   perform from schedule_state where schedule in (select f ->> 'name' from jsonb_array_elements(p_fires) f) order by schedule for update;
-  select jsonb_agg(f), array_agg(t.schedule) into v_fires, v_names
-    from jsonb_array_elements(p_fires) f join schedule_state t on t.schedule = f ->> 'name'
-   where t.revision = (f -> 'revision')::int and t.next_slot = (f ->> 'expected')::timestamptz and not t.is_paused;
+  v_names := array(select t.schedule from jsonb_array_elements(p_fires) f join schedule_state t on t.schedule = f ->> 'name'
+                    where t.revision = (f -> 'revision')::int and t.next_slot = (f ->> 'expected')::timestamptz and not t.is_paused);
+  perform runs_settle(array(select r.job_id from schedule_run r where r.schedule = any (v_names) and r.outcome is null));
+  perform runs_give_way(v_names);
+  -- What has just ended may have stopped its schedule.
+  select jsonb_agg(f), array_agg(s.name) into v_fires, v_names from jsonb_array_elements(p_fires) f join schedule s on s.name = f ->> 'name' where s.name = any (v_names) and s.finished_at is null;
   if v_names is null then
     return 0;
   end if;
-  perform runs_settle(array(select r.job_id from schedule_run r where r.schedule = any (v_names) and r.outcome is null));
-  perform runs_give_way(v_names);
   v_open := array(select distinct r.schedule from schedule_run r where r.schedule = any (v_names) and r.outcome is null and r.batch is null and r.kind <> 'manual');
   v_waiting := array(select distinct p.schedule from schedule_pending p where p.schedule = any (v_names) and p.batch is null);
 
@@ -34,7 +35,7 @@ begin
       from f cross join jsonb_to_recordset(f.slots) u ("atMs" bigint, "runAtMs" bigint, late boolean)
   ), pending as (
     insert into schedule_pending (schedule, slot_at, kind, run_at)
-    select name, at, case when late then 'late' else 'slot' end, run_at from slot where not is_skipped and not is_beyond on conflict do nothing
+    select name, at, case when at < v_now - interval '1 minute' then 'late' else 'slot' end, run_at from slot where not is_skipped and not is_beyond on conflict do nothing
   ), told as (
     insert into schedule_event (at, schedule, event, slot_at, slots, because)
     select v_now, name, 'skipped', at, 1, 'the run before goes on' from slot where is_skipped
@@ -50,7 +51,7 @@ begin
      set made = t.made + m.n, missed = t.missed + m.skipped + coalesce((f.missed ->> 'slots')::int, 0), last_slot = greatest(t.last_slot, m.last_at), next_try_at = null,
          base_at = greatest(t.base_at, m.last_at), awaits_end = coalesce(f."awaitsEnd", false) and m.n > 0,
          next_slot = case when t.made + m.n < coalesce((f.options ->> 'maxRuns')::bigint, 9e18::bigint) then ms_at(f."nextMs") end,
-         error = case when f.wrong is null then t.error else json_build_object('message', f.wrong) end,
+         error = case when f.wrong is not null then json_build_object('message', f.wrong) when t.next_try_at is null then t.error end,
          failed_runs = t.failed_runs + case when f.wrong is null then 0 else 1 end
     from f join made m on m.name = f.name
    where t.schedule = f.name;
@@ -118,7 +119,7 @@ begin
 end $$;
 
 -- schedule_trigger: run a schedule now, beside whatever runs of it. Returns the job. Locks: the schedule's state. Writes: as schedules_advance. Raises: MR016, and as job_enqueue_many.
-create or replace function schedule_trigger(p_name text, p_by text default null) returns bigint
+create or replace function schedule_trigger(p_name text, p_by text default null, p_because text default null) returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_slot timestamptz := date_trunc('milliseconds', clock_now());
@@ -128,13 +129,13 @@ begin
     v_slot := v_slot + interval '1 ms';
   end loop;
   insert into schedule_pending (schedule, slot_at, kind) values (p_name, v_slot, 'manual');
-  perform schedules_advance(array[p_name]), schedule_event_add(p_name, 'triggered', v_slot, 1, p_by);
+  perform schedules_advance(array[p_name]), schedule_event_add(p_name, 'triggered', v_slot, 1, p_by, p_because);
   return (select job_id from schedule_run where schedule = p_name and slot_at = v_slot);
 end $$;
 
 -- schedule_backfill: make runs for past slots, p_concurrency of them at once. Slots that have a run are left out. Returns how many there will be. Locks: the schedule's state.
 -- Writes: as schedules_advance. Raises: MR001, MR016.
-create or replace function schedule_backfill(p_name text, p_slots_ms bigint[], p_concurrency int default 1, p_by text default null) returns int
+create or replace function schedule_backfill(p_name text, p_slots_ms bigint[], p_concurrency int default 1, p_by text default null, p_because text default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_batch bigint := nextval('schedule_batch_seq');
@@ -143,13 +144,17 @@ begin
   perform schedule_must_exist(p_name);
   if p_concurrency is null or p_concurrency not between 1 and 1000 then
     perform raise_error('MR001', format('a concurrency of %s is not possible', p_concurrency), 'give 1 to 1,000');
-  elsif cardinality(p_slots_ms) > 10000 or exists (select from unnest(p_slots_ms) ms where ms is null or ms_at(ms) > clock_now()) then
-    perform raise_error('MR001', 'a backfill has up to 10,000 slots, all of them in the past', 'give a shorter range');
+  elsif cardinality(p_slots_ms) > 10000 then
+    perform raise_error('MR001', 'a backfill has up to 10,000 slots', 'give a shorter range');
+  elsif exists (select from unnest(p_slots_ms) ms where ms is null or ms_at(ms) > clock_now()) then
+    perform raise_error('MR001', 'a backfill is of the past', 'let the range end by now');
   end if;
   insert into schedule_pending (schedule, slot_at, kind, batch, concurrency)
   select p_name, ms_at(ms), 'backfill', v_batch, p_concurrency from unnest(p_slots_ms) ms
    where not exists (select from schedule_run r where r.schedule = p_name and r.slot_at = ms_at(ms)) on conflict do nothing;
   get diagnostics v_slots = row_count;
-  perform schedules_advance(array[p_name]), schedule_event_add(p_name, 'backfill', p_slots => v_slots, p_by => p_by);
+  if v_slots > 0 then
+    perform schedules_advance(array[p_name]), schedule_event_add(p_name, 'backfill', p_slots => v_slots, p_by => p_by, p_because => p_because);
+  end if;
   return v_slots;
 end $$;

@@ -18,7 +18,7 @@ begin
   after := case when cardinality(v_jobs) = p_limit and p_jobs is null then v_jobs[p_limit] else 0 end;
 end $$;
 
--- runs_settle: note the end of those of these jobs that have ended: in their runs, and in the books of their schedules. A run that was cancelled after a failed attempt has failed.
+-- runs_settle: note the end of those of these jobs that have ended: in their runs, and in the books of their schedules. A run that was cancelled after a failed attempt has failed; those made by hand or for the past are no failures of the schedule.
 -- Returns the schedules. The caller holds the rows of schedule_state. Writes: schedule_run (the oldest go), schedule_state, schedule, schedule_event.
 create or replace function runs_settle(p_jobs bigint[]) returns text[]
 language plpgsql as $$
@@ -46,9 +46,9 @@ begin
     select e.schedule, count(*) as runs, count(*) filter (where counts_as = 'succeeded') as succeeded, sum(e.attempts) as attempts, sum(e.seconds) as seconds,
            (array_agg(e.last_seconds order by e.finished_at desc) filter (where e.last_seconds is not null))[1] as last_seconds, max(e.last_started_at) as last_attempt_at,
            s.at as last_success_at, bool_or(e.state = 'cancelled') as has_cancelled, max(e.finished_at) filter (where e.is_regular) as regular_at,
-           coalesce(sum(e.failed) filter (where s.at is null or e.finished_at > s.at), 0) as failed_attempts,
-           count(*) filter (where counts_as = 'failed' and (s.at is null or e.finished_at > s.at)) as failed_runs,
-           (array_agg(e.error order by e.finished_at desc) filter (where counts_as = 'failed' and (s.at is null or e.finished_at > s.at)))[1] as error
+           coalesce(sum(e.failed) filter (where e.is_regular and (s.at is null or e.finished_at > s.at)), 0) as failed_attempts,
+           count(*) filter (where e.is_regular and counts_as = 'failed' and (s.at is null or e.finished_at > s.at)) as failed_runs,
+           (array_agg(e.error order by e.finished_at desc) filter (where e.is_regular and counts_as = 'failed' and (s.at is null or e.finished_at > s.at)))[1] as error
       from ended e left join lateral (select max(x.finished_at) as at from ended x where x.schedule = e.schedule and x.counts_as = 'succeeded') s on true
      group by e.schedule, s.at
   ), booked as (

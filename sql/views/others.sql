@@ -117,11 +117,11 @@ select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, 
   from schedule s
   join schedule_state t on t.schedule = s.name
   left join lateral (
-    select array_agg(r.job_id) as jobs, sum(a.attempts) as attempts, sum(a.failed) as failed, max(a.last_success_at) as last_success_at, sum(a.seconds) as seconds,
+    select array_agg(r.job_id) as jobs, sum(a.attempts) as attempts, sum(a.failed) filter (where r.is_regular) as failed, max(a.last_success_at) as last_success_at, sum(a.seconds) as seconds,
            greatest(max(a.last_started_at), (select max(c.started_at) from claim c where c.jobs && array_agg(r.job_id))) as last_started_at,
            (array_agg(a.last_seconds order by a.last_started_at desc nulls last))[1] as last_seconds, (array_agg(a.error order by a.last_started_at desc) filter (where a.error is not null))[1] as error,
            (select min(g.due_at) from agenda g where g.job_id = any (array_agg(r.job_id)) and g.attempt > 1) as retry_at
-      from (select u.job_id from schedule_run u where u.schedule = s.name and u.outcome is null order by u.job_id desc limit 100) r
+      from (select u.job_id, u.kind in ('slot', 'late') as is_regular from schedule_run u where u.schedule = s.name and u.outcome is null order by u.job_id desc limit 100) r
       cross join lateral (
         select count(*) as attempts, count(*) filter (where t.outcome <> 'succeeded') as failed, max(t.started_at) as last_started_at, max(t.finished_at) filter (where t.outcome = 'succeeded') as last_success_at,
                sum(date_part('epoch', t.finished_at - t.started_at)) as seconds, (array_agg(date_part('epoch', t.finished_at - t.started_at) order by t.attempt desc))[1] as last_seconds,

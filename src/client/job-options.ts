@@ -54,7 +54,7 @@ export const jobDefaultKeys = [
   "ttl",
   "resources",
 ] as const satisfies readonly (keyof JobDefaults)[];
-const jobOptionKeys = new Set<string>([
+export const jobOptionKeys: ReadonlySet<string> = new Set<string>([
   ...jobDefaultKeys,
   "group",
   "tenant",

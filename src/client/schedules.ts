@@ -1,33 +1,29 @@
 import { hostname } from "node:os";
+import { isDeepStrictEqual } from "node:util";
+import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError, ScheduleNotFoundError } from "../db/errors.js";
-import type {
-  ScheduleChange,
-  ScheduleEvent,
-  ScheduleOptions as EngineScheduleOptions,
-  ScheduleRecord,
-  ScheduleRunRecord,
-  ScheduleStats,
-} from "../db/schedule-engine.js";
+import type { ScheduleChange, ScheduleEvent, SchedulePolicy, ScheduleRecord, ScheduleRunRecord, ScheduleStats } from "../db/schedule-engine.js";
+import type { CallOptions } from "../db/queryable.js";
 import type { DecisionNote, EnqueueOptions, JobId, Json } from "../db/types.js";
 import { parseRule } from "../schedule/parse-rule.js";
-import type { RuleInput } from "../schedule/rule.js";
+import type { Rule, RuleInput } from "../schedule/rule.js";
 import { Slots } from "../schedule/slots.js";
 import { type TxOptions, callOf, noteOf } from "./call.js";
 import { type Duration, durationSeconds } from "./duration.js";
-import type { JobOptions } from "./job-options.js";
+import { type JobOptions, jobOptionKeys } from "./job-options.js";
 
 /** Options of `mill.schedule`: those of its jobs, and how it deals with slots that are late or overlap, and with failure. */
 export interface ScheduleOptions
   extends
     Omit<JobOptions, "delay" | "runAt" | "expiresAt" | "deadline" | "stage" | "payload" | "contentType">,
-    Omit<EngineScheduleOptions, "missed" | "cancelStops">,
+    Omit<SchedulePolicy, "missed" | "cancelStops">,
     TxOptions {
   /** Slots that nobody was there to make: the last of them, none, all (the latest so many), or those within some time. Default `"last"`. */
   readonly missed?: "last" | "none" | { readonly all: number } | { readonly within: Duration };
-  /** Must finish within this time of its slot, else its signal fires and it expires. Default none. */
+  /** Must finish within this time of its slot, or of the moment it was made when that was later; else its signal fires and it expires. Default none. */
   readonly deadlineAfter?: Duration;
-  /** A number that grows with releases: a declaration with a lower one than that in the database is refused (MR017). Default none: the last one wins. */
+  /** A number that grows with releases: a declaration with a lower one than that in the database changes nothing, and warns. Default none: the last one wins. */
   readonly version?: number;
 }
 
@@ -49,6 +45,7 @@ export type NewJob = EnqueueOptions & { readonly type: string; readonly input: u
 
 /** Recurring work: `mill.schedules`. Declare it with `mill.schedule`. */
 export class Schedules {
+  /** The types of schedules that were declared here, by name. */
   readonly #declared = new Map<string, string>();
 
   constructor(
@@ -61,23 +58,17 @@ export class Schedules {
   ) {}
 
   /** Check a schedule, store it, and say what that changed. Private to `Millrace`. */
-  async declare(
-    name: string,
-    rule: RuleInput,
-    job: NewJob,
-    options: ScheduleOptions,
-    extra: Pick<EngineScheduleOptions, "cancelStops"> = {},
-  ): Promise<Scheduled> {
+  async declare(name: string, rule: RuleInput, job: NewJob, options: ScheduleOptions, extra: Pick<SchedulePolicy, "cancelStops"> = {}): Promise<Scheduled> {
     const { tx, version } = options;
-    const text = JSON.stringify([rule, job, options.overlap, options.missed, options.afterFailure, options.maxRuns]);
-    if ((this.#declared.get(name) ?? text) !== text)
-      throw new InvalidArgumentError(`schedule "${name}" is declared twice, and not alike`, "give each schedule a name of its own");
+    if ((this.#declared.get(name) ?? job.type) !== job.type)
+      throw new InvalidArgumentError(
+        `schedule "${name}" is declared twice, for "${this.#declared.get(name)}" and "${job.type}"`,
+        "give each schedule a name of its own",
+      );
     const now = (await this.engine.schedules.now(callOf({ tx }))).getTime();
     const parsed = parseRule(rule);
-    const slots = new Slots(parsed, { createdAt: now });
-    const next = preview(slots, now, previewed);
-    if (next.length === 0)
-      throw new InvalidArgumentError(`schedule "${name}" would never run`, "its rule has no slot in the future; check its times, startsAt, endsAt and except");
+    const next = preview(await this.#slotsOf(parsed, now), now, previewed);
+    if (next.length === 0) await this.#mustBeKnown(name, parsed, callOf({ tx }));
     const { input, ...jobOptions } = job;
     const answer = await this.engine.schedules.put(
       name,
@@ -92,21 +83,28 @@ export class Schedules {
       },
       callOf({ tx }),
     );
-    this.#declared.set(name, text);
+    this.#declared.set(name, job.type);
     this.#warnAtOdds(name, answer, now);
     this.onChange();
     return { name, ...answer, next };
   }
 
+  /** One whose last slot has passed may be declared again, as it is, by every process that starts. */
+  async #mustBeKnown(name: string, rule: Rule, call: CallOptions | undefined): Promise<void> {
+    const [record] = await this.engine.schedules.list({ name }, call);
+    if (!record || !isDeepStrictEqual(record.rule, JSON.parse(JSON.stringify(rule))))
+      throw new InvalidArgumentError(`schedule "${name}" would never run`, "its rule has no slot in the future; check its times, startsAt, endsAt and except");
+  }
+
   /** Two processes of different releases would change it to and fro: that must not go unseen. */
   #warnAtOdds(name: string, { change, was }: ScheduleChange, now: number): void {
-    if (change !== "changed" || !was?.declaredBy || was.declaredBy === declaredBy || !was.declaredAt || now - was.declaredAt.getTime() > atOddsMs) return;
-    process.emitWarning(
-      `schedule "${name}" was declared otherwise by ${was.declaredBy}, ${Math.round((now - was.declaredAt.getTime()) / 1000)} s ago; this declaration holds now. Give a version to let the newer release win.`,
-      {
-        code: "MILLRACE_SCHEDULE",
-      },
-    );
+    const other = was?.declaredBy ?? "somebody";
+    const ago = was?.declaredAt ? now - was.declaredAt.getTime() : Infinity;
+    if (change === "older") warn(`schedule "${name}" was declared with a higher version by ${other}; that declaration holds`);
+    else if (change === "changed" && other !== declaredBy && ago < atOddsMs)
+      warn(
+        `schedule "${name}" was declared otherwise by ${other}, ${Math.round(ago / 1000)} s ago; this declaration holds now. Give a version to let the newer release win`,
+      );
   }
 
   /** Schedules by name, with what is known of their runs: the first 1000, or so many beyond one. */
@@ -130,24 +128,26 @@ export class Schedules {
    * await mill.schedules.next({ cron: "0 3 * * *", tz: "Europe/Berlin" }, { count: 10 });
    * ```
    */
-  async next(schedule: string | RuleInput, options: { readonly count?: number } = {}): Promise<Date[]> {
+  async next(schedule: string | RuleInput, options: { readonly count?: number; readonly from?: Date } = {}): Promise<Date[]> {
+    checkKeys(options, new Set(["count", "from"]));
     const { count = previewed } = options;
     if (!Number.isInteger(count) || count < 1 || count > 10_000) throw new InvalidArgumentError(`${count} slots cannot be told`, "give 1 to 10,000");
     const now = (await this.engine.schedules.now()).getTime();
-    if (typeof schedule !== "string") return preview(new Slots(parseRule(schedule), { createdAt: now }), now, count);
-    const record = await this.get(schedule);
-    return preview(await this.#slotsOf(record), Math.max(now, record.lastSlot?.getTime() ?? 0), count);
+    const from = options.from === undefined ? now : checkDate("from", options.from);
+    if (typeof schedule !== "string") return preview(await this.#slotsOf(parseRule(schedule), now), from, count);
+    const { rule, createdAt, lastSlot, nextSlot } = await this.get(schedule);
+    const parsed = parseRule(rule);
+    if ("after" in parsed) return nextSlot === null ? [] : [nextSlot];
+    return preview(await this.#slotsOf(parsed, createdAt.getTime()), Math.max(from, lastSlot?.getTime() ?? 0), count);
   }
 
-  async #slotsOf({ rule, createdAt }: ScheduleRecord): Promise<Slots> {
-    const parsed = parseRule(rule);
-    const blocked = await this.engine.schedules.blockedDays(parsed.calendars ?? []);
-    return new Slots(parsed, { createdAt: createdAt.getTime(), blocked: new Set(blocked) });
+  async #slotsOf(rule: Rule, createdAt: number): Promise<Slots> {
+    return new Slots(rule, { createdAt, blocked: new Set(await this.engine.schedules.blockedDays(rule.calendars ?? [])) });
   }
 
   /** Make no runs of it, in any process, until it is resumed. Jobs it made go on. */
   async pause(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<void> {
-    await this.engine.schedules.pause(name, noteOf(note), callOf(options));
+    await this.engine.schedules.pause(name, note, callOf(options));
   }
 
   /** Go on with its next slot. With `catchUp`, what came meanwhile is dealt with as missed. One that stopped because of failures starts again. */
@@ -158,7 +158,7 @@ export class Schedules {
 
   /** Run it now, beside whatever runs of it. Returns the job. */
   async run(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<JobId> {
-    return this.engine.schedules.trigger(name, noteOf(note), callOf(options));
+    return this.engine.schedules.trigger(name, note, callOf(options));
   }
 
   /**
@@ -174,9 +174,10 @@ export class Schedules {
     options: TxOptions = {},
   ): Promise<number> {
     const record = await this.get(name, options);
-    const [from, until] = [range.from.getTime(), range.until.getTime()];
+    checkKeys(range, new Set(["from", "until", "concurrency", "by", "because"]));
+    const [from, until] = [checkDate("from", range.from), checkDate("until", range.until)];
     if (!(from < until)) throw new InvalidArgumentError("the range is empty", "let it end after it begins");
-    const slots = (await this.#slotsOf(record)).between(from - 1, until - 1, 10_001);
+    const slots = (await this.#slotsOf(parseRule(record.rule), record.createdAt.getTime())).between(from - 1, until - 1, 10_001);
     if (slots.length > 10_000) throw new InvalidArgumentError("the range has more than 10,000 slots", "give a shorter one");
     const made = await this.engine.schedules.backfill(
       name,
@@ -191,7 +192,7 @@ export class Schedules {
 
   /** Forget a schedule. Jobs it made go on. */
   async remove(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<void> {
-    await this.engine.schedules.remove(name, noteOf(note), callOf(options));
+    await this.engine.schedules.remove(name, note, callOf(options));
     this.#declared.delete(name);
   }
 
@@ -238,7 +239,7 @@ function preview(slots: Slots, after: number, count: number): Date[] {
   return slots.between(from, Infinity, count).map((slot) => new Date(slot));
 }
 
-function engineOptions(options: ScheduleOptions): EngineScheduleOptions {
+function engineOptions(options: ScheduleOptions): SchedulePolicy {
   const chosen: Record<string, unknown> = {};
   for (const key of scheduleKeys) if (options[key] !== undefined) chosen[key] = options[key];
   const { missed } = options;
@@ -246,8 +247,21 @@ function engineOptions(options: ScheduleOptions): EngineScheduleOptions {
   return chosen;
 }
 
+function checkDate(what: string, date: Date): number {
+  if (date instanceof Date && !Number.isNaN(date.getTime())) return date.getTime();
+  throw new InvalidArgumentError(`${what} is not a date`, "give a valid Date");
+}
+
+function warn(message: string): void {
+  process.emitWarning(message, { code: "MILLRACE_SCHEDULE" });
+}
+
+const notForSchedules = new Set(["delay", "runAt", "expiresAt", "deadline", "stage", "payload", "contentType"]);
+const knownKeys = new Set([...[...jobOptionKeys].filter((key) => !notForSchedules.has(key)), ...scheduleKeys, "deadlineAfter", "version", "tx"]);
+
 /** Options of the schedule itself; the others are its jobs'. */
 export function jobOptionsOf(options: ScheduleOptions): JobOptions {
+  checkKeys(options, knownKeys);
   const {
     tx: _tx,
     missed: _missed,

@@ -3,7 +3,7 @@
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR017`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR016`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -156,13 +156,6 @@ export class ScheduleNotFoundError extends MillraceError {
   }
 }
 
-/** MR017: a schedule that a newer release has declared otherwise, by its `version`. Nothing was changed. */
-export class ScheduleConflictError extends MillraceError {
-  constructor(message: string, remedy?: string, cause?: unknown) {
-    super("MR017", message, remedy, cause);
-  }
-}
-
 const classes: Record<string, new (message: string, remedy?: string, cause?: unknown) => MillraceError> = {
   MR001: InvalidArgumentError,
   MR002: JobNotFoundError,
@@ -174,7 +167,6 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
   MR014: QueueClosedError,
   MR015: QueueFullError,
   MR016: ScheduleNotFoundError,
-  MR017: ScheduleConflictError,
 };
 
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */

@@ -5,7 +5,7 @@ import type { CallOptions } from "./queryable.js";
 import type { DecisionNote, EnqueueOptions, JobError, JobId, Json } from "./types.js";
 
 /** What a schedule does with slots that come while a run goes on, that were missed, and with runs that fail. */
-export interface ScheduleOptions {
+export interface SchedulePolicy {
   /**
    * When a slot comes while the run before goes on: `"queue"` lets it start when that has ended, one at most; `"skip"` leaves it out; `"allow"` starts it beside;
    * `"cancel"` cancels the one before. Default `"queue"`.
@@ -42,18 +42,19 @@ export interface PutSchedule {
   readonly rule: Json;
   readonly job: ScheduledJob;
   readonly input?: unknown;
-  readonly options?: ScheduleOptions;
+  readonly options?: SchedulePolicy;
   /** Who declares it. Default nobody. */
   readonly by?: string;
   /** The application it belongs to. Default none. */
   readonly app?: string;
-  /** Refused when a higher one was declared before. Default none. */
+  /** Changes nothing when a higher one was declared before. Default none. */
   readonly version?: number;
 }
 
 /** What a declaration changed. */
 export interface ScheduleChange {
-  readonly change: "created" | "changed" | "unchanged";
+  /** `older`: a declaration with a higher `version` is stored; nothing was changed. */
+  readonly change: "created" | "changed" | "unchanged" | "older";
   /** What it was before; not when it was created. */
   readonly was?: {
     readonly rule: Json;
@@ -74,7 +75,7 @@ export interface ScheduleRecord {
   readonly rule: Json;
   readonly job: ScheduledJob;
   readonly input: Json;
-  readonly options: ScheduleOptions;
+  readonly options: SchedulePolicy;
   readonly revision: number;
   readonly version: number | null;
   readonly app: string | null;
@@ -158,7 +159,7 @@ export interface DueSchedule {
   readonly name: string;
   readonly revision: number;
   readonly rule: Json;
-  readonly options: ScheduleOptions;
+  readonly options: SchedulePolicy;
   readonly expected: string;
   readonly slotMs: number | null;
   readonly baseMs: number;
@@ -216,37 +217,38 @@ export class ScheduleEngine {
 
   /** Forget a schedule. Jobs it made go on. */
   async remove(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    await this.#call("schedule_remove", "select :schedule_remove($1::text, $2::text)", [name, note.by ?? null], call);
+    await this.#call("schedule_remove", "select :schedule_remove($1::text, $2::text, $3::text)", [name, ...noted(note)], call);
   }
 
   /** Make no runs until it is resumed. */
   async pause(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    await this.#call("schedule_pause", "select :schedule_pause($1::text, $2::text, $3::text)", [name, note.by ?? null, note.because ?? null], call);
+    await this.#call("schedule_pause", "select :schedule_pause($1::text, $2::text, $3::text)", [name, ...noted(note)], call);
   }
 
   /** Go on with the next slot; with `catchUp`, as its rule for missed runs says. */
   async resume(name: string, note: DecisionNote & { readonly catchUp?: boolean } = {}, call?: CallOptions): Promise<void> {
-    const values = [name, note.by ?? null, note.because ?? null, note.catchUp ?? false];
+    const { catchUp = false, ...rest } = note;
+    const values = [name, ...noted(rest), catchUp];
     await this.#call("schedule_resume", "select :schedule_resume($1::text, $2::text, $3::text, $4::boolean)", values, call);
   }
 
   /** Run it now, beside whatever runs of it. */
   async trigger(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<JobId> {
-    const [row] = await this.#call("schedule_trigger", "select :schedule_trigger($1::text, $2::text)::text as id", [name, note.by ?? null], call);
+    const [row] = await this.#call("schedule_trigger", "select :schedule_trigger($1::text, $2::text, $3::text)::text as id", [name, ...noted(note)], call);
     return row?.["id"] as JobId;
   }
 
   /** Make runs for past slots that have none, so many of them at once. Returns how many there will be. */
   async backfill(name: string, slots: readonly Date[], concurrency: number, note: DecisionNote = {}, call?: CallOptions): Promise<number> {
     if (!Number.isInteger(concurrency)) throw new InvalidArgumentError(`a concurrency of ${concurrency} is not possible`, "give 1 to 1,000");
-    const values = [name, `{${slots.map((slot) => slot.getTime()).join(",")}}`, concurrency, note.by ?? null];
-    const [row] = await this.#call("schedule_backfill", "select :schedule_backfill($1::text, $2::bigint[], $3::int, $4::text) as n", values, call);
+    const values = [name, `{${slots.map((slot) => slot.getTime()).join(",")}}`, concurrency, ...noted(note)];
+    const [row] = await this.#call("schedule_backfill", "select :schedule_backfill($1::text, $2::bigint[], $3::int, $4::text, $5::text) as n", values, call);
     return Number(row?.["n"]);
   }
 
   /** Name days, such as `"2026-12-25"`, on which schedules with this calendar make no run; none: forget it. */
   async calendarPut(name: string, days: readonly string[], call?: CallOptions): Promise<void> {
-    const wrong = days.find((day) => !/^\d{4}-\d\d-\d\d$/.test(day));
+    const wrong = days.find((day) => !/^\d{4}-\d\d-\d\d$/.test(day) || new Date(`${day}T00:00Z`).toJSON()?.startsWith(day) !== true);
     if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a day`, "give days such as 2026-12-25");
     await this.#call("calendar_put", "select :calendar_put($1::text, $2::date[])", [name, `{${days.join(",")}}`], call);
   }
@@ -263,7 +265,7 @@ export class ScheduleEngine {
     checkKeys(filter, new Set(["name", "after", "limit"]));
     const text = `select *, open_jobs::text[] as open_ids from :schedules
                    where ($1::text is null or name = $1) and ($2::text is null or name > $2) order by name limit $3`;
-    return (await this.#call("schedules", text, [filter.name ?? null, filter.after ?? null, filter.limit ?? 1000], call)).map(decodeSchedule);
+    return (await this.#call("schedules", text, [filter.name ?? null, filter.after ?? null, checkLimit(filter.limit ?? 1000)], call)).map(decodeSchedule);
   }
 
   /** Schedules of an application other than these. */
@@ -275,13 +277,13 @@ export class ScheduleEngine {
   /** The latest runs of a schedule, newest first. */
   async runs(name: string, limit = 100, call?: CallOptions): Promise<ScheduleRunRecord[]> {
     const text = "select *, job_id::text as id_text from :schedule_runs where schedule = $1 order by slot_at desc limit $2";
-    return (await this.#call("schedule_runs", text, [name, limit], call)).map(decodeRun);
+    return (await this.#call("schedule_runs", text, [name, checkLimit(limit)], call)).map(decodeRun);
   }
 
   /** What happened to a schedule, or to all, newest first. */
   async events(name?: string, limit = 100, call?: CallOptions): Promise<ScheduleEvent[]> {
     const text = "select *, id::text as id_text from :schedule_events where $1::text is null or schedule = $1 order by schedule_events.id desc limit $2";
-    return (await this.#call("schedule_events", text, [name ?? null, limit], call)).map(decodeEvent);
+    return (await this.#call("schedule_events", text, [name ?? null, checkLimit(limit)], call)).map(decodeEvent);
   }
 
   /** How many runs ended, and how long they took: the last ones, and those of windows up to now. */
@@ -322,6 +324,18 @@ export class ScheduleEngine {
   async yield(holder: string, call?: CallOptions): Promise<void> {
     await this.#call("schedules_yield", "select :schedules_yield($1::text)", [holder], call);
   }
+}
+
+/** Who decided it, and why, as parameters. */
+function noted(note: DecisionNote): (string | null)[] {
+  checkKeys(note, new Set(["by", "because"]));
+  return [note.by ?? null, note.because ?? null];
+}
+
+function checkLimit(limit: number): number {
+  if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
+    throw new InvalidArgumentError(`a list of ${limit} is not possible`, "give a limit of 1 to 10,000");
+  return limit;
 }
 
 type Row = Record<string, unknown>;

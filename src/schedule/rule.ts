@@ -66,7 +66,7 @@ export interface EveryRule extends RuleOptions {
 }
 
 /**
- * A fixed delay: the next run is due this long after the last one ended. The first is due this long after the schedule was made.
+ * A fixed delay: the next run is due this long after the last one ended. The first is due at once, or at `startsAt`.
  *
  * @example
  * ```ts

@@ -194,7 +194,7 @@ describe("schedules put, run, pause and others", () => {
     expect(await db.engine.schedules.list({ name: "bad" })).toEqual([]);
     await cli(["put", "newer", "--every", "10s", "--release", "3", ...job]);
     const conflict = await cli(["put", "newer", "--every", "20s", "--release", "2", ...job, "--json"]);
-    expect(conflict.code).toBe(2);
-    expect(JSON.parse(conflict.stderr)).toMatchObject({ error: { code: "MR017" } });
+    expect(conflict.code).toBe(1);
+    expect(JSON.parse(conflict.stdout)).toMatchObject({ change: "older" });
   });
 });

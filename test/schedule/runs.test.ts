@@ -300,6 +300,23 @@ describe("after a failure [#76]", () => {
     await pass(600);
     expect(await claimed(queue)).toHaveLength(1);
   });
+
+  it("stopAfter holds when the failure is seen only as the next slot comes, and counts no runs by hand or of the past", async () => {
+    const [queue, name] = [await test.queue(), newName()];
+    await test.mill.schedule(name, { every: "10m" }, "t", null, { queue, afterFailure: { stopAfter: 1 } });
+    await look();
+    await test.mill.schedules.run(name);
+    await run(queue, "failed");
+    await look();
+    expect(await test.mill.schedules.get(name)).toMatchObject({ health: "healthy", failedRuns: 0, runs: 1 });
+    await pass(600);
+    await run(queue, "failed");
+    await pass(600); // the end of the first and the second slot are seen in one look
+    expect(await test.mill.schedules.get(name)).toMatchObject({ health: "stopped", nextSlot: null });
+    expect(await claimed(queue)).toEqual([]);
+    await pass(3600);
+    expect(await claimed(queue)).toEqual([]);
+  });
 });
 
 describe("a slot that comes while a run goes on", () => {
@@ -475,22 +492,40 @@ describe("a schedule that is changed", () => {
     expect((await events(name)).map(({ event }) => event)).toEqual(["created", "changed", "changed"]);
   });
 
-  it("is refused when an older release declares it, by its version, and warns when two are at odds", async () => {
+  it("stays as it is when an older release declares it, by its version, and warns when two are at odds", async () => {
     const [queue, name] = [await test.queue(), newName()];
-    await test.open().schedule(name, { every: "1h" }, "t", null, { queue, version: 2 });
-    await expect(test.open().schedule(name, { every: "2h" }, "t", null, { queue, version: 1 })).rejects.toMatchObject({
-      name: "ScheduleConflictError",
-      code: "MR017",
-    });
-    await expect(test.open().schedule(name, { every: "2h" }, "t", null, { queue })).rejects.toMatchObject({ code: "MR017" });
-    expect(await test.open().schedule(name, { every: "3h" }, "t", null, { queue, version: 3 })).toMatchObject({ change: "changed" });
+    const warnings: string[] = [];
+    const onWarning = ({ message }: Error): void => void warnings.push(message);
+    process.on("warning", onWarning);
+    onTestFinished(() => void process.off("warning", onWarning));
+    const put = (every: string, version?: number) => test.open().schedule(name, { every }, "t", null, { queue, ...(version === undefined ? {} : { version }) });
+    await put("1h", 2);
+    expect(await put("2h", 1)).toMatchObject({ change: "older" });
+    expect(await put("2h")).toMatchObject({ change: "older" });
+    expect((await test.mill.schedules.get(name)).rule).toMatchObject({ every: 3_600_000 });
+    await until("that is told", () => warnings.filter((message) => message.includes("higher version")).length === 2);
+    expect(await put("3h", 3)).toMatchObject({ change: "changed" });
     await test.db.sql("update schedule set version = null, declared_by = 'other:1' where name = $1", [name]);
-    const warned = new Promise<Error>((resolve) => process.once("warning", resolve));
-    await test.open().schedule(name, { every: "4h" }, "t", null, { queue });
-    expect((await warned).message).toContain("was declared otherwise by other:1");
-    const mill = test.open();
-    await mill.schedule(name, { every: "4h" }, "t", null, { queue });
-    await expect(mill.schedule(name, { every: "5h" }, "t", null, { queue })).rejects.toMatchObject(invalidArgument);
+    expect(await put("4h")).toMatchObject({ change: "changed" });
+    await until("that is told", () => warnings.some((message) => message.includes("was declared otherwise by other:1")));
+  });
+
+  it("may be changed by the client that declared it, but not be two things at once", async () => {
+    const [queue, name] = [await test.queue(), newName()];
+    await test.mill.schedule(name, { every: "1h" }, "t", null, { queue });
+    expect(await test.mill.schedule(name, { every: "2h" }, "t", null, { queue })).toMatchObject({ change: "changed" });
+    await expect(test.mill.schedule(name, { every: "2h" }, "other", null, { queue })).rejects.toMatchObject(invalidArgument);
+  });
+
+  it("whose last slot has passed may be declared again as it is, and not otherwise", async () => {
+    const [queue, name] = [await test.queue(), newName()];
+    const rule = { at: new Date((await now()) + 5000) };
+    await test.open().schedule(name, rule, "t", null, { queue });
+    await look();
+    await pass(10);
+    await pass(10);
+    expect(await test.open().schedule(name, rule, "t", null, { queue })).toMatchObject({ change: "unchanged", next: [] });
+    await expect(test.open().schedule(name, { at: new Date(1e12) }, "t", null, { queue })).rejects.toMatchObject(invalidArgument);
   });
 
   it("that is no longer declared is reported, and neither kept in silence nor dropped", async () => {
@@ -658,5 +693,20 @@ describe("a schedule", () => {
     expect(await count()).toBe(before);
     await expect(test.mill.schedules.pause("nobody")).rejects.toMatchObject({ code: "MR016" });
     await expect(test.mill.schedules.calendar("c", ["12/25/2026"])).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.schedules.calendar("c", ["2026-02-30"])).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.schedules.list({ limit: -1 })).rejects.toMatchObject(invalidArgument);
+    await expect(put({ every: "1h" }, { overlaps: "skip" })).rejects.toMatchObject({
+      ...invalidArgument,
+      message: expect.stringContaining('did you mean "overlap"?'),
+    });
+    const name = newName();
+    await put({ every: "1h" }, {}, name);
+    for (const wrong of [
+      () => test.mill.schedules.pause(name, { becuase: "x" } as object),
+      () => test.mill.schedules.next(name, { cuont: 1 } as object),
+      () => test.mill.schedules.backfill(name, { from: "2026-01-01" as unknown as Date, until: new Date() }),
+      () => test.mill.schedules.backfill(name, { from: new Date(), until: new Date(Date.now() + 864e7 * 100) }),
+    ])
+      await expect(wrong()).rejects.toMatchObject(invalidArgument);
   });
 });

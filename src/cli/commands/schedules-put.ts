@@ -1,4 +1,4 @@
-import type { ScheduleChange, ScheduleOptions } from "../../db/schedule-engine.js";
+import type { ScheduleChange, SchedulePolicy } from "../../db/schedule-engine.js";
 import type { Json } from "../../db/types.js";
 import { describeRule } from "../../schedule/describe-rule.js";
 import { Slots } from "../../schedule/slots.js";
@@ -37,7 +37,7 @@ export const schedulesPutCommand: Command = {
     "max-runs": { value: "N", help: "how many runs at most" },
     "keep-runs": { value: "N", help: "how many runs are kept on record (default 100)" },
     app: { value: "NAME", help: "the application it belongs to, which tells of schedules that its code does not declare (default none)" },
-    release: { value: "N", help: "its version: refused when a higher one was declared before" },
+    release: { value: "N", help: "its version: nothing is changed when a higher one was declared before" },
     ...databaseOptions,
   },
   examples: [
@@ -69,19 +69,23 @@ export const schedulesPutCommand: Command = {
         ...options.pick("app"),
         ...(release === undefined ? {} : { version: release }),
       });
+      if (answer.change === "older") {
+        out.result({ name, ...answer }, [`${name} was declared with a higher release, and is as it was`]);
+        return 1;
+      }
       out.result({ name, ...answer }, [`${name} is ${answer.change}: ${describeRule(rule)}`, ...wasDeclared(answer)]);
       return 0;
     });
   },
 };
 
-function optionsOf(options: Options): ScheduleOptions {
+function optionsOf(options: Options): SchedulePolicy {
   const maxRuns = options.givenInteger("max-runs", 1, 2_147_483_647);
   const keepRuns = options.givenInteger("keep-runs", 1, 10_000);
   const missed = missedOf(options.given("missed"));
   const afterFailure = afterFailureOf(options.given("after-failure"));
   return {
-    ...(options.pick("overlap") as Pick<ScheduleOptions, "overlap">),
+    ...(options.pick("overlap") as Pick<SchedulePolicy, "overlap">),
     ...(missed === undefined ? {} : { missed }),
     ...(afterFailure === undefined ? {} : { afterFailure }),
     ...(maxRuns === undefined ? {} : { maxRuns }),
@@ -89,7 +93,7 @@ function optionsOf(options: Options): ScheduleOptions {
   };
 }
 
-function missedOf(text: string | undefined): ScheduleOptions["missed"] {
+function missedOf(text: string | undefined): SchedulePolicy["missed"] {
   if (text === undefined || text === "last" || text === "none") return text;
   const [, all] = /^all=(\d+)$/.exec(text) ?? [];
   if (all !== undefined) return { all: Number(all) };
@@ -98,7 +102,7 @@ function missedOf(text: string | undefined): ScheduleOptions["missed"] {
   throw new UsageError(`--missed cannot be "${text}"`, "use last, none, all=100 or within=3h");
 }
 
-function afterFailureOf(text: string | undefined): ScheduleOptions["afterFailure"] {
+function afterFailureOf(text: string | undefined): SchedulePolicy["afterFailure"] {
   if (text === undefined || text === "retry" || text === "skip") return text;
   const [, stopAfter] = /^stopAfter=(\d+)$/i.exec(text) ?? [];
   if (stopAfter !== undefined) return { stopAfter: Number(stopAfter) };
