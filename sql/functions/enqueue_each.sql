@@ -15,10 +15,10 @@ begin
     select plan.*, job_id_new() as id, run_at <= clock_now() and stage is null as is_ready from (select * from plan where not is_unique order by n) plan
   ), stored as (
     insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size, slot,
-                     priority, type, resources, group_key, tenant, content_type, retry, headers, input, payload)
+                     priority, type, resources, group_key, tenant, content_type, retry, headers, input, payload, cost)
     select x.id, v_xid, x.run_at, x.start_by, x.deadline, x.queue_id, x.max_attempts, x.attempt_timeout_ms, x.payload_size,
            job_slot(x.id), x.priority, x.type, x.resources, x.group_key, x.tenant, x.content_type, x.retry, x.headers, x.input,
-           case when octet_length(x.payload) <= 65536 then x.payload end
+           case when octet_length(x.payload) <= 65536 then x.payload end, x.cost
       from x
   ), pieces as (
     insert into payload_piece (job_id, slot, piece, bytes)
@@ -42,7 +42,8 @@ begin
     insert into tally (lane, ready, delayed, staged)
     select lane, count(*) filter (where is_ready), count(*) filter (where not is_ready), count(stage) from x group by lane
   ), scouted as (
-    select lane_scout(lane, queue_id, type, priority, resources, grouped) from (select lane, queue_id, type, priority, resources, bool_or(track <> lane) as grouped from x group by 1, 2, 3, 4, 5) lanes
+    select lane_scout(lane, queue_id, type, priority, resources, grouped, costs)
+      from (select lane, queue_id, type, priority, resources, bool_or(track <> lane) as grouped, bool_or(cost is not null) as costs from x group by 1, 2, 3, 4, 5) lanes
   )
   select array_agg(x.id order by plan.n), array_agg(plan.unique_plan order by plan.n) filter (where plan.is_unique), array_agg(plan.input order by plan.n) filter (where plan.is_unique),
          (select count(*) from scouted)

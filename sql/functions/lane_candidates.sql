@@ -14,7 +14,7 @@ begin
          array_agg((k.options ->> 'leaseFactor')::float8), array_agg((k.options ->> 'leaseCapSeconds')::float8), array_agg(k.limits),
          array_agg(k.grouping), array_agg(k.freshness), array_agg((k.options ->> 'agingSeconds')::float8)
     into keys, abouts, leases, factors, caps, limits, groupings, freshness, v_agings
-    from (select k.key, case when k.grouped then jsonb_strip_nulls(jsonb_build_object('queue', q.id, 'ordered', nullif(q.options -> 'ordered', 'false'), 'most', q.options -> 'groupMaxRunning', 'rate', q.options -> 'groupRate',
+    from (select k.key, case when k.grouped then jsonb_strip_nulls(jsonb_build_object('queue', q.id, 'ordered', nullif(q.options -> 'ordered', 'false'), 'most', q.options -> 'groupMaxRunning', 'rate', q.options -> 'groupRate', 'costs', nullif(k.costs, false),
                    'own', (select true from group_setting s where s.queue_id = q.id and (s.max_running is not null or s.rate is not null) limit 1))) end as grouping, '"queue":' || to_json(q.name) || ',"type":' || to_json(k.type) || ',"priority":' || k.priority as about,
                  p_cell || q.options || coalesce(ty.options, '{}') as options,
                  case when q.options ?| '{maxRunning,rate}' or ty.options ?| '{maxRunning,rate}' or k.resources is not null or b.open_until is not null

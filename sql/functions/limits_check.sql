@@ -20,6 +20,16 @@ begin
   return p_max::int;
 end $$;
 
+-- cost_check: a whole number from 1 to 1,000,000.
+create or replace function cost_check(p_cost text) returns int
+language plpgsql immutable strict as $$
+begin
+  if p_cost !~ '^([1-9][0-9]{0,5}|1000000)$' then
+    perform raise_error('MR001', format('a cost of %s is not possible', p_cost), 'give an integer from 1 (the default) to 1000000');
+  end if;
+  return p_cost::int;
+end $$;
+
 -- ttl_check: seconds above 0, or "computed" (the infinity), whose end nobody knows before the first claim.
 create or replace function ttl_check(p_ttl text) returns float8
 language plpgsql immutable strict as $$

@@ -65,6 +65,8 @@ export interface EnqueueOptions {
   readonly priority?: number;
   /** Fairness key. Default none. */
   readonly group?: string;
+  /** How much of its group's turns it takes, 1 to 1,000,000: groups share costs, not numbers of jobs. Default 1. */
+  readonly cost?: number;
   /** What it needs while it runs, and how many units of each: `{ gpu: 1, "api:stripe": 2 }`. Resources are made with `resources.put`. Default those of its type or queue. */
   readonly resources?: { readonly [resource: string]: number };
   /** Tenant, for filters in listing, cancelling and counting. Default none. */
@@ -239,6 +241,8 @@ export interface JobRecord {
   readonly contentType: string | null;
   /** The stage it waits in; null when it is in none, or was released. */
   readonly stage: string | null;
+  /** How much of its group's turns it takes. */
+  readonly cost: number;
 }
 
 /** A finished attempt as the view `attempts` shows it. */
