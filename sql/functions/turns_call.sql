@@ -46,7 +46,7 @@ begin
         select x.*, count(*) over () as live, sum(x.quantum) over (order by x.place) - x.quantum as before
           from (
             select e.key, c.c, e.place, a.room, a.rate, b.start,
-                   case when r.time is not null then least(ceil(coalesce(w.weight, 1) * turn_left(b.start, r.time + p_turn_size)), a.room, p_room)::int
+                   case when r.time is not null then least(ceil(coalesce(w.weight, 1) * turn_left(b.start, r.time + p_turn_size)), a.room, 1000000000)::int
                         else least(coalesce(case when b.in_line then (c.c).credit end, coalesce(w.weight, 1) * p_turn_size), a.room) end as quantum
               from (select u.x & -4 as key, min(u.place) as place from unnest(v_called, v_at) u (x, place) group by u.x & -4) e
               left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true

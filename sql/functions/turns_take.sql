@@ -161,7 +161,7 @@ begin
      where k.track = r.keys[u.g] and k.seq = (select max(c.seq) from lane_cursor c where c.track = r.keys[u.g]);
   end if;
   if v_costs then
-    v_round := s.tickets[v_last] >= coalesce(c_line.turn, 0);  -- everybody in line has been visited
+    v_round := s.tickets[v_last] >= coalesce(c_line.turn, 0) and s.tickets[v_last + 1] is distinct from c_line.turn;  -- everybody in line has been visited
     perform turns_charge(p_lane, v_tokens, r.keys, r.starts, r.time + case when v_round then v_turn_size else 0 end, case when v_round then v_turn else c_line.turn end);
     r.owing := turns_pass(r.owing, r.owing_places, v_last, v_turn);
   end if;

@@ -612,6 +612,8 @@ export interface Depth {
 /** Defaults that a cell, a queue or a type sets for its jobs. */
 export interface Defaults {
   readonly priority?: number | null;
+  /** How much of its group's turns a job takes: 1 to 1,000,000. Default 1. */
+  readonly cost?: number | null;
   readonly maxAttempts?: number | null;
   readonly ttlSeconds?: number | null;
   readonly attemptTimeoutSeconds?: number | null;
