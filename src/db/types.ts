@@ -456,6 +456,10 @@ export interface GroupDepth {
   readonly running: number;
   /** For how long the oldest waiting one could have run; null when none waits. */
   readonly oldestAgeSeconds: number | null;
+  /** Its part of all that waits in the queue, from 0 to 1. */
+  readonly share: number;
+  /** So much waits that `waiting`, `delayed` and `share` were estimated from a sample. */
+  readonly estimated: boolean;
 }
 
 /** What one type has in a queue. */

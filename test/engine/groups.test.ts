@@ -11,6 +11,8 @@ const row = (group: string | null, waiting: number, delayed = 0, running = 0): G
   delayed,
   running,
   oldestAgeSeconds: waiting > 0 ? expect.any(Number) : null,
+  share: expect.any(Number),
+  estimated: false,
 });
 const add = (queue: string, group: string | undefined, count: number, more = {}) =>
   db.engine.enqueueMany(
