@@ -42,6 +42,17 @@ begin
   return p_ttl::float8;
 end $$;
 
+-- keys_check: an object has no other keys than these. Raises: MR001.
+create or replace function keys_check(p_what text, p_object jsonb, p_known text[]) returns void
+language plpgsql immutable as $$
+declare
+  v_unknown constant text := (select k from jsonb_object_keys(p_object) k where k <> all (p_known) limit 1);
+begin
+  if v_unknown is not null then
+    perform raise_error('MR001', format('%s: unknown key "%s"', p_what, v_unknown), 'use ' || regexp_replace(array_to_string(p_known, ', '), ', (\w+)$', ' and \1'));
+  end if;
+end $$;
+
 -- name_check: text that ends in a column of limited length.
 create or replace function name_check(p_what text, p_text text, p_length int default 200) returns text
 language plpgsql immutable strict as $$
