@@ -4,7 +4,7 @@
 -- by whoever makes the change. One that owes (p_time: the lane's time, where jobs have costs) may not go either, but keeps its place.
 -- When all of them owe, the lane's time moves on to the first that is due: there is always somebody who may go. The caller has the lane's lock. Writes: lane_cursor, snooze.
 create or replace function turns_call(p_lane bigint, p_grouping jsonb, s track_reading, p_most int, p_room int, p_turn_size int, p_time numeric) returns turns_called
-language plpgsql set enable_hashagg = off as $$
+language plpgsql as $$
 declare
   r turns_called;
   v_called bigint[]; v_at int[];

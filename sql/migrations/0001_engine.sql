@@ -212,6 +212,11 @@ create type turns_reading as (
   jobs bigint[], attempts int[], versions int[], alones boolean[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[], low bigint
 );
 
+-- A lane to claim from (lane_candidates). key: + 3 for what was set aside of it; about: what a claim tells of it.
+create type lane_candidate as (
+  key bigint, priority smallint, about text, lease float8, lease_factor float8, lease_cap float8, limits jsonb, grouping jsonb, freshness float8, aging float8
+);
+
 -- Whose turn it is (turns_call): groups that may go, in the order of their places in the line; how long the turn of each is, all together, what else bounds it, and from where
 -- on it is charged; of live ones, some may not be among them for want of room. is_all: nothing else of what was read counts, up to last_place at least.
 -- Of owing ones the turn is passed over. time: the lane's own, where jobs have costs.
