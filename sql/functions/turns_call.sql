@@ -8,7 +8,8 @@ language plpgsql as $$
 declare
   r turns_called;
   v_called bigint[]; v_at int[];
-  v_again bigint[]; v_running jsonb; v_due numeric;
+  v_again bigint[]; v_running jsonb;
+  d turns_due;
   v_queue constant int := (p_grouping ->> 'queue')::int;
   v_ordered constant boolean := coalesce((p_grouping ->> 'ordered')::boolean, false);
   v_most constant int := case when v_ordered then 1 else (p_grouping ->> 'most')::int end;
@@ -31,23 +32,18 @@ begin
   r.is_all := coalesce(cardinality(v_called), 0) < p_most;
   r.last_place := v_at[cardinality(v_at)];
   loop
-    if r.time is not null then
-      select array_agg(o.key), array_agg(o.place), min(o.start) into r.owing, r.owing_places, v_due
-        from (select e.key, e.place, turn_start(c.turn = s.tickets[e.place], c.served, r.time) as start
-                from (select u.x & -4 as key, min(u.place) as place from unnest(v_called, v_at) u (x, place) group by u.x & -4) e
-                cross join lateral (select c.turn, c.served from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c) o
-       where turn_left(o.start, r.time + p_turn_size) <= 0;
+    if p_time is not null then
+      d := turns_due(p_lane, v_queue, s.tickets, v_called, v_at, r.time, p_turn_size);
+      r.owing := d.owing; r.owing_places := d.owing_places;
     end if;
     select array_agg(x.key order by x.place), array_agg(x.quantum order by x.place), array_agg(x.place order by x.place), array_agg(x.c order by x.place),
-           array_agg(x.room order by x.place), array_agg(x.rate order by x.place), array_agg(x.start order by x.place),
-           sum(x.quantum), max(x.live)
-      into r.keys, r.quanta, r.places, r.cursors, r.rooms, r.rates, r.starts, r.total, r.live
+           array_agg(x.room order by x.place), array_agg(x.rate order by x.place), sum(x.quantum), max(x.live)
+      into r.keys, r.quanta, r.places, r.cursors, r.rooms, r.rates, r.total, r.live
       from (
         select x.*, count(*) over () as live, sum(x.quantum) over (order by x.place) - x.quantum as before
           from (
-            select e.key, c.c, e.place, a.room, a.rate, b.start,
-                   case when r.time is not null then least(ceil(coalesce(w.weight, 1) * turn_left(b.start, r.time + p_turn_size)), a.room, 1000000000)::int
-                        else least(coalesce(case when b.in_line then (c.c).credit end, coalesce(w.weight, 1) * p_turn_size), a.room) end as quantum
+            select e.key, c.c, e.place, a.room, a.rate,
+                   least(coalesce(d.quanta[array_position(d.keys, e.key)], case when (c.c).turn = s.tickets[e.place] then (c.c).credit end, coalesce(w.weight, 1) * p_turn_size), a.room) as quantum
               from (select u.x & -4 as key, min(u.place) as place from unnest(v_called, v_at) u (x, place) group by u.x & -4) e
               left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
               left join lateral (select w.weight, w.max_running, w.rate from group_setting w where w.queue_id = v_queue and w.hash = e.key # p_lane limit 1) w on true
@@ -55,25 +51,18 @@ begin
                 select coalesce(w.rate, v_rate) as rate,
                        least(case when v_ordered then 1 else coalesce(w.max_running, v_most) end - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0),
                              case when v_rated then floor(bucket_level(group_bucket(v_queue, e.key # p_lane), coalesce(w.rate, v_rate))) end)::int as room) a
-              cross join lateral (select i.in_line, case when r.time is not null then turn_start(i.in_line, (c.c).served, r.time) end as start
-                                    from (select (c.c).turn = s.tickets[e.place] as in_line) i) b
-             where (a.room > 0) is not false and (r.owing is null or e.key <> all (r.owing))
+             where (a.room > 0) is not false and (e.key = any (r.owing)) is not true
                and not (v_ordered and (exists (select from agenda g where g.job_id = (c.c).held) or exists (select from postponed o where o.job_id = (c.c).held)))
                and not exists (select from pause z where z.queue_id = v_queue and z.hash = e.key # p_lane and (z.type is null or z.type = (select l.type from lane l where l.key = p_lane)))) x) x
      where x.before < p_room;
     exit when r.keys is not null or r.owing is null;
-    r.time := v_due;
+    r.time := d.due;
   end loop;
+  if p_time is not null then
+    r.starts := array(select d.starts[array_position(d.keys, k)] from unnest(r.keys) with ordinality u (k, i) order by u.i);
+  end if;
   if v_rated then
     perform groups_snooze(p_lane, v_queue, v_rate, v_called);
   end if;
   return r;
 end $$;
-
--- turn_start: the lane's time up to which a group counts as served when its turn comes: what it had since its last turn does not lapse while it is in line.
-create or replace function turn_start(p_in_line boolean, p_served numeric, p_time numeric) returns numeric
-language sql immutable parallel safe as $$ select case when p_in_line then coalesce(p_served, p_time) else greatest(p_served, p_time) end $$;
-
--- turn_left: how much is left of a turn, for each unit of weight. Costs divided by weights leave remainders, too small to be a turn.
-create or replace function turn_left(p_start numeric, p_until numeric) returns numeric
-language sql immutable parallel safe as $$ select p_until - p_start - 0.0005 $$;

@@ -2,6 +2,29 @@
 -- each job moves it on by its cost, divided by the group's weight, and while it lies ahead of the lane's time the group owes, and its turns are passed over.
 -- So groups share costs by weight, whatever the cost of single jobs, and a group that was away has neither saved nor lost anything.
 
+-- turns_due: of groups whose turn has come, those that owe, and when the first of them is due; of the others, from where on each is charged, and how much of its turn is left.
+create or replace function turns_due(p_lane bigint, p_queue_id int, p_tickets bigint[], p_called bigint[], p_places int[], p_time numeric, p_turn_size int) returns turns_due
+language plpgsql as $$
+declare
+  d turns_due;
+begin
+  select array_agg(x.key) filter (where x.turn > 0), array_agg(x.start) filter (where x.turn > 0),
+         array_agg(least(ceil(x.weight * x.turn), 1000000000)::int) filter (where x.turn > 0),
+         array_agg(x.key) filter (where x.turn <= 0), array_agg(x.place) filter (where x.turn <= 0), min(x.start) filter (where x.turn <= 0)
+    into d.keys, d.starts, d.quanta, d.owing, d.owing_places, d.due
+    from (select e.key, e.place, b.start, turn_left(b.start, p_time + p_turn_size) as turn, coalesce(w.weight, 1) as weight
+            from (select u.x & -4 as key, min(u.place) as place from unnest(p_called, p_places) u (x, place) group by u.x & -4) e
+            left join lateral (select c.turn, c.served from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
+            left join lateral (select w.weight from group_setting w where w.queue_id = p_queue_id and w.hash = e.key # p_lane limit 1) w on true
+            cross join lateral (  -- what a group missed since its last turn does not lapse while it is in line
+              select case when c.turn = p_tickets[e.place] then coalesce(c.served, p_time) else greatest(c.served, p_time) end as start) b) x;
+  return d;
+end $$;
+
+-- turn_left: how much is left of a turn, for each unit of weight. Costs divided by weights leave remainders, too small to be a turn.
+create or replace function turn_left(p_start numeric, p_until numeric) returns numeric
+language sql immutable parallel safe as $$ select p_until - p_start - 0.0005 $$;
+
 -- turns_charge: charge groups (p_keys, each from its start on) for the jobs of claims that were just made, and put the lane's time forward. p_round: the ticket that ends the round.
 -- A job that runs alone is charged to its group. The caller has the lane's lock. Writes: lane_cursor.
 create or replace function turns_charge(p_lane bigint, p_tokens uuid[], p_keys bigint[], p_starts numeric[], p_time numeric, p_round bigint) returns void

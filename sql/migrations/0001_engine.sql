@@ -225,6 +225,9 @@ create type turns_called as (
   owing bigint[], owing_places int[], time numeric
 );
 
+-- Where jobs have costs, what groups have to pay (turns_due): those that may go, from which time on they are charged and how much they may take; those that owe, and when the first of them is due.
+create type turns_due as (keys bigint[], starts numeric[], quanta int[], owing bigint[], owing_places int[], due numeric);
+
 -- Waiting jobs that were dropped together: all of a lane (queue_purge), or those below an id, of a group if named (queue_shed).
 -- is_open: of those below an id, claims may still meet some, and go round them.
 create table lane_purge (
