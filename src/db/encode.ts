@@ -158,7 +158,15 @@ function checkNumber(key: string, value: number): number {
     key === "priority" ? value >= 0 && value <= 10 : key === "cost" ? value >= 1 && value <= 1_000_000 : aboveZero.has(key) ? value > 0 : value >= 0;
   if (!Number.isFinite(value) || !range || (integers.has(key) && !Number.isInteger(value))) {
     const wanted =
-      key === "priority" ? "an integer from 0 to 10" : key === "cost" ? "an integer from 1 to 1000000" : integers.has(key) ? "an integer of at least 1" : aboveZero.has(key) ? "more than 0" : "0 or more";
+      key === "priority"
+        ? "an integer from 0 to 10"
+        : key === "cost"
+          ? "an integer from 1 to 1000000"
+          : integers.has(key)
+            ? "an integer of at least 1"
+            : aboveZero.has(key)
+              ? "more than 0"
+              : "0 or more";
     throw new InvalidArgumentError(`${key} cannot be ${value}`, `give ${wanted}`);
   }
   return value;

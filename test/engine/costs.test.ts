@@ -97,7 +97,9 @@ describe("groups whose jobs have costs", () => {
   it("share among more than a claim looks at, most of which owe", { timeout: 120_000 }, async () => {
     const queue = await newQueue(db);
     const isCheap = (g: number): boolean => g % 40 === 0;
-    await db.engine.enqueueEach(times(400).flatMap((g) => times(isCheap(g) ? 400 : 20).map(() => ({ type: "t", queue, group: `g${g}`, cost: isCheap(g) ? 1 : 20 }))));
+    await db.engine.enqueueEach(
+      times(400).flatMap((g) => times(isCheap(g) ? 400 : 20).map(() => ({ type: "t", queue, group: `g${g}`, cost: isCheap(g) ? 1 : 20 }))),
+    );
     const shares = await served(queue, 147, 40);
     const costs = (which: (g: number) => boolean): number[] => times(400).flatMap((g) => (which(g) ? [(shares[`g${g}`] ?? 0) * (isCheap(g) ? 1 : 20)] : []));
     const mean = (all: readonly number[]): number => all.reduce((sum, one) => sum + one, 0) / all.length;
@@ -183,7 +185,13 @@ describe("a cost", () => {
       const options = { queue, group: "g", cost: cost as number };
       await expect(db.engine.enqueue({ type: "t", ...options }), `${cost}`).rejects.toMatchObject(invalidArgument);
       await expect(db.engine.enqueueMany("t", [1, 2], options), `${cost}`).rejects.toMatchObject(invalidArgument);
-      await expect(db.engine.enqueueEach([{ type: "t", queue }, { type: "t", ...options }]), `${cost}`).rejects.toMatchObject(invalidArgument);
+      await expect(
+        db.engine.enqueueEach([
+          { type: "t", queue },
+          { type: "t", ...options },
+        ]),
+        `${cost}`,
+      ).rejects.toMatchObject(invalidArgument);
       await expect(db.engine.queuePut(queue, { cost: cost as number }), `${cost}`).rejects.toMatchObject(invalidArgument);
     }
     for (const cost of ["0", "-1", "1.5", '"NaN"', "1000001", "1e10", "true", "[1]"]) {
