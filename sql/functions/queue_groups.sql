@@ -1,6 +1,6 @@
 -- queue_groups: how much of a queue waits (ready or blocked), is delayed and runs for each group, what share of all that waits it has, and for how long the oldest that waits could have
 -- run; the one with the most waiting first. Jobs without a group are counted together, under null.
--- Exact up to 10,000 jobs that wait or are delayed. Beyond that waiting and delayed are estimates: 5000 of each, by chance, tell the share of each group, and the depth is known. What runs, and the age
+-- Exact up to 10,000 jobs that wait or are delayed. Beyond that waiting and delayed are estimates: 5000 tickets and 5000 jobs of the agenda, by chance, tell the share of each group, and the depth is known. What runs, and the age
 -- of the oldest, is exact then too, for the groups that are listed; one with little may be missing. So the cost depends neither on the backlog nor on the number of groups. Raises: MR001, MR003.
 create or replace function queue_groups(p_queue text default 'default', p_limit int default 100)
   returns table ("group" text, waiting bigint, delayed bigint, running bigint, oldest_age_seconds float8, share float8, estimated boolean)
@@ -20,7 +20,7 @@ begin
   end if;
   return query
   with counted as (
-    select x.group_key, count(*) filter (where x.state = 'waiting') as waiting, count(*) filter (where x.state = 'delayed') as delayed, count(*) filter (where x.state = 'running') as running,
+    select x.group_key, coalesce(sum(x.jobs) filter (where x.state = 'waiting'), 0)::bigint as waiting, count(*) filter (where x.state = 'delayed') as delayed, count(*) filter (where x.state = 'running') as running,
            min(x.since) filter (where x.state = 'waiting') as oldest
       from queue_live(v_queue_id, v_lanes, v_sample) x group by 1
   ), top as materialized (
@@ -34,43 +34,57 @@ begin
    order by t.waiting desc, t.delayed desc, t.running desc, t.group_key;
 end $$;
 
--- queue_live: the live jobs of a queue with their groups, what they do, and since when those that wait could have run; of those that wait and of those in the agenda at most p_sample by chance.
+-- queue_live: the live jobs of a queue with their groups, what they do, and since when those that wait could have run. With p_sample at most so many by chance of the tickets and of the agenda: a
+-- ticket is told by one of its jobs, which stands for all of them (jobs), because they are of one group.
 -- A job waits when it is in a ticket that its track's cursor has not passed, or put aside by a claim, unless it was moved, has ended or expired, or was dropped.
-create or replace function queue_live(p_queue_id int, p_lanes bigint[], p_sample int) returns table (group_key text, state text, since timestamptz)
-language plpgsql set plan_cache_mode = force_custom_plan set enable_hashjoin = off set enable_mergejoin = off as $$
+create or replace function queue_live(p_queue_id int, p_lanes bigint[], p_sample int) returns table (group_key text, state text, jobs bigint, since timestamptz)
+language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_now constant timestamptz := clock_now();
   v_aside constant boolean := exists (select from aside where lane = any (p_lanes));
 begin
   return query
   with named as (
-    (select u.id, k.xid, k.attempt, k.version, null::timestamptz as due_at
-       from (select * from tickets_ahead(p_lanes) where p_sample is null union all select * from tickets_sampled(p_queue_id, p_lanes, 200) where p_sample is not null) k
-       left join lateral (select c from lane_cursor c where c.track = k.lane order by c.seq desc limit 1) c on true
-       cross join lateral unnest(k.jobs) with ordinality u (id, n)
-      where track_is_ahead(c.c, k.xid, k.id, u.n)
-         or v_aside and exists (select from aside r where r.lane = k.lane & -4 and pg_visible_in_snapshot(k.xid::text::xid8, r.snapshot) and track_is_ahead(aside_cursor(k.lane, r.n), k.xid, k.id, u.n))
+    (select u.id, k.xid, k.attempt, k.version, null::timestamptz as due_at, case when p_sample is null then 1 else cardinality(k.jobs) - f.first + 1 end as jobs
+       from (select * from tickets_ahead(p_lanes) where p_sample is null union all select * from tickets_sampled(200) where p_sample is not null) k
+       left join lateral (select * from lane_cursor c where c.track = k.lane order by c.seq desc limit 1) c on true
+       cross join lateral (  -- the first of its jobs that was not passed
+         select case when c.track is null or (k.xid, k.id) > (c.head_xid, c.head_ticket) then 1
+                     when v_aside and k.lane & -4 = any (p_lanes) then coalesce(aside_first(k.lane, k.xid, k.id), ticket_first(c, k.xid, k.id))
+                     when k.xid = c.head_xid and k.id = c.head_ticket or k.xid = any (c.late_xids) then ticket_first(c, k.xid, k.id) end as first) f
+       cross join lateral (select f.first + floor(random() * (cardinality(k.jobs) - f.first + 1))::int as any) o
+       cross join lateral unnest(case when p_sample is null then k.jobs[f.first:] else k.jobs[o.any:o.any] end) u (id)
+      where f.first <= cardinality(k.jobs) and (k.lane & -4 = any (p_lanes) or coalesce(c.lane = any (p_lanes), true))
       order by case when p_sample is not null then random() end limit p_sample)
     union all
-    select p.job_id, p.xid, p.attempt, p.version, null from postponed p where p.lane = any (p_lanes)
+    select p.job_id, p.xid, p.attempt, p.version, null, 1 from postponed p where p.lane = any (p_lanes)
     union all
-    (select g.job_id, g.xid, g.attempt, g.version, g.due_at from agenda_sampled(p_lanes, case when p_sample is not null then 200 end) g
+    (select g.job_id, g.xid, g.attempt, g.version, g.due_at, 1 from agenda_sampled(p_lanes, case when p_sample is not null then 200 end) g
       order by case when p_sample is not null then random() end limit p_sample)
   )
-  select j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end,
-         greatest(job_created_at(j.id), coalesce(n.due_at, (select a.retry_at from attempt a where a.slot = j.slot and a.job_id = j.id and a.attempt = n.attempt - 1), m.run_at, j.run_at))
-    from named n join job j on j.slot = job_slot(n.id) and j.id = n.id left join amendment m on m.slot = j.slot and m.job_id = j.id
-   where n.version >= coalesce(m.version, 0) and m.closed_at is null and (n.due_at > v_now or (coalesce(m.start_by, j.start_by) <= v_now) is not true)
+  select j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end, n.jobs::bigint,
+         greatest(job_created_at(j.id), coalesce(n.due_at,
+           case when n.attempt > 1 then (select a.retry_at from attempt a where a.slot = j.slot and a.job_id = j.id and a.attempt = n.attempt - 1) end, m.run_at, j.run_at))
+    from named n cross join lateral (select * from job j where j.slot = job_slot(n.id) and j.id = n.id offset 0) j left join amendment m on m.slot = j.slot and m.job_id = j.id
+   where j.queue_id = p_queue_id and n.version >= coalesce(m.version, 0) and m.closed_at is null and (n.due_at > v_now or (coalesce(m.start_by, j.start_by) <= v_now) is not true)
      and not exists (select from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) and purge_saw(p, n.xid, j.id) and (p.group_key is null or p.group_key = j.group_key))
   union all
-  select j.group_key, 'running', null from claim c cross join lateral unnest(c.jobs) u (id) join job j on j.slot = c.slot and j.id = u.id where c.lane = any (p_lanes);
+  select j.group_key, 'running', 1, null from claim c cross join lateral unnest(c.jobs) u (id) cross join lateral (select * from job j where j.slot = c.slot and j.id = u.id offset 0) j where c.lane = any (p_lanes);
 end $$;
 
--- track_is_ahead: a job, the nth of a ticket, has not been passed by its track's cursor. Without a cursor nothing was.
-create or replace function track_is_ahead(c lane_cursor, p_xid bigint, p_ticket bigint, p_n bigint) returns boolean
+-- ticket_first: the first job of a ticket that a cursor has not passed, by its place; null when it has passed all of them.
+create or replace function ticket_first(c lane_cursor, p_xid bigint, p_ticket bigint) returns int
 language sql immutable as $$
-  select c.track is null or (p_xid, p_ticket, p_n) > (c.head_xid, c.head_ticket, c.head_offset)
-      or exists (select from unnest(c.late_xids, c.late_tickets, c.late_offsets) l (xid, ticket, n) where l.xid = p_xid and (p_ticket, p_n) > (l.ticket, l.n))
+  select min(x.n) from (
+    select case when (p_xid, p_ticket) > (c.head_xid, c.head_ticket) then 1 when (p_xid, p_ticket) = (c.head_xid, c.head_ticket) then c.head_offset + 1 end
+    union all
+    select case when p_ticket > l.ticket then 1 when p_ticket = l.ticket then l.n + 1 end from unnest(c.late_xids, c.late_tickets, c.late_offsets) l (xid, ticket, n) where l.xid = p_xid) x (n)
+$$;
+
+-- aside_first: the same of what was set aside.
+create or replace function aside_first(p_track bigint, p_xid bigint, p_ticket bigint) returns int
+language sql volatile as $$
+  select min(ticket_first(aside_cursor(p_track, r.n), p_xid, p_ticket)) from aside r where r.lane = p_track & -4 and pg_visible_in_snapshot(p_xid::text::xid8, r.snapshot)
 $$;
 
 -- tickets_ahead: the tickets of lanes, and of the groups in their lines, that are not passed as a whole.
@@ -100,19 +114,13 @@ begin
     select k.* from unnest(c.late_xids) late (xid) join ticket k on k.lane = c.key and k.xid = late.xid) k;
 end $$;
 
--- tickets_sampled: the tickets of a queue in some pages, by chance. A page holds what was written at about the same time, so 200 of them are as good as 200 independent observations.
--- Tracks of groups that nobody has claimed from yet tell their queue by one of their jobs only.
-create or replace function tickets_sampled(p_queue_id int, p_lanes bigint[], p_pages int) returns setof ticket
-language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
+-- tickets_sampled: the tickets, but for those of lines, in some pages by chance. A page holds what was written at about the same time, so 200 of them are as good as 200 independent observations.
+create or replace function tickets_sampled(p_pages int) returns setof ticket
+language plpgsql as $$
 declare
   v_percent constant float4 := pages_percent((select sum(pg_relation_size(x.relid)) from pg_partition_tree('ticket') x where x.isleaf)::bigint, p_pages);
 begin
-  return query
-  select k.* from ticket k tablesample system (v_percent)
-   where k.lane & 2 = 0
-     and (k.lane & -4 = any (p_lanes)
-          or coalesce((select c.lane = any (p_lanes) from lane_cursor c where c.track = k.lane & -4 order by c.seq limit 1),
-                      exists (select from job j where j.slot = job_slot(k.jobs[1]) and j.id = k.jobs[1] and j.queue_id = p_queue_id)));
+  return query select k.* from ticket k tablesample system (v_percent) where k.lane & 2 = 0;
 end $$;
 
 -- agenda_sampled: the agenda of lanes, in some pages by chance, or all of it.

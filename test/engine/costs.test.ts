@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
-import { invalidArgument } from "../support/steps.js";
+import { invalidArgument, pagesOf } from "../support/steps.js";
 
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -107,6 +107,20 @@ describe("groups whose jobs have costs", () => {
     expect(mean(cheap) / mean(dear)).toBeGreaterThan(0.8);
     expect(mean(cheap) / mean(dear)).toBeLessThan(1.15);
     for (const group of [cheap, dear]) expect(Math.max(...group) - Math.min(...group)).toBeLessThanOrEqual(40);
+  });
+
+  it("cost a claim the same however many there are, and whatever they owe", async () => {
+    const pages = async (groups: number): Promise<number> => {
+      const queue = await newQueue(db);
+      await db.engine.enqueueEach(times(groups * 3).map((n) => ({ type: "t", queue, group: `g${n % groups}`, cost: 1 + ((n * 7919) % 100_000) })));
+      await served(queue, Math.ceil(groups / 100), 100); // everybody has had a turn, and owes
+      const client = await db.connect();
+      const all: number[] = [];
+      for (let n = 0; n < 8; n += 1) all.push(await pagesOf(client, `select job_claim_json(array['${queue}'])`));
+      return Math.min(...all);
+    };
+    const [some, many] = [await pages(200), await pages(4000)];
+    expect(many).toBeLessThan(some * 1.5 + 50);
   });
 
   it("share with jobs that have no group", async () => {
