@@ -92,10 +92,9 @@ begin
   if jsonb_typeof(p_breaker) <> 'object' then
     perform raise_error('MR001', 'breaker is not an object', 'give {"failures": 5, "seconds": 60, "pauseSeconds": 30, "pauseCapSeconds": 3600}, or {} for just that');
   end if;
+  perform keys_check('breaker', p_breaker, '{failures,seconds,pauseSeconds,pauseCapSeconds}');
   for v_key, v_value in select key, value from jsonb_each(p_breaker) loop
-    if v_key not in ('failures', 'seconds', 'pauseSeconds', 'pauseCapSeconds') then
-      perform raise_error('MR001', format('breaker: unknown key "%s"', v_key), 'use failures, seconds, pauseSeconds and pauseCapSeconds');
-    elsif jsonb_typeof(v_value) <> 'number' or v_value::numeric > 86400 or v_value::numeric <= 0 or v_key = 'failures' and v_value::numeric % 1 <> 0 then
+    if jsonb_typeof(v_value) <> 'number' or v_value::numeric > 86400 or v_value::numeric <= 0 or v_key = 'failures' and v_value::numeric % 1 <> 0 then
       perform raise_error('MR001', format('breaker: %s cannot be %s', v_key, v_value),
         'failures is a whole number of at least 1, the others are seconds above 0; 86,400 at most');
     end if;

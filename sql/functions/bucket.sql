@@ -60,11 +60,10 @@ begin
   elsif jsonb_typeof(p_rate) <> 'object' or p_rate -> 'perSecond' is null then
     perform raise_error('MR001', format('%s is not a rate', p_name), 'give {"perSecond": 10}, and "burst" if more than a second''s worth may come at once');
   end if;
+  perform keys_check(p_name, p_rate, '{perSecond,burst}'::text[] || case when p_name = 'enqueueRate' then array['spillPriority'] end);
   for v_key, v_value in select key, value from jsonb_each(p_rate) loop
-    if v_key = 'spillPriority' and p_name = 'enqueueRate' then
+    if v_key = 'spillPriority' then
       perform priority_check(v_value #>> '{}');
-    elsif v_key not in ('perSecond', 'burst') then
-      perform raise_error('MR001', format('%s: unknown key "%s"', p_name, v_key), 'use perSecond and burst');
     elsif jsonb_typeof(v_value) <> 'number' or v_value::numeric <= 0 or v_value::numeric > 1e9 or (v_key = 'burst' and v_value::numeric < 1) then
       perform raise_error('MR001', format('%s: %s cannot be %s', p_name, v_key, v_value), 'perSecond is above 0, burst at least 1; to stop something, pause it');
     end if;

@@ -13,9 +13,10 @@ begin
   truncate lane_cursor, aside, lane_purge, postponed, tally, lane_depth;
   update agenda set xid = v_xid;
   update job set xid = 0 where xid > v_xid;
-  insert into lane as l (key, queue_id, type, priority, resources, grouped)
-  select lane_key(queue_id, type, priority, resources), queue_id, type, priority, resources, bool_or(group_key is not null) from job group by 2, 3, 4, 5
-  on conflict (key) do update set grouped = true where excluded.grouped and not l.grouped;
+  insert into lane as l (key, queue_id, type, priority, resources, grouped, costs)
+  select lane_key(queue_id, type, priority, resources), queue_id, type, priority, resources, bool_or(group_key is not null), bool_or(cost is not null) from job group by 2, 3, 4, 5
+  on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs
+   where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs);
   delete from scout;
   insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l cross join lateral (values (l.key), (l.key + 1), (l.key + 2)) t (key);
 

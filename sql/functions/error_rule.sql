@@ -13,7 +13,6 @@ create or replace function error_rules_check(p_rules jsonb) returns jsonb
 language plpgsql immutable as $$
 declare
   v_rule jsonb;
-  v_unknown text;
 begin
   if jsonb_typeof(p_rules) <> 'array' or jsonb_array_length(p_rules) not between 1 and 100 then
     perform raise_error('MR001', 'errorRules is not a list of 1 to 100 rules', 'give a list of {code, pattern, delays | retry | fail}, or null for none');
@@ -22,10 +21,8 @@ begin
     if jsonb_typeof(v_rule) <> 'object' then
       perform raise_error('MR001', format('errorRules: %s is not a rule', v_rule), 'give an object such as {"code": "ETIMEDOUT", "delays": [10, 60]}');
     end if;
-    v_unknown := (select key from jsonb_object_keys(v_rule) key where key <> all ('{code,pattern,delays,retry,fail}') limit 1);
-    if v_unknown is not null then
-      perform raise_error('MR001', format('errorRules: unknown key "%s"', v_unknown), 'use code and pattern, and one of delays, retry and fail');
-    elsif not v_rule ?| '{code,pattern}' then
+    perform keys_check('errorRules', v_rule, '{code,pattern,delays,retry,fail}');
+    if not v_rule ?| '{code,pattern}' then
       perform raise_error('MR001', format('errorRules: %s matches nothing', v_rule), 'give a code or a pattern');
     elsif (select count(*) from jsonb_object_keys(v_rule) key where key in ('delays', 'retry', 'fail')) <> 1 then
       perform raise_error('MR001', format('errorRules: %s does not say what to do', v_rule), 'give one of delays, retry and fail');

@@ -5,17 +5,14 @@ create or replace function group_put(p_queue text, p_group text, p_options jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := queue_id(p_queue);
-  v_unknown text := (select k from jsonb_object_keys(case when jsonb_typeof(p_options) = 'object' then p_options else '{}' end) k where k not in ('weight', 'maxRunning', 'rate') limit 1);
   v_options jsonb;
 begin
   if p_group is null or jsonb_typeof(p_options) is distinct from 'object' then
     perform raise_error('MR001', 'a group and its options are needed', 'give a name and a JSON object');
-  elsif v_unknown is not null then
-    perform raise_error('MR001', format('unknown option "%s"', v_unknown), 'a group has weight, maxRunning and rate');
   elsif p_options ->> 'weight' !~ '^([1-9][0-9]{0,2}|1000)$' then
     perform raise_error('MR001', format('a weight of %s is not possible', p_options ->> 'weight'), 'give an integer from 1 to 1000; to stop a group, pause it');
   end if;
-  perform options_check(jsonb_strip_nulls(p_options - 'weight'));
+  perform keys_check('a group', p_options, '{weight,maxRunning,rate}'), options_check(jsonb_strip_nulls(p_options - 'weight'));
   insert into group_setting as s (queue_id, hash, group_key, weight, max_running, rate)
   values (v_queue_id, group_track(0, name_check('group', p_group)), p_group, coalesce((p_options ->> 'weight')::int, 1), (p_options ->> 'maxRunning')::int, nullif(p_options -> 'rate', 'null'))
   on conflict (queue_id, hash) do update

@@ -40,7 +40,8 @@ declare
   v_now timestamptz := clock_now();
   v_about text;
   v_wait float8;
-  l record;
+  v_lanes lane_candidate[];
+  l lane_candidate;
   f record;
   t record;
 begin
@@ -85,18 +86,18 @@ begin
   end if;
 
   for v_pass in 1 .. 2 loop
-    l := lane_candidates(v_queue_ids, p_types, v_cell, v_aside);
-    for i in 1 .. coalesce(cardinality(l.keys), 0) loop
-      v_key := l.keys[i] & -4;
+    v_lanes := lane_candidates(v_queue_ids, p_types, v_cell, v_aside);
+    foreach l in array v_lanes loop
+      v_key := l.key & -4;
       if not pg_try_advisory_xact_lock(lane_lock(v_key)) then
         v_locked := v_locked || v_key;
         continue;
       end if;
       v_held := greatest(v_held, v_key);
       v_most := v_room;
-      v_about := l.abouts[i];
-      if l.limits[i] is not null then
-        f := lane_room(v_key, l.limits[i], v_room);
+      v_about := l.about;
+      if l.limits is not null then
+        f := lane_room(v_key, l.limits, v_room);
         v_most := f.room;
         v_wait := least(v_wait, f.wait);
         if v_most is null then
@@ -105,12 +106,12 @@ begin
         v_limited := v_limited or v_most < v_room;
         continue when v_most is null or v_most = 0;
       end if;
-      v_rated := v_rated or coalesce(l.groupings[i] ?| '{rate,own}', false);
-      if l.groupings[i] ?| '{most,ordered,rate,own}' and not pg_try_advisory_xact_lock(queue_limit((l.groupings[i] ->> 'queue')::int)) then
+      v_rated := v_rated or coalesce(l.grouping ?| '{rate,own}', false);
+      if l.grouping ?| '{most,ordered,rate,own}' and not pg_try_advisory_xact_lock(queue_limit((l.grouping ->> 'queue')::int)) then
         v_locked := v_locked || v_key;
         continue;
       end if;
-      if l.limits[i] is not null or l.groupings[i] ? 'ordered' then
+      if l.limits is not null or l.grouping ? 'ordered' then
         v_about := v_about || ',"fence":' || nextval('ticket_id_seq');
       end if;
       v_flagged := not pg_try_advisory_xact_lock(lane_flag(v_key));
@@ -121,25 +122,25 @@ begin
         v_stop := t.more;
       end if;
       loop
-        if l.groupings[i] is null or l.keys[i] <> v_key then
-          t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
-                         coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged, v_shed, l.keys[i] <> v_key, l.freshness[i]);
+        if l.grouping is null or l.key <> v_key then
+          t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
+                         coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed, l.key <> v_key, l.freshness);
         else
-          t := turns_take(v_key, l.groupings[i], v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.leases[i]), coalesce(p_lease_factor, l.factors[i]),
-                          coalesce(p_lease_cap_seconds, l.caps[i]), p_track_start, v_room = p_limit, v_flagged, v_shed);
+          t := turns_take(v_key, l.grouping, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
+                          coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed);
         end if;
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
         end if;
-        if t.jobs > 0 and l.limits[i] @? '$[*].rate' then
+        if t.jobs > 0 and l.limits @? '$[*].rate' then
           perform buckets_spend(array_agg(x.lock), array_agg(x.rate), array_agg(x.units * t.jobs))
-             from jsonb_to_recordset(l.limits[i]) as x (lock bigint, units int, rate jsonb) where x.rate is not null;
+             from jsonb_to_recordset(l.limits) as x (lock bigint, units int, rate jsonb) where x.rate is not null;
         end if;
         v_idle := case when t.jobs > 0 then 0 else v_idle + 1 end;
         v_room := v_room - t.jobs;
         v_most := v_most - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
-        v_stop := v_stop and t.jobs = 0 or t.stop or v_idle = 50 or (t.jobs = 0 and t.more and l.limits[i] @? '$[*].serial');  -- whose turn it is must be asked again
+        v_stop := v_stop and t.jobs = 0 or t.stop or v_idle = 50 or (t.jobs = 0 and t.more and l.limits @? '$[*].serial');  -- whose turn it is must be asked again
         exit when v_most = 0 or not t.more or v_stop;
       end loop;
       exit when v_room = 0 or v_stop;
@@ -151,7 +152,7 @@ begin
         continue;
       end if;
     end if;
-    if v_room = p_limit and array_remove(l.freshness, null) <> '{}' and exists (select from aside r where r.lane = any (l.keys) and r.lane + 3 <> all (l.keys)) then
+    if v_room = p_limit and lanes_set_aside(v_lanes) then
       v_aside := true;  -- all there was has just been set aside: look again, or let the caller do it
       v_stop := v_pass = 2;
       continue;

@@ -13,7 +13,7 @@ begin
   p.queue_id := p_queue_id; p.type := j.type; p.priority := j.priority; p.resources := j.resources; p.lane := lane_key(p_queue_id, j.type, j.priority, j.resources); p.track := group_track(p.lane, j.group_key);
   p.run_at := p_due_at; p.max_attempts := j.max_attempts; p.attempt_timeout_ms := j.attempt_timeout_ms;
   p.group_key := j.group_key; p.tenant := j.tenant; p.retry := j.retry; p.payload := j.payload;
-  p.payload_size := j.payload_size; p.content_type := j.content_type;
+  p.payload_size := j.payload_size; p.content_type := j.content_type; p.cost := j.cost;
   p.headers := case when m.replaced then m.headers else j.headers end;
   perform job_store(v_id, p, case when m.replaced then m.input else j.input end, p.run_at,
     ('{"id":"' || j.id || '","queue":' || to_json((select name from queue where id = j.queue_id)) || ',' || substr(p_note::text, 2))::json);

@@ -29,9 +29,9 @@ begin
       -- One new id per thousand jobs; the others follow a microsecond apart, which is less time than it takes to store them.
       v_anchors := array(select job_id_new() + (k * 1000::bigint << 12) from generate_series(0, octet_length(p_inputs::text) / 2000) k);
       insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size,
-                       slot, priority, type, resources, group_key, tenant, content_type, retry, headers, input)
+                       slot, priority, type, resources, group_key, tenant, content_type, retry, headers, input, cost)
       select x.id, v_xid, p.run_at, p.start_by, p.deadline, p.queue_id, p.max_attempts, p.attempt_timeout_ms, p.payload_size,
-             job_slot(x.id), p.priority, p.type, p.resources, p.group_key, p.tenant, p.content_type, p.retry, p.headers, x.value
+             job_slot(x.id), p.priority, p.type, p.resources, p.group_key, p.tenant, p.content_type, p.retry, p.headers, x.value, p.cost
         from (select v_anchors[(e.i - 1) / 1000 + 1] + (((e.i - 1) % 1000) << 12) as id, e.value
                 from json_array_elements(p_inputs) with ordinality e (value, i) offset 0) x;
       get diagnostics v_stored = row_count;
@@ -40,7 +40,7 @@ begin
         return;
       end if;
       v_now := clock_now();
-      perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.resources, p.track <> p.lane);
+      perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.resources, p.track <> p.lane, p.cost is not null);
       if p.run_at <= v_now and p.stage is null then
         perform tickets_append(p.lane, p.track, job_ids, 1, 0, false, octet_length(p_inputs::text));
         insert into tally (lane, ready) values (p.lane, cardinality(job_ids));

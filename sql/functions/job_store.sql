@@ -8,10 +8,10 @@ declare
   l lane;
 begin
   insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size, slot,
-                   priority, type, resources, group_key, tenant, fingerprint, content_type, schedule, schedule_slot, retry, headers, source, input, payload)
+                   priority, type, resources, group_key, tenant, fingerprint, content_type, schedule, schedule_slot, retry, headers, source, input, payload, cost)
   values (p_id, v_xid, p.run_at, p.start_by, p.deadline, p.queue_id, p.max_attempts, p.attempt_timeout_ms, p.payload_size,
           job_slot(p_id), p.priority, p.type, p.resources, p.group_key, p.tenant, p.fingerprint, p.content_type, p.schedule, p.schedule_slot,
-          p.retry, p.headers, p_source, p_input, case when octet_length(p.payload) <= 65536 then p.payload end);
+          p.retry, p.headers, p_source, p_input, case when octet_length(p.payload) <= 65536 then p.payload end, p.cost);
   if octet_length(p.payload) > 65536 then
     insert into payload_piece (job_id, slot, piece, bytes)
     select p_id, job_slot(p_id), k, substring(p.payload from k * 1048576 + 1 for 1048576)
@@ -34,8 +34,8 @@ begin
   if p.track <> p.lane and p_due_at <= v_now then
     insert into ticket (lane, xid, slot, jobs) values (p.lane + 2, v_xid, ticket_slot(v_xid), array[p.track]);
   end if;
-  if l.key is null or (l.queue_id, l.type, l.priority, l.resources) is distinct from (p.queue_id, p.type, p.priority, p.resources) or (p.track <> p.lane and not l.grouped) then
-    perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.resources, p.track <> p.lane);
+  if l.key is null or (l.queue_id, l.type, l.priority, l.resources) is distinct from (p.queue_id, p.type, p.priority, p.resources) or (p.track <> p.lane and not l.grouped) or (p.cost is not null and not l.costs) then
+    perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.resources, p.track <> p.lane, p.cost is not null);
   end if;
   return p_id;
 end $$;

@@ -83,3 +83,7 @@ begin
          || case when v_attempts is not null then ',"attempts":[' || array_to_string(v_attempts, ',') || ']' else '' end
          || ',"ids":["' || array_to_string(v_alive, '","') || '"]' || coalesce(',"extras":[' || v_extras || ']', '') || ',"inputs":[' || v_inputs || ']}';
 end $$;
+
+-- claim_token: the token of a claim as it is told.
+create or replace function claim_token(p_claimed text) returns uuid
+language sql immutable parallel safe as $$ select substr(p_claimed, 11, 36)::uuid $$;

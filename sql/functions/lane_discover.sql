@@ -14,10 +14,11 @@ begin
           then array(select ctid from scout limit 1000 for update skip locked)
           else array(select ctid from scout where queue_id = any (p_queue_ids) for update) end)
       returning *
-    ) select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped from gone group by 1, 2, 3, 4, 5 order by lane
+    ) select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped, bool_or(costs) as costs from gone group by 1, 2, 3, 4, 5 order by lane
   loop
-    insert into lane as l (key, queue_id, type, priority, resources, grouped) values (s.lane, s.queue_id, s.type, s.priority, s.resources, s.grouped)
-    on conflict (key) do update set grouped = true where excluded.grouped and not l.grouped;
+    insert into lane as l (key, queue_id, type, priority, resources, grouped, costs) values (s.lane, s.queue_id, s.type, s.priority, s.resources, s.grouped, s.costs)
+    on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs
+      where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs);
     continue when not found;
     v_new := v_new + 1;
     perform tracks_open(array[s.lane, s.lane + 1] || case when s.grouped then array[s.lane + 2] end, null);

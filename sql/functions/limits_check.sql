@@ -20,6 +20,16 @@ begin
   return p_max::int;
 end $$;
 
+-- cost_check: a whole number from 1 to 1,000,000.
+create or replace function cost_check(p_cost text) returns int
+language plpgsql immutable strict as $$
+begin
+  if p_cost !~ '^([1-9][0-9]{0,5}|1000000)$' then
+    perform raise_error('MR001', format('a cost of %s is not possible', p_cost), 'give an integer from 1 (the default) to 1000000');
+  end if;
+  return p_cost::int;
+end $$;
+
 -- ttl_check: seconds above 0, or "computed" (the infinity), whose end nobody knows before the first claim.
 create or replace function ttl_check(p_ttl text) returns float8
 language plpgsql immutable strict as $$
@@ -30,6 +40,17 @@ begin
     perform raise_error('MR001', format('ttlSeconds cannot be %s', p_ttl), 'give more than 0 seconds, or "computed"');
   end if;
   return p_ttl::float8;
+end $$;
+
+-- keys_check: an object has no other keys than these. Raises: MR001.
+create or replace function keys_check(p_what text, p_object jsonb, p_known text[]) returns void
+language plpgsql immutable as $$
+declare
+  v_unknown constant text := (select k from jsonb_object_keys(p_object) k where k <> all (p_known) limit 1);
+begin
+  if v_unknown is not null then
+    perform raise_error('MR001', format('%s: unknown key "%s"', p_what, v_unknown), 'use ' || regexp_replace(array_to_string(p_known, ', '), ', (\w+)$', ' and \1'));
+  end if;
 end $$;
 
 -- name_check: text that ends in a column of limited length.

@@ -49,6 +49,8 @@ begin
       perform priority_check(v_value #>> '{}');
     elsif v_key = 'maxAttempts' then
       perform max_attempts_check(v_value #>> '{}');
+    elsif v_key = 'cost' then
+      perform cost_check(v_value #>> '{}');
     elsif v_key = 'retry' then
       perform retry_check(v_value);
     elsif v_key = 'errorRules' then

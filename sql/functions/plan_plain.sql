@@ -43,6 +43,7 @@ begin
     p.start_by := p.run_at + make_interval(secs => (v_options ->> 'ttlSeconds')::float8);
     p.attempt_timeout_ms := (v_options ->> 'attemptTimeoutSeconds')::float8 * 1000;
     p.resources := v_options -> 'resources';
+    p.cost := nullif((v_options ->> 'cost')::int, 1);
   end if;
   p.lane := lane_key(p.queue_id, p.type, p.priority, p.resources);
   p.track := p.lane;

@@ -16,7 +16,7 @@ begin
   end if;
   select k into v_unknown
     from json_array_elements(p_options) e cross join lateral json_object_keys(e) k
-   where k <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,resources,headers,payload,payloadSize,contentType,schedule,slotAt,stage}'::text[])
+   where k <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,resources,headers,payload,payloadSize,contentType,schedule,slotAt,stage,cost}'::text[])
    limit 1;
   if v_unknown is not null then
     perform raise_error('MR001', format('unknown option "%s"', v_unknown), 'see the table of options in docs/options.md');
@@ -34,7 +34,7 @@ begin
       "expiresAt" timestamptz, "ttlSeconds" text, deadline timestamptz, "maxAttempts" text,
       "attemptTimeoutSeconds" float8, retry jsonb, fingerprint text, "fingerprintMode" text,
       "fingerprintSeconds" float8, resources jsonb, headers json, payload text, "payloadSize" bigint, "contentType" text,
-      schedule text, "slotAt" timestamptz, stage text)) with ordinality x
+      schedule text, "slotAt" timestamptz, stage text, cost text)) with ordinality x
   ), kind as materialized (
     select k.queue, k.type,
            case when q.closed_at is not null then queue_refuse(q.id)::int when q.options ?| '{maxDepth,maxAgeSeconds}' then queue_room(q.id, q.options) else q.id end as queue_id,
@@ -42,7 +42,7 @@ begin
            coalesce((d.options ->> 'priority')::smallint, 5::smallint) as priority,
            coalesce(max_attempts_check(d.options ->> 'maxAttempts'), 25) as max_attempts,
            (d.options ->> 'ttlSeconds')::float8 as ttl,
-           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout, d.options -> 'resources' as resources, q.options -> 'enqueueRate' as enqueue_rate
+           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout, d.options -> 'resources' as resources, (d.options ->> 'cost')::int as cost, q.options -> 'enqueueRate' as enqueue_rate
       from (select distinct coalesce(o.queue, 'default') as queue, o.type from o) k
       left join queue q on q.name = k.queue
       left join job_type t on t.type = k.type
@@ -52,7 +52,7 @@ begin
       from (select k.queue, k.queue_id, o.tenant, k.enqueue_rate, count(*)::int as n from o join kind k on k.queue = coalesce(o.queue, 'default') and k.type is not distinct from o.type
              where o.tenant is not null and k.enqueue_rate is not null group by 1, 2, 3, 4 order by 2, 3) x
   ), p as (
-    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, k.is_fresh, coalesce(resources_check(o.resources), k.resources) as p_resources,
+    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, k.is_fresh, nullif(coalesce(cost_check(o.cost), k.cost), 1) as p_cost, coalesce(resources_check(o.resources), k.resources) as p_resources,
            case when k.enqueue_rate is not null and row_number() over (partition by k.queue, o.tenant order by o.n) * p_jobs > (
                        select q.granted from quota q where q.queue = k.queue and q.tenant = o.tenant)
                 then (k.enqueue_rate ->> 'spillPriority')::smallint else coalesce(priority_check(o.priority), k.priority) end as p_priority,
@@ -109,6 +109,7 @@ begin
     p."slotAt", p.p_resources,
     case when p.stage is not null and p."fingerprintMode" = 'followUp'
          then raise_error('MR001', 'a follow-up cannot be staged', 'give stage, or fingerprintMode "followUp"')
-         else name_check('stage', p.stage) end
+         else name_check('stage', p.stage) end,
+    p.p_cost
   from p cross join lateral (select lane_key(p.queue_id, p.type, p.p_priority, p.p_resources) as lane) key order by p.n;
 end $$;

@@ -3,15 +3,12 @@
 create or replace function resource_put(p_name text, p_options jsonb) returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
-  v_unknown text := (select k from jsonb_object_keys(case when jsonb_typeof(p_options) = 'object' then p_options else '{}' end) k where k not in ('maxRunning', 'rate') limit 1);
   v_options jsonb;
 begin
   if p_name is null or jsonb_typeof(p_options) is distinct from 'object' then
     perform raise_error('MR001', 'a resource and its options are needed', 'give a name and a JSON object');
-  elsif v_unknown is not null then
-    perform raise_error('MR001', format('unknown option "%s"', v_unknown), 'a resource has maxRunning and rate');
   end if;
-  perform name_check('resource', p_name), options_check(jsonb_strip_nulls(p_options));
+  perform name_check('resource', p_name), keys_check('a resource', p_options, '{maxRunning,rate}'), options_check(jsonb_strip_nulls(p_options));
   insert into resource as r (name, options) values (p_name, jsonb_strip_nulls(p_options))
   on conflict (name) do update set options = jsonb_strip_nulls(r.options || p_options) returning options into v_options;
   if v_options = '{}' then

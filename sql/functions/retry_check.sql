@@ -22,10 +22,9 @@ begin
       end if;
     end loop;
   elsif jsonb_typeof(p_retry) = 'object' then
+    perform keys_check('retry', p_retry, '{base,factor,cap,jitter}');
     for v_key, v_value in select key, value from jsonb_each(p_retry) loop
-      if v_key not in ('base', 'factor', 'cap', 'jitter') then
-        perform raise_error('MR001', format('retry: unknown key "%s"', v_key), 'use base, factor, cap and jitter');
-      elsif jsonb_typeof(v_value) <> 'number' or v_value::numeric < 0 or (v_key = 'jitter' and v_value::numeric > 1)
+      if jsonb_typeof(v_value) <> 'number' or v_value::numeric < 0 or (v_key = 'jitter' and v_value::numeric > 1)
             or (v_key = 'factor' and v_value::numeric < 1) then
         perform raise_error('MR001', format('retry: %s cannot be %s', v_key, v_value),
           'base and cap are seconds of 0 or more, factor is at least 1, jitter lies between 0 and 1');

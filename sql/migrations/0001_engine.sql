@@ -10,7 +10,7 @@ create type job_plan as (
   n bigint, queue_id int, lane bigint, track bigint, type text, priority smallint, run_at timestamptz, start_by timestamptz,
   deadline timestamptz, max_attempts int, attempt_timeout_ms int, group_key text, tenant text, fingerprint text,
   fingerprint_mode text, fingerprint_seconds float8, retry jsonb, headers json, payload bytea, payload_size int,
-  content_type text, schedule text, schedule_slot timestamptz, resources jsonb, stage text
+  content_type text, schedule text, schedule_slot timestamptz, resources jsonb, stage text, cost int
 );
 
 -- What a claim read of one track, and where the track's cursor stood then (track_read, track_advance).
@@ -143,7 +143,8 @@ create table job_type (
   options jsonb not null default '{}'
 );
 
--- Lanes are found by claimers, never written by producers, and updated once at most, when the first job of a group is found. Their locks are in base/locks.sql.
+-- Lanes are found by claimers, never written by producers, and updated twice at most, when the first job of a group is found, and the first that costs more than 1.
+-- Their locks are in base/locks.sql.
 create table lane (
   key        bigint primary key check (key % 4 = 0),
   queue_id   int not null references queue (id),
@@ -151,6 +152,7 @@ create table lane (
   priority   smallint not null check (priority between 0 and 10),
   resources  jsonb,
   grouped    boolean not null default false,
+  costs      boolean not null default false,
   created_at timestamptz not null default clock_timestamp()
 );
 create index lane_queue on lane (queue_id, type, priority);
@@ -162,7 +164,8 @@ create table scout (
   type      text not null,
   priority  smallint not null,
   resources jsonb,
-  grouped   boolean not null
+  grouped   boolean not null,
+  costs     boolean not null
 );
 
 -- Tables that every claim uses are not analyzed by themselves: nothing is planned by their statistics, and each time all plans would be made again.
@@ -172,6 +175,7 @@ create table scout (
 -- since   then, entries of the line by transactions before this one do not count: they had ended when the group was found empty
 -- credit  what was left of its last turn
 -- held    where groups are ordered, the job that was handed out last
+-- served  where jobs have costs, the lane's time up to which the group was served (turns_charge); of the line, the lane's time; its turn ends the round
 -- The row with the highest seq is the cursor; a full one is left behind so that old versions are never walked.
 create table lane_cursor (
   track        bigint not null,
@@ -188,6 +192,7 @@ create table lane_cursor (
   credit       int,
   held         bigint,
   since        bigint,
+  served       numeric,
   primary key (track, seq)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000000000);
 
@@ -206,6 +211,22 @@ create table aside (
 create type turns_reading as (
   jobs bigint[], attempts int[], versions int[], alones boolean[], groups int[], bytes bigint, more boolean[], cursors lane_cursor[], low bigint
 );
+
+-- A lane to claim from (lane_candidates). key: + 3 for what was set aside of it; about: what a claim tells of it.
+create type lane_candidate as (
+  key bigint, priority smallint, about text, lease float8, lease_factor float8, lease_cap float8, limits jsonb, grouping jsonb, freshness float8, aging float8
+);
+
+-- Whose turn it is (turns_call): groups that may go, in the order of their places in the line; how long the turn of each is, all together, what else bounds it, and from where
+-- on it is charged; of live ones, some may not be among them for want of room. is_all: nothing else of what was read counts, up to last_place at least.
+-- Of owing ones the turn is passed over. time: the lane's own, where jobs have costs.
+create type turns_called as (
+  keys bigint[], quanta int[], places int[], cursors lane_cursor[], rooms int[], rates jsonb[], starts numeric[], total int, live int, is_all boolean, last_place int,
+  owing bigint[], owing_places int[], time numeric
+);
+
+-- Where jobs have costs, what groups have to pay (turns_due): those that may go, from which time on they are charged and how much they may take; those that owe, and when the first of them is due.
+create type turns_due as (keys bigint[], starts numeric[], quanta int[], owing bigint[], owing_places int[], due numeric);
 
 -- Waiting jobs that were dropped together: all of a lane (queue_purge), or those below an id, of a group if named (queue_shed).
 -- is_open: of those below an id, claims may still meet some, and go round them.
@@ -444,6 +465,7 @@ create table job (
   max_attempts       int not null,
   attempt_timeout_ms int,
   payload_size       int,
+  cost               int,
   slot               smallint not null,
   priority           smallint not null check (priority between 0 and 10),
   type               text not null,

@@ -30,7 +30,7 @@ select j.id, q.name as queue, j.type,
        m.discarded_at, coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry, j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,
        case when m.replaced then m.input else j.input end as input,
-       j.payload_size, j.content_type, g.stage
+       j.payload_size, j.content_type, g.stage, coalesce(j.cost, 1) as cost
   from job j
   cross join (select clock_now() as now) t
   join queue q on q.id = j.queue_id

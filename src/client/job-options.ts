@@ -15,6 +15,8 @@ export interface JobDefaults {
   readonly queue?: string;
   /** 0 (most urgent) to 10. Default 5. */
   readonly priority?: number;
+  /** How much of its group's turns it takes, 1 to 1,000,000: groups share costs, not numbers of jobs. Default 1. */
+  readonly cost?: number;
   /** How many attempts at most; `Infinity` for no limit. Default 25. */
   readonly maxAttempts?: number;
   /** Delay before the next attempt. Default 1 s doubling up to 1 h, jitter 0.1. */
@@ -48,6 +50,7 @@ export interface JobOptions
 export const jobDefaultKeys = [
   "queue",
   "priority",
+  "cost",
   "maxAttempts",
   "retryDelay",
   "attemptTimeout",

@@ -134,6 +134,7 @@ export function decodeJob(row: Row): JobRecord {
     payloadSize: row["payload_size"],
     contentType: row["content_type"],
     stage: row["stage"],
+    cost: row["cost"],
   } as JobRecord;
 }
 

@@ -85,6 +85,7 @@ const optionKeys: ReadonlySet<string> = new Set<keyof EnqueueOptions | "type">([
   "queue",
   "priority",
   "group",
+  "cost",
   "resources",
   "tenant",
   "runAt",
@@ -136,7 +137,7 @@ export function checkText(text: string, what: string): string {
   return text;
 }
 
-const integers = new Set(["priority", "maxAttempts", "maxRunning", "groupMaxRunning", "weight"]);
+const integers = new Set(["priority", "cost", "maxAttempts", "maxRunning", "groupMaxRunning", "weight"]);
 const aboveZero = new Set([
   "ttlSeconds",
   "attemptTimeoutSeconds",
@@ -153,10 +154,19 @@ const aboveZero = new Set([
 
 /** Refuse numbers that the database would refuse, before anything is sent. */
 function checkNumber(key: string, value: number): number {
-  const range = key === "priority" ? value >= 0 && value <= 10 : aboveZero.has(key) ? value > 0 : value >= 0;
+  const range =
+    key === "priority" ? value >= 0 && value <= 10 : key === "cost" ? value >= 1 && value <= 1_000_000 : aboveZero.has(key) ? value > 0 : value >= 0;
   if (!Number.isFinite(value) || !range || (integers.has(key) && !Number.isInteger(value))) {
     const wanted =
-      key === "priority" ? "an integer from 0 to 10" : integers.has(key) ? "an integer of at least 1" : aboveZero.has(key) ? "more than 0" : "0 or more";
+      key === "priority"
+        ? "an integer from 0 to 10"
+        : key === "cost"
+          ? "an integer from 1 to 1000000"
+          : integers.has(key)
+            ? "an integer of at least 1"
+            : aboveZero.has(key)
+              ? "more than 0"
+              : "0 or more";
     throw new InvalidArgumentError(`${key} cannot be ${value}`, `give ${wanted}`);
   }
   return value;
@@ -199,6 +209,7 @@ export function checkToken(token: string): string {
 
 const defaultKeys: ReadonlySet<string> = new Set([
   "priority",
+  "cost",
   "maxAttempts",
   "ttlSeconds",
   "attemptTimeoutSeconds",

@@ -248,7 +248,7 @@ export class ScheduleEngine {
 
   /** Name days, such as `"2026-12-25"`, on which schedules with this calendar make no run; none: forget it. */
   async calendarPut(name: string, days: readonly string[], call?: CallOptions): Promise<void> {
-    const wrong = days.find((day) => !/^\d{4}-\d\d-\d\d$/.test(day) || new Date(`${day}T00:00Z`).toJSON()?.startsWith(day) !== true);
+    const wrong = days.find((day) => !isDay(day));
     if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a day`, "give days such as 2026-12-25");
     await this.#call("calendar_put", "select :calendar_put($1::text, $2::date[])", [name, `{${days.join(",")}}`], call);
   }
@@ -330,6 +330,12 @@ export class ScheduleEngine {
 function noted(note: DecisionNote): (string | null)[] {
   checkKeys(note, new Set(["by", "because"]));
   return [note.by ?? null, note.because ?? null];
+}
+
+/** A date that is in the calendar: not the 30th of February. */
+function isDay(text: string): boolean {
+  const at = new Date(`${text}T00:00Z`);
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }
 
 function checkLimit(limit: number): number {

@@ -65,6 +65,8 @@ export interface EnqueueOptions {
   readonly priority?: number;
   /** Fairness key. Default none. */
   readonly group?: string;
+  /** How much of its group's turns it takes, 1 to 1,000,000: groups share costs, not numbers of jobs. Default 1. */
+  readonly cost?: number;
   /** What it needs while it runs, and how many units of each: `{ gpu: 1, "api:stripe": 2 }`. Resources are made with `resources.put`. Default those of its type or queue. */
   readonly resources?: { readonly [resource: string]: number };
   /** Tenant, for filters in listing, cancelling and counting. Default none. */
@@ -239,6 +241,8 @@ export interface JobRecord {
   readonly contentType: string | null;
   /** The stage it waits in; null when it is in none, or was released. */
   readonly stage: string | null;
+  /** How much of its group's turns it takes. */
+  readonly cost: number;
 }
 
 /** A finished attempt as the view `attempts` shows it. */
@@ -452,6 +456,10 @@ export interface GroupDepth {
   readonly running: number;
   /** For how long the oldest waiting one could have run; null when none waits. */
   readonly oldestAgeSeconds: number | null;
+  /** Its part of all that waits in the queue, from 0 to 1. */
+  readonly share: number;
+  /** So much waits that `waiting`, `delayed` and `share` were estimated from a sample. */
+  readonly estimated: boolean;
 }
 
 /** What one type has in a queue. */
@@ -608,6 +616,8 @@ export interface Depth {
 /** Defaults that a cell, a queue or a type sets for its jobs. */
 export interface Defaults {
   readonly priority?: number | null;
+  /** How much of its group's turns a job takes: 1 to 1,000,000. Default 1. */
+  readonly cost?: number | null;
   readonly maxAttempts?: number | null;
   readonly ttlSeconds?: number | null;
   readonly attemptTimeoutSeconds?: number | null;

@@ -111,8 +111,8 @@ describe("looking at jobs", () => {
     await test.mill.enqueueMany(work, ["a", "b", "c"], { queue, group: "noisy" });
     await test.mill.enqueue(work, "d", { queue, group: "quiet" });
     const [noisy, quiet] = [
-      { group: "noisy", waiting: 3, delayed: 0, running: 0, oldestAgeSeconds: expect.any(Number) },
-      { group: "quiet", waiting: 1, delayed: 0, running: 0, oldestAgeSeconds: expect.any(Number) },
+      { group: "noisy", waiting: 3, delayed: 0, running: 0, oldestAgeSeconds: expect.any(Number), share: 0.75, estimated: false },
+      { group: "quiet", waiting: 1, delayed: 0, running: 0, oldestAgeSeconds: expect.any(Number), share: 0.25, estimated: false },
     ];
     expect(await test.mill.queues.groups(queue)).toEqual([noisy, quiet]);
     expect(await test.mill.queues.groups(queue, 1)).toEqual([noisy]);

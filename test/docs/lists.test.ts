@@ -49,7 +49,7 @@ describe("docs list exactly what the code has", () => {
       ["src/client/millrace.ts", "EnqueueCallOptions"],
       ["src/worker/worker-options.ts", "WorkerOptions"],
       ["src/client/schedules.ts", "ScheduleOptions"],
-      ["src/db/schedule-engine.ts", "ScheduleOptions"],
+      ["src/db/schedule-engine.ts", "SchedulePolicy"],
       ["src/schedule/rule.ts", "RuleOptions"],
     ] as const) {
       const body = new RegExp(`export interface ${name}[^{]*\\{([\\s\\S]*?)\\n\\}`).exec(read(file))?.[1] ?? "";

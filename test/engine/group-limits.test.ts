@@ -3,7 +3,7 @@ import { LeaseLostError } from "../../src/db/errors.js";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
-import { claimAll, invalidArgument, randomFrom } from "../support/steps.js";
+import { claimAll, claimOnly, invalidArgument, randomFrom } from "../support/steps.js";
 
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -28,11 +28,7 @@ describe("groupMaxRunning", () => {
   it("gives the room back however a job ends: failed, retried, released, cancelled, lost, expired [#77]", async () => {
     const queue = await newQueue(db, { groupMaxRunning: 1 });
     await db.engine.enqueueMany("t", times(8), { queue, group: "g" });
-    const one = async (): Promise<ClaimedJob> => {
-      const jobs = await claimAll(db, queue);
-      expect(jobs).toHaveLength(1);
-      return jobs[0]!;
-    };
+    const one = () => claimOnly(db, queue);
     await db.engine.fail(await one());
     await db.engine.retry(await one(), { message: "later" }, 3600);
     await db.engine.release(await one(), 3600);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
-import { claimAll, invalidArgument } from "../support/steps.js";
+import { claimAll, claimOnly, invalidArgument } from "../support/steps.js";
 
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -32,11 +32,7 @@ describe("a resource", () => {
     const gpu = await newResource(1);
     const queue = await newQueue(db);
     await db.engine.enqueueMany("t", times(6), { queue, resources: { [gpu]: 1 } });
-    const one = async () => {
-      const jobs = await claimAll(db, queue);
-      expect(jobs).toHaveLength(1);
-      return jobs[0]!;
-    };
+    const one = () => claimOnly(db, queue);
     await db.engine.fail(await one());
     await db.engine.retry(await one(), { message: "later" }, 3600);
     await db.engine.release(await one(), 3600);

@@ -18,17 +18,19 @@ const handedOutTwice = { seconds: 8, message: /handed out twice|in two live clai
 const lost = { seconds: 2, message: /ended 0 times|is still ready/ };
 
 describe(`seeded simulation (seed ${seed})`, () => {
-  for (const [name, largestClaim, paceMs, groups, setAside] of [
+  for (const [name, largestClaim, paceMs, groups, setAside, costs = false] of [
     ["small", 4, 200, 0, false],
     ["large", 50, 20, 0, false],
     ["small", 4, 200, 0, true],
     ["large", 50, 20, 0, true],
     ["small", 4, 200, 3, false],
     ["large", 50, 20, 100, false],
+    ["small", 4, 200, 3, false, true],
+    ["large", 50, 20, 100, false, true],
   ] as const) {
     // of those without groups the others are left to `npm run simulate`
     it.skipIf(groups === 0 && !(setAside && largestClaim > 4) && !all)(
-      `loses nothing and hands out nothing twice, ${name} claims, ${groups} groups${setAside ? ", backlogs set aside" : ""} [#23] [#84] [#88] [#101] [#167]`,
+      `loses nothing and hands out nothing twice, ${name} claims, ${groups} groups${costs ? " with costs" : ""}${setAside ? ", backlogs set aside" : ""} [#23] [#84] [#88] [#101] [#167]`,
       { timeout: seconds * 1000 + 120_000 },
       async () => {
         const result = await simulate({
@@ -40,6 +42,7 @@ describe(`seeded simulation (seed ${seed})`, () => {
           producers: 12,
           paceMs,
           groups,
+          costs,
           setAside,
           untilCovered: true,
         });

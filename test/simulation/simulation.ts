@@ -26,6 +26,8 @@ export interface SimulationOptions {
   readonly stopAtFirst?: boolean;
   /** How many groups most jobs belong to; 0 for none. Default 0. */
   readonly groups?: number;
+  /** Some jobs cost more than others, so that groups owe and are passed over. Default false. */
+  readonly costs?: boolean;
   /** Set what waits aside, again and again, also in the middle of transactions that write and claim. Default false. */
   readonly setAside?: boolean;
   /** Terminate sessions at random. Default true. */
@@ -238,9 +240,10 @@ class Simulation {
     }
   }
 
-  #group(): { group?: string } {
+  #group(): { group?: string; cost?: number } {
     const groups = this.options.groups ?? 0;
-    return groups > 0 ? { group: `group-${this.#random.between(1, groups)}` } : {};
+    const cost = this.options.costs && this.#random.chance(0.3) ? { cost: this.#random.between(2, 40) } : {};
+    return groups > 0 ? { group: `group-${this.#random.between(1, groups)}`, ...cost } : {};
   }
 
   async #consume(queue: string, largestClaim: number): Promise<void> {

@@ -25,6 +25,13 @@ export async function claimAll(db: TestDatabase, queue: string, options: ClaimOp
   }
 }
 
+/** Claim until nothing is left, and insist on getting one job and no more: where one may run at a time. */
+export async function claimOnly(db: TestDatabase, queue: string): Promise<ClaimedJob> {
+  const jobs = await claimAll(db, queue);
+  if (jobs.length !== 1) throw new Error(`${jobs.length} jobs could be claimed in ${queue}, not one`);
+  return jobs[0]!;
+}
+
 /** How many pages a statement touches. */
 export async function pagesOf(client: pg.Client, statement: string): Promise<number> {
   const { rows } = await client.query(`explain (analyze, buffers, format json) ${statement}`);

@@ -24,6 +24,8 @@ export const enqueueCommand: Command = {
   options: {
     queue: { value: "NAME", help: "the queue (default: default)" },
     priority: { value: "0-10", help: "lower is more urgent (default: the type's or queue's, else 5)" },
+    group: { value: "NAME", help: "group, which takes turns with others" },
+    cost: { value: "N", help: "how much of its group's turns it takes, 1 to 1000000 (default: the type's or queue's, else 1)" },
     delay: { value: "DURATION", help: 'not before this much time has passed, such as "90s" or "5m"' },
     tenant: { value: "NAME", help: "tenant, for filters" },
     stage: { value: "NAME", help: "not before this stage of the queue is released" },
@@ -59,10 +61,12 @@ export const enqueueCommand: Command = {
 
 function jobOptionsOf(options: Options): JobOptions {
   const priority = options.givenInteger("priority", 0, 10);
+  const cost = options.givenInteger("cost", 1, 1_000_000);
   const delay = options.givenDuration("delay");
   return {
-    ...options.pick("queue", "tenant", "fingerprint", "stage"),
+    ...options.pick("queue", "group", "tenant", "fingerprint", "stage"),
     ...(priority === undefined ? {} : { priority }),
+    ...(cost === undefined ? {} : { cost }),
     ...(delay === undefined ? {} : { delay }),
   };
 }

@@ -1,3 +1,4 @@
+import type { GroupDepth } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { count, duration } from "../format.js";
@@ -6,7 +7,9 @@ import { textTable } from "../text-table.js";
 export const groupsTopCommand: Command = {
   name: "groups top",
   summary: "list the groups of a queue with the most waiting jobs",
-  details: ["Reads what waits: it costs more the longer the backlog is. Jobs without a group are counted together."],
+  details: [
+    "Jobs without a group are counted together. Of more than 10,000 waiting jobs a sample is read: then waiting and delayed are estimates (`~`), and a group with little may be missing.",
+  ],
   arguments: [{ name: "NAME", help: "the queue (default `default`)", optional: true }],
   options: { limit: { value: "N", help: "how many", default: "20" }, ...databaseOptions },
   examples: ["millrace groups top mail", "millrace groups top mail --limit 5 --json"],
@@ -20,14 +23,16 @@ export const groupsTopCommand: Command = {
           [
             { title: "GROUP" },
             { title: "WAITING", align: "right" },
+            { title: "SHARE", align: "right" },
             { title: "DELAYED", align: "right" },
             { title: "RUNNING", align: "right" },
             { title: "OLDEST", align: "right" },
           ],
           groups.map((one) => [
             one.group ?? "(none)",
-            count(one.waiting),
-            count(one.delayed),
+            about(one, one.waiting),
+            `${(one.share * 100).toFixed(1)} %`,
+            about(one, one.delayed),
             count(one.running),
             one.oldestAgeSeconds === null ? "" : duration(one.oldestAgeSeconds * 1000),
           ]),
@@ -38,3 +43,5 @@ export const groupsTopCommand: Command = {
     });
   },
 };
+
+const about = ({ estimated }: GroupDepth, jobs: number): string => (estimated && jobs > 0 ? `~${count(jobs)}` : count(jobs));

@@ -40,6 +40,7 @@ function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
     ["type", job.type],
     ["queue", job.queue],
     ["priority", String(job.priority)],
+    ["cost", job.cost === 1 ? null : String(job.cost)],
     ["group", job.group],
     ["tenant", job.tenant],
     ["fingerprint", job.fingerprint],

@@ -1,0 +1,68 @@
+-- turns_call: whose turn it is: of what was read of a lane's line, the entries that count, and the groups among them that may go, until their turns fill p_room.
+-- An entry counts when it is the one that the last visit of its group appended, or a later one; of a group that was found empty, one of a transaction that had not ended then.
+-- A group may not go when it is paused, has no room (groupMaxRunning, or ordered and its last job is not done with) or no token (rate): these leave the line, and are put back
+-- by whoever makes the change. One that owes (p_time: the lane's time, where jobs have costs) may not go either, but keeps its place.
+-- When all of them owe, the lane's time moves on to the first that is due: there is always somebody who may go. The caller has the lane's lock. Writes: lane_cursor, snooze.
+create or replace function turns_call(p_lane bigint, p_grouping jsonb, s track_reading, p_most int, p_room int, p_turn_size int, p_time numeric) returns turns_called
+language plpgsql as $$
+declare
+  r turns_called;
+  v_called bigint[]; v_at int[];
+  v_again bigint[]; v_running jsonb;
+  d turns_due;
+  v_queue constant int := (p_grouping ->> 'queue')::int;
+  v_ordered constant boolean := coalesce((p_grouping ->> 'ordered')::boolean, false);
+  v_most constant int := case when v_ordered then 1 else (p_grouping ->> 'most')::int end;
+  v_rate constant jsonb := p_grouping -> 'rate';
+  v_rated constant boolean := p_grouping ?| '{own,rate}';
+begin
+  r.time := p_time;
+  if v_most is not null or p_grouping ? 'own' then  -- after the line was read: who put a group in line has ended its claim
+    v_running := (select coalesce(jsonb_object_agg(x.hash, x.n), '{}') from (
+      select k.track # k.lane as hash, sum(cardinality(k.jobs)) as n from claim k join lane l on l.key = k.lane where l.queue_id = v_queue and k.track is not null group by 1) x);
+  end if;
+  v_again := array(select distinct x from unnest(s.jobs) x where x & 1 = 1);  -- tracks of jobs claimable again are opened when they are first named
+  if v_again <> '{}' then
+    perform tracks_open(v_again, p_lane);
+  end if;
+  select array_agg(u.x), array_agg(u.i) into v_called, v_at
+    from (select u.x, u.i::int from unnest(s.jobs, s.tickets, s.xids) with ordinality u (x, ticket, xid, i)
+            left join lateral (select c.turn, c.since from lane_cursor c where c.track = u.x & -4 order by c.seq desc limit 1) c on true
+           where u.ticket >= c.turn or (c.turn is null and (u.xid < c.since) is not true) order by u.i limit p_most) u;
+  r.is_all := coalesce(cardinality(v_called), 0) < p_most;
+  r.last_place := v_at[cardinality(v_at)];
+  loop
+    if p_time is not null then
+      d := turns_due(p_lane, v_queue, s.tickets, v_called, v_at, r.time, p_turn_size);
+      r.owing := d.owing; r.owing_places := d.owing_places;
+    end if;
+    select array_agg(x.key order by x.place), array_agg(x.quantum order by x.place), array_agg(x.place order by x.place), array_agg(x.c order by x.place),
+           array_agg(x.room order by x.place), array_agg(x.rate order by x.place), sum(x.quantum), max(x.live)
+      into r.keys, r.quanta, r.places, r.cursors, r.rooms, r.rates, r.total, r.live
+      from (
+        select x.*, count(*) over () as live, sum(x.quantum) over (order by x.place) - x.quantum as before
+          from (
+            select e.key, c.c, e.place, a.room, a.rate,
+                   least(coalesce(d.quanta[array_position(d.keys, e.key)], case when (c.c).turn = s.tickets[e.place] then (c.c).credit end, coalesce(w.weight, 1) * p_turn_size), a.room) as quantum
+              from (select u.x & -4 as key, min(u.place) as place from unnest(v_called, v_at) u (x, place) group by u.x & -4) e
+              left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
+              left join lateral (select w.weight, w.max_running, w.rate from group_setting w where w.queue_id = v_queue and w.hash = e.key # p_lane limit 1) w on true
+              cross join lateral (
+                select coalesce(w.rate, v_rate) as rate,
+                       least(case when v_ordered then 1 else coalesce(w.max_running, v_most) end - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0),
+                             case when v_rated then floor(bucket_level(group_bucket(v_queue, e.key # p_lane), coalesce(w.rate, v_rate))) end)::int as room) a
+             where (a.room > 0) is not false and (e.key = any (r.owing)) is not true
+               and not (v_ordered and (exists (select from agenda g where g.job_id = (c.c).held) or exists (select from postponed o where o.job_id = (c.c).held)))
+               and not exists (select from pause z where z.queue_id = v_queue and z.hash = e.key # p_lane and (z.type is null or z.type = (select l.type from lane l where l.key = p_lane)))) x) x
+     where x.before < p_room;
+    exit when r.keys is not null or r.owing is null;
+    r.time := d.due;
+  end loop;
+  if p_time is not null then
+    r.starts := array(select d.starts[array_position(d.keys, k)] from unnest(r.keys) with ordinality u (k, i) order by u.i);
+  end if;
+  if v_rated then
+    perform groups_snooze(p_lane, v_queue, v_rate, v_called);
+  end if;
+  return r;
+end $$;
