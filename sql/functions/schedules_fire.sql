@@ -8,20 +8,24 @@ declare
   v_now constant timestamptz := clock_now();
   v_fires jsonb;
   v_names text[];
-  v_open text[];
+  v_jobs bigint[];
+  v_open text[] := '{}';
   v_waiting text[];
 begin
   perform from schedule_state where schedule in (select f ->> 'name' from jsonb_array_elements(p_fires) f) order by schedule for update;
   v_names := array(select t.schedule from jsonb_array_elements(p_fires) f join schedule_state t on t.schedule = f ->> 'name'
                     where t.revision = (f -> 'revision')::int and t.next_slot = (f ->> 'expected')::timestamptz and not t.is_paused);
-  perform runs_settle(array(select r.job_id from schedule_run r where r.schedule = any (v_names) and r.outcome is null));
-  perform runs_give_way(v_names);
+  v_jobs := runs_open(v_names);
+  if v_jobs <> '{}' then
+    perform runs_settle(v_jobs);
+    perform runs_give_way(runs_open(v_names));
+    v_open := array(select r.schedule from schedule_run r where r.job_id = any (runs_open(v_names)) and r.outcome is null and r.kind in ('slot', 'late'));
+  end if;
   -- What has just ended may have stopped its schedule.
   select jsonb_agg(f), array_agg(s.name) into v_fires, v_names from jsonb_array_elements(p_fires) f join schedule s on s.name = f ->> 'name' where s.name = any (v_names) and s.finished_at is null;
   if v_names is null then
     return 0;
   end if;
-  v_open := array(select distinct r.schedule from schedule_run r where r.schedule = any (v_names) and r.outcome is null and r.batch is null and r.kind <> 'manual');
   v_waiting := array(select distinct p.schedule from schedule_pending p where p.schedule = any (v_names) and p.batch is null);
 
   with f as materialized (
@@ -63,15 +67,22 @@ begin
   return cardinality(v_names);
 end $$;
 
+-- runs_open: the jobs of open runs of some schedules, by as many looks into the index.
+create or replace function runs_open(p_names text[]) returns bigint[]
+language plpgsql as $$
+begin
+  return array(select r.job_id from unnest(p_names) n (name) cross join lateral (select u.job_id from schedule_run u where u.schedule = n.name and u.outcome is null order by u.job_id) r);
+end $$;
+
 -- runs_give_way: where the next slot has come, a run that waits to be tried again has had its time; with overlap "cancel" any open one has. Writes: as job_cancel and runs_settle.
-create or replace function runs_give_way(p_names text[]) returns void
+create or replace function runs_give_way(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
   v_jobs bigint[];
 begin
   select array_agg(r.job_id order by r.job_id) into v_jobs
     from schedule_run r join schedule s on s.name = r.schedule
-   where r.schedule = any (p_names) and r.outcome is null and r.batch is null and r.kind <> 'manual' and coalesce(s.options ->> 'overlap', 'queue') <> 'allow'
+   where r.job_id = any (p_jobs) and r.outcome is null and r.kind in ('slot', 'late') and coalesce(s.options ->> 'overlap', 'queue') <> 'allow'
      and (s.options ->> 'overlap' = 'cancel' or exists (select from job_attempt a where a.slot = job_slot(r.job_id) and a.job_id = r.job_id) and job_state(r.job_id) = 'delayed');
   if v_jobs is not null then
     perform job_cancel(v_jobs, 'the next slot of its schedule has come');

@@ -89,6 +89,7 @@ export class Scheduler {
     if (idle) return standByMs;
     if (heldForSeconds !== undefined) return Math.min(standByMs, heldForSeconds * 1000);
     if (due.length > 0) await this.#fire(due, nowMs);
+    if (due.length === batch) return 0; // slots first
     const { settled, after } = await schedules.settle(undefined, this.#settledUpTo);
     this.#settledUpTo = after;
     if (due.length > 0 || settled > 0 || after !== "0") return 0;
