@@ -3,7 +3,7 @@
 -- rule, options, whether no run was made yet, what must still be so when it is made ("expected"), and in milliseconds its slot (null: to be computed, as the first after base), base and creation.
 -- Locks: the duty's row (skipped when taken). Writes: duty, schedule_event (the oldest go).
 create or replace function schedules_due(p_holder text, p_lease_seconds float8 default 10, p_limit int default 500) returns json
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_now constant timestamptz := clock_now();
   v_until timestamptz;

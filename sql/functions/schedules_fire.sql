@@ -3,23 +3,23 @@
 -- "missed": {"slots", "fromMs"}, "wrong": why the rule cannot be read}. What was made or changed by somebody else meanwhile is left alone, so any number may race.
 -- Returns how many were in time. Locks: schedule_state in the order of names. Writes: schedule_state, schedule_pending, schedule_event, schedule, and as schedules_advance.
 create or replace function schedules_fire(p_fires jsonb) returns int
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_now constant timestamptz := clock_now();
   v_fires jsonb;
   v_names text[];
-  v_jobs bigint[];
+  v_runs schedule_run[];
   v_open text[] := '{}';
   v_waiting text[];
 begin
   perform from schedule_state where schedule in (select f ->> 'name' from jsonb_array_elements(p_fires) f) order by schedule for update;
   v_names := array(select t.schedule from jsonb_array_elements(p_fires) f join schedule_state t on t.schedule = f ->> 'name'
                     where t.revision = (f -> 'revision')::int and t.next_slot = (f ->> 'expected')::timestamptz and not t.is_paused);
-  v_jobs := runs_open(v_names);
-  if v_jobs <> '{}' then
-    perform runs_settle(v_jobs);
+  v_runs := runs_open(v_names);
+  if cardinality(v_runs) > 0 then
+    perform runs_settle(v_runs);
     perform runs_give_way(runs_open(v_names));
-    v_open := array(select r.schedule from schedule_run r where r.job_id = any (runs_open(v_names)) and r.outcome is null and r.kind in ('slot', 'late'));
+    v_open := array(select r.schedule from unnest(runs_open(v_names)) r where r.kind in ('slot', 'late'));
   end if;
   -- What has just ended may have stopped its schedule.
   select jsonb_agg(f), array_agg(s.name) into v_fires, v_names from jsonb_array_elements(p_fires) f join schedule s on s.name = f ->> 'name' where s.name = any (v_names) and s.finished_at is null;
@@ -67,26 +67,26 @@ begin
   return cardinality(v_names);
 end $$;
 
--- runs_open: the jobs of open runs of some schedules, by as many looks into the index.
-create or replace function runs_open(p_names text[]) returns bigint[]
+-- runs_open: the open runs of some schedules, by as many looks into the index.
+create or replace function runs_open(p_names text[]) returns schedule_run[]
 language plpgsql as $$
 begin
-  return array(select r.job_id from unnest(p_names) n (name) cross join lateral (select u.job_id from schedule_run u where u.schedule = n.name and u.outcome is null order by u.job_id) r);
+  return array(select r.run from unnest(p_names) n (name) cross join lateral (select u as run from schedule_run u where u.schedule = n.name and u.outcome is null order by u.job_id) r);
 end $$;
 
 -- runs_give_way: where the next slot has come, a run that waits to be tried again has had its time; with overlap "cancel" any open one has. Writes: as job_cancel and runs_settle.
-create or replace function runs_give_way(p_jobs bigint[]) returns void
+create or replace function runs_give_way(p_runs schedule_run[]) returns void
 language plpgsql as $$
 declare
-  v_jobs bigint[];
+  v_runs schedule_run[];
 begin
-  select array_agg(r.job_id order by r.job_id) into v_jobs
-    from schedule_run r join schedule s on s.name = r.schedule
-   where r.job_id = any (p_jobs) and r.outcome is null and r.kind in ('slot', 'late') and coalesce(s.options ->> 'overlap', 'queue') <> 'allow'
-     and (s.options ->> 'overlap' = 'cancel' or exists (select from job_attempt a where a.slot = job_slot(r.job_id) and a.job_id = r.job_id) and job_state(r.job_id) = 'delayed');
-  if v_jobs is not null then
-    perform job_cancel(v_jobs, 'the next slot of its schedule has come');
-    perform runs_settle(v_jobs);
+  v_runs := array(
+    select r from unnest(p_runs) r join schedule s on s.name = r.schedule
+     where r.kind in ('slot', 'late') and coalesce(s.options ->> 'overlap', 'queue') <> 'allow'
+       and (s.options ->> 'overlap' = 'cancel' or exists (select from job_attempt a where a.slot = job_slot(r.job_id) and a.job_id = r.job_id) and job_state(r.job_id) = 'delayed'));
+  if cardinality(v_runs) > 0 then
+    perform job_cancel(array(select r.job_id from unnest(v_runs) r order by 1), 'the next slot of its schedule has come');
+    perform runs_settle(v_runs);
   end if;
 end $$;
 
@@ -124,14 +124,14 @@ end $$;
 
 -- schedules_hold: making a run of a schedule failed, as when its queue is full or finished: say so, and try again later. Writes: schedule_state.
 create or replace function schedules_hold(p_name text, p_revision int, p_seconds float8, p_error json) returns void
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 begin
   update schedule_state set next_try_at = clock_now() + make_interval(secs => p_seconds), error = p_error where schedule = p_name and revision = p_revision;
 end $$;
 
 -- schedule_trigger: run a schedule now, beside whatever runs of it. Returns the job. Locks: the schedule's state. Writes: as schedules_advance. Raises: MR016, and as job_enqueue_many.
 create or replace function schedule_trigger(p_name text, p_by text default null, p_because text default null) returns bigint
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_slot timestamptz := date_trunc('milliseconds', clock_now());
 begin
@@ -147,7 +147,7 @@ end $$;
 -- schedule_backfill: make runs for past slots, p_concurrency of them at once. Slots that have a run are left out. Returns how many there will be. Locks: the schedule's state.
 -- Writes: as schedules_advance. Raises: MR001, MR016.
 create or replace function schedule_backfill(p_name text, p_slots_ms bigint[], p_concurrency int default 1, p_by text default null, p_because text default null) returns int
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_batch bigint := nextval('schedule_batch_seq');
   v_slots int;

@@ -1,39 +1,47 @@
 -- schedules_settle: note the end of runs, and go on with what waited for it: the next slot of a schedule that counts from the end, slots that queue, batches.
--- p_jobs: look at these; else at up to p_limit open runs with jobs beyond p_after. Returns how many had ended, and the last job that was looked at, 0 when there are no more beyond.
+-- p_jobs: look at these; else at up to p_limit open runs beyond p_after, which is the name of a schedule and a job of it. Returns how many had ended, and where to go on, null when that was all.
 -- Locks: schedule_state in the order of names. Writes: as runs_settle and schedules_advance.
-create or replace function schedules_settle(p_jobs bigint[] default null, p_after bigint default 0, p_limit int default 1000, out settled int, out after bigint)
-language plpgsql security definer set search_path from current set jit = off as $$
+create or replace function schedules_settle(p_jobs bigint[] default null, p_after text[] default null, p_limit int default 1000, out settled int, out after text[])
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
-  v_jobs bigint[] := coalesce(p_jobs, array(select r.job_id from schedule_run r where r.outcome is null and r.job_id > p_after order by r.job_id limit p_limit));
-  v_ended bigint[] := '{}';
+  v_runs schedule_run[];
+  v_jobs bigint[];
 begin
-  if v_jobs <> '{}' then
-    v_ended := array(select o.job_id from job_outcomes(v_jobs) o);
+  if p_jobs is not null then
+    v_runs := array(select r from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id
+                      join schedule_run r on r.schedule = j.schedule and r.slot_at = j.schedule_slot and r.job_id = u.id where r.outcome is null);
+  else
+    v_runs := array(select r from schedule_run r where r.outcome is null and (r.schedule, r.job_id) > (coalesce(p_after[1], ''), coalesce(p_after[2]::bigint, 0)) order by r.schedule, r.job_id limit p_limit);
+    if cardinality(v_runs) = p_limit then
+      after := array[v_runs[p_limit].schedule, v_runs[p_limit].job_id::text];
+    end if;
   end if;
-  if v_ended <> '{}' then
-    perform from schedule_state t where t.schedule in (select r.schedule from schedule_run r where r.job_id = any (v_ended) and r.outcome is null) order by t.schedule for update;
-    perform schedules_advance(runs_settle(v_ended));
+  v_jobs := array(select o.job_id from job_outcomes(array(select r.job_id from unnest(v_runs) r)) o);
+  settled := cardinality(v_jobs);
+  if settled > 0 then
+    v_runs := array(select r from unnest(v_runs) r where r.job_id = any (v_jobs));
+    perform from schedule_state t where t.schedule in (select r.schedule from unnest(v_runs) r) order by t.schedule for update;
+    perform schedules_advance(runs_settle(v_runs));
   end if;
-  settled := cardinality(v_ended);
-  after := case when cardinality(v_jobs) = p_limit and p_jobs is null then v_jobs[p_limit] else 0 end;
 end $$;
 
--- runs_settle: note the end of those of these jobs that have ended: in their runs, and in the books of their schedules. A run that was cancelled after a failed attempt has failed; those made by hand or for the past are no failures of the schedule.
+-- runs_settle: note the end of those of these runs whose jobs have ended, and that nobody has noted yet: in their runs, and in the books of their schedules. A run that was cancelled after a failed attempt has failed; those made by hand or for the past are no failures of the schedule.
 -- Returns the schedules. The caller holds the rows of schedule_state. Writes: schedule_run (the oldest go), schedule_state, schedule, schedule_event.
-create or replace function runs_settle(p_jobs bigint[]) returns text[]
+create or replace function runs_settle(p_runs schedule_run[]) returns text[]
 language plpgsql as $$
 declare
   v_now constant timestamptz := clock_now();
   v_names text[];
   v_full text[];  -- whose oldest runs go
 begin
-  if coalesce(p_jobs, '{}') = '{}' then
+  if coalesce(cardinality(p_runs), 0) = 0 then
     return '{}';
   end if;
   with ended as materialized (
     select r.schedule, r.slot_at, r.kind in ('slot', 'late') as is_regular, o.error, a.*, o.state, case when o.state = 'cancelled' and a.failed > 0 or o.state = 'expired' then 'failed' else o.state end as counts_as
-      from job_outcomes(p_jobs) o
-      join schedule_run r on r.job_id = o.job_id and r.outcome is null
+      from job_outcomes(array(select u.job_id from unnest(p_runs) u)) o
+      join unnest(p_runs) u on u.job_id = o.job_id
+      join schedule_run r on r.schedule = u.schedule and r.slot_at = u.slot_at and r.outcome is null
       cross join lateral (
         select count(*)::int as attempts, count(*) filter (where t.outcome <> 'succeeded')::int as failed, min(t.started_at) as started_at, max(t.started_at) as last_started_at,
                coalesce(max(t.finished_at), v_now) as finished_at, coalesce(sum(date_part('epoch', t.finished_at - t.started_at)), 0) as seconds,

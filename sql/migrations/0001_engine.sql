@@ -388,7 +388,6 @@ create table schedule_run (
   primary key (schedule, slot_at)
 );
 create index schedule_run_open on schedule_run (schedule, job_id) where outcome is null;
-create index schedule_run_job on schedule_run (job_id) where outcome is null;
 
 create table schedule_event (
   id       bigint generated always as identity primary key,

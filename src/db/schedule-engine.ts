@@ -186,6 +186,9 @@ export interface DueAnswer {
   readonly due?: readonly DueSchedule[];
 }
 
+/** A schedule's name and a job of it. */
+export type SettleCursor = readonly [name: string, job: JobId] | null;
+
 type Call = (name: string, text: string, values: unknown[], call?: CallOptions) => Promise<readonly Record<string, unknown>[]>;
 
 /** The engine's verbs on schedules, one method per SQL function: `engine.schedules`. */
@@ -312,12 +315,16 @@ export class ScheduleEngine {
 
   /**
    * Note the end of these runs and go on with what waited for it; without jobs, of some that are open, beyond `after`. Returns how many had ended,
-   * and where to go on, `"0"` when that was all.
+   * and where to go on, null when that was all.
    */
-  async settle(jobs: readonly JobId[] | undefined, after: JobId = "0", call?: CallOptions): Promise<{ readonly settled: number; readonly after: JobId }> {
+  async settle(
+    jobs: readonly JobId[] | undefined,
+    after: SettleCursor = null,
+    call?: CallOptions,
+  ): Promise<{ readonly settled: number; readonly after: SettleCursor }> {
     const values = [jobs === undefined ? null : encodeIds(jobs), after];
-    const [row] = await this.#call("schedules_settle", "select settled, after::text as after from :schedules_settle($1::bigint[], $2::bigint)", values, call);
-    return row as { settled: number; after: JobId };
+    const [row] = await this.#call("schedules_settle", "select settled, after from :schedules_settle($1::bigint[], $2::text[])", values, call);
+    return row as { settled: number; after: SettleCursor };
   }
 
   /** Give up the duty to make slots. */

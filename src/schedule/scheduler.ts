@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
-import type { DueSchedule, FireTarget } from "../db/schedule-engine.js";
+import type { DueSchedule, FireTarget, SettleCursor } from "../db/schedule-engine.js";
 import type { JobId } from "../db/types.js";
 import { planFire } from "./plan.js";
 
@@ -43,7 +43,7 @@ export class Scheduler {
   #running: Promise<void> | undefined;
   #isStopping = false;
   #wakeUp = (): void => {};
-  #settledUpTo: JobId = "0";
+  #settledUpTo: SettleCursor = null;
 
   constructor(options: SchedulerOptions) {
     checkKeys(options, new Set(["engine", "leaseMs", "onError"]));
@@ -92,7 +92,7 @@ export class Scheduler {
     if (due.length === batch) return 0; // slots first
     const { settled, after } = await schedules.settle(undefined, this.#settledUpTo);
     this.#settledUpTo = after;
-    if (due.length > 0 || settled > 0 || after !== "0") return 0;
+    if (due.length > 0 || settled > 0 || after !== null) return 0;
     return Math.min(lookMs, inSeconds === null || inSeconds === undefined ? lookMs : Math.max(1, inSeconds * 1000));
   }
 
