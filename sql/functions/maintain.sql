@@ -32,7 +32,7 @@ begin
     perform sheds_pass();
     v_expired := expiry_sweep_run(10000);
     v_folded := tally_fold(100000);
-    perform breakers_tidy();
+    perform breakers_tidy(), schedule_events_tidy();
     update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
     perform fingerprint_release(array(
       select job_id from fingerprint where (until <= v_now or follow_up is not null) and job_over(job_id) limit 1000));

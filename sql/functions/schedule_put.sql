@@ -70,7 +70,7 @@ begin
   update schedule_state t set is_paused = false, failed_runs = 0, next_slot = case when x.goes_on then t.next_slot else '-infinity' end, base_at = case when x.goes_on then t.base_at else clock_now() end
     from (select p_catch_up and next_slot is not null or next_slot > clock_now() or awaits_end as goes_on from schedule_state where schedule = p_name) x
    where t.schedule = p_name;
-  perform schedule_event_add(p_name, 'resumed', p_by => p_by, p_because => p_because);
+  perform schedule_event_add(p_name, 'resumed', p_by => p_by, p_because => p_because), schedules_go_on(array[p_name]);
 end $$;
 
 -- calendar_put: name days on which schedules that name the calendar make no run; none: forget it. Raises: MR001.
@@ -156,7 +156,7 @@ begin
   end if;
 end $$;
 
--- schedule_event_add: note what happened to a schedule; the newest 10,000 are kept (schedules_due). Writes: schedule_event.
+-- schedule_event_add: note what happened to a schedule; the newest 10,000 are kept (schedule_events_tidy). Writes: schedule_event.
 create or replace function schedule_event_add(p_schedule text, p_event text, p_slot_at timestamptz default null, p_slots int default null, p_by text default null, p_because text default null) returns void
 language sql as $$
   insert into schedule_event (at, schedule, event, slot_at, slots, by, because) values (clock_now(), p_schedule, p_event, p_slot_at, p_slots, p_by, p_because)

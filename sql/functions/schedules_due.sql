@@ -1,7 +1,7 @@
 -- schedules_due: which slots are to be made. One process at a time has this duty, p_holder, for p_lease_seconds from its last call; nothing depends on there being one only.
 -- Returns {"idle": true} when there are no schedules, {"heldForSeconds"} when another has the duty, else {"nowMs", "due", "inSeconds": until the next slot}; of each that is due its name, revision,
 -- rule, options, whether no run was made yet, what must still be so when it is made ("expected"), and in milliseconds its slot (null: to be computed, as the first after base), base and creation.
--- Locks: the duty's row (skipped when taken). Writes: duty, schedule_event (the oldest go).
+-- Locks: the duty's row (skipped when taken). Writes: duty.
 create or replace function schedules_due(p_holder text, p_lease_seconds float8 default 10, p_limit int default 500) returns json
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -20,7 +20,6 @@ begin
     return json_build_object('heldForSeconds', greatest(0.1, date_part('epoch', v_until - v_now)));
   end if;
   update duty set holder = p_holder, until = v_now + make_interval(secs => p_lease_seconds), done_at = v_now where name = 'schedule';
-  delete from schedule_event where id < (select max(id) - 10000 from schedule_event);
   return (
     with due as materialized (
       select t.* from schedule_state t
@@ -32,6 +31,14 @@ begin
              'slotMs', case when isfinite(t.next_slot) then at_ms(t.next_slot) end, 'baseMs', at_ms(t.base_at), 'isFirst', t.made = 0, 'createdMs', at_ms(s.created_at),
              'blocked', (select json_agg(d.day) from day_calendar c cross join unnest(c.days) d (day) where s.rule -> 'calendars' ? c.name)) order by t.next_slot), '[]'))
       from due t join schedule s on s.name = t.schedule);
+end $$;
+
+-- schedule_events_tidy: keep the newest 10,000 events. Writes: schedule_event.
+create or replace function schedule_events_tidy() returns void
+language plpgsql as $$
+begin
+  delete from schedule_event where id = any (array(
+    select id from schedule_event where id <= (select max(id) from schedule_event) - 10000 order by id limit 10000 for update skip locked));
 end $$;
 
 -- schedules_yield: give the duty to whoever comes next. Writes: duty.

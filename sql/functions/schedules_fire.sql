@@ -91,7 +91,7 @@ begin
 end $$;
 
 -- schedules_advance: make the jobs of slots whose time has come, as far as their schedules allow: those asked for by hand at once, those of a batch as many as may run at once,
--- others one after another, or all when they may overlap. Returns how many. The caller holds the rows of schedule_state. Writes: schedule_pending, schedule_run, schedule_state, and as job_enqueue_many.
+-- others one after another, or all when they may overlap; of one that is paused only those asked for by hand. Returns how many. The caller holds the rows of schedule_state. Writes: schedule_pending, schedule_run, schedule_state, and as job_enqueue_many.
 create or replace function schedules_advance(p_names text[]) returns int
 language plpgsql as $$
 declare
@@ -110,7 +110,7 @@ begin
       from schedule_pending p join schedule s on s.name = p.schedule
       cross join lateral (select count(*) filter (where r.batch is null and r.kind <> 'manual') as live, count(*) filter (where r.batch = p.batch) as beside
                             from schedule_run r where r.schedule = p.schedule and r.outcome is null) o
-     where p.schedule = any (p_names)) x
+     where p.schedule = any (p_names) and (s.paused_at is null or p.kind = 'manual')) x
    where x.kind = 'manual' or x.batch is not null and x.n <= x.concurrency - x.beside or x.batch is null and (x.overlap = 'allow' or x.n = 1 and x.live = 0);
   if v_chosen is null then
     return 0;
@@ -120,6 +120,23 @@ begin
   perform queue_notify(array(select distinct coalesce(s.job ->> 'queue', 'default') from unnest(v_chosen) c join schedule s on s.name = c.schedule));
   update schedule_run r set kind = c.kind, batch = c.batch from unnest(v_chosen) c where c.kind <> 'slot' and r.schedule = c.schedule and r.slot_at = c.slot_at;
   return cardinality(v_chosen);
+end $$;
+
+-- schedules_go_on: as schedules_advance, for those who came to do something else: a queue that takes no jobs at the moment is told where it shows, and holds up nobody. Its slots are tried again with the next one.
+create or replace function schedules_go_on(p_names text[]) returns void
+language plpgsql as $$
+declare
+  v_name text;
+begin
+  perform schedules_advance(p_names);
+exception when sqlstate 'MR000' then  -- any refusal of ours
+  foreach v_name in array p_names loop
+    begin
+      perform schedules_advance(array[v_name]);
+    exception when sqlstate 'MR000' then
+      update schedule_state set error = json_build_object('message', sqlerrm) where schedule = v_name;
+    end;
+  end loop;
 end $$;
 
 -- schedules_hold: making a run of a schedule failed, as when its queue is full or finished: say so, and try again later. Writes: schedule_state.

@@ -16,12 +16,16 @@ begin
       after := array[v_runs[p_limit].schedule, v_runs[p_limit].job_id::text];
     end if;
   end if;
+  settled := 0;
+  if cardinality(v_runs) = 0 then
+    return;
+  end if;
   v_jobs := array(select o.job_id from job_outcomes(array(select r.job_id from unnest(v_runs) r)) o);
   settled := cardinality(v_jobs);
   if settled > 0 then
     v_runs := array(select r from unnest(v_runs) r where r.job_id = any (v_jobs));
     perform from schedule_state t where t.schedule in (select r.schedule from unnest(v_runs) r) order by t.schedule for update;
-    perform schedules_advance(runs_settle(v_runs));
+    perform schedules_go_on(runs_settle(v_runs));
   end if;
 end $$;
 

@@ -614,6 +614,44 @@ describe("a schedule", () => {
     await scheduler.stop();
   });
 
+  it("whose queue is full when a waiting slot could go on holds up no other, and goes on later", async () => {
+    const full = await test.queue();
+    const free = await test.queue();
+    const [held, other] = [newName(), newName()];
+    await test.mill.schedule(held, { every: "10s" }, "t", null, { queue: full });
+    await test.mill.schedule(other, { after: "10s" }, "t", null, { queue: free });
+    await look();
+    await pass(10);
+    const [running] = await claimed(full);
+    await pass(10); // one waits for the end of the other
+    expect((await test.mill.schedules.get(held)).pending).toBe(1);
+    await test.mill.enqueue("t", null, { queue: full });
+    await test.mill.engine.queuePut(full, { maxDepth: 1 });
+    await test.mill.engine.complete(running!);
+    await run(free, "succeeded");
+    await look();
+    expect(await test.mill.schedules.get(other)).toMatchObject({ runs: 1, nextSlot: expect.any(Date) });
+    expect(await test.mill.schedules.get(held)).toMatchObject({ runs: 1, pending: 1, message: expect.stringContaining("full") });
+    await test.mill.engine.queuePut(full, { maxDepth: null });
+    await pass(10);
+    expect(await test.mill.schedules.get(held)).toMatchObject({ pending: 0 });
+  });
+
+  it("that is paused lets nothing go on that waits, until it is resumed", async () => {
+    const [queue, name] = [await test.queue(), newName()];
+    await test.mill.schedule(name, { every: "10s" }, "t", null, { queue });
+    await look();
+    await pass(10);
+    const [running] = await claimed(queue);
+    await pass(10);
+    await test.mill.schedules.pause(name);
+    await test.mill.engine.complete(running!);
+    await look();
+    expect(await claimed(queue)).toEqual([]);
+    await test.mill.schedules.resume(name);
+    expect(await claimed(queue)).toHaveLength(1);
+  });
+
   it("put by SQL whose rule cannot be read says so, and stands in nobody's way", async () => {
     const name = newName();
     await test.db.sql("select schedule_put($1, $2, $3)", [name, { cron: "61 * * * *" }, { type: "t" }]);
