@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database.js";
 import { simulate, smallRing, withText } from "./simulation.js";
 
 const db = useDatabase({ migrate: false });
-const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 3);
+const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 2);
 const seed = Number(process.env["SIMULATION_SEED"] ?? Date.now() % 1_000_000);
 
 const all = process.env["ALL_PAIRS"] !== undefined;
