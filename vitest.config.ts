@@ -10,7 +10,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    maxWorkers: 3, // on two cores: many tests wait for leases and clocks
+    maxWorkers: 2,
     pool: "forks",
   },
 });

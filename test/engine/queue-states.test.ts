@@ -441,11 +441,11 @@ describe("a queue that waits for others", () => {
     await expect(other).rejects.toMatchObject(invalidArgument);
   });
 
-  it("that is created while the other finishes is neither left waiting nor started early, a thousand times [#150]", async () => {
-    const races = 1000;
+  it("that is created while the other finishes is neither left waiting nor started early, in hundreds of races [#150]", async () => {
+    const races = process.env["ALL_PAIRS"] === undefined ? 300 : 1000; // `npm run simulate`
     await db.sql("select queue_put('from-' || n), job_enqueue('t', null, json_build_object('queue', 'from-' || n)) from generate_series(1, $1) n", [races]);
     const jobs = new Map<string, { id: string; token: string }>();
-    for (const n of times(10))
+    for (const n of times(races / 100))
       for (const job of await db.engine.claim({ queues: times(100).map((i) => `from-${n * 100 + i + 1}`), limit: 1000, leaseSeconds: 3600 }))
         jobs.set(job.queue, job);
     expect(jobs.size).toBe(races);

@@ -321,7 +321,7 @@ describe("after a failure [#76]", () => {
 
 describe("a slot that comes while a run goes on", () => {
   /** Each run takes 12 s, a slot comes every 10 s. Returns the seconds at which runs started, and the most that ran at once. */
-  async function overlapping(overlap: "queue" | "skip" | "allow" | "cancel", seconds = 100): Promise<{ starts: number[]; most: number; name: string }> {
+  async function overlapping(overlap: "queue" | "skip" | "allow" | "cancel", seconds = 65): Promise<{ starts: number[]; most: number; name: string }> {
     const [queue, name] = [await test.queue(), newName()];
     await test.mill.schedule(name, { every: "10s" }, "t", null, { queue, overlap });
     await look();
@@ -354,7 +354,7 @@ describe("a slot that comes while a run goes on", () => {
     const slots = skipped.map(({ slotAt }) => slotAt!.getTime());
     expect(new Set(slots).size).toBe(slots.length);
     const runs = await test.mill.schedules.runs(name);
-    expect(runs.length + slots.length).toBeGreaterThanOrEqual(9); // every slot is a run, or was told
+    expect(runs.length + slots.length).toBeGreaterThanOrEqual(6); // every slot is a run, or was told
     expect(runs.filter(({ slotAt }) => slots.includes(slotAt.getTime()))).toEqual([]);
   });
 
@@ -368,16 +368,16 @@ describe("a slot that comes while a run goes on", () => {
   });
 
   it("runs beside it with allow", async () => {
-    const { starts, most } = await overlapping("allow", 60);
+    const { starts, most } = await overlapping("allow", 35);
     expect(most).toBe(2);
     expect(starts.slice(1).map((at, i) => at - starts[i]!)).toEqual(starts.slice(1).map(() => expect.closeTo(10, -0.5)));
   });
 
   it("cancels it with cancel", async () => {
-    const { starts, most, name } = await overlapping("cancel", 60);
+    const { starts, most, name } = await overlapping("cancel", 35);
     expect(most).toBe(1);
     expect(starts.slice(1).map((at, i) => at - starts[i]!)).toEqual(starts.slice(1).map(() => expect.closeTo(10, -0.5)));
-    expect((await test.mill.schedules.runs(name)).filter(({ outcome }) => outcome === "cancelled").length).toBeGreaterThanOrEqual(4);
+    expect((await test.mill.schedules.runs(name)).filter(({ outcome }) => outcome === "cancelled").length).toBeGreaterThanOrEqual(2);
   });
 });
 
