@@ -137,7 +137,7 @@ describe("finished jobs within their retention", () => {
     const queue = await newQueue(db);
     await db.engine.enqueueMany(
       "t",
-      Array.from({ length: 200 }, (_, i) => i),
+      Array.from({ length: 500 }, (_, i) => i),
       { queue, retry: 0 },
     );
     let working = true;
@@ -154,11 +154,11 @@ describe("finished jobs within their retention", () => {
       const [seen] = await db.sql("select count(*)::int as jobs, count(distinct id)::int as ids, count(state)::int as states from jobs where queue = $1", [
         queue,
       ]);
-      expect(seen).toEqual({ jobs: 200, ids: 200, states: 200 });
+      expect(seen).toEqual({ jobs: 500, ids: 500, states: 500 });
     }
     await work;
     expect(looks).toBeGreaterThan(5);
-    expect(await db.engine.list({ queue, state: "succeeded", limit: 1000 })).toHaveLength(200);
+    expect(await db.engine.list({ queue, state: "succeeded", limit: 1000 })).toHaveLength(500);
   });
 });
 
