@@ -29,7 +29,7 @@ begin
   v_waiting := array(select distinct p.schedule from schedule_pending p where p.schedule = any (v_names) and p.batch is null);
 
   with f as materialized (
-    select x.*, s.rule, s.options, coalesce(s.options ->> 'overlap', 'queue') as overlap, t.made, x.name = any (v_open) as is_open, x.name = any (v_waiting) as is_waiting
+    select x.*, s.options, coalesce(s.options ->> 'overlap', 'queue') as overlap, t.made, x.name = any (v_open) as is_open, x.name = any (v_waiting) as is_waiting
       from jsonb_to_recordset(v_fires) x (name text, slots jsonb, "nextMs" bigint, "awaitsEnd" boolean, missed jsonb, wrong text)
       join schedule s on s.name = x.name join schedule_state t on t.schedule = x.name
   ), slot as materialized (
@@ -48,7 +48,7 @@ begin
     union all
     select v_now, name, 'wrong', null, null, wrong from f where wrong is not null
   ), made as (
-    select f.name, count(s.name) filter (where not s.is_skipped and not s.is_beyond) as n, count(s.name) filter (where s.is_skipped) as skipped, max(s.at) as last_at, bool_or(s.is_beyond) as is_beyond
+    select f.name, count(s.name) filter (where not s.is_skipped and not s.is_beyond) as n, count(s.name) filter (where s.is_skipped) as skipped, max(s.at) as last_at
       from f left join slot s on s.name = f.name group by f.name
   )
   update schedule_state t

@@ -1,6 +1,7 @@
 import type { DueSchedule, FireTarget } from "../db/schedule-engine.js";
 import { jitterMs } from "./jitter.js";
 import { parseRule } from "./parse-rule.js";
+import { Recent } from "./recent.js";
 import type { Rule } from "./rule.js";
 import { Slots } from "./slots.js";
 
@@ -9,9 +10,8 @@ const toleranceMs = 60_000;
 /** More missed slots than this are not counted one by one. */
 const mostCounted = 10_000;
 
-/** Rules that were read before, by their text: most schedules that are due were due before. */
-const known = new Map<string, Rule>();
-const mostKnown = 100_000;
+/** By their text: most schedules that are due were due before. */
+const rules = new Recent<Rule>(100_000, (text) => parseRule(JSON.parse(text)));
 
 /**
  * What to make of a schedule that is due, and when its next slot comes. Decided by its rule and by the database's time alone,
@@ -21,7 +21,7 @@ export function planFire(due: DueSchedule, nowMs: number): FireTarget {
   const { name, revision, expected } = due;
   const target = { name, revision, expected, slots: [], nextMs: null };
   try {
-    const rule = readRule(due);
+    const rule = rules.get(JSON.stringify(due.rule));
     const slots = new Slots(rule, { createdAt: due.createdMs, ...(due.blocked ? { blocked: new Set(due.blocked) } : {}) });
     if (due.slotMs === null) return { ...target, nextMs: slots.next(baseOf(due, rule)) };
     if ("after" in rule) return { ...target, slots: [slot(due, rule, due.slotMs, false)], awaitsEnd: true };
@@ -29,17 +29,6 @@ export function planFire(due: DueSchedule, nowMs: number): FireTarget {
   } catch (error) {
     return { ...target, wrong: error instanceof Error ? error.message : String(error) };
   }
-}
-
-function readRule({ rule }: DueSchedule): Rule {
-  const text = JSON.stringify(rule);
-  let read = known.get(text);
-  if (!read) {
-    read = parseRule(rule);
-    if (known.size >= mostKnown) known.clear();
-    known.set(text, read);
-  }
-  return read;
 }
 
 /** What the next slot is the first after. One that counts from the end of a run begins at once. */

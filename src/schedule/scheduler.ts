@@ -44,6 +44,7 @@ export class Scheduler {
   #isStopping = false;
   #wakeUp = (): void => {};
   #settledUpTo: SettleCursor = null;
+  #hasDuty = false;
 
   constructor(options: SchedulerOptions) {
     checkKeys(options, new Set(["engine", "leaseMs", "onError"]));
@@ -64,7 +65,8 @@ export class Scheduler {
     this.#wakeUp();
     await this.#running;
     this.#running = undefined;
-    await this.#options.engine.schedules.yield(this.#holder).catch((error: unknown) => this.#options.onError?.(error));
+    if (this.#hasDuty) await this.#options.engine.schedules.yield(this.#holder).catch((error: unknown) => this.#options.onError?.(error));
+    this.#hasDuty = false;
   }
 
   /** Look now. */
@@ -86,6 +88,7 @@ export class Scheduler {
   async look(): Promise<number> {
     const { schedules } = this.#options.engine;
     const { idle, heldForSeconds, nowMs = 0, inSeconds, due = [] } = await schedules.due(this.#holder, this.#leaseMs / 1000, batch);
+    this.#hasDuty = !idle && heldForSeconds === undefined;
     if (idle) return standByMs;
     if (heldForSeconds !== undefined) return Math.min(standByMs, heldForSeconds * 1000);
     if (due.length > 0) await this.#fire(due, nowMs);

@@ -64,16 +64,6 @@ export class Slots {
     return null;
   }
 
-  /** For a rule with `after`: when the next run is due, once the last has ended. For the others, the first slot after that end. */
-  nextAfterEnd(endedAt: number): number | null {
-    return this.next(endedAt);
-  }
-
-  /** Whether there is no slot at all from the moment the schedule was made. */
-  neverFires(): boolean {
-    return this.next(this.#createdAt - 1) === null;
-  }
-
   /** The first `limit` slots after `from`, up to and including `to`. */
   between(from: number, to: number, limit: number): number[] {
     const slots: number[] = [];

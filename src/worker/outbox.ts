@@ -1,5 +1,5 @@
 import type { ClaimedJob, JobError, JobId, Settlement } from "../db/types.js";
-import type { Outcome } from "./outcome.js";
+import { type Outcome, isReported } from "./outcome.js";
 
 /** What succeeded of one claim; results and logs are sent when anybody has one. */
 interface Successes {
@@ -34,7 +34,7 @@ export class Outbox {
   }
 
   add({ id, token }: ClaimedJob, outcome: Outcome): void {
-    if (outcome.kind === "settled" || outcome.kind === "lost" || outcome.kind === "expired") return;
+    if (!isReported(outcome)) return;
     if (this.#size === 0) this.#oldestAt = performance.now();
     this.#size += 1;
     if (outcome.kind === "succeeded") {

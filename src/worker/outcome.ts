@@ -20,6 +20,10 @@ export type Outcome =
   | { readonly kind: "lost" }
   | { readonly kind: "expired" };
 
+export function isReported(outcome: Outcome): outcome is Exclude<Outcome, { readonly kind: "settled" | "lost" | "expired" }> {
+  return outcome.kind !== "settled" && outcome.kind !== "lost" && outcome.kind !== "expired";
+}
+
 /** Registered, so that a handler in another thread or process means the same. */
 const decision: unique symbol = Symbol.for("millrace.decision");
 

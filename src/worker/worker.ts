@@ -17,7 +17,7 @@ import { Fetcher } from "./fetcher.js";
 import { KeptConnection } from "./kept-connection.js";
 import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from "./handler.js";
 import { Heartbeat } from "./heartbeat.js";
-import type { Outcome } from "./outcome.js";
+import { type Outcome, isReported } from "./outcome.js";
 import { catchStrayErrors } from "./stray-errors.js";
 import { type WorkerOptions, type WorkerSettings, checkConcurrency, checkWorkerOptions } from "./worker-options.js";
 
@@ -135,7 +135,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     });
     const upkeep = parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs));
     this.#maintainer = new Maintainer({ engine: upkeep, intervalMs: 5000, onError });
-    this.#scheduler = new Scheduler({ engine: upkeep, onError });
+    this.#scheduler = new Scheduler({ engine: reporting, onError });
     this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
   }
 
@@ -320,7 +320,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /** What waits for the end of a schedule's run goes on now, not when the next look finds it. */
   #onReported(settlements: readonly Settlement[]): void {
-    if (this.#ended.size === 0 || !this.settings.schedules) return;
+    if (this.#ended.size === 0) return;
     const ended = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#ended.delete(id)));
     if (ended.length > 0) void this.#scheduler.ended(ended);
   }
@@ -336,7 +336,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   #tellOutcome(job: ClaimedJob, outcome: Outcome, durationMs: number): void {
-    if (job.schedule !== undefined && outcome.kind !== "settled") this.#ended.add(job.id);
+    if (job.schedule !== undefined && this.settings.schedules && isReported(outcome)) this.#ended.add(job.id);
     if (outcome.kind === "succeeded" || outcome.kind === "settled") this.#tell("success", job, durationMs);
     else if (outcome.kind === "released") this.#tell("released", job);
     else if (outcome.kind === "lost") this.#tellLost(job);

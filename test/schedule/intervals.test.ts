@@ -32,21 +32,21 @@ describe("intervals", () => {
   it("[#75] a fixed delay counts from the end of the last run", () => {
     const slots = slotsOf({ after: "10s" });
     const ended = createdAt + 4000;
-    expect(slots.nextAfterEnd(ended)).toBe(createdAt + 14_000);
+    expect(slots.next(ended)).toBe(createdAt + 14_000);
     expect(slots.next(createdAt)).toBe(createdAt + 10_000);
     expect(slots.between(createdAt, createdAt + 100_000, 10)).toEqual([createdAt + 10_000]);
     expect(slots.latest(createdAt, createdAt + 100_000, 10)).toEqual([createdAt + 10_000]);
     expect(slots.count(createdAt, createdAt + 100_000, 10)).toBe(1);
-    expect(slots.neverFires()).toBe(false);
+    expect(slots.next(createdAt - 1)).not.toBeNull();
   });
 
   it("a fixed delay keeps to its bounds and to blocked days", () => {
     const slots = slotsOf({ after: "1h", startsAt: "2026-03-01T00:00Z", endsAt: "2026-04-01T00:00Z", except: ["2026-03-10/2026-03-11"] });
     const at = (text: string): number => Date.parse(text);
     expect(slots.next(createdAt)).toBe(at("2026-03-01T00:00Z"));
-    expect(slots.nextAfterEnd(at("2026-03-09T22:30Z"))).toBe(at("2026-03-09T23:30Z"));
-    expect(slots.nextAfterEnd(at("2026-03-09T23:30Z"))).toBe(at("2026-03-12T00:00Z"));
-    expect(slots.nextAfterEnd(at("2026-03-31T23:00Z"))).toBeNull();
+    expect(slots.next(at("2026-03-09T22:30Z"))).toBe(at("2026-03-09T23:30Z"));
+    expect(slots.next(at("2026-03-09T23:30Z"))).toBe(at("2026-03-12T00:00Z"));
+    expect(slots.next(at("2026-03-31T23:00Z"))).toBeNull();
   });
 
   it("month ends are counted from the anchor's day, not from each other", () => {

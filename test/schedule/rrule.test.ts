@@ -123,7 +123,7 @@ describe("recurrence rules", () => {
       "FREQ=YEARLY;INTERVAL=1000000;BYMONTHDAY=31;BYMONTH=2",
       "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=5",
     ]) {
-      expect(slotsOf(text, "2026-01-01T00:00Z").neverFires(), text).toBe(true);
+      expect(slotsOf(text, "2026-01-01T00:00Z").next(-1), text).toBeNull();
     }
     expect(performance.now() - started).toBeLessThan(10_000); // about 0.2 s on an idle machine; the bound only says that it ends
   });

@@ -42,12 +42,12 @@ describe("slots", () => {
   });
 
   it("says that it never fires", () => {
-    expect(slotsOf({ cron: "0 0 30 2 *", tz: "Europe/Berlin" }).neverFires()).toBe(true);
-    expect(slotsOf({ at: "2026-05-31T00:00Z" }).neverFires()).toBe(true);
-    expect(slotsOf({ every: "1d", endsAt: "2026-06-01T00:00Z" }).neverFires()).toBe(true);
-    expect(slotsOf({ every: "1d" }).neverFires()).toBe(false);
-    expect(slotsOf({ cron: "* * * * *", except: ["1970-01-01/9999-12-31"] }).neverFires()).toBe(true);
-    expect(slotsOf({ cron: "* * * * *", tz: "Europe/Berlin", except: ["1970-01-01/9999-12-31"] }).neverFires()).toBe(true);
+    expect(slotsOf({ cron: "0 0 30 2 *", tz: "Europe/Berlin" }).next(createdAt - 1)).toBeNull();
+    expect(slotsOf({ at: "2026-05-31T00:00Z" }).next(createdAt - 1)).toBeNull();
+    expect(slotsOf({ every: "1d", endsAt: "2026-06-01T00:00Z" }).next(createdAt - 1)).toBeNull();
+    expect(slotsOf({ every: "1d" }).next(createdAt - 1)).not.toBeNull();
+    expect(slotsOf({ cron: "* * * * *", except: ["1970-01-01/9999-12-31"] }).next(createdAt - 1)).toBeNull();
+    expect(slotsOf({ cron: "* * * * *", tz: "Europe/Berlin", except: ["1970-01-01/9999-12-31"] }).next(createdAt - 1)).toBeNull();
     expect(slotsOf({ every: "P1D", tz: "Europe/Berlin" }).next(Date.UTC(9999, 11, 31, 23))).toBeNull();
   });
 
