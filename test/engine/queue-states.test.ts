@@ -37,6 +37,25 @@ async function completeAll(queue: string): Promise<number> {
   return jobs.length;
 }
 
+/** All that keeps a queue from being finished, for whoever has to find out why it was not. */
+async function factsOf(queue: string): Promise<string> {
+  const facts = await db.sql(
+    `select to_json(q) as queue, pg_current_snapshot()::text as snapshot,
+            (select json_agg(x) from (select state, count(*) from jobs j where j.queue = q.name group by 1) x) as jobs,
+            (select json_agg(t) from tally t join lane_known l on l.key = t.lane where l.queue_id = q.id) as tally,
+            (select json_agg(d) from lane_depth d join lane_known l on l.key = d.lane where l.queue_id = q.id) as depth,
+            (select json_agg(c) from claim c join lane_known l on l.key = c.lane where l.queue_id = q.id) as claims,
+            (select json_agg(a) from agenda a join lane_known l on l.key = a.lane where l.queue_id = q.id) as agenda,
+            (select json_agg(s) from scout s where s.queue_id = q.id) as scouts, (select json_agg(l) from lane l where l.queue_id = q.id) as lanes,
+            (select json_agg(p) from postponed p) as postponed, (select json_agg(z) from pause z where z.queue_id = q.id) as pauses,
+            (select json_agg(c order by c.track, c.seq) from lane_cursor c join lane l on c.track in (l.key, l.key + 1, l.key + 2) or c.lane = l.key where l.queue_id = q.id) as cursors,
+            (select json_agg(a) from (select pid, state, wait_event, backend_xid, xact_start, left(query, 80) as query from pg_stat_activity where backend_xid is not null) a) as sessions
+       from queue q where q.name = $1`,
+    [queue],
+  );
+  return JSON.stringify(facts[0]);
+}
+
 const closedError = { code: "MR014", constructor: QueueClosedError };
 
 describe("a queue that is active or paused", () => {
@@ -334,6 +353,10 @@ describe("twenty connections that enqueue while a queue is closed", () => {
         while (!isOver) {
           await db.engine.maintain();
           isOver = (await queueOf(queue)).state === "finished";
+          if (!isOver && Date.now() > until + 60_000) {
+            isOver = true;
+            throw new Error(`round ${round}: not finished after a minute, ${ids.length} jobs, ${done.size} of them done: ${await factsOf(queue)}`);
+          }
         }
       };
       const closer = async (): Promise<void> => {
