@@ -1,5 +1,6 @@
 -- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call it.
--- Rows another process is moving are skipped; rows of a purged backlog vanish here. Returns how many became claimable.
+-- Rows another process is moving are skipped; rows of a purged backlog vanish here. Jobs of ordered batches that came back stay where they are: their group gets in line.
+-- Returns how many became claimable.
 -- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket, tally.
 create or replace function agenda_promote(p_limit int default 1000) returns int
 language plpgsql as $$
@@ -8,13 +9,17 @@ declare
   v_promoted int;
   v_now timestamptz := clock_now();
   v_lanes bigint[];
+  v_chained boolean;
 begin
-  v_lanes := array(select d.lane from (
-    select distinct g.lane from (select lane from agenda where due_at <= v_now order by due_at limit p_limit) g) d
-     where pg_try_advisory_xact_lock_shared(lane_entry(d.lane)));
+  select array_agg(d.lane) filter (where pg_try_advisory_xact_lock_shared(lane_entry(d.lane))), bool_or(d.chained) into v_lanes, v_chained
+    from (select g.lane, bool_or(g.chain = 0) as chained
+            from (select lane, chain from agenda where due_at <= v_now and (chain = 1) is not true order by due_at limit p_limit) g group by 1) d;
+  if v_chained then
+    perform agenda_chain(v_lanes, v_now, p_limit);
+  end if;
   with due as (
     delete from agenda where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
+      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) and g.chain is null order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
   ), dropped as materialized (
     select d.job_id, d.lane, bool_and(p.before is not null) as counted
@@ -39,4 +44,21 @@ begin
   )
   select count(*) into v_promoted from kept;
   return v_promoted;
+end $$;
+
+-- agenda_chain: jobs of ordered batches whose time has come: their groups get in line, where the queue still is in ordered batches; elsewhere they are promoted like any others.
+-- Writes: agenda, ticket.
+create or replace function agenda_chain(p_lanes bigint[], p_now timestamptz, p_limit int) returns void
+language plpgsql as $$
+begin
+  with due as (
+    update agenda a set chain = case when q.options ->> 'ordered' = 'batches' then 1 end
+      from lane l join queue q on q.id = l.queue_id
+     where l.key = a.lane and a.job_id = any (array(
+       select g.job_id from agenda g where g.due_at <= p_now and g.chain = 0 and g.lane = any (p_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
+    returning a.lane, a.track, a.job_id, a.chain
+  )
+  insert into ticket (lane, xid, slot, jobs)
+  select lane + 2, xid_now(), ticket_slot(xid_now()), array_agg(track order by first)
+    from (select lane, track, min(job_id) as first from due where chain = 1 group by 1, 2) t group by lane;
 end $$;

@@ -11,7 +11,7 @@ begin
   perform ring_close_purged();
   truncate ticket;
   truncate lane_cursor, aside, lane_purge, postponed, tally, lane_depth;
-  update agenda set xid = v_xid;
+  update agenda set xid = v_xid, chain = case when chain is not null then 0 end;
   update job set xid = 0 where xid > v_xid;
   insert into lane as l (key, queue_id, type, priority, resources, grouped, costs)
   select lane_key(queue_id, type, priority, resources), queue_id, type, priority, resources, bool_or(group_key is not null), bool_or(cost is not null) from job group by 2, 3, 4, 5

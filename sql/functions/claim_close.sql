@@ -32,10 +32,14 @@ declare
   v_target int;
   v_timed bigint[];
   v_ends timestamptz[];
+  v_chained boolean;  -- claims take them by their ids, so that they keep their order
+  v_alone boolean;
 begin
   perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
   select c.options || q.options || coalesce(t.options, '{}') into v_options
     from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
+  v_chained := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);
+  v_alone := p_outcome = 'lost' and not v_chained and coalesce((v_options ->> 'isolateLost')::boolean, true);
   if v_options ? 'breaker' and p_outcome = 'failed' and p_delay_seconds is null then
     perform breaker_failed(h, v_options -> 'breaker', p_error);
   end if;
@@ -45,7 +49,7 @@ begin
   end if;
 
   with fate as materialized (
-    select u.id, u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, p_outcome = 'lost', h.track is not null) as track, d.due_at, d.computed,
+    select u.id, u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, v_alone, h.track is not null) as track, d.due_at, d.computed,
            case when p_reason = 'permanent' then 'failed'
                 when u.attempt >= p.last then 'failed'
                 when coalesce(d.computed, m.start_by, j.start_by) <= d.due_at then 'expired' end::job_final_state as state
@@ -73,19 +77,19 @@ begin
   ), again as materialized (
     select f.* from fate f where f.state is null
   ), later as (
-    insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at)
-    select id, due_at, h.lane, track, attempt + 1, version, p_outcome = 'lost', v_now from again where due_at > v_now
+    insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
+    select id, due_at, h.lane, track, attempt + 1, version, v_alone, v_now, case when v_chained then (due_at <= v_now)::int end from again where due_at > v_now or v_chained
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
-    select track + 1, v_xid, ticket_slot(v_xid), attempt + 1, version, p_outcome = 'lost', array_agg(id order by id)
-      from again where due_at <= v_now group by track, attempt, version, (case when p_outcome = 'lost' then id end) order by min(id)
+    select track + 1, v_xid, ticket_slot(v_xid), attempt + 1, version, v_alone, array_agg(id order by id)
+      from again where due_at <= v_now and not v_chained group by track, attempt, version, (case when v_alone then id end) order by min(id)
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
     select h.lane + 2, v_xid, ticket_slot(v_xid), array_agg(track + 1 order by first)
-      from (select track, min(id) as first from again where due_at <= v_now and track <> h.lane group by track) t having count(*) > 0
+      from (select track, min(id) as first from again where due_at <= v_now and track <> h.lane and not v_chained group by track) t having count(*) > 0
   ), counted as (
     insert into tally (lane, ready, delayed)
-    select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now) from again having count(*) > 0
+    select h.lane, count(*) filter (where due_at <= v_now and not v_chained), count(*) filter (where due_at > v_now or v_chained) from again having count(*) > 0
   )
   select array_agg(f.id) filter (where f.state is not null),
          array_agg(f.id) filter (where f.computed is not null and f.state is distinct from 'failed'),

@@ -3,13 +3,13 @@
 -- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at a limit, and when the first rate allows for more.
 -- Claims under a limit have a "fence", a number higher than that of all claims before it under the same limit.
 -- Lanes go by priority, then by the age of their oldest job; what was set aside of them goes last. Jobs that came due are promoted first; lost claims are
--- reaped when nothing else is found. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
+-- reaped when nothing else is found. p_group_limit: at most so many of one group in ordered batches. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
 -- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order), limits (lane_room).
 -- Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
 create or replace function job_claim_json(
   p_queues text[] default '{default}', p_types text[] default null, p_limit int default 1, p_worker text default null,
   p_lease_seconds float8 default null, p_lease_factor float8 default null, p_lease_cap_seconds float8 default null,
-  p_max_bytes bigint default 67108864, p_track_start boolean default false, p_async boolean default false) returns json
+  p_max_bytes bigint default 67108864, p_track_start boolean default false, p_async boolean default false, p_group_limit int default null) returns json
 language plpgsql security definer set search_path from current set jit = off
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -47,6 +47,8 @@ declare
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform raise_error('MR001', format('a claim takes 1 to 10000 jobs, not %s', p_limit), null);
+  elsif p_group_limit < 1 then
+    perform raise_error('MR001', format('a claim takes at least 1 job of a group, not %s', p_group_limit), null);
   elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9 or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then
     perform raise_error('MR001', 'lease and bytes must be above 0, the factor at least 1', null);
   end if;
@@ -58,7 +60,7 @@ begin
   end if;
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
-         (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now), exists (select from snooze where due_at <= v_now),
+         (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now and (chain = 1) is not true), exists (select from snooze where due_at <= v_now),
          exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside), exists (select from lane_purge where is_open)
     into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost, v_aside, v_sheds
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
@@ -126,7 +128,7 @@ begin
           t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
                          coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed, l.key <> v_key, l.freshness);
         else
-          t := turns_take(v_key, l.grouping, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
+          t := turns_take(v_key, case when p_group_limit is null then l.grouping else l.grouping || jsonb_build_object('limit', p_group_limit) end, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
                           coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed);
         end if;
         if t.claimed is not null then

@@ -16,14 +16,17 @@ begin
   return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;
 
--- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed expire.
+-- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed expire. p_lost: alone, where the queue does not say otherwise.
 -- The amendment notes when: nothing else would tell, and a purge made while they ran must not take them.
 -- Writes: ticket or agenda, tally, amendment, attempt (expired ones).
-create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz, p_alone boolean) returns void
+create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz, p_lost boolean) returns void
 language plpgsql as $$
 declare
   v_now timestamptz := clock_now();
   v_expired bigint[];
+  v_options constant jsonb := (select q.options from lane l join queue q on q.id = l.queue_id where l.key = h.lane);
+  v_chained constant boolean := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);  -- claims take them by their ids, so that they keep their order
+  v_alone constant boolean := p_lost and not v_chained and coalesce((v_options ->> 'isolateLost')::boolean, true);
   g record;
 begin
   perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
@@ -36,17 +39,17 @@ begin
     perform job_expire(h.slot, v_expired);
   end if;
   for g in
-    select u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, p_alone, h.track is not null) as track, array_agg(u.id order by u.id) as jobs
+    select u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, v_alone, h.track is not null) as track, array_agg(u.id order by u.id) as jobs
       from unnest(p_jobs, p_attempts) u (id, attempt) join job j on j.slot = h.slot and j.id = u.id left join amendment m on m.slot = h.slot and m.job_id = u.id
      where u.id not in (select unnest(v_expired))
-     group by u.attempt, coalesce(m.version, 0), track_again(h.lane, j.group_key, p_alone, h.track is not null), case when p_alone then u.id end order by min(u.id)
+     group by u.attempt, coalesce(m.version, 0), track_again(h.lane, j.group_key, v_alone, h.track is not null), case when v_alone then u.id end order by min(u.id)
   loop
-    if p_due_at <= v_now then
-      perform tickets_append(h.lane, g.track + 1, g.jobs, g.attempt, g.version, p_alone);
+    if p_due_at <= v_now and not v_chained then
+      perform tickets_append(h.lane, g.track + 1, g.jobs, g.attempt, g.version, v_alone);
       insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
     else
-      insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at)
-      select id, p_due_at, h.lane, g.track, g.attempt, g.version, p_alone, v_now from unnest(g.jobs) id;
+      insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
+      select id, p_due_at, h.lane, g.track, g.attempt, g.version, v_alone, v_now, case when v_chained then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
       insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
     end if;
   end loop;

@@ -40,9 +40,9 @@ begin
   if p_claims is not null then
     v_claims := array(
       select job_claim_json(coalesce(c.queues, '{default}'), c.types, coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds",
-                            coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false))
+                            coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false), p_group_limit => c."groupLimit")
         from json_to_recordset(p_claims) as c (queues text[], types text[], "limit" int, worker text, "leaseSeconds" float8,
-                                               "leaseFactor" float8, "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean));
+                                               "leaseFactor" float8, "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean, "groupLimit" int));
   end if;
   return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;

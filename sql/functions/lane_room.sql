@@ -4,7 +4,7 @@ create or replace function lane_limits(p_queue_id int, p_queue jsonb, p_type tex
 language sql stable as $$
   select jsonb_agg(jsonb_strip_nulls(to_jsonb(x)) order by x.lock) from (
     select 'queue' as "of", p_queue_id as id, null as name, queue_limit(p_queue_id) as lock, 1 as units, p_queue -> 'maxRunning' as most, p_queue -> 'rate' as rate,
-           case when p_queue ->> 'maxRunning' = '1' then coalesce((p_queue ->> 'ordered')::boolean, false) end as serial
+           case when p_queue ->> 'maxRunning' = '1' then coalesce(p_queue -> 'ordered', 'false') <> 'false' end as serial
      where p_queue ?| '{maxRunning,rate}'
     union all
     select 'type', null, p_type, type_limit(p_type), 1, p_type_options -> 'maxRunning', p_type_options -> 'rate', null

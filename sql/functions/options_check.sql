@@ -21,8 +21,12 @@ begin
         perform raise_error('MR001', format('leaseFactor cannot be %s', v_value), 'give a number of at least 1');
       end if;
     elsif v_key = 'ordered' then
+      if v_value not in ('true', 'false', '"batches"') then
+        perform raise_error('MR001', format('ordered cannot be %s', v_value), 'give true, false or "batches"');
+      end if;
+    elsif v_key = 'isolateLost' then
       if jsonb_typeof(v_value) <> 'boolean' then
-        perform raise_error('MR001', format('ordered cannot be %s', v_value), 'give true or false');
+        perform raise_error('MR001', format('isolateLost cannot be %s', v_value), 'give true or false');
       end if;
     elsif v_key in ('maxRunning', 'groupMaxRunning', 'maxDepth') then
       if jsonb_typeof(v_value) <> 'number' or v_value::numeric not between 1 and 1000000000 or v_value::numeric % 1 <> 0 then

@@ -2,6 +2,7 @@
 -- An entry counts when it is the one that the last visit of its group appended, or a later one; of a group that was found empty, one of a transaction that had not ended then.
 -- A group may not go when it is paused, has no room (groupMaxRunning, or ordered and its last job is not done with) or no token (rate): these leave the line, and are put back
 -- by whoever makes the change. One that owes (p_time: the lane's time, where jobs have costs) may not go either, but keeps its place.
+-- In ordered batches (p_grouping: limit, of one group in one claim) a group goes up to the first of its jobs that runs, waits for its time or is held by somebody (barriers).
 -- When all of them owe, the lane's time moves on to the first that is due: there is always somebody who may go. The caller has the lane's lock. Writes: lane_cursor, snooze.
 create or replace function turns_call(p_lane bigint, p_grouping jsonb, s track_reading, p_most int, p_room int, p_turn_size int, p_time numeric) returns turns_called
 language plpgsql as $$
@@ -11,7 +12,10 @@ declare
   v_again bigint[]; v_running jsonb;
   d turns_due;
   v_queue constant int := (p_grouping ->> 'queue')::int;
-  v_ordered constant boolean := coalesce((p_grouping ->> 'ordered')::boolean, false);
+  v_ordered constant boolean := coalesce(p_grouping ->> 'ordered' = 'true', false);
+  v_batches constant boolean := coalesce(p_grouping ->> 'ordered' = 'batches', false);
+  v_first jsonb;
+  v_now constant timestamptz := clock_now();
   v_most constant int := case when v_ordered then 1 else (p_grouping ->> 'most')::int end;
   v_rate constant jsonb := p_grouping -> 'rate';
   v_rated constant boolean := p_grouping ?| '{own,rate}';
@@ -20,6 +24,10 @@ begin
   if v_most is not null or p_grouping ? 'own' then  -- after the line was read: who put a group in line has ended its claim
     v_running := (select coalesce(jsonb_object_agg(x.hash, x.n), '{}') from (
       select k.track # k.lane as hash, sum(cardinality(k.jobs)) as n from claim k join lane l on l.key = k.lane where l.queue_id = v_queue and k.track is not null group by 1) x);
+  end if;
+  if v_batches then
+    v_first := (select coalesce(jsonb_object_agg(x.hash, x.first), '{}') from (
+      select k.track # k.lane as hash, min(j) as first from claim k join lane l on l.key = k.lane cross join unnest(k.jobs) j where l.queue_id = v_queue and k.track is not null group by 1) x);
   end if;
   v_again := array(select distinct x from unnest(s.jobs) x where x & 1 = 1);  -- tracks of jobs claimable again are opened when they are first named
   if v_again <> '{}' then
@@ -37,19 +45,25 @@ begin
       r.owing := d.owing; r.owing_places := d.owing_places;
     end if;
     select array_agg(x.key order by x.place), array_agg(x.quantum order by x.place), array_agg(x.place order by x.place), array_agg(x.c order by x.place),
-           array_agg(x.room order by x.place), array_agg(x.rate order by x.place), sum(x.quantum), max(x.live)
-      into r.keys, r.quanta, r.places, r.cursors, r.rooms, r.rates, r.total, r.live
+           array_agg(x.room order by x.place), array_agg(x.rate order by x.place), array_agg(x.barrier order by x.place), sum(x.quantum), max(x.live)
+      into r.keys, r.quanta, r.places, r.cursors, r.rooms, r.rates, r.barriers, r.total, r.live
       from (
         select x.*, count(*) over () as live, sum(x.quantum) over (order by x.place) - x.quantum as before
           from (
-            select e.key, c.c, e.place, a.room, a.rate,
-                   least(coalesce(d.quanta[array_position(d.keys, e.key)], case when (c.c).turn = s.tickets[e.place] then (c.c).credit end, coalesce(w.weight, 1) * p_turn_size), a.room) as quantum
+            select e.key, c.c, e.place, a.room, a.rate, b.barrier,
+                   least(coalesce(d.quanta[array_position(d.keys, e.key)], case when v_batches then least((p_grouping ->> 'limit')::int, p_room) end,
+                         case when (c.c).turn = s.tickets[e.place] then (c.c).credit end, coalesce(w.weight, 1) * p_turn_size), a.room) as quantum
               from (select u.x & -4 as key, min(u.place) as place from unnest(v_called, v_at) u (x, place) group by u.x & -4) e
               left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
               left join lateral (select w.weight, w.max_running, w.rate from group_setting w where w.queue_id = v_queue and w.hash = e.key # p_lane limit 1) w on true
+              left join lateral (
+                select least((v_first ->> (e.key # p_lane)::text)::bigint, (select min(g.job_id) from agenda g where g.track = e.key and g.chain is not null and g.due_at > v_now),
+                             (select min(o.job_id) from postponed o where o.track = e.key)) as barrier where v_batches) b on true
               cross join lateral (
                 select coalesce(w.rate, v_rate) as rate,
                        least(case when v_ordered then 1 else coalesce(w.max_running, v_most) end - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0),
+                             case when b.barrier is not null then (
+                               select count(*) from (select from agenda g where g.track = e.key and g.chain is not null and g.due_at <= v_now and g.job_id < b.barrier limit p_room) n) end,
                              case when v_rated then floor(bucket_level(group_bucket(v_queue, e.key # p_lane), coalesce(w.rate, v_rate))) end)::int as room) a
              where (a.room > 0) is not false and (e.key = any (r.owing)) is not true
                and not (v_ordered and (exists (select from agenda g where g.job_id = (c.c).held) or exists (select from postponed o where o.job_id = (c.c).held)))

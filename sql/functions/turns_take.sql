@@ -3,6 +3,7 @@
 -- did not fit goes on with the next claim. Jobs without a group have a turn as if they were one. The line is a track like others (lane + 2), whose tickets name
 -- tracks; producers append to it too, so a group may be named again although it is in line: lane_cursor.turn tells which entry counts (turns_call).
 -- Where what runs of a group is limited (groupMaxRunning; ordered: one at a time), each group has claims of its own, which name it: whoever ends one of them puts it in line again (claim_announce).
+-- In ordered batches several jobs of a group may run, handed out by one claim; those that came back are taken by their ids (turns_recall), fresh ones when none is left.
 -- Where jobs have costs, groups are charged for what they took (turns_charge), and pass their turns while they owe.
 -- The caller has the lane's lock, and with limits that of the queue's limits. Returns as lane_take. Writes: lane_cursor, ticket, claim, tally, postponed.
 create or replace function turns_take(
@@ -18,6 +19,7 @@ declare
   c_own lane_cursor := track_cursor(p_lane);
   v_costs constant boolean := p_grouping ? 'costs';
   v_ordered constant boolean := p_grouping ? 'ordered';
+  v_batches constant boolean := coalesce(p_grouping ->> 'ordered' = 'batches', false);
   v_named constant boolean := p_grouping ?| '{own,most,ordered}';  -- claims name their group, so that what runs of it can be counted
   v_rated constant boolean := p_grouping ?| '{own,rate}';
   v_time numeric := case when v_costs then coalesce(c_line.served, 0) end;
@@ -97,6 +99,12 @@ begin
   if v_ordered then  -- the head must be found before anybody has read that it is in line again
     perform tracks_open(array(select k + 1 from unnest(r.keys) k), p_lane);
   end if;
+  if v_batches then
+    t := turns_recall(p_lane, p_about, r, p_max_bytes, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, p_shed);
+    claimed := coalesce(claimed || ',' || t.claimed, claimed, t.claimed);
+    jobs := jobs + t.jobs; bytes := bytes + t.bytes;
+    r.quanta := t.fresh;
+  end if;
   g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
   if v_costs and g.jobs is not null then
     v_used := turns_afford(g, r);
@@ -156,7 +164,7 @@ begin
     v_moved := turns_advance(g, v_turn, null, null, null);
   end if;
   v_moved := track_advance(s, v_last);
-  if v_ordered then
+  if v_ordered and not v_batches then
     update lane_cursor k set held = u.job from unnest(g.groups, g.jobs) u (g, job)
      where k.track = r.keys[u.g] and k.seq = (select max(c.seq) from lane_cursor c where c.track = r.keys[u.g]);
   end if;
@@ -181,4 +189,61 @@ begin
     groups := coalesce(g.groups[v_k], 0);
     quantum := (select count(*) from unnest(g.groups[1:v_k]) x where x = groups);
   end if;
+end $$;
+
+-- turns_recall: of groups in ordered batches, claim the jobs that came back, in the order of their ids, up to each one's quantum and barrier; and say how many fresh ones may follow:
+-- none while one of the group runs, waits, or is in somebody's hands. The caller has the lane's lock. Writes: agenda, tally, claim, postponed.
+create or replace function turns_recall(
+  p_lane bigint, p_about text, r turns_called, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8, p_lease_cap float8, p_track_start boolean, p_flagged boolean,
+  p_shed boolean, out claimed text, out jobs int, out bytes bigint, out fresh int[])
+language plpgsql as $$
+declare
+  v_now constant timestamptz := clock_now();
+  v_n int;
+  h record;
+  t record;
+begin
+  jobs := 0; bytes := 0;
+  if exists (select from lane_purge p where p.lane = p_lane) then
+    perform agenda_drop(p_lane);
+  end if;
+  fresh := array(select case when r.barriers[i] is null then r.quanta[i] else 0 end from generate_subscripts(r.keys, 1) i order by i);
+  for h in
+    select u.g, min(u.quantum) as quantum, array_agg(a.job_id order by a.job_id) as ids
+      from unnest(r.keys, r.quanta, r.barriers) with ordinality u (key, quantum, barrier, g)
+      cross join lateral (
+        select a.job_id from agenda a where a.track = u.key and a.chain is not null and a.due_at <= v_now and (a.job_id < u.barrier) is not false order by a.job_id limit u.quantum + 1) a
+     group by u.g order by u.g
+  loop
+    v_n := 0;
+    for t in
+      with locked as (select a.job_id from agenda a where a.job_id = any (h.ids[1:h.quantum]) for update skip locked),
+      gone as (
+        delete from agenda a where a.job_id in (
+          select u.id from unnest(h.ids[1:h.quantum]) with ordinality u (id, i)
+           where u.i < coalesce((select min(o.i) from unnest(h.ids) with ordinality o (id, i) where o.i <= h.quantum and o.id not in (select job_id from locked)), h.quantum + 1)) returning *
+      ), counted as (
+        insert into tally (lane, ready, delayed) select p_lane, count(*), -count(*) from gone having count(*) > 0
+      )
+      select job_slot(x.job_id) as slot, array_agg(x.job_id order by x.job_id) as ids, array_agg(x.attempt order by x.job_id) as attempts, array_agg(x.version order by x.job_id) as versions
+        from gone x group by 1, case when p_lease_factor is not null then x.attempt end order by min(x.job_id)
+    loop
+      v_n := v_n + cardinality(t.ids);
+      t := jobs_hand_out(p_lane, p_about, t.slot, t.ids, t.attempts, t.versions, false, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, r.keys[h.g], p_shed);
+      claimed := coalesce(claimed || ',' || t.claimed, claimed, t.claimed);
+      jobs := jobs + t.jobs; bytes := bytes + t.bytes;
+    end loop;
+    fresh[h.g] := case when v_n = cardinality(h.ids) then greatest(fresh[h.g] - v_n, 0) else 0 end;
+  end loop;
+end $$;
+
+-- agenda_drop: jobs of ordered batches that came back, and were dropped by a purge or a shedding, leave the agenda. Writes: agenda, tally.
+create or replace function agenda_drop(p_lane bigint) returns void
+language plpgsql as $$
+begin
+  with dropped as (
+    delete from agenda a using lane_purge p where a.lane = p_lane and a.chain is not null and p.lane = p_lane and purge_saw(p, a.xid, a.job_id)
+       and (p.group_key is null or p.group_key = (select j.group_key from job j where j.slot = job_slot(a.job_id) and j.id = a.job_id))
+    returning a.job_id, p.before is not null as counted)
+  insert into tally (lane, delayed) select p_lane, -count(*) from dropped where counted having count(*) > 0;
 end $$;

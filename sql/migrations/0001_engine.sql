@@ -221,7 +221,7 @@ create type lane_candidate as (
 -- on it is charged; of live ones, some may not be among them for want of room. is_all: nothing else of what was read counts, up to last_place at least.
 -- Of owing ones the turn is passed over. time: the lane's own, where jobs have costs.
 create type turns_called as (
-  keys bigint[], quanta int[], places int[], cursors lane_cursor[], rooms int[], rates jsonb[], starts numeric[], total int, live int, is_all boolean, last_place int,
+  keys bigint[], quanta int[], places int[], cursors lane_cursor[], rooms int[], rates jsonb[], starts numeric[], total int, live int, is_all boolean, last_place int, barriers bigint[],
   owing bigint[], owing_places int[], time numeric
 );
 
@@ -273,9 +273,12 @@ create table agenda (
   version    int not null default 0,
   alone      boolean not null default false,
   created_at timestamptz not null,
-  stage      text
+  stage      text,
+  chain      smallint
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 create index agenda_due on agenda (due_at, job_id);
+-- Jobs of groups that go in ordered batches, which came back: claims take them from here, by their ids (turns_recall). 0: its time has not come; 1: it has, and its group is in line.
+create index agenda_chain on agenda (track, job_id) where chain is not null;
 create index agenda_retry on agenda (lane) where attempt > 1;
 -- Staged jobs, due at the infinity until their stage is released.
 create index agenda_stage on agenda (lane, stage, job_id) where stage is not null;

@@ -228,6 +228,7 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "groupRate",
   "enqueueRate",
   "ordered",
+  "isolateLost",
   "waitsFor",
   "onFailure",
   "finalStages",

@@ -105,6 +105,7 @@ const claimKeys = new Set<string>([
   "queues",
   "types",
   "limit",
+  "groupLimit",
   "maxBytes",
   "worker",
   "leaseSeconds",
@@ -278,7 +279,7 @@ export class Engine {
   async #claimOnce(options: ClaimOptions, call: CallOptions | undefined): Promise<Claimed> {
     const [row] = await this.#call(
       "job_claim_json",
-      "select :job_claim_json($1::text[], $2::text[], $3::int, $4::text, $5::float8, $6::float8, $7::float8, $8::bigint, $9::boolean, $10::boolean) as claims",
+      "select :job_claim_json($1::text[], $2::text[], $3::int, $4::text, $5::float8, $6::float8, $7::float8, $8::bigint, $9::boolean, $10::boolean, $11::int) as claims",
       [
         options.queues ?? ["default"],
         options.types ?? null,
@@ -290,6 +291,7 @@ export class Engine {
         options.maxBytes ?? 67_108_864,
         options.trackStart ?? false,
         call?.tx === undefined,
+        options.groupLimit ?? null,
       ],
       call,
     );

@@ -130,6 +130,8 @@ export interface ClaimOptions {
   readonly types?: readonly string[];
   /** At most this many jobs, 1 to 10,000. Default 1. */
   readonly limit?: number;
+  /** Where groups are `ordered: "batches"`, at most this many jobs of each group. Default no bound of its own. */
+  readonly groupLimit?: number;
   /** At most this many bytes of input and inline payload, but always one job. Default 64 MiB. */
   readonly maxBytes?: number;
   /** Who claims; shown in listings. Default none. */
@@ -647,8 +649,13 @@ export interface Defaults {
   readonly groupRate?: Rate | null;
   /** Of a queue: the most jobs of each group that run at once, in all processes together. */
   readonly groupMaxRunning?: number | null;
-  /** Of a queue: the jobs of each group run one at a time, in order; one that is retried goes before its successors. */
-  readonly ordered?: boolean | null;
+  /**
+   * Of a queue: the jobs of each group run one at a time, in order; one that is retried goes before its successors.
+   * With `"batches"` one claim may take several of a group, in order, and no other takes what follows them until they have ended; those that come back go first, by their age.
+   */
+  readonly ordered?: boolean | "batches" | null;
+  /** Whether a job whose lease ended without a report is claimed alone the next time, so that one that kills its process takes no others with it. Default true. */
+  readonly isolateLost?: boolean | null;
   /** Of a queue: its jobs wait until all these queues have finished. */
   readonly waitsFor?: readonly string[] | null;
   /** Of a queue: whether a job that fails for good pauses it, for somebody to decide. Default `continue`. */
