@@ -12,7 +12,8 @@ async function fill(queue: string, ...groups: readonly (readonly [string, number
 
 const claim = async (queue: string, limit = 10, groupLimit?: number): Promise<ClaimedJob[]> =>
   db.engine.claim({ queues: [queue], limit, leaseSeconds: 60, ...(groupLimit === undefined ? {} : { groupLimit }) });
-const inputs = (jobs: readonly ClaimedJob[]): unknown[] => jobs.map((job) => job.input);
+const inputs = (jobs: readonly ClaimedJob[]): string[] => jobs.map((job) => job.input as string);
+const sorted = (names: readonly string[]): string[] => [...names].sort((a, b) => a.localeCompare(b));
 const ordered = async (): Promise<string> => newQueue(db, { ordered: "batches" });
 
 describe("groups in ordered batches", () => {
@@ -37,7 +38,7 @@ describe("groups in ordered batches", () => {
     expect(inputs(await claim(queue, 5))).toEqual(["a1", "a2", "b1", "b2", "b3"]);
     const other = await ordered();
     await fill(other, ["a", 5], ["b", 1], ["c", 5]);
-    expect(inputs(await claim(other, 10, 2)).sort()).toEqual(["a1", "a2", "b1", "c1", "c2"]);
+    expect(sorted(inputs(await claim(other, 10, 2)))).toEqual(["a1", "a2", "b1", "c1", "c2"]);
     await expect(claim(other, 10, 0)).rejects.toMatchObject({ code: "MR001" });
   });
 
@@ -104,26 +105,26 @@ describe("groups in ordered batches", () => {
     await db.engine.queuePut(three, { ordered: false });
     await db.moveClock(6);
     await db.engine.maintain();
-    expect(inputs(await claim(three)).sort()).toEqual(["a1", "a2", "a3"]);
+    expect(sorted(inputs(await claim(three)))).toEqual(["a1", "a2", "a3"]);
   });
 
-  it("keep their order among twenty that claim, release, lose and complete at random", async () => {
+  it("keep their order among ten that claim, release, lose and complete at random", async () => {
     const queue = await ordered();
     const groups = times(5).map((n) => `g${n}`);
-    for (const i of times(40)) for (const group of groups) await db.engine.enqueue({ type: "t", queue, group, input: i, maxAttempts: 1000 });
+    for (const i of times(20)) for (const group of groups) await db.engine.enqueue({ type: "t", queue, group, input: i, maxAttempts: 1000 });
     const ended = new Map<string, number[]>(groups.map((group) => [group, []]));
     const held = new Map<string, Set<number>>(groups.map((group) => [group, new Set()]));
-    let left = 200;
+    let left = 100;
     const wrong: string[] = [];
     await Promise.all(
-      times(20).map(async (n) => {
+      times(10).map(async (n) => {
         for (let turn = n; left > 0; turn += 1) {
           const jobs = await db.engine.claim({ queues: [queue], limit: 1 + (turn % 7), leaseSeconds: 60 });
-          for (const { group, input } of jobs) {
-            const running = held.get(group!)!;
+          for (const { group, input } of jobs.map((job) => ({ group: job.group!, input: Number(job.input) }))) {
+            const running = held.get(group)!;
             for (const other of running)
-              if (other < Number(input) && !jobs.some((job) => job.group === group && job.input === other)) wrong.push(`${group}: ${input} beside ${other}`);
-            if (Number(input) < (ended.get(group!)!.at(-1) ?? -1)) wrong.push(`${group}: ${input} after ${ended.get(group!)!.at(-1)}`);
+              if (other < input && !jobs.some((job) => job.group === group && job.input === other)) wrong.push(`${group}: ${input} beside ${other}`);
+            if (input < (ended.get(group)!.at(-1) ?? -1)) wrong.push(`${group}: ${input} after ${ended.get(group)!.at(-1)}`);
           }
           for (const { group, input } of jobs) held.get(group!)!.add(Number(input));
           let isCut = new Set<string>();
@@ -145,7 +146,7 @@ describe("groups in ordered batches", () => {
       }),
     );
     expect(wrong).toEqual([]);
-    for (const group of groups) expect(ended.get(group)).toEqual(times(40));
+    for (const group of groups) expect(ended.get(group)).toEqual(times(20));
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   }, 120_000);
 });
