@@ -141,7 +141,7 @@ describe("purging history by the day", () => {
 
 describe("purging a day of many finished jobs", () => {
   // The statement speaks of a million; what must not grow with the number shows at this one as well.
-  const many = 150_000;
+  const many = 80_000;
 
   it("returns their space to the operating system, and holds no lock for long that live work needs [#104]", async () => {
     const queue = await newQueue(db);

@@ -42,14 +42,14 @@ describe("a steady hundred live jobs", () => {
     await run(200); // a claim looks at up to four pages for lost ones, whatever their number; let them fill first
     const sizeAtStart = await size(client);
     const first = await run(100);
-    await run(700);
+    await run(300);
     const last = await leastOf(3, () => run(50));
     expect(await size(client)).toBeLessThan(20 * sizeAtStart);
     expect(last / first).toBeLessThanOrEqual(2); // pages, not time: dead rows that vacuum has not reached yet are touched too
 
     const idle = await db.connect();
     await idle.query("begin isolation level repeatable read; select count(*) from claim");
-    await run(400);
+    await run(200);
     await idle.query("commit");
     await db.engine.maintainSpace({ compactBound: 200 });
     const recovered = await leastOf(3, () => run(50));
@@ -110,7 +110,7 @@ describe("a steady hundred live jobs", () => {
 
 describe("a claim among many failed jobs", () => {
   // The statement speaks of a million; a cost that grew with their number would show at this one as well.
-  const many = 200_000;
+  const many = 100_000;
 
   it("touches as many pages as one among none [#102]", async () => {
     const queue = await newQueue(db);
