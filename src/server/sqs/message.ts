@@ -73,11 +73,11 @@ function illegalContents(text: string): SqsError {
 
 /**
  * Whether a body is stored as the JSON it is, so that a handler finds an object or a list instead of a text. PostgreSQL keeps such a text as it is, spaces inside included,
- * but not those around it; it does not take NUL, nor deep nesting.
+ * but not those around it; it reads neither NUL, nor half a surrogate pair, nor deep nesting.
  */
 function isJson(body: string): boolean {
   const ends = `${body[0]}${body.at(-1)}`;
-  if ((ends !== "{}" && ends !== "[]") || body.includes("\\u0000") || isDeep(body)) return false;
+  if ((ends !== "{}" && ends !== "[]") || body.includes("\\u0000") || halfPair.test(body.replaceAll(pair, "")) || isDeep(body)) return false;
   try {
     JSON.parse(body);
     return true;
@@ -86,6 +86,8 @@ function isJson(body: string): boolean {
   }
 }
 
+const pair = /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}/g;
+const halfPair = /\\u[dD][89a-fA-F]/;
 const mostLevels = 100;
 
 /** Counts brackets inside of texts too, so it may say so of what is not deep, but never the reverse. */

@@ -26,7 +26,7 @@ interface Policy {
 export function permissionActions(service: SqsService): Pick<ActionHandlers, "AddPermission" | "RemovePermission"> {
   return {
     async AddPermission({ Label: label, AWSAccountIds: accounts, Actions: actions, ...input }, context) {
-      const { name, record } = await service.queueOf(input, context);
+      const { name, record } = await service.currentQueueOf(input, context);
       if (accounts.length === 0) throw missingParameter("AWSAccountId");
       if (actions.length === 0) throw missingParameter("ActionName");
       if (!/^[\w-]{1,80}$/.test(label)) throw invalidLabel(label, "The label can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.");
@@ -49,7 +49,7 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
     },
 
     async RemovePermission({ Label: label, ...input }, context) {
-      const { name, record } = await service.queueOf(input, context);
+      const { name, record } = await service.currentQueueOf(input, context);
       const policy = readPolicy(record.attributes["Policy"]);
       const rest = policy?.Statement.filter(({ Sid }) => Sid !== label);
       if (!policy || rest!.length === policy.Statement.length) throw invalidLabel(label, "can't find label.");

@@ -73,13 +73,13 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     },
 
     async ListDeadLetterSourceQueues({ MaxResults: most, NextToken: token, ...input }, context) {
-      const { name: target } = await service.queueOf(input, context);
+      const { name: target } = await service.currentQueueOf(input, context);
       const { names, next } = await page(most, token, (after, limit) => engine.sqs.queueList("", after, limit, target));
       return { queueUrls: names.map((name) => urlOf(name, context)), NextToken: next };
     },
 
     async DeleteQueue(input, context) {
-      const { name, queue } = await service.queueOf(input, context);
+      const { name, queue } = await service.currentQueueOf(input, context);
       const isThere = await engine.sqs.queueDelete(name);
       service.forget(name);
       if (!isThere) throw new SqsError("QueueDoesNotExist");
@@ -87,7 +87,7 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     },
 
     async PurgeQueue(input, context) {
-      const { name, queue } = await service.queueOf(input, context);
+      const { name, queue } = await service.currentQueueOf(input, context);
       if (!(await engine.sqs.queuePurge(name, pauseSeconds))) {
         throw new SqsError("PurgeQueueInProgress", `Only one PurgeQueue operation on ${name} is allowed every 60 seconds.`);
       }
@@ -95,7 +95,7 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     },
 
     async GetQueueAttributes({ AttributeNames: asked = [], ...input }, context) {
-      const { record } = await service.queueOf(input, context);
+      const { record } = await service.currentQueueOf(input, context);
       for (const name of asked) if (name !== "All" && !attributeNames.has(name)) throw new SqsError("InvalidAttributeName", `Unknown Attribute ${name}.`);
       if (asked.length === 0) return {};
       const isAsked = (name: string) => asked.includes("All") || asked.includes(name);
@@ -110,7 +110,7 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     },
 
     async SetQueueAttributes({ Attributes: given, ...input }, context) {
-      const { name, record } = await service.queueOf(input, context);
+      const { name, record } = await service.currentQueueOf(input, context);
       if (Object.keys(given).length === 0) throw missingParameter("Attribute.Name");
       const { changes, redrive } = checkAttributes(name, given, record.attributes);
       if (redrive) await checkRedrive(name, given["RedrivePolicy"]!, redrive, context);
@@ -118,20 +118,20 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     },
 
     async TagQueue({ Tags: tags, ...input }, context) {
-      const { name, record } = await service.queueOf(input, context);
+      const { name, record } = await service.currentQueueOf(input, context);
       if (Object.keys(tags).length === 0) throw missingParameter("Tags");
       checkTags(name, { ...record.tags, ...tags });
       await change(name, {}, tags);
     },
 
     async UntagQueue({ TagKeys: keys, ...input }, context) {
-      const { name } = await service.queueOf(input, context);
+      const { name } = await service.currentQueueOf(input, context);
       if (keys.length === 0) throw invalidParameter("Tag keys can't be empty.");
       await change(name, {}, Object.fromEntries(keys.map((key) => [key, null])));
     },
 
     async ListQueueTags(input, context) {
-      const { record } = await service.queueOf(input, context);
+      const { record } = await service.currentQueueOf(input, context);
       return { Tags: record.tags };
     },
   };

@@ -62,6 +62,13 @@ export class SqsService {
     return this.queueNamed(queueNameOf(input, context));
   }
 
+  /** The same, as it is now: for whoever reads or changes the queue itself. */
+  async currentQueueOf(input: { readonly QueueUrl?: string | undefined }, context: Pick<ActionContext, "pathQueue">): Promise<SqsQueue> {
+    const name = queueNameOf(input, context);
+    this.forget(name);
+    return this.queueNamed(name);
+  }
+
   async queueNamed(name: string): Promise<SqsQueue> {
     const queue = await this.findQueue(name);
     if (!queue) throw new SqsError("QueueDoesNotExist");

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Engine } from "../../db/engine.js";
-import { DatabaseUnavailableError, InvalidArgumentError, QueueClosedError, QueueFullError } from "../../db/errors.js";
+import { DatabaseUnavailableError, InvalidArgumentError, QueueClosedError, QueueFullError, QueueNotFoundError } from "../../db/errors.js";
 import { Maintainer } from "../../maintenance/maintainer.js";
 import { BodyTooLargeError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
 import type { Log } from "../log.js";
@@ -140,6 +140,7 @@ function send(exchange: Exchange, { status, headers, body }: WireAnswer): void {
 function refusalOf(error: unknown): SqsError {
   if (error instanceof SqsError) return error;
   if (error instanceof InvalidArgumentError) return invalidParameter(error.message);
+  if (error instanceof QueueNotFoundError) return new SqsError("QueueDoesNotExist");
   if (error instanceof QueueFullError) return new SqsError("RequestThrottled", error.message);
   if (error instanceof QueueClosedError) return new SqsError("UnsupportedOperation", error.message);
   return new SqsError(error instanceof DatabaseUnavailableError ? "ServiceUnavailable" : "InternalFailure");
