@@ -13,6 +13,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Consumer } from "sqs-consumer";
 import { afterAll, describe, expect, it } from "vitest";
+import { defineJob } from "../../../src/client/define-job.js";
 import { Millrace } from "../../../src/client/millrace.js";
 import { useDatabase } from "../../support/database.js";
 import { newName, useSqs } from "../../support/sqs.js";
@@ -54,7 +55,7 @@ describe("messages and jobs are the same", () => {
     const mill = new Millrace({ connection: db.url });
     const got: unknown[] = [];
     const worker = mill.worker({ queues: [queue] });
-    worker.handle("message", async (job) => void got.push({ input: job.input, headers: job.headers }));
+    worker.handle(defineJob<unknown>("message"), async (job) => void got.push({ input: job.input, headers: job.headers }));
     await worker.start();
     await sqs.client.send(
       new SendMessageCommand({ QueueUrl: url, MessageBody: '{"order": 7, "items": [1, 2]}', MessageAttributes: { from: { DataType: "String", StringValue: "python" } } }),
@@ -62,10 +63,10 @@ describe("messages and jobs are the same", () => {
     await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "plain" }));
     await until("both have run", () => got.length === 2);
     await worker.stop();
-    expect(got).toEqual([
+    expect(got).toMatchObject([
       { input: { order: 7, items: [1, 2] }, headers: { attributes: { from: { type: "String", value: "python" } } } },
-      { input: "plain", headers: expect.anything() },
-    ].map((one, i) => (i === 1 ? { input: "plain", headers: (got[1] as { headers: unknown }).headers } : one)));
+      { input: "plain" },
+    ]);
     await mill.close();
   });
 
@@ -113,25 +114,18 @@ describe("clients", () => {
     expect(failures).toBe(3);
   });
 
-  it("a client that hangs up gets nothing, and nobody loses by it [sqs 48]", async () => {
+  it("a client that has hung up gets nothing, and the next one gets it at once [sqs 48]", async () => {
     const url = await create({ VisibilityTimeout: "3600" });
-    for (let i = 0; i < 20; i += 1) {
-      const controller = new AbortController();
-      const waiting = sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, WaitTimeSeconds: 20 }), { abortSignal: controller.signal });
-      await sleep(10 + (i % 5) * 3);
-      void sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: `m${i}` }));
-      await sleep(i % 7);
-      controller.abort();
-      const got = await waiting.then(
-        ({ Messages = [] }) => Messages,
-        () => [],
-      );
-      for (const message of got) await sqs.client.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: message.ReceiptHandle }));
-      if (got.length === 0) {
-        const { Messages = [] } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, WaitTimeSeconds: 5 }));
-        expect(Messages, `message ${i}`).toHaveLength(1);
-        await sqs.client.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: Messages[0]!.ReceiptHandle }));
-      }
+    for (let i = 0; i < 10; i += 1) {
+      const controllers = Array.from({ length: 3 }, () => new AbortController());
+      const waiting = controllers.map(({ signal }) => sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, WaitTimeSeconds: 20 }), { abortSignal: signal }));
+      await sleep(30);
+      for (const controller of controllers) controller.abort();
+      await Promise.allSettled(waiting);
+      await sleep(20); // the server hears of it
+      const sent = await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: `m${i}` }));
+      const { Messages = [] } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MessageSystemAttributeNames: ["All"] }));
+      expect(Messages, `message ${i}`).toMatchObject([{ MessageId: sent.MessageId, Attributes: { ApproximateReceiveCount: "1" } }]);
     }
   });
 
