@@ -132,7 +132,7 @@ export class Engine {
   readonly schema: string;
   /** The verbs on schedules. */
   readonly schedules: ScheduleEngine = new ScheduleEngine((...call) => this.#call(...call));
-  /** What the SQS endpoint needs beyond the verbs here. */
+  /** What the SQS endpoint needs beyond the verbs here. @internal */
   readonly sqs: SqsEngine = new SqsEngine((...call) => this.#call(...call));
   readonly #pool: ConnectionPool;
   readonly #prepare: boolean;

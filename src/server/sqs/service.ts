@@ -14,12 +14,20 @@ import { SqsError } from "./wire/errors.js";
 
 /** What another server changed of a queue is known after this long at the latest. */
 const knownMs = 1000;
+/** How long the answer to an attempt is remembered. */
+const attemptMs = 300_000;
 const sending = { mostItems: 500, mostSize: 4_000_000, atOnce: 2 };
 const sendingInOrder = { ...sending, atOnce: 1 };
 const deleting = { mostItems: 500, mostSize: Infinity, atOnce: 2 };
 
 interface Known {
   readonly queue: Promise<SqsQueue | undefined>;
+  readonly since: number;
+}
+
+/** What a receive that named its attempt got. */
+interface Attempt {
+  readonly records: Promise<readonly SqsMessageRecord[]>;
   readonly since: number;
 }
 
@@ -32,6 +40,7 @@ export class SqsService {
   readonly #receptions = new Map<string, Reception>();
   readonly #sends = new Map<string, Collector<Prepared, JobId>>();
   readonly #deletes: Collector<SqsReceipt & { readonly queue: string }, Deleted>;
+  readonly #attempts = new Map<string, Attempt>();
   readonly #heeded = new WeakSet<AbortSignal>();
   readonly #wakeUp: WakeUp;
   #receipts: Promise<Receipts> | undefined;
@@ -127,9 +136,32 @@ export class SqsService {
     return receipts.map(({ id }) => (expired.has(id) ? "expired" : "deleted"));
   }
 
-  receive(queue: SqsQueue, request: ReceiveRequest, attemptId?: string): Promise<readonly SqsMessageRecord[]> {
-    void attemptId;
-    return this.reception(queue.queue).receive(request);
+  /** A receive that names its attempt gets the same again when it is repeated, as long as all of it is still in flight, and its time begins anew. */
+  async receive(queue: SqsQueue, request: ReceiveRequest, attemptId?: string): Promise<readonly SqsMessageRecord[]> {
+    const receive = () => this.reception(queue.queue).receive(request);
+    if (attemptId === undefined) return receive();
+    const key = `${queue.queue} ${attemptId}`;
+    const before = this.#attempts.get(key);
+    if (before && performance.now() - before.since < attemptMs) {
+      const records = await before.records;
+      if (records.length > 0 && (await this.#prolong(records, request.visibilitySeconds))) return records;
+    }
+    for (const [old, { since }] of this.#attempts) {
+      if (performance.now() - since < attemptMs) break;
+      this.#attempts.delete(old);
+    }
+    const records = receive();
+    this.#attempts.delete(key);
+    this.#attempts.set(key, { records, since: performance.now() });
+    records.catch(() => this.#attempts.delete(key));
+    return records;
+  }
+
+  async #prolong(records: readonly SqsMessageRecord[], seconds: number): Promise<boolean> {
+    for (const { id, token, receivedAt } of records) {
+      if ((await this.engine.sqs.visibility({ id, token, strict: true }, seconds, receivedAt)) !== "ok") return false;
+    }
+    return true;
   }
 
   reception(queue: string): Reception {

@@ -216,6 +216,22 @@ describe("FIFO queues", () => {
     await send(url, "m", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", { MessageDeduplicationId: "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~" });
   });
 
+  it("give the same to an attempt that is repeated, with the same handles and a new timeout [sqs 58]", async () => {
+    const url = await create({ VisibilityTimeout: "10" });
+    for (const group of ["a", "b", "c"]) await send(url, group, group);
+    const attempt = { MaxNumberOfMessages: 2, ReceiveRequestAttemptId: "first" };
+    const first = await receive(url, attempt);
+    expect(first).toHaveLength(2);
+    await db.moveClock(8);
+    expect(await receive(url, attempt)).toEqual(first);
+    await db.moveClock(8);
+    expect(bodies(await receive(url, { MaxNumberOfMessages: 10 }))).toEqual(["c"]);
+    await remove(url, first[0]!);
+    expect(await receive(url, attempt)).toEqual([]); // something has changed: whatever is there now
+    await db.moveClock(11);
+    expect(bodies(await receive(url, { ...attempt, ReceiveRequestAttemptId: "other" })).sort()).toEqual(["b", "c"]);
+  });
+
   it("count messages behind others as visible [sqs 47]", async () => {
     const url = await create();
     for (let i = 0; i < 3; i += 1) await send(url, `m${i}`, "g");
