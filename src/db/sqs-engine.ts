@@ -63,7 +63,14 @@ type Call = (name: string, text: string, values: unknown[], call?: CallOptions) 
 export class SqsEngine {
   constructor(private readonly call: Call) {}
 
-  queueCreate(name: string, queue: string, attributes: Values, tags: Values, options: Defaults, waitSeconds: number): Promise<"created" | "exists" | "deleted"> {
+  queueCreate(
+    name: string,
+    queue: string,
+    attributes: Values,
+    tags: Values,
+    options: Defaults,
+    waitSeconds: number,
+  ): Promise<"created" | "exists" | "deleted"> {
     const text = "select :sqs_queue_create($1::text, $2::text, $3::jsonb, $4::jsonb, $5::jsonb, $6::float8) as value";
     return this.#value("sqs_queue_create", text, [name, queue, toJson(attributes), toJson(tags), encodeDefaults(options), waitSeconds]);
   }
@@ -111,7 +118,7 @@ export class SqsEngine {
       [`[${inputs.join(",")}]`, options],
     );
     const duplicates = row?.["duplicates"] as boolean[] | null;
-    return (row?.["job_ids"] as JobId[]).map((id, i) => ({ id, duplicate: duplicates?.[i] ?? false }));
+    return ((row?.["job_ids"] ?? []) as JobId[]).map((id, i) => ({ id, duplicate: duplicates?.[i] ?? false }));
   }
 
   /** Claim messages. `more`: there may be more right now. */
@@ -123,7 +130,10 @@ export class SqsEngine {
 
   /** Complete messages. Returns the ids that are no longer held. */
   delete(receipts: readonly SqsReceipt[]): Promise<JobId[]> {
-    for (const { token, id } of receipts) checkToken(token) && checkId(id);
+    for (const { token, id } of receipts) {
+      checkToken(token);
+      checkId(id);
+    }
     return this.#value("sqs_delete", "select to_json(:sqs_delete($1::json)::text[]) as value", [JSON.stringify(receipts)]);
   }
 

@@ -74,7 +74,7 @@ function isLoopback(host: string): boolean {
 
 /** How to connect as the client does, for a connection of one's own. */
 function connectionOf({ connection = process.env["DATABASE_URL"] ?? "" }: ServerOptions): string | pg.ClientConfig {
-  if (typeof connection === "string" || !("options" in connection && "connect" in connection)) return connection as string | pg.ClientConfig;
+  if (typeof connection === "string" || !("options" in connection && "connect" in connection)) return connection;
   const { connectionString, host, port, user, password, database, ssl } = connection.options as pg.ClientConfig;
   return Object.fromEntries(Object.entries({ connectionString, host, port, user, password, database, ssl }).filter(([, value]) => value !== undefined));
 }

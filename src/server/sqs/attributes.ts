@@ -107,7 +107,9 @@ export function firstDifference(record: SqsQueueRecord, given: Readonly<Record<s
 function canonical(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), (_key, value: unknown) =>
-      value !== null && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+      value !== null && typeof value === "object" && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
     );
   } catch {
     return text;
@@ -183,10 +185,7 @@ function checkThroughput(attributes: Readonly<Record<string, string | null>>): v
 function settleEncryption(changes: AttributeChanges): void {
   if (changes["KmsMasterKeyId"]) {
     if (changes["SqsManagedSseEnabled"] === "true") {
-      throw new SqsError(
-        "InvalidAttributeName",
-        "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.",
-      );
+      throw new SqsError("InvalidAttributeName", "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.");
     }
     changes["SqsManagedSseEnabled"] = "false";
   } else if (changes["SqsManagedSseEnabled"] === "true") {
@@ -219,7 +218,8 @@ function readRedrivePolicy(text: string): Redrive {
     if (policy[key] === undefined || policy[key] === null) throw invalidRedrive(text, `Redrive policy does not contain mandatory attribute: ${key}.`);
   }
   for (const key of Object.keys(policy)) {
-    if (key !== "deadLetterTargetArn" && key !== "maxReceiveCount") throw invalidRedrive(text, "Only following attributes are supported: [deadLetterTargetArn, maxReceiveCount].");
+    if (key !== "deadLetterTargetArn" && key !== "maxReceiveCount")
+      throw invalidRedrive(text, "Only following attributes are supported: [deadLetterTargetArn, maxReceiveCount].");
   }
   const given = policy["maxReceiveCount"];
   const most = typeof given === "number" || (typeof given === "string" && /^\d+$/.test(given)) ? Number(given) : NaN;

@@ -32,7 +32,12 @@ export class Listening {
 
   async #run(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures += 1) {
-      const client = new pg.Client({ ...configOf(this.options.connection), application_name: "millrace sqs", connectionTimeoutMillis: answerMs, query_timeout: answerMs });
+      const client = new pg.Client({
+        ...configOf(this.options.connection),
+        application_name: "millrace sqs",
+        connectionTimeoutMillis: answerMs,
+        query_timeout: answerMs,
+      });
       const lost = new AbortController();
       client.on("error", () => lost.abort());
       client.on("end", () => lost.abort());

@@ -14,13 +14,7 @@ const mostBatchBytes = 1_048_576;
 
 type MessageActions = Pick<
   ActionHandlers,
-  | "ChangeMessageVisibility"
-  | "ChangeMessageVisibilityBatch"
-  | "DeleteMessage"
-  | "DeleteMessageBatch"
-  | "ReceiveMessage"
-  | "SendMessage"
-  | "SendMessageBatch"
+  "ChangeMessageVisibility" | "ChangeMessageVisibilityBatch" | "DeleteMessage" | "DeleteMessageBatch" | "ReceiveMessage" | "SendMessage" | "SendMessageBatch"
 >;
 
 /** Actions on messages. `onDelivery` is told what a receiver is about to get, and how to give it back. */
@@ -150,11 +144,13 @@ function checkVisibility(seconds: number): void {
 }
 
 function checkAttemptId(queue: SqsQueue, id: string): void {
-  if (!queue.isFifo) throw invalidParameter(`Value ${id} for parameter ReceiveRequestAttemptId is invalid. Reason: The request includes a parameter that is not valid for this queue type.`);
+  if (!queue.isFifo)
+    throw invalidParameter(
+      `Value ${id} for parameter ReceiveRequestAttemptId is invalid. Reason: The request includes a parameter that is not valid for this queue type.`,
+    );
   if (!/^[\x21-\x7e]{1,128}$/.test(id)) {
     throw invalidParameter(
       `Value ${id} for parameter ReceiveRequestAttemptId is invalid. Reason: ReceiveRequestAttemptId can only include alphanumeric and punctuation characters. 1 to 128 in length.`,
     );
   }
 }
-

@@ -41,7 +41,9 @@ export function prepare(queue: SqsQueue, message: Outgoing, traceHeader: string 
   if (!body) throw missingParameter("MessageBody");
   const bytes = sizeOf(message);
   if (bytes > queue.mostBytes) {
-    throw invalidParameter(`One or more parameters ${isEntry ? "cannot be validated" : "are invalid"}. Reason: Message must be shorter than ${queue.mostBytes} bytes.`);
+    throw invalidParameter(
+      `One or more parameters ${isEntry ? "cannot be validated" : "are invalid"}. Reason: Message must be shorter than ${queue.mostBytes} bytes.`,
+    );
   }
   if (hasIllegalCharacters(body)) throw illegalContents(body);
   checkAttributes(attributes ?? {});
@@ -63,7 +65,11 @@ export function prepare(queue: SqsQueue, message: Outgoing, traceHeader: string 
 }
 
 function illegalContents(text: string): SqsError {
-  const [first = ""] = [...text].filter(hasIllegalCharacters);
+  let first = "";
+  for (const character of text) {
+    first = character;
+    if (hasIllegalCharacters(character)) break;
+  }
   return new SqsError(
     "InvalidMessageContents",
     `Invalid binary character '#x${(first.codePointAt(0) ?? 0).toString(16).toUpperCase()}' was found in the message body, ` +
@@ -108,7 +114,9 @@ function delayOf(queue: SqsQueue, delay: number | undefined): { readonly delaySe
     throw invalidParameter(`Value ${delay} for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.`);
   }
   if (queue.isFifo && delay) {
-    throw invalidParameter(`Value ${delay} for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for this queue type.`);
+    throw invalidParameter(
+      `Value ${delay} for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for this queue type.`,
+    );
   }
   const seconds = queue.isFifo ? queue.delaySeconds : (delay ?? queue.delaySeconds);
   return seconds > 0 ? { delaySeconds: seconds } : {};
@@ -153,18 +161,26 @@ function checkAttributes(attributes: Attributes): void {
 
 function checkAttributeName(name: string): void {
   if (!/^[\p{L}\p{N}_.-]{1,256}$/u.test(name) || name.startsWith(".") || name.endsWith(".") || name.includes("..")) {
-    throw invalidParameter(`Message (user) attribute name '${name}' is invalid. It can contain letters, digits, '_', '-' and '.', at most 256, and no period at either end or after another.`);
+    throw invalidParameter(
+      `Message (user) attribute name '${name}' is invalid. It can contain letters, digits, '_', '-' and '.', at most 256, and no period at either end or after another.`,
+    );
   }
   if (/^(aws|amazon)\./i.test(name)) {
     throw invalidParameter(`Message (user) attribute name '${name}' is invalid. It cannot begin with AWS. or Amazon.`);
   }
 }
 
-function checkAttributeValue(kind: "user" | "system", name: string, { DataType, StringValue, BinaryValue, StringListValues, BinaryListValues }: AttributeValue): void {
+function checkAttributeValue(
+  kind: "user" | "system",
+  name: string,
+  { DataType, StringValue, BinaryValue, StringListValues, BinaryListValues }: AttributeValue,
+): void {
   if (!DataType) throw invalidParameter(`The message attribute '${name}' must contain a non-empty message attribute type.`);
   const [type] = /^(String|Number|Binary)(?=$|\.)/.exec(DataType) ?? [];
   if (type === undefined || DataType.length > 256) {
-    throw invalidParameter(`The type of message (${kind}) attribute '${name}' is invalid. You must use only the following supported type prefixes: Binary, Number, String.`);
+    throw invalidParameter(
+      `The type of message (${kind}) attribute '${name}' is invalid. You must use only the following supported type prefixes: Binary, Number, String.`,
+    );
   }
   if (StringListValues?.length || BinaryListValues?.length) {
     throw new SqsError("UnsupportedOperation", "Message attribute list values in SendMessage operation are not supported.");
@@ -196,16 +212,21 @@ function isNumber(text: string): boolean {
 
 function checkSystemAttributes(attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
-    if (name !== "AWSTraceHeader") throw invalidParameter(`Message (system) attribute '${name}' is invalid. You must use only the following supported attributes: AWSTraceHeader.`);
+    if (name !== "AWSTraceHeader")
+      throw invalidParameter(`Message (system) attribute '${name}' is invalid. You must use only the following supported attributes: AWSTraceHeader.`);
     checkAttributeValue("system", name, value);
-    if (!value.DataType.startsWith("String")) throw invalidParameter(`The type of message (system) attribute '${name}' is invalid. You must use only the following supported type prefixes: String.`);
+    if (!value.DataType.startsWith("String"))
+      throw invalidParameter(`The type of message (system) attribute '${name}' is invalid. You must use only the following supported type prefixes: String.`);
   }
 }
 
 /** Attributes as a job carries them: plain, so that a handler can read them too. */
 function storeAttributes(attributes: Attributes): Json {
   return Object.fromEntries(
-    Object.entries(attributes).map(([name, { DataType: type, StringValue, BinaryValue }]) => [name, { type, value: StringValue ?? BinaryValue!.toString("base64") }]),
+    Object.entries(attributes).map(([name, { DataType: type, StringValue, BinaryValue }]) => [
+      name,
+      { type, value: StringValue ?? BinaryValue!.toString("base64") },
+    ]),
   );
 }
 
@@ -250,7 +271,14 @@ export function wantedBy(input: Input<"ReceiveMessage">): Wanted {
 }
 
 /** A message as its receiver gets it. */
-export function receivedAs(queue: SqsQueue, record: SqsMessageRecord, handle: string, account: string, arnOfQueue: (queue: string) => string, wanted: Wanted): Message {
+export function receivedAs(
+  queue: SqsQueue,
+  record: SqsMessageRecord,
+  handle: string,
+  account: string,
+  arnOfQueue: (queue: string) => string,
+  wanted: Wanted,
+): Message {
   const { body, source, headers } = record;
   const first = source ? (source.firstId ?? source.id) : record.id;
   const before = source ? source.attempts + (source.attemptsBefore ?? 0) : 0;

@@ -29,12 +29,17 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
       const { name, record } = await service.currentQueueOf(input, context);
       if (accounts.length === 0) throw missingParameter("AWSAccountId");
       if (actions.length === 0) throw missingParameter("ActionName");
-      if (!/^[\w-]{1,80}$/.test(label)) throw invalidLabel(label, "The label can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.");
+      if (!/^[\w-]{1,80}$/.test(label))
+        throw invalidLabel(label, "The label can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.");
       if (actions.length > mostActions) throw new SqsError("OverLimit", `${actions.length} Actions were found, maximum allowed is ${mostActions}.`);
       for (const action of actions) {
-        if (!allowed.has(action)) throw invalidParameter(`Value SQS:${action} for parameter ActionName is invalid. Reason: Please refer to the appropriate WSDL for a list of valid actions.`);
+        if (!allowed.has(action))
+          throw invalidParameter(
+            `Value SQS:${action} for parameter ActionName is invalid. Reason: Please refer to the appropriate WSDL for a list of valid actions.`,
+          );
       }
-      for (const account of accounts) if (!/^\d{12}$/.test(account)) throw invalidParameter(`Value ${account} for parameter PrincipalId is invalid. Reason: Unable to verify.`);
+      for (const account of accounts)
+        if (!/^\d{12}$/.test(account)) throw invalidParameter(`Value ${account} for parameter PrincipalId is invalid. Reason: Unable to verify.`);
       const arn = arnOf(name, context);
       const policy = readPolicy(record.attributes["Policy"]) ?? { Version: "2008-10-17", Id: `${arn}/SQSDefaultPolicy`, Statement: [] };
       if (policy.Statement.some(({ Sid }) => Sid === label)) throw invalidLabel(label, "Already exists.");

@@ -203,4 +203,3 @@ function readToken(token: string): string {
   }
   throw invalidParameter("Invalid or expired next token.");
 }
-

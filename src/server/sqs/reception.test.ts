@@ -17,7 +17,12 @@ const message = (id: string): SqsMessageRecord => ({
 
 /** A queue whose claims are answered by hand. */
 function setUp() {
-  const claims: { readonly limit: number; readonly seconds: number; readonly answer: (ids: string[], more?: boolean) => void; readonly fail: (error: Error) => void }[] = [];
+  const claims: {
+    readonly limit: number;
+    readonly seconds: number;
+    readonly answer: (ids: string[], more?: boolean) => void;
+    readonly fail: (error: Error) => void;
+  }[] = [];
   const givenBack: string[] = [];
   const engine = {
     receive: (_queue: string, limit: number, seconds: number) =>

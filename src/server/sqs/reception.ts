@@ -58,12 +58,14 @@ export class Reception {
       const waitMs = this.#isStopped ? 0 : waitSeconds * 1000;
       const hangUp = () => this.#end(receiver, true);
       const timer = waitMs > 0 ? setTimeout(() => this.#end(receiver, false), waitMs) : undefined;
-      const settled = <T>(settle: (value: T) => void) => (value: T): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", hangUp);
-        this.#receivers.delete(receiver);
-        settle(value);
-      };
+      const settled =
+        <T>(settle: (value: T) => void) =>
+        (value: T): void => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", hangUp);
+          this.#receivers.delete(receiver);
+          settle(value);
+        };
       const receiver: Receiver = {
         most,
         seconds: Math.max(visibilitySeconds, shortestSeconds),
@@ -100,7 +102,7 @@ export class Reception {
   /** Nobody waits any longer. */
   stop(): void {
     this.#isStopped = true;
-    for (const receiver of [...this.#receivers]) this.#end(receiver, false);
+    for (const receiver of this.#receivers) this.#end(receiver, false);
   }
 
   /** A claim that is on its way may be for this one: then its answer decides. */
@@ -175,7 +177,7 @@ export class Reception {
       at += own.length;
       if (own.length > 0 || performance.now() >= receiver.endsAt) receiver.resolve(own);
     }
-    for (const receiver of [...this.#receivers]) {
+    for (const receiver of this.#receivers) {
       if (at >= messages.length) return;
       if (receiver.seconds !== seconds || receiver.isGone) continue;
       const own = messages.slice(at, at + receiver.most);

@@ -115,7 +115,10 @@ export class SqsService {
       messages.map(({ input }) => input),
       isSame ? options[0]! : `[${options.join(",")}]`,
     );
-    for (const { options: { delaySeconds } } of messages) if (typeof delaySeconds === "number") this.reception(queue).expect(delaySeconds);
+    for (const {
+      options: { delaySeconds },
+    } of messages)
+      if (typeof delaySeconds === "number") this.reception(queue).expect(delaySeconds);
     this.wake(queue);
     return sent.map(({ id }) => id);
   }
@@ -213,4 +216,3 @@ export class SqsService {
     await this.#wakeUp.close();
   }
 }
-

@@ -92,7 +92,7 @@ export class Sqs {
       body = await readBody(exchange, mostBodyBytes);
     } catch (error) {
       if (!(error instanceof BodyTooLargeError)) throw error;
-      return send(exchange, refuseBody(request, error.limit + 1));
+      return send(exchange, refuseBody(request));
     }
     const read = readRequest({ ...request, body }, this.#access);
     if ("refusal" in read) return send(exchange, read.refusal);
@@ -105,7 +105,8 @@ export class Sqs {
       output = await this.#run(call.action, call, this.#contextOf(exchange, call));
     } catch (error) {
       const refusal = refusalOf(error);
-      if (refusal.status >= 500) this.parts.log("error", "action failed", { id: exchange.id, action: call.action, error: String((error as Error)?.stack ?? error) });
+      if (refusal.status >= 500)
+        this.parts.log("error", "action failed", { id: exchange.id, action: call.action, error: String((error as Error)?.stack ?? error) });
       return send(exchange, writeError(call.replyTo, refusal));
     }
     const giveBack = call.action === "ReceiveMessage" ? this.#deliveries.get((output as Output<"ReceiveMessage">).Messages ?? []) : undefined;
@@ -119,7 +120,7 @@ export class Sqs {
   }
 
   #run<A extends Action>(action: A, { input }: Call, context: ActionContext): Promise<Output<A>> {
-    return this.#actions[action](input as never, context) as Promise<Output<A>>;
+    return this.#actions[action](input as never, context);
   }
 
   #contextOf({ request, signal, stopping }: Exchange, { account, region, protocol, pathQueue, traceHeader }: Call): ActionContext {
@@ -128,8 +129,8 @@ export class Sqs {
   }
 }
 
-function wireRequestOf({ id, path, request }: Exchange): WireRequest {
-  return { id, method: request.method ?? "GET", url: request.url ?? "/", path, headers: request.headersDistinct, body: Buffer.alloc(0) };
+function wireRequestOf({ id, path, request }: Exchange): Omit<WireRequest, "body"> {
+  return { id, method: request.method ?? "GET", url: request.url ?? "/", path, headers: request.headersDistinct };
 }
 
 function send(exchange: Exchange, { status, headers, body }: WireAnswer): void {

@@ -55,10 +55,14 @@ describe("messages and jobs are the same", () => {
     const mill = new Millrace({ connection: db.url });
     const got: unknown[] = [];
     const worker = mill.worker({ queues: [queue] });
-    worker.handle(defineJob<unknown>("message"), async (job) => void got.push({ input: job.input, headers: job.headers }));
+    worker.handle(defineJob("message"), async (job) => void got.push({ input: job.input, headers: job.headers }));
     await worker.start();
     await sqs.client.send(
-      new SendMessageCommand({ QueueUrl: url, MessageBody: '{"order": 7, "items": [1, 2]}', MessageAttributes: { from: { DataType: "String", StringValue: "python" } } }),
+      new SendMessageCommand({
+        QueueUrl: url,
+        MessageBody: '{"order": 7, "items": [1, 2]}',
+        MessageAttributes: { from: { DataType: "String", StringValue: "python" } },
+      }),
     );
     await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "plain" }));
     await until("both have run", () => got.length === 2);
@@ -118,7 +122,9 @@ describe("clients", () => {
     const url = await create({ VisibilityTimeout: "3600" });
     for (let i = 0; i < 10; i += 1) {
       const controllers = Array.from({ length: 3 }, () => new AbortController());
-      const waiting = controllers.map(({ signal }) => sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, WaitTimeSeconds: 20 }), { abortSignal: signal }));
+      const waiting = controllers.map(({ signal }) =>
+        sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, WaitTimeSeconds: 20 }), { abortSignal: signal }),
+      );
       await sleep(30);
       for (const controller of controllers) controller.abort();
       await Promise.allSettled(waiting);
@@ -174,7 +180,9 @@ describe("clients", () => {
     const deleted = new Set<string>();
     const consumers = Array.from({ length: 4 }, async () => {
       while (!isKilled) {
-        const { Messages = [] } = await client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 5, WaitTimeSeconds: 1 })).catch(() => ({ Messages: [] as Message[] }));
+        const { Messages = [] } = await client
+          .send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 5, WaitTimeSeconds: 1 }))
+          .catch(() => ({ Messages: [] as Message[] }));
         for (const [i, message] of Messages.entries()) {
           taken.push(message.Body!);
           if (i % 2 === 0)
@@ -226,15 +234,24 @@ describe("groups of a standard queue", () => {
     expect(Messages![0]!.Attributes).toMatchObject({ MessageGroupId: "tenant" });
     expect(Messages![0]!.Attributes!["SequenceNumber"]).toBeUndefined();
     for (const MessageGroupId of ["", "a b"]) {
-      await expect(sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId }))).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+      await expect(sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId }))).rejects.toMatchObject({
+        Code: "InvalidParameterValue",
+      });
     }
-    await expect(sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageDeduplicationId: "d" }))).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+    await expect(sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageDeduplicationId: "d" }))).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+    });
   });
 
   it("take turns: a quiet tenant overtakes one with a backlog [sqs 64]", async () => {
     const url = await create();
     const batch = (group: string, n: number) =>
-      sqs.client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries: Array.from({ length: n }, (_, i) => ({ Id: `${i}`, MessageBody: `${group}${i}`, MessageGroupId: group })) }));
+      sqs.client.send(
+        new SendMessageBatchCommand({
+          QueueUrl: url,
+          Entries: Array.from({ length: n }, (_, i) => ({ Id: `${i}`, MessageBody: `${group}${i}`, MessageGroupId: group })),
+        }),
+      );
     for (let i = 0; i < 10; i += 1) await batch("noisy", 10);
     for (let i = 0; i < 4; i += 1) await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10 }));
     await batch("quiet", 2);

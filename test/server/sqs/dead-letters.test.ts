@@ -29,7 +29,8 @@ const withDead = async (dead: string, maxReceiveCount = 1, more: Record<string, 
 const send = (QueueUrl: string, MessageBody = "m", more: Partial<SendMessageCommandInput> = {}) =>
   sqs.client.send(new SendMessageCommand({ QueueUrl, MessageBody, ...more }));
 const receive = async (QueueUrl: string, more: Partial<ReceiveMessageCommandInput> = {}): Promise<Message[]> =>
-  (await sqs.client.send(new ReceiveMessageCommand({ QueueUrl, MessageSystemAttributeNames: ["All"], MessageAttributeNames: ["All"], ...more }))).Messages ?? [];
+  (await sqs.client.send(new ReceiveMessageCommand({ QueueUrl, MessageSystemAttributeNames: ["All"], MessageAttributeNames: ["All"], ...more }))).Messages ??
+  [];
 const remove = (QueueUrl: string, { ReceiptHandle }: Message) => sqs.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
 const show = (QueueUrl: string, { ReceiptHandle }: Message) =>
   sqs.client.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 }));
@@ -131,7 +132,9 @@ describe("dead letters", () => {
     await show(source, a!);
     const [b] = await receive(source, { WaitTimeSeconds: 2 });
     expect(b!.Body).toBe("b");
-    expect(await receive(dead)).toMatchObject([{ Body: "a", MessageId: a!.MessageId, Attributes: { MessageGroupId: "g", MessageDeduplicationId: a!.MessageId } }]);
+    expect(await receive(dead)).toMatchObject([
+      { Body: "a", MessageId: a!.MessageId, Attributes: { MessageGroupId: "g", MessageDeduplicationId: a!.MessageId } },
+    ]);
   });
 
   it("expire as their queue says", async () => {
@@ -149,8 +152,7 @@ describe("move tasks", () => {
     sqs.client.send(new StartMessageMoveTaskCommand({ SourceArn, ...more }));
   const tasks = async (SourceArn: string, MaxResults?: number) =>
     (await sqs.client.send(new ListMessageMoveTasksCommand({ SourceArn, MaxResults }))).Results ?? [];
-  const ended = async (SourceArn: string, status: string) =>
-    until(`the task is ${status}`, async () => (await tasks(SourceArn))[0]?.Status === status);
+  const ended = async (SourceArn: string, status: string) => until(`the task is ${status}`, async () => (await tasks(SourceArn))[0]?.Status === status);
 
   it("bring letters back to where each came from, as new messages [sqs 62]", async () => {
     const dead = await create();
@@ -196,7 +198,7 @@ describe("move tasks", () => {
     expect(moved).toBeLessThan(10);
     await ended(arn(dead), "CANCELLED");
     const got = [...(await receive(target, { MaxNumberOfMessages: 10 })), ...(await receive(dead, { MaxNumberOfMessages: 10 }))];
-    expect(got.map(({ Body }) => Body).sort()).toEqual(Array.from({ length: 10 }, (_, i) => `m${i}`));
+    expect(got.map(({ Body }) => Body!).sort()).toEqual(Array.from({ length: 10 }, (_, i) => `m${i}`));
     await expect(sqs.client.send(new CancelMessageMoveTaskCommand({ TaskHandle }))).rejects.toMatchObject({ Code: "InvalidParameterValue" });
   });
 
@@ -212,14 +214,20 @@ describe("move tasks", () => {
     await start(arn(dead), { DestinationArn: arn(target), MaxNumberOfMessagesPerSecond: 1 });
     await sqs.client.send(new DeleteQueueCommand({ QueueUrl: target }));
     await ended(arn(dead), "FAILED");
-    expect(await tasks(arn(dead), 10)).toMatchObject([{ FailureReason: "AWS.SimpleQueueService.NonExistentQueue" }, { FailureReason: "CouldNotDetermineMessageSource" }]);
+    expect(await tasks(arn(dead), 10)).toMatchObject([
+      { FailureReason: "AWS.SimpleQueueService.NonExistentQueue" },
+      { FailureReason: "CouldNotDetermineMessageSource" },
+    ]);
   });
 
   it("refuse what cannot be [sqs 62]", async () => {
     const plain = await create();
     const dead = await create();
     await withDead(dead);
-    await expect(start(arn(plain))).rejects.toMatchObject({ Code: "InvalidParameterValue", message: "Source queue must be configured as a Dead Letter Queue." });
+    await expect(start(arn(plain))).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+      message: "Source queue must be configured as a Dead Letter Queue.",
+    });
     const missing = "arn:aws:sqs:us-east-1:000000000000:nowhere";
     await expect(start(missing)).rejects.toMatchObject({
       name: "ResourceNotFoundException",
@@ -229,10 +237,13 @@ describe("move tasks", () => {
       name: "ResourceNotFoundException",
       message: "The resource that you specified for the DestinationArn parameter doesn't exist.",
     });
-    for (const MaxNumberOfMessagesPerSecond of [0, 501]) await expect(start(arn(dead), { MaxNumberOfMessagesPerSecond })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+    for (const MaxNumberOfMessagesPerSecond of [0, 501])
+      await expect(start(arn(dead), { MaxNumberOfMessagesPerSecond })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
     for (const wrong of [0, 11]) await expect(tasks(arn(dead), wrong)).rejects.toMatchObject({ Code: "InvalidParameterValue" });
     const cancel = (handle: object | string) =>
-      sqs.client.send(new CancelMessageMoveTaskCommand({ TaskHandle: typeof handle === "string" ? handle : Buffer.from(JSON.stringify(handle)).toString("base64") }));
+      sqs.client.send(
+        new CancelMessageMoveTaskCommand({ TaskHandle: typeof handle === "string" ? handle : Buffer.from(JSON.stringify(handle)).toString("base64") }),
+      );
     await expect(cancel("nonsense")).rejects.toMatchObject({ Code: "InvalidParameterValue", message: "Value for parameter TaskHandle is invalid." });
     await expect(cancel({ taskId: "00000000-0000-4000-8000-000000000000", sourceArn: arn(dead) })).rejects.toMatchObject({
       name: "ResourceNotFoundException",

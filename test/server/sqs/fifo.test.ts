@@ -28,12 +28,15 @@ const receive = async (QueueUrl: string, more: Partial<ReceiveMessageCommandInpu
 const remove = (QueueUrl: string, { ReceiptHandle }: Message) => sqs.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
 const hide = (QueueUrl: string, { ReceiptHandle }: Message, VisibilityTimeout: number) =>
   sqs.client.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout }));
-const bodies = (messages: readonly Message[]) => messages.map(({ Body }) => Body);
+const bodies = (messages: readonly Message[]): string[] => messages.map(({ Body }) => Body!);
 
 describe("FIFO queues", () => {
   it("need a group, and an id or hashes of bodies [sqs 49]", async () => {
     const url = await create();
-    await expect(send(url, "m", undefined)).rejects.toMatchObject({ Code: "MissingParameter", message: "The request must contain the parameter MessageGroupId." });
+    await expect(send(url, "m", undefined)).rejects.toMatchObject({
+      Code: "MissingParameter",
+      message: "The request must contain the parameter MessageGroupId.",
+    });
     const noId = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly";
     await expect(send(url, "m", "g", { MessageDeduplicationId: undefined })).rejects.toMatchObject({ Code: "InvalidParameterValue", message: noId });
     const { Failed, Successful } = await sqs.client.send(
@@ -82,7 +85,10 @@ describe("FIFO queues", () => {
     expect((await send(url, "other", "g", none)).MessageId).not.toBe(first.MessageId);
     expect((await send(url, "same", "h", { MessageDeduplicationId: "own" })).MessageId).not.toBe(first.MessageId);
     const [message] = await receive(url, { MessageSystemAttributeNames: ["All"] });
-    expect(message!.Attributes).toMatchObject({ MessageGroupId: "g", MessageDeduplicationId: "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5" });
+    expect(message!.Attributes).toMatchObject({
+      MessageGroupId: "g",
+      MessageDeduplicationId: "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5",
+    });
     const scoped = await create({ DeduplicationScope: "messageGroup", FifoThroughputLimit: "perMessageGroupId" });
     const a = await send(scoped, "m", "a", { MessageDeduplicationId: "x" });
     expect((await send(scoped, "m", "b", { MessageDeduplicationId: "x" })).MessageId).not.toBe(a.MessageId);
@@ -93,7 +99,9 @@ describe("FIFO queues", () => {
 
   it("keep the scope they were created with [sqs 51]", async () => {
     const url = await create();
-    await sqs.client.send(new SetQueueAttributesCommand({ QueueUrl: url, Attributes: { DeduplicationScope: "messageGroup", FifoThroughputLimit: "perMessageGroupId" } }));
+    await sqs.client.send(
+      new SetQueueAttributesCommand({ QueueUrl: url, Attributes: { DeduplicationScope: "messageGroup", FifoThroughputLimit: "perMessageGroupId" } }),
+    );
     const { Attributes } = await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["DeduplicationScope"] }));
     expect(Attributes).toEqual({ DeduplicationScope: "messageGroup" });
     const a = await send(url, "m", "a", { MessageDeduplicationId: "x" });

@@ -27,11 +27,10 @@ const account = "000000000000";
 
 type Attributes = Partial<Record<string, string>>;
 const create = async (name = newName(), Attributes?: Attributes, tags?: Record<string, string>): Promise<string> =>
-  (await sqs.client.send(new CreateQueueCommand({ QueueName: name, Attributes: Attributes as Record<string, string>, tags }))).QueueUrl!;
+  (await sqs.client.send(new CreateQueueCommand({ QueueName: name, Attributes, tags }))).QueueUrl!;
 const attributes = async (QueueUrl: string, ...AttributeNames: string[]): Promise<Attributes | undefined> =>
   (await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: AttributeNames as QueueAttributeName[] }))).Attributes;
-const set = (QueueUrl: string, Attributes: Attributes) =>
-  sqs.client.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: Attributes as Record<string, string> }));
+const set = (QueueUrl: string, Attributes: Attributes) => sqs.client.send(new SetQueueAttributesCommand({ QueueUrl, Attributes }));
 const arn = (name: string) => `arn:aws:sqs:us-east-1:${account}:${name}`;
 const nameOf = (url: string) => url.split("/").at(-1)!;
 
@@ -225,7 +224,8 @@ describe("queues", () => {
 
   it("are purged of what waits, is in flight and is delayed, and of what they have seen, once a minute [sqs 23]", async () => {
     const url = await create(newName(".fifo"), { FifoQueue: "true" });
-    const send = (group: string) => sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId: group, MessageDeduplicationId: group }));
+    const send = (group: string) =>
+      sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId: group, MessageDeduplicationId: group }));
     for (const group of ["a", "b", "c"]) await send(group);
     const { Messages } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 2, VisibilityTimeout: 1 }));
     expect(Messages).toHaveLength(2);
@@ -287,8 +287,16 @@ describe("queues", () => {
       Resource: arn(name),
     };
     expect((await policy()).Statement).toEqual([one, two]);
-    await expect(add("two", ["111122223333"], ["SendMessage"])).rejects.toMatchObject({ message: "Value two for parameter Label is invalid. Reason: Already exists." });
-    await expect(add("many", ["111122223333"], Array.from({ length: 8 }, () => "SendMessage"))).rejects.toMatchObject({
+    await expect(add("two", ["111122223333"], ["SendMessage"])).rejects.toMatchObject({
+      message: "Value two for parameter Label is invalid. Reason: Already exists.",
+    });
+    await expect(
+      add(
+        "many",
+        ["111122223333"],
+        Array.from({ length: 8 }, () => "SendMessage"),
+      ),
+    ).rejects.toMatchObject({
       name: "OverLimit",
       message: "8 Actions were found, maximum allowed is 7.",
     });
@@ -314,7 +322,11 @@ describe("queues", () => {
     await expect(create(stranger, { RedrivePolicy })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
     await allow({ redrivePermission: "allowAll" });
     await create(stranger, { RedrivePolicy });
-    for (const wrong of [{ redrivePermission: "some" }, { redrivePermission: "byQueue" }, { redrivePermission: "byQueue", sourceQueueArns: Array.from({ length: 11 }, () => arn("a")) }]) {
+    for (const wrong of [
+      { redrivePermission: "some" },
+      { redrivePermission: "byQueue" },
+      { redrivePermission: "byQueue", sourceQueueArns: Array.from({ length: 11 }, () => arn("a")) },
+    ]) {
       await expect(allow(wrong)).rejects.toMatchObject({ name: "InvalidAttributeValue" });
     }
   });
@@ -327,7 +339,10 @@ describe("queues", () => {
       [{ maxReceiveCount: 1 }, "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."],
       [{ deadLetterTargetArn: arn(nameOf(dead)) }, "Redrive policy does not contain mandatory attribute: maxReceiveCount."],
       [{ deadLetterTargetArn: arn(nameOf(dead)), maxReceiveCount: 0 }, "Invalid value for maxReceiveCount: 0, valid values are from 1 to 1000 both inclusive."],
-      [{ deadLetterTargetArn: arn(nameOf(dead)), maxReceiveCount: 1001 }, "Invalid value for maxReceiveCount: 1001, valid values are from 1 to 1000 both inclusive."],
+      [
+        { deadLetterTargetArn: arn(nameOf(dead)), maxReceiveCount: 1001 },
+        "Invalid value for maxReceiveCount: 1001, valid values are from 1 to 1000 both inclusive.",
+      ],
       [{ deadLetterTargetArn: arn("nowhere"), maxReceiveCount: 1 }, "Dead letter target does not exist."],
       [{ deadLetterTargetArn: arn(nameOf(fifo)), maxReceiveCount: 1 }, "Dead-letter queue must be same type of queue as the source.."],
     ] as const) {
@@ -337,7 +352,8 @@ describe("queues", () => {
         message: `Value ${text} for parameter RedrivePolicy is invalid. Reason: ${reason}`,
       });
     }
-    const sources = async (MaxResults?: number, NextToken?: string) => sqs.client.send(new ListDeadLetterSourceQueuesCommand({ QueueUrl: dead, MaxResults, NextToken }));
+    const sources = async (MaxResults?: number, NextToken?: string) =>
+      sqs.client.send(new ListDeadLetterSourceQueuesCommand({ QueueUrl: dead, MaxResults, NextToken }));
     expect((await sources()).queueUrls).toEqual([]);
     const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: arn(nameOf(dead)), maxReceiveCount: 1 });
     const other = await create(newName(), { RedrivePolicy });
