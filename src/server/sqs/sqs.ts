@@ -96,6 +96,12 @@ export class Sqs {
     }
     const read = readRequest({ ...request, body }, this.#access);
     if ("refusal" in read) return send(exchange, read.refusal);
+    if (this.#access === "open" && isFromElsewhere(exchange)) {
+      return send(
+        exchange,
+        writeError(read.call.replyTo, new SqsError("AccessDeniedException", "Without keys, requests of web pages and to other hosts are refused.")),
+      );
+    }
     await this.#act(exchange, read.call);
   };
 
@@ -127,6 +133,16 @@ export class Sqs {
     const baseUrl = this.options.baseUrl ?? `http://${request.headers.host ?? "localhost"}${this.parts.prefix}`;
     return { baseUrl, account, region, protocol, pathQueue, traceHeader, signal, stopping };
   }
+}
+
+/**
+ * Without keys, whoever reaches the address may do everything. A web page that somebody looks at must not: its requests carry an origin, or say that they cross sites,
+ * and one that got here by a name of its own (DNS rebinding) names a host that is not this one.
+ */
+function isFromElsewhere({ request: { headers } }: Exchange): boolean {
+  const site = headers["sec-fetch-site"];
+  const host = (headers.host ?? "localhost").replace(/:\d+$/, "");
+  return headers.origin !== undefined || site === "cross-site" || site === "same-site" || !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i.test(host);
 }
 
 function wireRequestOf({ id, path, request }: Exchange): Omit<WireRequest, "body"> {

@@ -7,8 +7,9 @@ import {
   SendMessageBatchCommand,
   SendMessageCommand,
 } from "@aws-sdk/client-sqs";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Consumer } from "sqs-consumer";
@@ -116,6 +117,78 @@ describe("clients", () => {
     consumer.stop({ abort: true });
     expect(new Set(got).size).toBe(10);
     expect(failures).toBe(3);
+  });
+
+  it.skipIf(spawnSync("python3", ["-c", "import boto3"]).status !== 0)("boto3 does all of it [sqs 67]", async () => {
+    const name = newName();
+    const script = new URL("../../support/sqs-boto3.py", import.meta.url).pathname;
+    const child = spawn("python3", [script, sqs.server.url, name], { stdio: ["ignore", "pipe", "inherit"] });
+    processes.push(child);
+    let said = "";
+    for await (const chunk of child.stdout) said += String(chunk);
+    expect(JSON.parse(said)).toEqual({
+      url: `${sqs.server.url}/000000000000/${name}`,
+      tags: { made: "by python" },
+      sent: 5,
+      bodies: ['{"order": 7, "emoji": "\\ud83d\\ude00"}', ...Array.from({ length: 5 }, (_, i) => `m${i}\r\n<&>`)],
+      isSame: true,
+      count: "2",
+      deleted: 5,
+      empty: true,
+      code: "AWS.SimpleQueueService.NonExistentQueue",
+      message: "The specified queue does not exist.",
+    });
+  });
+
+  it("the Query protocol does it too, on a queue's own address [sqs 67]", async () => {
+    const url = await create();
+    const call = async (form: Record<string, string>) => {
+      const response = await fetch(url, {
+        method: "POST",
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+        body: new URLSearchParams(form).toString(),
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    const sent = await call({ "SendMessageBatchRequestEntry.1.Id": "a", "SendMessageBatchRequestEntry.1.MessageBody": "x\ry", Action: "SendMessageBatch" });
+    expect(sent).toMatchObject({ status: 200, text: expect.stringContaining("<SendMessageBatchResultEntry>") });
+    const got = await call({ Action: "ReceiveMessage", "AttributeName.1": "All", MaxNumberOfMessages: "10" });
+    expect(got.text).toContain("<Body>x&#xD;y</Body>");
+    const handle = /<ReceiptHandle>(.*)<\/ReceiptHandle>/.exec(got.text)![1]!;
+    expect((await call({ Action: "DeleteMessage", ReceiptHandle: handle })).status).toBe(200);
+    expect(await call({ Action: "DeleteMessage", ReceiptHandle: "garbage" })).toMatchObject({
+      status: 404,
+      text: expect.stringContaining("<Code>ReceiptHandleIsInvalid</Code>"),
+    });
+    expect((await call({ Action: "ReceiveMessage" })).text).toContain("<ReceiveMessageResult/>");
+  });
+
+  it("without keys, web pages and other hosts are refused", async () => {
+    const url = await create();
+    const purge = `${url}?Action=PurgeQueue`;
+    for (const headers of [{ origin: "https://example.com" }, { "sec-fetch-site": "cross-site" }] as const) {
+      expect((await fetch(purge, { headers })).status).toBe(403);
+    }
+    const { port } = new URL(url);
+    const rebound = await new Promise<number>((resolve) =>
+      request({ port, path: new URL(purge).pathname + new URL(purge).search, headers: { host: `evil.example:${port}` } }, ({ statusCode }) =>
+        resolve(statusCode!),
+      ).end(),
+    );
+    expect(rebound).toBe(403);
+    expect((await fetch(purge)).status).toBe(200);
+  });
+
+  it("with keys, signatures count [sqs 8]", async () => {
+    const { server } = await sqs.another({ anyKey: false, keys: [{ accessKeyId: "AKIDEXAMPLE", secretAccessKey: "right", account: "123456789012" }] });
+    const client = (secretAccessKey: string, accessKeyId = "AKIDEXAMPLE") =>
+      new SQSClient({ endpoint: server.url, region: "eu-central-1", credentials: { accessKeyId, secretAccessKey }, maxAttempts: 1 });
+    const { QueueUrl } = await client("right").send(new CreateQueueCommand({ QueueName: newName() }));
+    expect(QueueUrl).toContain("/123456789012/");
+    await expect(client("wrong").send(new CreateQueueCommand({ QueueName: newName() }))).rejects.toMatchObject({ name: "InvalidSignatureException" });
+    await expect(client("right", "OTHER").send(new CreateQueueCommand({ QueueName: newName() }))).rejects.toMatchObject({
+      name: "UnrecognizedClientException",
+    });
   });
 
   it("a client that has hung up gets nothing, and the next one gets it at once [sqs 48]", async () => {
