@@ -16,7 +16,8 @@ end $$;
 
 -- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each.
 -- The error's rule (errorRules), when it has one, stands for the retry policy; a list of delays for the number of attempts too. What the handler said
--- itself, that trying again would not help, or when to, goes first. A lost attempt is retried at once, and alone. Where the time to start is computed (start_by infinity), the end of the first attempt that was
+-- itself, that trying again would not help, or when to, goes first. A lost attempt is retried at once, and alone unless the queue says otherwise (lostAlone). With deadLetterAfter, and somewhere to go, so many attempts
+-- are the last whatever the job's own number is. Where the time to start is computed (start_by infinity), the end of the first attempt that was
 -- used up settles it, counted from that attempt's claim; from then on it is kept as that of any other job, and as its deadline too.
 -- Writes: attempt, agenda, ticket, tally, fingerprint; breaker_event where there is a breaker; amendment when the time to start was computed; job when dead-lettered; pause where onFailure says so.
 create or replace function attempts_close(h claim, p_outcome job_outcome, p_error json, p_delay_seconds float8,
@@ -29,7 +30,8 @@ declare
   v_buried record;
   v_options jsonb;
   v_rule jsonb;
-  v_target int;
+  v_target int := p_dead_letter;
+  v_most int;
   v_timed bigint[];
   v_ends timestamptz[];
   v_chained boolean;  -- claims take them by their ids, so that they keep their order
@@ -39,7 +41,11 @@ begin
   select c.options || q.options || coalesce(t.options, '{}') into v_options
     from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
   v_chained := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);
-  v_alone := p_outcome = 'lost' and not v_chained and coalesce((v_options ->> 'isolateLost')::boolean, true);
+  v_alone := p_outcome = 'lost' and not v_chained and (v_options -> 'lostAlone') is distinct from 'false';
+  if v_options ? 'deadLetterQueue' and v_target is null then
+    v_target := (select id from queue where name = v_options ->> 'deadLetterQueue');
+    v_most := case when v_target is not null then (v_options ->> 'deadLetterAfter')::int end;
+  end if;
   if v_options ? 'breaker' and p_outcome = 'failed' and p_delay_seconds is null then
     perform breaker_failed(h, v_options -> 'breaker', p_error);
   end if;
@@ -60,7 +66,7 @@ begin
         select coalesce(v_rule -> 'delays', v_rule -> 'retry', j.retry, v_options -> 'retry') as retry,
                case when v_rule ? 'delays' then coalesce(m.revived_after, 0) else 0 end as before,
                case when v_rule ? 'delays' then least(coalesce(m.revived_after, 0) + jsonb_array_length(v_rule -> 'delays') + 1, m.max_attempts)
-                    else coalesce(m.max_attempts, j.max_attempts) end as last) p
+                    else least(coalesce(m.max_attempts, j.max_attempts), v_most) end as last) p
       cross join lateral (
         select v_now + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
                             else retry_delay(p.retry, u.attempt - p.before) end as due_at) x
@@ -104,7 +110,6 @@ begin
     if v_options ->> 'onFailure' = 'pause' then
       perform queue_fail(h.lane, v_final[1], p_outcome, p_error);
     end if;
-    v_target := coalesce(p_dead_letter, (select id from queue where name = v_options ->> 'deadLetterQueue'));
     if v_target is not null and queues_reenter(array[v_target]) = '{}' then  -- into a finished queue nothing goes: the job stays failed where it is
       for v_buried in select a.job_id, a.attempt from attempt a where a.slot = h.slot and a.job_id = any (v_final) and a.state = 'failed' order by a.job_id loop
         perform job_copy(v_buried.job_id, v_target, json_build_object('attempts', v_buried.attempt, 'error', p_error));

@@ -1,5 +1,5 @@
 -- enqueue_unique: append one job unless its schedule slot is taken or its fingerprint names a live job.
--- The mode decides what a duplicate does to a job that still waits; producers of the same fingerprint wait for each other.
+-- The mode decides what a duplicate does to a job that still waits, or (window) that only the seconds count; producers of the same fingerprint wait for each other.
 -- Locks: the fingerprint row; replace and debounce of a ready job also lock its lane until the caller commits.
 -- Writes: fingerprint, schedule_run, job, ticket or agenda, tally, amendment.
 create or replace function enqueue_unique(p job_plan, p_input json, out job_id bigint, out duplicate boolean)
@@ -31,7 +31,7 @@ begin
       f.follow_up := null;
     end if;
 
-    if v_state is null or v_state in ('succeeded', 'failed', 'expired', 'cancelled') then
+    if v_state is null or v_state in ('succeeded', 'failed', 'expired', 'cancelled') or (p.fingerprint_mode = 'window' and f.until <= clock_now()) then
       if f.follow_up is not null then  -- its end was not noticed yet
         perform pg_advisory_xact_lock(job_mark(f.follow_up));
         update fingerprint set job_id = f.follow_up, follow_up = null where queue_id = p.queue_id and fingerprint = p.fingerprint;

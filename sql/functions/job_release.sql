@@ -26,7 +26,7 @@ declare
   v_expired bigint[];
   v_options constant jsonb := (select q.options from lane l join queue q on q.id = l.queue_id where l.key = h.lane);
   v_chained constant boolean := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);  -- claims take them by their ids, so that they keep their order
-  v_alone constant boolean := p_lost and not v_chained and coalesce((v_options ->> 'isolateLost')::boolean, true);
+  v_alone constant boolean := p_lost and not v_chained and (v_options -> 'lostAlone') is distinct from 'false';
   g record;
 begin
   perform pg_advisory_xact_lock_shared(lane_entry(h.lane));

@@ -24,11 +24,11 @@ begin
       if v_value not in ('true', 'false', '"batches"') then
         perform raise_error('MR001', format('ordered cannot be %s', v_value), 'give true, false or "batches"');
       end if;
-    elsif v_key = 'isolateLost' then
+    elsif v_key = 'lostAlone' then
       if jsonb_typeof(v_value) <> 'boolean' then
-        perform raise_error('MR001', format('isolateLost cannot be %s', v_value), 'give true or false');
+        perform raise_error('MR001', format('lostAlone cannot be %s', v_value), 'give true or false');
       end if;
-    elsif v_key in ('maxRunning', 'groupMaxRunning', 'maxDepth') then
+    elsif v_key in ('maxRunning', 'groupMaxRunning', 'maxDepth', 'deadLetterAfter') then
       if jsonb_typeof(v_value) <> 'number' or v_value::numeric not between 1 and 1000000000 or v_value::numeric % 1 <> 0 then
         perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give a whole number of at least 1');
       end if;

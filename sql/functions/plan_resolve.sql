@@ -89,8 +89,8 @@ begin
     case when p."group" is not null and p.is_fresh
          then raise_error('MR001', 'a queue with freshnessSeconds takes no groups', 'enqueue without a group, or into another queue')
          else name_check('group', p."group") end, name_check('tenant', p.tenant), name_check('fingerprint', p.fingerprint, 500),
-    case when p."fingerprintMode" not in ('keep', 'replace', 'debounce', 'followUp')
-         then raise_error('MR001', format('unknown fingerprintMode "%s"', p."fingerprintMode"), 'use keep, replace, debounce or followUp')
+    case when p."fingerprintMode" not in ('keep', 'replace', 'debounce', 'followUp', 'window')
+         then raise_error('MR001', format('unknown fingerprintMode "%s"', p."fingerprintMode"), 'use keep, replace, debounce, followUp or window')
          else coalesce(p."fingerprintMode", 'keep') end,
     p."fingerprintSeconds",
     retry_check(p.retry), p.headers,

@@ -81,7 +81,7 @@ language plpgsql immutable as $$
 declare
   v_key text;
 begin
-  foreach v_key in array '{ordered,groupMaxRunning,groupRate,enqueueRate,waitsFor,onFailure,finalStages,maxDepth,maxAgeSeconds,freshnessSeconds,drainsAt,blocked}'::text[] loop
+  foreach v_key in array '{ordered,groupMaxRunning,groupRate,enqueueRate,waitsFor,onFailure,finalStages,maxDepth,maxAgeSeconds,freshnessSeconds,drainsAt,blocked,lostAlone,deadLetterAfter}'::text[] loop
     if p_options ? v_key then
       perform raise_error('MR001', format('%s cannot be set here', v_key), 'set it for a queue');
     end if;

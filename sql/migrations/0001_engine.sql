@@ -601,3 +601,39 @@ create table ring (
   survivors  bigint not null default 0
 );
 insert into ring (slot) select generate_series(0, 31);
+
+-- What SQS clients see of a queue beyond what it is here (src/server/sqs). attributes: those that were given, as texts.
+create table sqs_queue (
+  name       text primary key,
+  queue_id   int not null references queue (id),
+  attributes jsonb not null default '{}',
+  tags       jsonb not null default '{}',
+  created_at timestamptz not null,
+  changed_at timestamptz not null,
+  purged_at  timestamptz,
+  deleted_at timestamptz
+);
+create index sqs_queue_redrive on sqs_queue ((attributes ->> 'deadLetterTarget')) where deleted_at is null;
+
+-- Dead letters on their way back, a step at a time (sqs_move_step). source, destination: as in sqs_queue; without a destination each goes where it came from.
+create table sqs_move_task (
+  id          uuid primary key default gen_random_uuid(),
+  source      text not null,
+  destination text,
+  per_second  int,
+  status      text not null default 'RUNNING' check (status in ('RUNNING', 'CANCELLING', 'COMPLETED', 'CANCELLED', 'FAILED')),
+  failure     text,
+  started_at  timestamptz not null,
+  next_at     timestamptz not null,
+  to_move     bigint not null,
+  moved       bigint not null default 0
+);
+create unique index sqs_move_task_active on sqs_move_task (source) where status in ('RUNNING', 'CANCELLING');
+create index sqs_move_task_source on sqs_move_task (source, started_at);
+
+-- What receipt handles are signed with, so that only handles given out here are accepted, by any server on this schema.
+create table sqs_secret (
+  only_row boolean primary key default true check (only_row),
+  secret   bytea not null default uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+);
+insert into sqs_secret default values;

@@ -137,7 +137,7 @@ export function checkText(text: string, what: string): string {
   return text;
 }
 
-const integers = new Set(["priority", "cost", "maxAttempts", "maxRunning", "groupMaxRunning", "weight"]);
+const integers = new Set(["priority", "cost", "maxAttempts", "deadLetterAfter", "maxRunning", "groupMaxRunning", "weight"]);
 const aboveZero = new Set([
   "ttlSeconds",
   "attemptTimeoutSeconds",
@@ -145,6 +145,7 @@ const aboveZero = new Set([
   "leaseCapSeconds",
   "agingSeconds",
   "maxAttempts",
+  "deadLetterAfter",
   "maxRunning",
   "groupMaxRunning",
   "weight",
@@ -221,6 +222,8 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "leaseCapSeconds",
   "agingSeconds",
   "deadLetterQueue",
+  "deadLetterAfter",
+  "lostAlone",
   "maxRunning",
   "rate",
   "resources",
@@ -228,7 +231,6 @@ const defaultKeys: ReadonlySet<string> = new Set([
   "groupRate",
   "enqueueRate",
   "ordered",
-  "isolateLost",
   "waitsFor",
   "onFailure",
   "finalStages",

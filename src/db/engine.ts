@@ -39,6 +39,7 @@ import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
 import { ScheduleEngine } from "./schedule-engine.js";
+import { SqsEngine } from "./sqs-engine.js";
 import { checkSchemaName, defaultSchema, statementPrefix } from "./schema-name.js";
 import type {
   BreakerRecord,
@@ -132,6 +133,8 @@ export class Engine {
   readonly schema: string;
   /** The verbs on schedules. */
   readonly schedules: ScheduleEngine = new ScheduleEngine((...call) => this.#call(...call));
+  /** What the SQS endpoint needs beyond the verbs here. @internal */
+  readonly sqs: SqsEngine = new SqsEngine((...call) => this.#call(...call));
   readonly #pool: ConnectionPool;
   readonly #prepare: boolean;
 

@@ -92,8 +92,8 @@ export interface EnqueueOptions {
   readonly retry?: RetryPolicy;
   /** While a job with this fingerprint lives in the queue, another is not made. Default none. */
   readonly fingerprint?: string;
-  /** What a duplicate does to the first one: nothing, replace its input, also push its run time, or queue one follow-up while it runs. Default `keep`. */
-  readonly fingerprintMode?: "keep" | "replace" | "debounce" | "followUp";
+  /** What a duplicate does to the first one: nothing, replace its input, also push its run time, or queue one follow-up while it runs; `window`: nothing, and only within `fingerprintSeconds`. Default `keep`. */
+  readonly fingerprintMode?: "keep" | "replace" | "debounce" | "followUp" | "window";
   /** Keep refusing duplicates for this long after the enqueue, even when the first has finished. Default 0. */
   readonly fingerprintSeconds?: number;
   /** Small values carried beside the input. Default none. */
@@ -632,6 +632,10 @@ export interface Defaults {
   readonly leaseFactor?: number | null;
   readonly leaseCapSeconds?: number | null;
   readonly deadLetterQueue?: string | null;
+  /** Of a queue with a `deadLetterQueue`: so many attempts are the last, whatever `maxAttempts` its jobs have. Read when an attempt ends. Default none. */
+  readonly deadLetterAfter?: number | null;
+  /** Of a queue: whether a job whose lease has ended is claimed alone afterwards, in case it was what killed its worker. Default true. */
+  readonly lostAlone?: boolean | null;
   /** Jobs become one step of priority more urgent for each time this long that they have waited, so that urgent ones never starve them. Default none: strict. */
   readonly agingSeconds?: number | null;
   /** Of a queue or a type: the most jobs of it that run at once, in all processes together. Claimed ones count, started or not. */
@@ -654,8 +658,6 @@ export interface Defaults {
    * With `"batches"` one claim may take several of a group, in order, and no other takes what follows them until they have ended; those that come back go first, by their age.
    */
   readonly ordered?: boolean | "batches" | null;
-  /** Whether a job whose lease ended without a report is claimed alone the next time, so that one that kills its process takes no others with it. Default true. */
-  readonly isolateLost?: boolean | null;
   /** Of a queue: its jobs wait until all these queues have finished. */
   readonly waitsFor?: readonly string[] | null;
   /** Of a queue: whether a job that fails for good pauses it, for somebody to decide. Default `continue`. */

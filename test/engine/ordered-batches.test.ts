@@ -151,14 +151,14 @@ describe("groups in ordered batches", () => {
   }, 120_000);
 });
 
-describe("isolateLost: false", () => {
+describe("lostAlone: false", () => {
   it("lets jobs whose lease ended go together again", async () => {
-    for (const isolateLost of [true, false]) {
-      const queue = await newQueue(db, { isolateLost });
+    for (const lostAlone of [true, false]) {
+      const queue = await newQueue(db, { lostAlone });
       await db.engine.enqueueMany("t", times(5), { queue });
       expect(await claim(queue)).toHaveLength(5);
       await db.moveClock(61);
-      expect(await claim(queue)).toHaveLength(isolateLost ? 1 : 5);
+      expect(await claim(queue)).toHaveLength(lostAlone ? 1 : 5);
     }
   });
 });

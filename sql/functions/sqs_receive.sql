@@ -1,0 +1,30 @@
+-- sqs_receive: claim messages of a queue, as SQS clients need them: the body exactly as it was sent (an object or array is stored as it is, everything else as a string),
+-- and what can only be told from the log. Returns {"messages": [{"id", "token", "body", "attempt", "receivedAt", "firstReceivedAt", "group", "fingerprint", "headers", "source"}], "more"}:
+-- times in milliseconds; more: there may be more to claim right now.
+-- Locks, writes and raises as job_claim_json.
+create or replace function sqs_receive(p_queue text, p_limit int, p_seconds float8) returns json
+language plpgsql security definer set search_path from current set jit = off as $$
+declare
+  v_claims json := job_claim_json(array[p_queue], '{message}', p_limit, 'sqs', p_seconds, null, null, 67108864, false, true);
+  v_last json := v_claims -> -1;
+begin
+  return json_build_object('more', coalesce((v_last ->> 'more')::boolean or (v_last ->> 'busy')::boolean, false), 'messages', (
+    select json_agg(json_build_object('id', u.id, 'token', c.token, 'attempt', x.attempt, 'receivedAt', x.at,
+             'body', case json_typeof(u.input) when 'string' then u.input #>> '{}' else u.input::text end,
+             'firstReceivedAt', case when x.attempt = 1 and x.source is null then x.at else coalesce(sqs_first_received(coalesce((coalesce(x.source ->> 'firstId', x.source ->> 'id'))::bigint, u.id::bigint)), x.at) end,
+             'group', u.extras -> 'group', 'fingerprint', u.extras -> 'fingerprint', 'headers', u.extras -> 'headers', 'source', x.source) order by c.i, u.i)
+      from json_array_elements(v_claims) with ordinality e (value, i)
+     cross join lateral (select e.value ->> 'token' as token, e.i) c
+     cross join lateral rows from (json_array_elements_text(e.value -> 'ids'), json_array_elements(e.value -> 'inputs'), json_array_elements(e.value -> 'extras'), json_array_elements_text(e.value -> 'attempts'))
+                        with ordinality u (id, input, extras, attempt, i)
+     cross join lateral (select coalesce(u.attempt::int, 1) as attempt, floor(date_part('epoch', (e.value ->> 'claimedAt')::timestamptz) * 1000) as at,
+                                case when (u.extras -> 'source' ->> 'attempts') is not null then u.extras -> 'source' end as source) x
+     where c.token is not null));
+end $$;
+
+-- sqs_first_received: when the first attempt of a job began, in milliseconds; null when nothing is recorded of one.
+create or replace function sqs_first_received(p_job_id bigint) returns float8
+language plpgsql stable as $$
+begin
+  return (select floor(date_part('epoch', a.started_at) * 1000) from attempt a where a.slot = job_slot(p_job_id) and a.job_id = p_job_id order by a.attempt limit 1);
+end $$;

@@ -1,0 +1,173 @@
+import { checkId, checkToken, encodeDefaults, encodeIds, toJson } from "./encode.js";
+import type { CallOptions } from "./queryable.js";
+import type { Defaults, Enqueued, JobId, Json } from "./types.js";
+
+/** A queue as SQS clients see it. */
+export interface SqsQueueRecord {
+  /** What clients call it. */
+  readonly name: string;
+  /** What it is called here. */
+  readonly queue: string;
+  /** Those that were given. */
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly createdAt: string;
+  readonly changedAt: string;
+}
+
+/** A message that was claimed. Times are in milliseconds. */
+export interface SqsMessageRecord {
+  readonly id: JobId;
+  readonly token: string;
+  readonly body: string;
+  readonly attempt: number;
+  readonly receivedAt: number;
+  readonly firstReceivedAt: number;
+  readonly group: string | null;
+  readonly fingerprint: string | null;
+  readonly headers: { readonly [name: string]: Json } | null;
+  /** Of a dead letter: the job it is a copy of, the first of them, and how often they were received. */
+  readonly source: {
+    readonly id: JobId;
+    readonly queue: string;
+    readonly attempts: number;
+    readonly firstId?: JobId;
+    readonly attemptsBefore?: number;
+  } | null;
+}
+
+/** What it takes to delete a message. */
+export interface SqsReceipt {
+  readonly token: string;
+  readonly id: JobId;
+  /** Only while it is invisible. */
+  readonly strict: boolean;
+}
+
+/** A task that moves dead letters. */
+export interface SqsMoveRecord {
+  readonly id: string;
+  readonly destination: string | null;
+  readonly perSecond: number | null;
+  readonly status: "RUNNING" | "CANCELLING" | "COMPLETED" | "CANCELLED" | "FAILED";
+  readonly failure: string | null;
+  readonly startedAt: number;
+  readonly toMove: number;
+  readonly moved: number;
+}
+
+type Values = Readonly<Record<string, string | null>>;
+type Call = (name: string, text: string, values: unknown[], call?: CallOptions) => Promise<readonly Record<string, unknown>[]>;
+
+/** The SQL functions `sqs_…`, one method each. */
+export class SqsEngine {
+  constructor(private readonly call: Call) {}
+
+  queueCreate(
+    name: string,
+    queue: string,
+    attributes: Values,
+    tags: Values,
+    options: Defaults,
+    waitSeconds: number,
+  ): Promise<"created" | "exists" | "deleted"> {
+    const text = "select :sqs_queue_create($1::text, $2::text, $3::jsonb, $4::jsonb, $5::jsonb, $6::float8) as value";
+    return this.#value("sqs_queue_create", text, [name, queue, toJson(attributes), toJson(tags), encodeDefaults(options), waitSeconds]);
+  }
+
+  queueChange(name: string, attributes: Values, tags: Values, options: Defaults): Promise<boolean> {
+    const text = "select :sqs_queue_change($1::text, $2::jsonb, $3::jsonb, $4::jsonb) as value";
+    return this.#value("sqs_queue_change", text, [name, toJson(attributes), toJson(tags), encodeDefaults(options)]);
+  }
+
+  queueDelete(name: string): Promise<boolean> {
+    return this.#value("sqs_queue_delete", "select :sqs_queue_delete($1::text) as value", [name]);
+  }
+
+  queuePurge(name: string, waitSeconds: number): Promise<boolean> {
+    return this.#value("sqs_queue_purge", "select :sqs_queue_purge($1::text, $2::float8) as value", [name, waitSeconds]);
+  }
+
+  queueGet(name: string): Promise<SqsQueueRecord | null> {
+    return this.#value("sqs_queue_get", "select :sqs_queue_get($1::text) as value", [name]);
+  }
+
+  queueList(prefix: string, after: string, limit: number, target?: string): Promise<string[]> {
+    const text = "select :sqs_queue_list($1::text, $2::text, $3::int, $4::text) as value";
+    return this.#value("sqs_queue_list", text, [prefix, after, limit, target ?? null]);
+  }
+
+  async depth(queue: string): Promise<{ readonly visible: number; readonly invisible: number; readonly delayed: number }> {
+    const [row] = await this.call("sqs_depth", "select * from :sqs_depth($1::text)", [queue]);
+    return { visible: Number(row?.["visible"]), invisible: Number(row?.["invisible"]), delayed: Number(row?.["delayed"]) };
+  }
+
+  inFlight(queue: string): Promise<JobId[]> {
+    return this.#value("sqs_in_flight", "select to_json(:sqs_in_flight($1::text)::text[]) as value", [queue]);
+  }
+
+  secret(): Promise<Buffer> {
+    return this.#value("sqs_secret_get", "select :sqs_secret_get() as value", []);
+  }
+
+  /** Append messages whose JSON is put together already, so that bodies stay as they are. One object of options for all, or one each. */
+  async send(inputs: readonly string[], options: string): Promise<Enqueued[]> {
+    const [row] = await this.call(
+      "sqs_send",
+      "select to_json(job_ids::text[]) as job_ids, to_json(duplicates) as duplicates from :job_enqueue_many($1::json, $2::json)",
+      [`[${inputs.join(",")}]`, options],
+    );
+    const duplicates = row?.["duplicates"] as boolean[] | null;
+    return ((row?.["job_ids"] ?? []) as JobId[]).map((id, i) => ({ id, duplicate: duplicates?.[i] ?? false }));
+  }
+
+  /** Claim messages. `more`: there may be more right now. */
+  async receive(queue: string, limit: number, seconds: number): Promise<{ readonly messages: readonly SqsMessageRecord[]; readonly more: boolean }> {
+    const text = "select :sqs_receive($1::text, $2::int, $3::float8) as value";
+    const { messages, more } = await this.#value<{ messages: SqsMessageRecord[] | null; more: boolean }>("sqs_receive", text, [queue, limit, seconds]);
+    return { messages: messages ?? [], more };
+  }
+
+  /** Complete messages. Returns the ids that are no longer held. */
+  delete(receipts: readonly SqsReceipt[]): Promise<JobId[]> {
+    for (const { token, id } of receipts) {
+      checkToken(token);
+      checkId(id);
+    }
+    return this.#value("sqs_delete", "select to_json(:sqs_delete($1::json)::text[]) as value", [JSON.stringify(receipts)]);
+  }
+
+  /** Cancel messages that were no longer held. Returns the ids of strict ones that still live. */
+  deleteLate(ids: readonly JobId[], strict: boolean): Promise<JobId[]> {
+    return this.#value("sqs_delete_late", "select to_json(:sqs_delete_late($1::bigint[], $2::boolean)::text[]) as value", [encodeIds(ids), strict]);
+  }
+
+  visibility({ token, id, strict }: SqsReceipt, seconds: number, receivedAt: number): Promise<"ok" | "gone" | "beyond"> {
+    const text = "select :sqs_visibility($1::uuid, $2::bigint, $3::float8, $4::float8, $5::boolean) as value";
+    return this.#value("sqs_visibility", text, [checkToken(token), checkId(id), seconds, receivedAt, strict]);
+  }
+
+  moveStart(source: string, destination: string | undefined, perSecond: number | undefined): Promise<string | null> {
+    const text = "select :sqs_move_start($1::text, $2::text, $3::int)::text as value";
+    return this.#value("sqs_move_start", text, [source, destination ?? null, perSecond ?? null]);
+  }
+
+  /** How many were moved; -1 when it does not run, null when there is none. */
+  async moveCancel(id: string): Promise<number | null> {
+    const moved = await this.#value<string | null>("sqs_move_cancel", "select :sqs_move_cancel($1::uuid) as value", [checkToken(id)]);
+    return moved === null ? null : Number(moved);
+  }
+
+  moveList(source: string, limit: number): Promise<SqsMoveRecord[]> {
+    return this.#value("sqs_move_list", "select :sqs_move_list($1::text, $2::int) as value", [source, limit]);
+  }
+
+  moveStep(): Promise<{ readonly queues: readonly string[]; readonly waitSeconds: number | null }> {
+    return this.#value("sqs_move_step", "select :sqs_move_step() as value", []);
+  }
+
+  async #value<T>(name: string, text: string, values: unknown[]): Promise<T> {
+    const [row] = await this.call(name, text, values);
+    return (row?.["value"] ?? null) as T;
+  }
+}

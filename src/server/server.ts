@@ -1,0 +1,94 @@
+import type pg from "pg";
+import { InvalidArgumentError } from "../db/errors.js";
+import { Millrace } from "../client/millrace.js";
+import type { MillraceOptions } from "../client/millrace.js";
+import type { Exchange, Part } from "./http/exchange.js";
+import { answer } from "./http/exchange.js";
+import { Listener } from "./http/listener.js";
+import type { Log } from "./log.js";
+import { Sqs, type SqsOptions } from "./sqs/sqs.js";
+
+/** What `startServer` takes. */
+export interface ServerOptions extends Pick<MillraceOptions, "connection" | "schema" | "prepare"> {
+  /** The address to listen on. Default `127.0.0.1`; anything else needs tokens and keys. */
+  readonly host?: string;
+  /** Default 8484; 0 is any free one. */
+  readonly port?: number;
+  /** The path everything is served under, such as `/queue`. Default none. */
+  readonly prefix?: string;
+  /** How long requests in progress may take after `stop`, in milliseconds. Default 10,000. */
+  readonly graceMs?: number;
+  /** The SQS endpoint. Default: nobody has a key for it. */
+  readonly sqs?: SqsOptions;
+  /** Where it tells what happens. Default nowhere. */
+  readonly log?: Log;
+}
+
+/** A server that runs. */
+export interface RunningServer {
+  /** Where it listens, with the prefix and without a slash at the end. */
+  readonly url: string;
+  readonly mill: Millrace;
+  /** Finish what is in progress, and close the pool. */
+  stop(): Promise<void>;
+}
+
+/** What every part of the server is made of. */
+export interface Parts {
+  readonly mill: Millrace;
+  readonly log: Log;
+}
+
+/** Serve a database over HTTP: SQS, the API, the dashboard, and what operations need. */
+export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
+  const { host = "127.0.0.1", port = 8484, prefix = "", graceMs = 10_000, log = () => {} } = options;
+  const mill = new Millrace({
+    ...(options.connection === undefined ? {} : { connection: options.connection }),
+    ...(options.schema === undefined ? {} : { schema: options.schema }),
+    ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
+  });
+  if (options.sqs?.anyKey && !isLoopback(host)) {
+    throw new InvalidArgumentError(`sqs.anyKey lets everybody in who reaches ${host}`, "give keys, or listen on 127.0.0.1");
+  }
+  const sqs = new Sqs(options.sqs ?? {}, { engine: mill.engine, connection: connectionOf(options), prefix, log });
+  const listener = new Listener({ host, port, prefix, graceMs, log }, route([{ takes: () => true, part: sqs.part }]));
+  const at = await listener.start();
+  sqs.start();
+  const url = `http://${at.host.includes(":") ? `[${at.host}]` : at.host}:${at.port}${prefix}`;
+  log("info", "listening", { url });
+  return {
+    url,
+    mill,
+    async stop() {
+      await listener.stop();
+      await sqs.stop();
+      await mill.close();
+      log("info", "stopped");
+    },
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+/** How to connect as the client does, for a connection of one's own. */
+function connectionOf({ connection = process.env["DATABASE_URL"] ?? "" }: ServerOptions): string | pg.ClientConfig {
+  if (typeof connection === "string" || !("options" in connection && "connect" in connection)) return connection;
+  const { connectionString, host, port, user, password, database, ssl } = connection.options as pg.ClientConfig;
+  return Object.fromEntries(Object.entries({ connectionString, host, port, user, password, database, ssl }).filter(([, value]) => value !== undefined));
+}
+
+/** A part and the paths it takes. The first that takes a path has it. */
+interface Route {
+  readonly takes: (exchange: Exchange) => boolean;
+  readonly part: Part;
+}
+
+function route(routes: readonly Route[]): Part {
+  return async (exchange) => {
+    const found = routes.find(({ takes }) => takes(exchange));
+    if (found) await found.part(exchange);
+    else answer(exchange, 404, { "content-type": "text/plain" }, "there is nothing here\n");
+  };
+}

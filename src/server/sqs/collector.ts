@@ -1,0 +1,67 @@
+import { DatabaseUnavailableError } from "../../db/errors.js";
+
+/** One thing to be done together with others of its kind. */
+interface Item<In, Out> {
+  readonly value: In;
+  readonly size: number;
+  readonly resolve: (out: Out) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Does things together that were asked for one by one: while some are on their way, those that come gather, and go next, in one statement and with one commit.
+ * So one caller alone waits for nobody, and many share the price of a round trip and a flush to disk.
+ */
+export class Collector<In, Out> {
+  #gathered: Item<In, Out>[] = [];
+  #running = 0;
+  #isAsked = false;
+
+  /** `run` answers in the order of what it was given. */
+  constructor(
+    private readonly run: (values: readonly In[]) => Promise<readonly Out[]>,
+    private readonly options: { readonly mostItems: number; readonly mostSize: number; readonly atOnce: number },
+  ) {}
+
+  add(value: In, size = 0): Promise<Out> {
+    return new Promise((resolve, reject) => {
+      this.#gathered.push({ value, size, resolve, reject });
+      if (this.#isAsked) return;
+      this.#isAsked = true;
+      queueMicrotask(() => this.#go()); // what is added in one go, such as a batch, stays together
+    });
+  }
+
+  #go(): void {
+    this.#isAsked = false;
+    while (this.#running < this.options.atOnce && this.#gathered.length > 0) {
+      this.#running += 1;
+      void this.#runSome(this.#take()).finally(() => {
+        this.#running -= 1;
+        this.#go();
+      });
+    }
+  }
+
+  #take(): Item<In, Out>[] {
+    let size = 0;
+    let count = 0;
+    for (const item of this.#gathered) {
+      size += item.size;
+      if (count === this.options.mostItems || (count > 0 && size > this.options.mostSize)) break;
+      count += 1;
+    }
+    return this.#gathered.splice(0, count);
+  }
+
+  /** What was refused changed nothing, so that each can be tried alone, and only the one at fault hears of it. */
+  async #runSome(items: readonly Item<In, Out>[]): Promise<void> {
+    try {
+      const outs = await this.run(items.map(({ value }) => value));
+      items.forEach(({ resolve }, i) => resolve(outs[i]!));
+    } catch (error) {
+      if (items.length === 1 || error instanceof DatabaseUnavailableError) items.forEach(({ reject }) => reject(error));
+      else for (const item of items) await this.#runSome([item]);
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import { WakeUp } from "../../client/wake-up.js";
+import type { Engine } from "../../db/engine.js";
+import type { SqsMessageRecord, SqsReceipt } from "../../db/sqs-engine.js";
+import type { JobId } from "../../db/types.js";
+import type { Log } from "../log.js";
+import { type SqsQueue, readQueue } from "./attributes.js";
+import { Collector } from "./collector.js";
+import type { ActionContext } from "./context.js";
+import type { Prepared } from "./message.js";
+import { queueNameOf } from "./names.js";
+import { Receipts } from "./receipt.js";
+import { type ReceiveRequest, Reception } from "./reception.js";
+import { SqsError } from "./wire/errors.js";
+
+/** What another server changed of a queue is known after this long at the latest. */
+const knownMs = 1000;
+/** How long the answer to an attempt is remembered. */
+const attemptMs = 300_000;
+const sending = { mostItems: 500, mostSize: 4_000_000, atOnce: 2 };
+const sendingInOrder = { ...sending, atOnce: 1 };
+const deleting = { mostItems: 500, mostSize: Infinity, atOnce: 2 };
+
+interface Known {
+  readonly queue: Promise<SqsQueue | undefined>;
+  readonly since: number;
+}
+
+/** What a receive that named its attempt got. */
+interface Attempt {
+  readonly records: Promise<readonly SqsMessageRecord[]>;
+  readonly since: number;
+}
+
+/** What became of a message that was to be deleted. */
+type Deleted = "deleted" | "expired";
+
+/** What all actions share: queues as they are known, those who wait for messages, and what is sent and deleted together. */
+export class SqsService {
+  readonly #known = new Map<string, Known>();
+  readonly #receptions = new Map<string, Reception>();
+  readonly #sends = new Map<string, Collector<Prepared, JobId>>();
+  readonly #deletes: Collector<SqsReceipt & { readonly queue: string }, Deleted>;
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #heeded = new WeakSet<AbortSignal>();
+  readonly #wakeUp: WakeUp;
+  #receipts: Promise<Receipts> | undefined;
+  #isStopping = false;
+
+  constructor(
+    readonly engine: Engine,
+    private readonly log: Log,
+  ) {
+    this.#wakeUp = new WakeUp(engine);
+    this.#deletes = new Collector((receipts) => this.#delete(receipts), deleting);
+  }
+
+  /** Read once: it never changes. */
+  receipts(): Promise<Receipts> {
+    this.#receipts ??= this.engine.sqs.secret().then(
+      (secret) => new Receipts(secret),
+      (error: unknown) => {
+        this.#receipts = undefined;
+        throw error;
+      },
+    );
+    return this.#receipts;
+  }
+
+  /** The queue a request is about. */
+  async queueOf(input: { readonly QueueUrl?: string | undefined }, context: Pick<ActionContext, "pathQueue">): Promise<SqsQueue> {
+    return this.queueNamed(queueNameOf(input, context));
+  }
+
+  /** The same, as it is now: for whoever reads or changes the queue itself. */
+  async currentQueueOf(input: { readonly QueueUrl?: string | undefined }, context: Pick<ActionContext, "pathQueue">): Promise<SqsQueue> {
+    const name = queueNameOf(input, context);
+    this.forget(name);
+    return this.queueNamed(name);
+  }
+
+  async queueNamed(name: string): Promise<SqsQueue> {
+    const queue = await this.findQueue(name);
+    if (!queue) throw new SqsError("QueueDoesNotExist");
+    return queue;
+  }
+
+  findQueue(name: string): Promise<SqsQueue | undefined> {
+    const known = this.#known.get(name);
+    if (known && performance.now() - known.since < knownMs) return known.queue;
+    const queue = this.engine.sqs.queueGet(name).then((record) => (record ? readQueue(record) : undefined));
+    this.#known.set(name, { queue, since: performance.now() });
+    // Only what is there is remembered: one that is not may be made any moment.
+    queue.then(
+      (found) => found || this.#known.delete(name),
+      () => this.#known.delete(name),
+    );
+    return queue;
+  }
+
+  /** Something of a queue was changed here. */
+  forget(name: string): void {
+    this.#known.delete(name);
+  }
+
+  send(queue: SqsQueue, messages: readonly Prepared[]): Promise<PromiseSettledResult<JobId>[]> {
+    let collector = this.#sends.get(queue.queue);
+    if (!collector) this.#sends.set(queue.queue, (collector = new Collector((some) => this.#send(queue.queue, some), queue.isFifo ? sendingInOrder : sending)));
+    return Promise.allSettled(messages.map((message) => collector.add(message, message.bytes)));
+  }
+
+  async #send(queue: string, messages: readonly Prepared[]): Promise<JobId[]> {
+    const options = messages.map((message) => JSON.stringify(message.options));
+    const isSame = options.every((one) => one === options[0]) && messages[0]!.options["fingerprint"] === undefined;
+    const sent = await this.engine.sqs.send(
+      messages.map(({ input }) => input),
+      isSame ? options[0]! : `[${options.join(",")}]`,
+    );
+    for (const {
+      options: { delaySeconds },
+    } of messages)
+      if (typeof delaySeconds === "number") this.reception(queue).expect(delaySeconds);
+    this.wake(queue);
+    return sent.map(({ id }) => id);
+  }
+
+  delete(queue: string, receipt: SqsReceipt): Promise<Deleted> {
+    return this.#deletes.add({ ...receipt, queue });
+  }
+
+  /** Most are held by their tokens still. Of the others, strict ones are refused if they live, and the rest is cancelled wherever it is. */
+  async #delete(receipts: readonly (SqsReceipt & { readonly queue: string })[]): Promise<Deleted[]> {
+    const refused = new Set(await this.engine.sqs.delete(receipts.map(({ token, id, strict }) => ({ token, id, strict }))));
+    const expired = new Set<JobId>();
+    for (const isStrict of refused.size > 0 ? [false, true] : []) {
+      const late = receipts.filter(({ id, strict }) => refused.has(id) && strict === isStrict).map(({ id }) => id);
+      if (late.length > 0) for (const id of await this.engine.sqs.deleteLate(late, isStrict)) expired.add(id);
+    }
+    for (const { queue, strict } of receipts) if (strict) this.wake(queue);
+    return receipts.map(({ id }) => (expired.has(id) ? "expired" : "deleted"));
+  }
+
+  /** A receive that names its attempt gets the same again when it is repeated, as long as all of it is still in flight, and its time begins anew. */
+  async receive(queue: SqsQueue, request: ReceiveRequest, attemptId?: string): Promise<readonly SqsMessageRecord[]> {
+    const receive = () => this.reception(queue.queue).receive(request);
+    if (attemptId === undefined) return receive();
+    const key = `${queue.queue} ${attemptId}`;
+    const before = this.#attempts.get(key);
+    if (before && performance.now() - before.since < attemptMs) {
+      const records = await before.records;
+      if (records.length > 0 && (await this.#prolong(records, request.visibilitySeconds))) return records;
+    }
+    for (const [old, { since }] of this.#attempts) {
+      if (performance.now() - since < attemptMs) break;
+      this.#attempts.delete(old);
+    }
+    const records = receive();
+    this.#attempts.delete(key);
+    this.#attempts.set(key, { records, since: performance.now() });
+    records.catch(() => this.#attempts.delete(key));
+    return records;
+  }
+
+  async #prolong(records: readonly SqsMessageRecord[], seconds: number): Promise<boolean> {
+    for (const { id, token, receivedAt } of records) {
+      if ((await this.engine.sqs.visibility({ id, token, strict: true }, seconds, receivedAt)) !== "ok") return false;
+    }
+    return true;
+  }
+
+  reception(queue: string): Reception {
+    let reception = this.#receptions.get(queue);
+    if (!reception) {
+      reception = new Reception(this.engine.sqs, queue, (messages) => this.release(queue, messages));
+      if (this.#isStopping) reception.stop();
+      this.#receptions.set(queue, reception);
+    }
+    return reception;
+  }
+
+  /** Give messages back that nobody got: as if they had not been received. */
+  async release(queue: string, messages: readonly Pick<SqsMessageRecord, "id" | "token">[]): Promise<void> {
+    try {
+      await this.engine.settle(messages.map(({ token, id }) => ({ token, outcome: "released", jobs: [id] })));
+      this.wake(queue);
+    } catch (error) {
+      // Their visibility timeout ends all the same.
+      this.log("warn", "messages that were not delivered could not be given back", { queue, messages: messages.length, error: String(error) });
+    }
+  }
+
+  /** There is something new in a queue: told to those who wait here at once, and to all other processes. */
+  wake(queue: string): void {
+    this.#receptions.get(queue)?.wake();
+    this.#wakeUp.tell(queue);
+  }
+
+  /** Another process says so; or all of them may have, while nobody listened. */
+  hear(queue: string | undefined): void {
+    if (queue !== undefined) this.#receptions.get(queue)?.wake();
+    else for (const reception of this.#receptions.values()) reception.wake();
+  }
+
+  /** From now on nobody waits, once this fires. */
+  heed(stopping: AbortSignal): void {
+    if (this.#heeded.has(stopping)) return;
+    this.#heeded.add(stopping);
+    const stop = () => {
+      this.#isStopping = true;
+      for (const reception of this.#receptions.values()) reception.stop();
+    };
+    if (stopping.aborted) stop();
+    else stopping.addEventListener("abort", stop, { once: true });
+  }
+
+  async close(): Promise<void> {
+    await this.#wakeUp.close();
+  }
+}

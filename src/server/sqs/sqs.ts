@@ -1,0 +1,164 @@
+import type pg from "pg";
+import type { Engine } from "../../db/engine.js";
+import { DatabaseUnavailableError, InvalidArgumentError, QueueClosedError, QueueFullError, QueueNotFoundError } from "../../db/errors.js";
+import { Maintainer } from "../../maintenance/maintainer.js";
+import { BodyTooLargeError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
+import type { Log } from "../log.js";
+import type { ActionContext, ActionHandlers } from "./context.js";
+import { Listening } from "./listening.js";
+import { messageActions } from "./message-actions.js";
+import { moveActions } from "./move-actions.js";
+import { permissionActions } from "./permission-actions.js";
+import { queueActions } from "./queue-actions.js";
+import { SqsService } from "./service.js";
+import { MoveUpkeep } from "./upkeep.js";
+import { SqsError, invalidParameter } from "./wire/errors.js";
+import { mostBodyBytes } from "./wire/limits.js";
+import type { Action, Message, Output } from "./wire/model.js";
+import type { WireRequest } from "./wire/request.js";
+import type { AccessKey } from "./wire/sigv4.js";
+import { type Access, type Call, type WireAnswer, readRequest, refuseBody, writeError, writeOutput } from "./wire/wire.js";
+
+/** How the SQS endpoint is set up. */
+export interface SqsOptions {
+  /** Who may ask. Default nobody. */
+  readonly keys?: readonly AccessKey[];
+  /** Take any key, or none, without a look at signatures: for development, on the loopback address only. Default false. */
+  readonly anyKey?: boolean;
+  /** What queue URLs begin with, where clients reach the server by another address than the one they name in `Host`. Default `http://` and that. */
+  readonly baseUrl?: string;
+  /** Whether the name of a deleted queue is refused for a minute, as by AWS. Default true. */
+  readonly refuseRecentNames?: boolean;
+}
+
+/** What the endpoint is made of. */
+export interface SqsParts {
+  readonly engine: Engine;
+  /** For the one connection that listens. */
+  readonly connection: string | pg.ClientConfig;
+  readonly prefix: string;
+  readonly log: Log;
+}
+
+/** What a receiver is about to get, by the list it gets, so that it can be given back if it does not. */
+type Deliveries = WeakMap<readonly Message[], () => Promise<void>>;
+
+/** The SQS endpoint: requests in, answers out. */
+export class Sqs {
+  readonly #service: SqsService;
+  readonly #upkeep: MoveUpkeep;
+  readonly #listening: Listening;
+  readonly #maintainer: Maintainer;
+  readonly #actions: ActionHandlers;
+  readonly #access: Access;
+  readonly #deliveries: Deliveries = new WeakMap();
+
+  constructor(
+    private readonly options: SqsOptions,
+    private readonly parts: SqsParts,
+  ) {
+    const { engine, connection, log } = parts;
+    const service = new SqsService(engine, log);
+    this.#service = service;
+    this.#upkeep = new MoveUpkeep(service, log);
+    this.#listening = new Listening({ connection, schema: engine.schema, log, onWake: (queue) => service.hear(queue) });
+    // Delays and timeouts end by themselves, also in queues that nobody asks.
+    this.#maintainer = new Maintainer({ engine, onError: (error) => log("error", "upkeep failed", { error: String(error) }) });
+    this.#access = options.anyKey ? "open" : { keys: options.keys ?? [] };
+    this.#actions = {
+      ...queueActions(service, { isPatient: options.refuseRecentNames ?? true }),
+      ...permissionActions(service),
+      ...messageActions(service, (messages, giveBack) => this.#deliveries.set(messages, giveBack)),
+      ...moveActions(service, () => this.#upkeep.wake()),
+    };
+  }
+
+  start(): void {
+    this.#listening.start();
+    this.#upkeep.start();
+    this.#maintainer.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#listening.stop(), this.#upkeep.stop(), this.#maintainer.stop()]);
+    await this.#service.close();
+  }
+
+  /** Answers an exchange. */
+  readonly part: Part = async (exchange) => {
+    const request = wireRequestOf(exchange);
+    let body: Buffer;
+    try {
+      body = await readBody(exchange, mostBodyBytes);
+    } catch (error) {
+      if (!(error instanceof BodyTooLargeError)) throw error;
+      return send(exchange, refuseBody(request));
+    }
+    const read = readRequest({ ...request, body }, this.#access);
+    if ("refusal" in read) return send(exchange, read.refusal);
+    if (this.#access === "open" && isFromElsewhere(exchange)) {
+      return send(
+        exchange,
+        writeError(read.call.replyTo, new SqsError("AccessDeniedException", "Without keys, requests of web pages and to other hosts are refused.")),
+      );
+    }
+    await this.#act(exchange, read.call);
+  };
+
+  async #act(exchange: Exchange, call: Call): Promise<void> {
+    let output;
+    try {
+      output = await this.#run(call.action, call, this.#contextOf(exchange, call));
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal.status >= 500)
+        this.parts.log("error", "action failed", { id: exchange.id, action: call.action, error: String((error as Error)?.stack ?? error) });
+      return send(exchange, writeError(call.replyTo, refusal));
+    }
+    const giveBack = call.action === "ReceiveMessage" ? this.#deliveries.get((output as Output<"ReceiveMessage">).Messages ?? []) : undefined;
+    if (giveBack) {
+      if (exchange.signal.aborted) return giveBack();
+      exchange.response.once("close", () => {
+        if (!exchange.response.writableFinished) void giveBack();
+      });
+    }
+    send(exchange, writeOutput(call, output as never));
+  }
+
+  #run<A extends Action>(action: A, { input }: Call, context: ActionContext): Promise<Output<A>> {
+    return this.#actions[action](input as never, context);
+  }
+
+  #contextOf({ request, signal, stopping }: Exchange, { account, region, protocol, pathQueue, traceHeader }: Call): ActionContext {
+    const baseUrl = this.options.baseUrl ?? `http://${request.headers.host ?? "localhost"}${this.parts.prefix}`;
+    return { baseUrl, account, region, protocol, pathQueue, traceHeader, signal, stopping };
+  }
+}
+
+/**
+ * Without keys, whoever reaches the address may do everything. A web page that somebody looks at must not: its requests carry an origin, or say that they cross sites,
+ * and one that got here by a name of its own (DNS rebinding) names a host that is not this one.
+ */
+function isFromElsewhere({ request: { headers } }: Exchange): boolean {
+  const site = headers["sec-fetch-site"];
+  const host = (headers.host ?? "localhost").replace(/:\d+$/, "");
+  return headers.origin !== undefined || site === "cross-site" || site === "same-site" || !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i.test(host);
+}
+
+function wireRequestOf({ id, path, request }: Exchange): Omit<WireRequest, "body"> {
+  return { id, method: request.method ?? "GET", url: request.url ?? "/", path, headers: request.headersDistinct };
+}
+
+function send(exchange: Exchange, { status, headers, body }: WireAnswer): void {
+  answer(exchange, status, headers, body);
+}
+
+/** What a client is told of an error that the engine raised. */
+function refusalOf(error: unknown): SqsError {
+  if (error instanceof SqsError) return error;
+  if (error instanceof InvalidArgumentError) return invalidParameter(error.message);
+  if (error instanceof QueueNotFoundError) return new SqsError("QueueDoesNotExist");
+  if (error instanceof QueueFullError) return new SqsError("RequestThrottled", error.message);
+  if (error instanceof QueueClosedError) return new SqsError("UnsupportedOperation", error.message);
+  return new SqsError(error instanceof DatabaseUnavailableError ? "ServiceUnavailable" : "InternalFailure");
+}
