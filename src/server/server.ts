@@ -1,5 +1,6 @@
 import { Millrace } from "../client/millrace.js";
 import type { MillraceOptions } from "../client/millrace.js";
+import { dashboardPart, takesDashboard } from "./dashboard/static-files.js";
 import type { Exchange, Part } from "./http/exchange.js";
 import { answer } from "./http/exchange.js";
 import { Listener } from "./http/listener.js";
@@ -42,7 +43,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     ...(options.schema === undefined ? {} : { schema: options.schema }),
     ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
   });
-  const listener = new Listener({ host, port, prefix, graceMs, log }, route([]));
+  const listener = new Listener({ host, port, prefix, graceMs, log }, route([{ takes: takesDashboard, part: dashboardPart() }]));
   const at = await listener.start();
   const url = `http://${at.host.includes(":") ? `[${at.host}]` : at.host}:${at.port}${prefix}`;
   log("info", "listening", { url });

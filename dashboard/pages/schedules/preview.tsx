@@ -1,0 +1,79 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { send } from "../../api.js";
+import { Button } from "../../parts/button.js";
+import { Problem } from "../../parts/load.js";
+import { Panel } from "../../parts/panel.js";
+import { Ago, Moment } from "../../parts/time.js";
+
+/** When a rule would run; nothing is written. */
+export function Preview(): JSX.Element {
+  const [rule, setRule] = useState("0 3 * * MON-FRI");
+  const [zone, setZone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const [times, setTimes] = useState<readonly string[]>();
+  const [error, setError] = useState<unknown>();
+
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    try {
+      setTimes(nextTimes(await send("POST", "schedules/preview", { rule: ruleOf(rule.trim(), zone.trim()) })));
+      setError(undefined);
+    } catch (problem) {
+      setError(problem);
+      setTimes(undefined);
+    }
+  };
+  return (
+    <Panel title="Try a rule" note="nothing is written">
+      <form class="preview" onSubmit={(event) => void submit(event)}>
+        <label class="field">
+          <span>Rule</span>
+          <input class="mono" value={rule} required spellcheck={false} onInput={(event) => setRule(event.currentTarget.value)} />
+          <small>
+            cron (<code>*/10 9-17 * * MON-FRI</code>), <code>every 15m</code>, <code>FREQ=MONTHLY;BYDAY=FR</code>, or a rule as JSON
+          </small>
+        </label>
+        <label class="field">
+          <span>Time zone</span>
+          <input value={zone} spellcheck={false} onInput={(event) => setZone(event.currentTarget.value)} />
+        </label>
+        <Button type="submit">Show the next runs</Button>
+      </form>
+      {error !== undefined && <Problem error={error} />}
+      {times && (
+        <ol class="slots" aria-label="Next runs">
+          {times.map((at) => (
+            <li key={at}>
+              <Moment at={at} />{" "}
+              <span class="muted">
+                <Ago at={at} />
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+/** What somebody typed as the rule it means; what it does not know is cron, and the server says what is wrong with it. */
+function ruleOf(text: string, tz: string): unknown {
+  if (text.startsWith("{")) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new Error("this is not JSON");
+    }
+  }
+  if (text.startsWith("every ")) return { every: text.slice(6).trim() };
+  if (/^FREQ=/i.test(text)) return { rrule: text, tz, anchor: new Date().toISOString() };
+  return { cron: text, ...(tz && { tz }) };
+}
+
+/** Times, in whichever shape they were listed. */
+export function nextTimes(answer: unknown): readonly string[] {
+  const list = Array.isArray(answer)
+    ? answer
+    : ((answer as { items?: unknown[]; next?: unknown[]; times?: unknown[] }).items ?? (answer as { times?: unknown[] }).times ?? []);
+  return list.map((one) => (typeof one === "string" ? one : String((one as { at: string }).at)));
+}
