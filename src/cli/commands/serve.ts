@@ -1,0 +1,85 @@
+import { readFileSync } from "node:fs";
+import { type TokenEntry, parseTokens } from "../../server/auth/tokens.js";
+import { type LogLevel, jsonLog } from "../../server/log.js";
+import { startServer } from "../../server/server.js";
+import { type Command, databaseOptions } from "../command.js";
+import { databaseUrl } from "../database.js";
+import type { Options } from "../options.js";
+import { redact } from "../redact.js";
+import { stopSignals } from "../stop-signals.js";
+import { UsageError } from "../usage-error.js";
+
+const levels = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
+const tokensVariable = "MILLRACE_TOKENS";
+
+export const serveCommand: Command = {
+  name: "serve",
+  summary: "serve the queue over HTTP: API, dashboard, metrics and health",
+  details: [
+    "Listens on this machine only unless there are tokens: lines of `NAME ROLE SHA256` in a file (`--tokens`) or in the variable `MILLRACE_TOKENS`, as `millrace tokens new` makes them. " +
+      "The file is read again on SIGHUP. What happens is logged to the standard error, one JSON object a line.",
+    "SIGTERM or Ctrl-C lets requests in progress end; a second one ends at once. See docs/server.md.",
+  ],
+  arguments: [],
+  options: {
+    host: { value: "ADDRESS", help: "where to listen; beyond 127.0.0.1 only with tokens", default: "127.0.0.1" },
+    port: { value: "N", help: "the port, 0 for any", default: "8484" },
+    prefix: { value: "PATH", help: "serve everything below this path, such as /queue" },
+    tokens: { value: "FILE", help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)", isFile: true },
+    "log-level": { value: "LEVEL", help: "what is worth a line", choices: levels, default: "info" },
+    ...databaseOptions,
+  },
+  examples: ["millrace serve", "millrace serve --host 0.0.0.0 --tokens tokens.txt --prefix /queue"],
+  async run({ options, out }) {
+    const tokens = tokensOf(options);
+    const prefix = prefixOf(options);
+    const signals = stopSignals();
+    const server = await startServer({
+      connection: { connectionString: databaseUrl(options), application_name: "millrace serve" },
+      schema: options.text("schema"),
+      host: options.text("host"),
+      port: options.integer("port", 0, 65_535),
+      prefix,
+      log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(redact(line))),
+      ...(tokens === undefined ? {} : { tokens }),
+    });
+    const reload = (): void => {
+      try {
+        const again = tokensOf(options);
+        if (again) server.replaceTokens(again);
+      } catch (error) {
+        out.note(`the tokens stay as they are: ${(error as Error).message}`);
+      }
+    };
+    process.on("SIGHUP", reload);
+    try {
+      out.event("listening", { url: server.url, isOpen: tokens === undefined }, `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`);
+      await signals.requested;
+      out.event("stopping", {}, "stopping when requests in progress have ended; a second signal stops at once");
+      await Promise.race([server.stop(), signals.insisted]);
+      out.event("stopped", {}, "stopped");
+      return signals.isInsisted ? 1 : 0;
+    } finally {
+      process.off("SIGHUP", reload);
+      signals.forget();
+    }
+  },
+};
+
+function tokensOf(options: Options): readonly TokenEntry[] | undefined {
+  const file = options.given("tokens");
+  if (file === undefined) return process.env[tokensVariable] ? parseTokens(process.env[tokensVariable]) : undefined;
+  let text;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, 'name a file with lines that "millrace tokens new" has printed');
+  }
+  return parseTokens(text);
+}
+
+function prefixOf(options: Options): string {
+  const prefix = (options.given("prefix") ?? "").replace(/\/+$/, "");
+  if (prefix !== "" && !/^(\/[\w.~-]+)+$/.test(prefix)) throw new UsageError(`--prefix cannot be "${prefix}"`, 'give a path such as "/queue"');
+  return prefix;
+}
