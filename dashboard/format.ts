@@ -44,9 +44,10 @@ export function duration(seconds: number | null | undefined): string {
   return rest > 0 ? `${first} ${rest} ${smaller![0]}` : first;
 }
 
-/** A length of time in one unit, for ages that change every second. */
+/** A length of time in one unit: for ages that change every second, and for axes. */
 export function age(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return none;
+  if (seconds > 0 && seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   const [unit, size] = units.find(([, size]) => seconds >= size) ?? units.at(-1)!;
   return `${Math.max(0, Math.floor(seconds / size))} ${unit}`;
 }

@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
 import { Button } from "./parts/button.js";
+import { Icon, type IconName } from "./parts/icon.js";
 import { type Theme, setTheme, theme } from "./theme.js";
 
 const next: Readonly<Record<Theme, Theme>> = { system: "light", light: "dark", dark: "system" };
-const sign: Readonly<Record<Theme, string>> = { system: "◐", light: "☀", dark: "☾" };
+const icon: Readonly<Record<Theme, IconName>> = { system: "half", light: "sun", dark: "moon" };
 
 export function ThemeSwitch(): JSX.Element {
   return (
@@ -14,7 +15,7 @@ export function ThemeSwitch(): JSX.Element {
       title={`Theme: ${theme.value}; now ${next[theme.value]}`}
       onClick={() => setTheme(next[theme.value])}
     >
-      <span aria-hidden="true">{sign[theme.value]}</span>
+      <Icon name={icon[theme.value]} />
     </Button>
   );
 }

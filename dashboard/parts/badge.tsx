@@ -33,10 +33,13 @@ const tones: Readonly<Record<string, Tone>> = {
   skipped: "neutral",
 };
 
+/** The class that gives something the colour of a state. */
+export const toneOf = (state: string): string => `tone-${tones[state] ?? "neutral"}`;
+
 /** A state, in its colour and in words. */
 export function Badge({ state, title }: { state: string; title?: string | null }): JSX.Element {
   return (
-    <span class={`badge badge-${tones[state] ?? "neutral"}`} title={title ?? undefined}>
+    <span class={`badge ${toneOf(state)}`} title={title ?? undefined}>
       {state}
     </span>
   );

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { age, count, duration, rate } from "../format.js";
 import { isDark } from "../theme.js";
 import { Choice } from "./tabs.js";
 
@@ -21,14 +22,29 @@ interface ChartProps<P> {
   readonly title: string;
   readonly points: readonly P[];
   readonly series: readonly Series<P>[];
-  readonly format: (value: number | null) => string;
+  readonly kind: keyof typeof kinds;
   readonly height?: number;
   /** So many seconds up to the newest point are on the axis, whether there are points or not. */
   readonly seconds: number;
 }
 
+/** How values are written, in the legend and on the axis, and which steps the axis takes. */
+const kinds = {
+  count: { format: count, tick: count, steps: undefined },
+  rate: { format: rate, tick: rate, steps: undefined },
+  duration: {
+    format: duration,
+    tick: age,
+    steps: [
+      0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21_600, 43_200, 86_400, 172_800,
+      864_000,
+    ],
+  },
+} as const;
+
 /** Lines over time. The canvas is for eyes; the caption says the same in words and is not read out by itself. */
-export function Chart<P extends Timed>({ title, points, series, format, height = 170, seconds }: ChartProps<P>): JSX.Element {
+export function Chart<P extends Timed>({ title, points, series, kind, height = 170, seconds }: ChartProps<P>): JSX.Element {
+  const { format, tick, steps } = kinds[kind];
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const span = useRef(seconds);
@@ -51,8 +67,8 @@ export function Chart<P extends Timed>({ title, points, series, format, height =
           y: { range: (_plot, _from, to) => [0, Math.max(1e-3, to * 1.1 || 1)] },
         },
         axes: [
-          { ...axis, space: 70, values: (_plot, ticks) => ticks.map((tick) => tickTime(tick, span.current)) },
-          { ...axis, size: 56, space: 34, values: (_plot, ticks) => ticks.map((tick) => format(tick)) },
+          { ...axis, size: 26, space: 70, values: (_plot, ticks) => ticks.map((value) => tickTime(value, span.current)) },
+          { ...axis, size: 52, space: 30, values: (_plot, ticks) => ticks.map((value) => tick(value)), ...(steps && { incrs: [...steps] }) },
         ],
         series: [
           {},

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { Icon } from "./icon.js";
 import { toast } from "./toast.js";
 
 /** A button that puts a text on the clipboard. */
@@ -16,7 +17,7 @@ export function Copy({ text, label }: { text: string; label: string }): JSX.Elem
   };
   return (
     <button type="button" class="copy" aria-label={label} title={label} onClick={() => void copy()}>
-      {copied ? "✓" : "⧉"}
+      <Icon name={copied ? "check" : "copy"} size={15} />
     </button>
   );
 }

@@ -12,8 +12,9 @@ export function Sparkline({ values, label, tone = "accent" }: { values: readonly
   const first = points[0]?.[0] ?? width;
   return (
     <svg class={`sparkline sparkline-${tone}`} width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
+      <path d={`M0 ${height - 2}H${first.toFixed(1)}`} class="sparkline-none" />
       {points.length > 1 && <path class="sparkline-area" d={`${line}L${width} ${height}L${first.toFixed(1)} ${height}Z`} />}
-      {points.length > 1 ? <path d={line} /> : <path d={`M0 ${height - 2}H${width}`} class="sparkline-none" />}
+      {points.length > 1 && <path d={line} />}
     </svg>
   );
 }

@@ -69,7 +69,7 @@ export function Table<Row>({ caption, rows, columns: all, rowKey, empty, sort: s
               <tr key={rowKey(row)}>
                 {columns.map((column, index) => (
                   <Cell key={column.head} first={index === 0} class={classOf(column)}>
-                    {column.cell(row)}
+                    {cut(column.cell(row))}
                   </Cell>
                 ))}
               </tr>
@@ -88,6 +88,17 @@ export function Table<Row>({ caption, rows, columns: all, rowKey, empty, sort: s
         </p>
       )}
     </>
+  );
+}
+
+/** A bare text may be of any length. */
+function cut(content: ComponentChildren): ComponentChildren {
+  return typeof content === "string" && content.length > 12 ? (
+    <span class="name" title={content}>
+      {content}
+    </span>
+  ) : (
+    content
   );
 }
 

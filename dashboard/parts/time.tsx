@@ -5,7 +5,7 @@ import { age, moment, none } from "../format.js";
 /** How long ago, or in how long; the moment itself is in its title. */
 export function Ago({ at }: { at: string | null | undefined }): JSX.Element {
   if (!at) return <span class="muted">{none}</span>;
-  const seconds = (now.value - Date.parse(at)) / 1000;
+  const seconds = Math.trunc((now.value - Date.parse(at)) / 1000);
   return (
     <time dateTime={at} title={moment(at)}>
       {seconds >= -1 ? `${age(seconds)} ago` : `in ${age(-seconds)}`}

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { duration, plural } from "../../format.js";
-import { Badge } from "../../parts/badge.js";
+import { Badge, toneOf } from "../../parts/badge.js";
 import { Button } from "../../parts/button.js";
 import { Panel } from "../../parts/panel.js";
 import { Ago, Moment } from "../../parts/time.js";
@@ -14,14 +14,19 @@ const atFirst = 20;
 export function Timeline({ of: { job, attempts, decisions } }: { of: JobDetails }): JSX.Element {
   const [most, setMost] = useState(atFirst);
   const entries = [
-    ...attempts.map((attempt) => ({ at: attempt.finishedAt, key: `attempt ${attempt.attempt} ${attempt.startedAt}`, node: <AttemptEntry of={attempt} /> })),
-    ...decisions.map((decision) => ({ at: decision.decidedAt, key: `decision ${decision.decidedAt}`, node: <DecisionEntry of={decision} /> })),
+    ...attempts.map((attempt) => ({
+      at: attempt.finishedAt,
+      key: `attempt ${attempt.attempt} ${attempt.startedAt}`,
+      tone: toneOf(attempt.outcome),
+      node: <AttemptEntry of={attempt} />,
+    })),
+    ...decisions.map((decision) => ({ at: decision.decidedAt, key: `decision ${decision.decidedAt}`, tone: undefined, node: <DecisionEntry of={decision} /> })),
   ].toSorted((a, b) => b.at.localeCompare(a.at));
   return (
     <Panel title="Attempts" note={plural(attempts.length, "ended", "ended")}>
       <ol class="timeline">
         {job.state === "running" && (
-          <li class="badge-running">
+          <li class={toneOf("running")}>
             <div class="timeline-head">
               <Badge state="running" /> attempt {job.attempts} {job.worker && <span class="muted">on {job.worker}</span>} <Ago at={job.lastAttemptAt} />
             </div>
@@ -41,8 +46,10 @@ export function Timeline({ of: { job, attempts, decisions } }: { of: JobDetails 
             </div>
           </li>
         )}
-        {entries.slice(0, most).map(({ key, node }) => (
-          <li key={key}>{node}</li>
+        {entries.slice(0, most).map(({ key, tone, node }) => (
+          <li key={key} class={tone}>
+            {node}
+          </li>
         ))}
         {entries.length <= most && (
           <li>

@@ -50,16 +50,16 @@ export function OverviewPage(): JSX.Element {
         <>
           <div class="grid-2">
             <div class="panel panel-body">
-              <Chart title="Jobs per second" points={points} series={flow} format={rate} seconds={seconds} />
+              <Chart title="Jobs per second" points={points} series={flow} kind="rate" seconds={seconds} />
             </div>
             <div class="panel panel-body">
-              <Chart title="Wait before the first attempt" points={points} series={latency} format={duration} seconds={seconds} />
+              <Chart title="Wait before the first attempt" points={points} series={latency} kind="duration" seconds={seconds} />
             </div>
             <div class="panel panel-body">
-              <Chart title="Jobs" points={points} series={depth} format={count} seconds={seconds} />
+              <Chart title="Jobs" points={points} series={depth} kind="count" seconds={seconds} />
             </div>
             <div class="panel panel-body">
-              <Chart title="Age of the oldest ready job" points={points} series={oldest} format={duration} seconds={seconds} />
+              <Chart title="Age of the oldest ready job" points={points} series={oldest} kind="duration" seconds={seconds} />
             </div>
           </div>
           <Attention />

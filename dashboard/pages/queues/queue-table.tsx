@@ -20,12 +20,12 @@ const live = (name: string) => queueSamples.value.get(name);
 const name: Column<QueueRow> = { head: "Queue", by: (row) => row.name, cell: (row) => <a href={to(["queues", row.name])}>{row.name}</a> };
 const state: Column<QueueRow> = {
   head: "State",
-  width: "110px",
+  width: "140px",
   by: (row) => row.state,
   cell: (row) => (
     <span class="two-lines">
       <Badge state={live(row.name)?.state ?? row.state} title={row.because ?? null} />
-      {row.because && <small class="cut">{row.because}</small>}
+      {row.because && <small class="cut state-note">{row.because}</small>}
     </span>
   ),
 };
@@ -47,16 +47,14 @@ const rates: readonly Column<QueueRow>[] = [
   { head: "Out /s", end: true, width: "70px", rank: 2, by: (row) => live(row.name)?.out, cell: (row) => rate(live(row.name)?.out) },
   { head: "Failed /s", end: true, width: "78px", rank: 3, by: (row) => live(row.name)?.failed, cell: (row) => rate(live(row.name)?.failed) },
   {
-    head: "Last minute",
+    head: "Lately",
     end: true,
     width: "112px",
     rank: 2,
-    cell: (row) => (
-      <Sparkline values={trailOf(row.name).map(({ out }) => out ?? 0)} label={`Finished per second in the last minute: now ${rate(live(row.name)?.out)}`} />
-    ),
+    cell: (row) => <Sparkline values={trailOf(row.name).map(({ out }) => out ?? 0)} label={`Finished per second lately: now ${rate(live(row.name)?.out)}`} />,
   },
 ];
-const limits: Column<QueueRow> = { head: "Limits", rank: 3, cell: (row) => <span class="muted">{row.limits || none}</span> };
+const limits: Column<QueueRow> = { head: "Limits", width: "150px", rank: 3, cell: (row) => <span class="muted">{row.limits || none}</span> };
 
 export function QueueTable({ rows, short, empty }: { rows: readonly QueueRow[]; short?: boolean; empty: ComponentChildren }): JSX.Element {
   const columns = [name, state, ...numbers, ...rates, !short && limits];

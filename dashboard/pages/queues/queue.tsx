@@ -188,9 +188,9 @@ function AtAGlance({ queue }: { queue: Queue }): JSX.Element {
       </dl>
       <Panel title="Over time" actions={<SpanChoice value={span} onChange={setSpan} />}>
         <div class="grid-3">
-          <Chart title="Depth" points={points} series={depth} format={count} seconds={seconds} />
-          <Chart title="Jobs per second" points={points} series={flow} format={rate} seconds={seconds} />
-          <Chart title="Age of the oldest" points={points} series={oldest} format={duration} seconds={seconds} />
+          <Chart title="Depth" points={points} series={depth} kind="count" seconds={seconds} />
+          <Chart title="Jobs per second" points={points} series={flow} kind="rate" seconds={seconds} />
+          <Chart title="Age of the oldest" points={points} series={oldest} kind="duration" seconds={seconds} />
         </div>
       </Panel>
       <Panel title="Facts" actions={<a href={to(["jobs"], { queue: queue.name })}>Its jobs</a>}>
