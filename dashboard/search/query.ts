@@ -69,6 +69,7 @@ export function suggest(line: string, known: Readonly<Record<string, readonly st
   const wanted = start!.replace(/^"/, "").toLowerCase();
   return values
     .filter((value) => value.toLowerCase().includes(wanted) && value !== start)
+    .toSorted((a, b) => Number(b.toLowerCase().startsWith(wanted)) - Number(a.toLowerCase().startsWith(wanted)))
     .slice(0, 8)
     .map((value) => ({ line: `${before}${writeQuery({ [key]: value })} `, shown: value, hint: "" }));
 }

@@ -106,9 +106,10 @@ function DecisionEntry({ of }: { of: Decision }): JSX.Element {
 
 export function ErrorText({ error }: { error: JobError }): JSX.Element {
   const { message, stack, name, code } = error;
+  const long = message.length > 500;
   return (
     <div>
-      <p class="bad error-text">
+      <p class="bad error-text" tabIndex={long ? 0 : undefined}>
         {[name, code].filter((part) => part && part !== "Error").join(" ")} {message}
       </p>
       {stack && (

@@ -59,7 +59,8 @@ export function takesDashboard({ request, path: at }: Exchange): boolean {
  * The files of the dashboard. They are read once; a path is looked up among their names and never reaches the file system.
  * Redirects are relative, so that they hold behind any proxy and prefix.
  */
-export function dashboardPart(folder = builtFolders.find((one) => existsSync(path.join(one, "index.html")))): Part {
+export function dashboardPart(...folders: readonly string[]): Part {
+  const folder = (folders.length > 0 ? folders : builtFolders).find((one) => existsSync(path.join(one, "index.html")));
   const files = folder === undefined ? new Map<string, StaticFile>() : readFiles(folder);
   return async (exchange) => {
     const { request, path: at } = exchange;
