@@ -14,6 +14,7 @@ import {
   decodeQueueEvent,
   decodeRunStats,
   decodeRunning,
+  decodeSample,
   decodeStage,
   decodeWorker,
 } from "./decode.js";
@@ -846,12 +847,11 @@ export class Engine {
   }
 
   /** What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see live_sample.sql. */
-  async liveSample(since: { readonly from?: Date; readonly to?: Date; readonly ends?: readonly number[]; readonly failures?: boolean } = {}): Promise<LiveSample> {
-    checkKeys(since, new Set(["from", "to", "ends", "failures"]));
-    const values = [since.from ?? null, since.to ?? null, since.ends ?? null, since.failures ?? false];
-    const text = "select :live_sample($1::timestamptz, $2::timestamptz, $3::int[], $4::boolean) as value";
-    const { now, queues, ...rest } = (await this.#value("live_sample", text, values, undefined)) as unknown as LiveSample & { readonly now: string };
-    return { ...rest, now: new Date(now), queues: queues ?? [] };
+  async liveSample(since: { readonly from?: Date; readonly ends?: readonly number[]; readonly failures?: boolean } = {}): Promise<LiveSample> {
+    checkKeys(since, new Set(["from", "ends", "failures"]));
+    const values = [since.from ?? null, since.ends ?? null, since.failures ?? false];
+    const value = await this.#value("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean) as value", values, undefined);
+    return decodeSample(value as Record<string, unknown>);
   }
 
   /** Note what somebody did; in the transaction that does it. */

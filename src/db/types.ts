@@ -748,7 +748,10 @@ export interface WorkerRecord {
 /** All queues at one moment, and what happened to them since another; see `Engine.liveSample`. */
 export interface LiveSample {
   readonly now: Date;
-  /** Where the logs end: for the next call. */
+  /** The time that `made` and `ended` are about; `from` is null when no time was given. `to` is for the next call. */
+  readonly from: Date | null;
+  readonly to: Date;
+  /** Where the logs end: for a later call. */
   readonly ends: readonly number[];
   /** Jobs enqueued, by queue; null when no time was given. */
   readonly made: { readonly [queue: string]: number } | null;
