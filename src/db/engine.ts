@@ -611,6 +611,18 @@ export class Engine {
     return rows.map(decodeJob);
   }
 
+  /** How many jobs match every filter of `list`, counting no further than `most`. With `isLive`, only those that have not ended. */
+  async countUpTo(most: number, filter: Omit<ListFilter, "before" | "limit"> & { readonly isLive?: boolean } = {}, call?: CallOptions): Promise<number> {
+    checkKeys(filter, new Set(["queue", "state", "type", "tenant", "group", "fingerprint", "error", "undecided", "createdFrom", "createdTo", "isLive"]));
+    const { queue, state, type, tenant, createdFrom, createdTo, undecided, group, fingerprint, error, isLive } = filter;
+    return this.#count(
+      "job_count_up_to",
+      `select :job_count_up_to($1::int, $2::text, $3::text, $4::text, $5::text, $6::timestamptz, $7::timestamptz, $8::boolean, $9::text, $10::text, $11::text, $12::boolean) as n`,
+      [most, queue, state, type, tenant, createdFrom, createdTo, undecided ?? false, group, fingerprint, error, isLive ?? false].map((value) => value ?? null),
+      call,
+    );
+  }
+
   /** How many jobs that match every filter given are in each state; at least one filter. A tenant's are found by its index, others by a scan. */
   async count(filter: CountFilter, call?: CallOptions): Promise<JobCounts> {
     checkKeys(filter, new Set(["queue", "type", "tenant", "group", "createdFrom", "createdTo"]));
