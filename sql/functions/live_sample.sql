@@ -34,7 +34,7 @@ end $$;
 
 -- live_oldest: since when the oldest ready job of each queue waits, in the 100 lanes that have most.
 create or replace function live_oldest() returns table (queue text, since timestamptz)
-language plpgsql as $$
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   return query
   select q.name, min(greatest(job_created_at(j.id), j.run_at))

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { InvalidArgumentError, JobNotFoundError } from "../../../db/errors.js";
-import type { Enqueued, JobId, ListFilter, NewJob } from "../../../db/types.js";
+import type { Enqueued, JobId, NewJob } from "../../../db/types.js";
 import { given } from "../given.js";
-import { countJobs, findJobs } from "../look.js";
+import { type JobFilter, countJobs, findJobs } from "../look.js";
 import { newJob, toNewJob } from "../new-job.js";
 import { onceFor } from "../once.js";
 import { route } from "../route.js";
@@ -83,7 +83,7 @@ export const jobRoutes = [
     method: "GET",
     path: "/jobs",
     role: "reader",
-    summary: "jobs that match every filter given, newest first. It looks for a second or two: a page with `next` may be short, or empty",
+    summary: "jobs that match every filter given, newest first. It looks for two seconds: a page with `next` may be short, or empty",
     query: z.strictObject({ ...jobFilter, undecided: flag.optional(), limit: limitOf(1000, 50), cursor: jobId.optional() }),
     answer: listOf(jobRecord),
     async handle({ mill, query }) {
@@ -206,7 +206,7 @@ function oneOf<Filter>({ ids: given, filter }: { readonly ids?: unknown; readonl
   return filter as Filter;
 }
 
-function filterOf({ since, until, key: fingerprint, ...rest }: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): ListFilter {
+function filterOf({ since, until, key: fingerprint, ...rest }: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): JobFilter {
   return given({ ...rest, fingerprint, createdFrom: since, createdTo: until });
 }
 
