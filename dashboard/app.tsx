@@ -24,7 +24,7 @@ import { Icon } from "./parts/icon.js";
 import { Toasts } from "./parts/toast.js";
 import { route, to } from "./router.js";
 import { SearchLine } from "./search/search-line.js";
-import { session } from "./session.js";
+import { session, signOut } from "./session.js";
 import { HelpDialog, openHelp } from "./shortcuts.js";
 import { ThemeSwitch } from "./theme-switch.js";
 
@@ -56,7 +56,7 @@ function Frame(): JSX.Element {
         Skip to the content
       </a>
       <Side open={menu} />
-      <div class="bar" role="banner">
+      <header class="bar">
         <span class="menu-button">
           <Button kind="quiet" label="Menu" pressed={menu} onClick={() => setMenu(!menu)}>
             <Icon name="menu" />
@@ -70,7 +70,7 @@ function Frame(): JSX.Element {
             ?
           </Button>
         </div>
-      </div>
+      </header>
       <main ref={main} id="main" class="main" tabIndex={-1}>
         <Page key={path} />
       </main>
@@ -138,6 +138,11 @@ function Side({ open }: { open: boolean }): JSX.Element {
         {session.value && (
           <>
             <span>{session.value.isOpen ? "Open on this machine" : `${session.value.name} (${session.value.role})`}</span>
+            {!session.value.isOpen && (
+              <Button small onClick={signOut}>
+                Sign out
+              </Button>
+            )}
             <span>
               Millrace {session.value.version}
               <br />

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { App } from "./app.js";
 import { startLive } from "./live.js";
-import { loadSession } from "./session.js";
+import { startSession } from "./session.js";
 import { startShortcuts } from "./shortcuts.js";
 import "./styles/tokens.css";
 import "./styles/base.css";
@@ -10,5 +10,5 @@ import "./styles/parts.css";
 
 startShortcuts();
 startLive();
-void loadSession();
+startSession();
 render(<App />, document.getElementById("app")!);

@@ -1,23 +1,27 @@
 /** What travels between the server and the page: the client's own records, as JSON writes them. */
 import type {
   AttemptRecord,
+  AuditRecord,
   BreakerRecord,
   DecisionRecord,
   Depth,
   FailureGroup,
   GroupDepth,
-  GroupRecord,
   JobRecord,
   Json,
   LimitRecord,
   PauseRecord,
   QueueEvent,
   QueueRecord,
-  QueueState,
+  RunningJob as RunningRecord,
   StageRecord,
   TypeDepth,
+  WorkerRecord,
 } from "../src/db/types.js";
 import type { ScheduleEvent, ScheduleRecord, ScheduleRunRecord } from "../src/db/schedule-engine.js";
+import type { Role } from "../src/server/auth/roles.js";
+import type { Point as LivePoint } from "../src/server/live/history.js";
+import type { LiveQueue, Moment } from "../src/server/live/live.js";
 
 export type { JobError, JobState, Json, QueueState, Rate } from "../src/db/types.js";
 
@@ -40,21 +44,29 @@ export type Breaker = Wire<BreakerRecord>;
 export type Limit = Wire<LimitRecord>;
 export type Pause = Wire<PauseRecord>;
 export type Stage = Wire<StageRecord>;
-export type Group = Wire<GroupDepth> & Partial<Wire<GroupRecord>>;
+export type Group = Wire<GroupDepth>;
 export type TypeOfQueue = Wire<TypeDepth>;
 export type EventOfQueue = Wire<QueueEvent>;
 export type Queue = Wire<QueueRecord> & { readonly depth?: Wire<Depth>; readonly pauses: readonly Pause[] };
-export type Schedule = Wire<ScheduleRecord>;
+export type Schedule = Wire<ScheduleRecord> & { /** The rule in words. */ readonly description: string | null };
 export type ScheduleRun = Wire<ScheduleRunRecord>;
 export type EventOfSchedule = Wire<ScheduleEvent>;
 
-/** A page of a list, and where the next one begins. */
-export interface List<T> {
-  readonly items: readonly T[];
-  readonly next?: string;
-}
+export type RunningJob = Wire<RunningRecord>;
+export type Worker = Wire<WorkerRecord> & { readonly host: string | null };
+export type AuditEntry = Wire<AuditRecord>;
 
-export type Role = "reader" | "producer" | "worker" | "admin";
+/** What the live stream tells: all queues at one moment, and each of them. */
+export type Sample = Wire<Moment>;
+export type Overview = Sample["overview"];
+export type QueueSample = Wire<LiveQueue>;
+/** One moment of a chart, in milliseconds. */
+export type Point = LivePoint;
+
+export interface History {
+  readonly step: number;
+  readonly points: readonly (Omit<Point, "at"> & { readonly at: string })[];
+}
 
 export interface Session {
   readonly name: string;
@@ -65,82 +77,11 @@ export interface Session {
   readonly isOpen: boolean;
 }
 
-/** All queues at one moment; rates are per second, null while nothing is known. */
-export interface Overview {
-  readonly at: string;
-  readonly queues: number;
-  readonly ready: number;
-  readonly delayed: number;
-  readonly running: number;
-  readonly failedLastHour: number;
-  readonly oldestReadySeconds: number | null;
-  readonly rates: { readonly enqueuedPerSecond: number | null; readonly finishedPerSecond: number | null; readonly failedPerSecond: number | null };
-  readonly latency: { readonly p50: number | null; readonly p95: number | null };
-  readonly workers: number;
-  readonly warnings: number;
-}
-
-/** One queue at one moment. */
-export interface QueueSample {
-  readonly queue: string;
-  readonly state: QueueState;
-  readonly ready: number;
-  readonly delayed: number;
-  readonly running: number;
-  readonly oldestReadySeconds: number | null;
-  readonly in: number | null;
-  readonly out: number | null;
-  readonly failed: number | null;
-}
-
-/** What the live stream tells. */
-export interface Sample {
-  readonly overview: Overview;
-  readonly queues: readonly QueueSample[];
-}
-
-export interface Point extends Omit<QueueSample, "queue" | "state"> {
-  /** Milliseconds, for charts. */
-  readonly at: number;
-  readonly p50: number | null;
-  readonly p95: number | null;
-}
-
-export interface History {
-  readonly step: number;
-  readonly points: readonly (Omit<Point, "at"> & { readonly at: string })[];
-}
-
 export interface JobDetails {
   readonly job: Job;
   readonly attempts: readonly Attempt[];
   readonly progress: Json;
   readonly decisions: readonly Decision[];
-}
-
-export interface RunningJob {
-  readonly id: string;
-  readonly queue: string;
-  readonly type: string;
-  readonly priority: number;
-  readonly attempt: number;
-  readonly worker: string | null;
-  readonly startedAt: string;
-  readonly elapsedSeconds: number;
-  readonly leaseEndsAt: string;
-  /** False while it waits in its worker. */
-  readonly isStarted: boolean;
-  readonly progress: Json;
-}
-
-export interface Worker {
-  readonly name: string | null;
-  readonly host: string | null;
-  readonly held: number;
-  readonly running: number;
-  readonly types: readonly string[];
-  readonly queues: readonly string[];
-  readonly since: string;
 }
 
 export interface Finding {
@@ -150,20 +91,13 @@ export interface Finding {
   readonly remedy?: string;
 }
 
-export interface AuditEntry {
-  readonly id: string;
-  readonly at: string;
-  readonly who: string;
-  readonly action: string;
-  readonly object: string;
-  /** `done`, or the code of the error. */
-  readonly result: string;
-  readonly count?: number | null;
-  readonly address?: string | null;
-  readonly requestId?: string | null;
+/** A page of a list, and where the next one begins. */
+export interface List<T> {
+  readonly items: readonly T[];
+  readonly next?: string;
 }
 
-/** How many jobs an act would touch. */
+/** How many jobs an act has touched, or would touch. */
 export interface Touch {
   readonly count: number;
   readonly isExact: boolean;

@@ -40,7 +40,7 @@ export interface Act {
   /** How to take it back, where the engine can. */
   readonly undo?: (values: Values, answer: unknown) => Promise<unknown>;
   /** What follows: to leave a page whose subject has gone. */
-  readonly then?: () => void;
+  readonly after?: () => void;
 }
 
 export const because: Field = { name: "because", label: "Why", hint: "kept with it, and in the audit log" };
@@ -77,7 +77,7 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
       const { undo } = act;
       toast(act.done(answer, values), undo && { undo: () => takeBack(() => undo(values, answer)) });
       changes.value += 1;
-      act.then?.();
+      act.after?.();
     } catch (problem) {
       setError(problem);
       setBusy(false);

@@ -27,11 +27,11 @@ function Node({ name, value, depth }: { name?: string; value: Json; depth: numbe
       </div>
     );
   }
-  return <Branch label={label} value={value as readonly Json[] | { readonly [key: string]: Json }} depth={depth} />;
+  return <Branch label={label} value={value} depth={depth} />;
 }
 
 function Branch({ label, value, depth }: { label: JSX.Element | null; value: readonly Json[] | { readonly [key: string]: Json }; depth: number }): JSX.Element {
-  const entries = Object.entries(value) as [string, Json][];
+  const entries = Object.entries(value);
   const isList = Array.isArray(value);
   const [open, setOpen] = useState(depth < 2 && entries.length <= 50);
   const [most, setMost] = useState(mostEntries);

@@ -39,7 +39,6 @@ export function Table<Row>({ caption, rows, columns: all, rowKey, empty, sort: s
   const shown = sorted.slice(0, most);
   return (
     <>
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reachable */}
       <div class="table-scroll" role="region" aria-label={caption} tabIndex={0}>
         <table>
           <caption class="sr">{caption}</caption>

@@ -1,10 +1,9 @@
 -- job_list: jobs that match every filter given, newest first, after p_before (an id) when paging.
 -- p_undecided: failed and expired ones that wait for a decision, because nobody has retried or discarded them.
--- p_error: a part of the last error's message, whatever the case of its letters.
--- Running and delayed jobs are found through their own small tables, failed ones along the index of attempts that did not succeed; others by going back through the log.
+-- States with few members (running, delayed, failed, expired, cancelled) are found through their own small tables and indexes.
 create or replace function job_list(p_queue text default null, p_state text default null, p_type text default null, p_tenant text default null,
   p_created_from timestamptz default null, p_created_to timestamptz default null, p_before bigint default null, p_limit int default 100,
-  p_undecided boolean default false, p_group text default null, p_fingerprint text default null, p_error text default null) returns setof jobs
+  p_undecided boolean default false) returns setof jobs
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan as $$
 declare
   v_from bigint := coalesce(job_id_at(p_created_from), 0);
@@ -22,15 +21,11 @@ begin
     v_ids := case when p_state = 'running' then array(select unnest(jobs) from claim) else array(select job_id from agenda where due_at > clock_now()) end;
     return query select v.* from jobs v where v.id = any (v_ids) and v.id >= v_from and v.id < v_to and v.state = p_state and not coalesce(p_undecided, false)
         and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type) and (p_tenant is null or v.tenant = p_tenant)
-        and (p_group is null or v."group" = p_group) and (p_fingerprint is null or v.fingerprint = p_fingerprint)
-        and (p_error is null or strpos(lower(v.last_error ->> 'message'), lower(p_error)) > 0)
       order by v.id desc limit p_limit;
   else
     return query select v.* from jobs v where v.id >= v_from and v.id < v_to and (p_state is null or v.state = p_state)
         and (not coalesce(p_undecided, false) or v.state in ('failed', 'expired') and v.discarded_at is null)
         and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type) and (p_tenant is null or v.tenant = p_tenant)
-        and (p_group is null or v."group" = p_group) and (p_fingerprint is null or v.fingerprint = p_fingerprint)
-        and (p_error is null or strpos(lower(v.last_error ->> 'message'), lower(p_error)) > 0)
       order by v.id desc limit p_limit;
   end if;
 end $$;

@@ -1,20 +1,24 @@
--- live_sample: what a dashboard shows of all queues at one moment, and what was enqueued and ended between p_from and p_to. For one process that asks again and again.
+-- live_sample: what a dashboard shows of all queues at one moment, and what was enqueued and ended since p_from: the end ("to") of the time that an earlier answer was about.
+-- That time ends a second ago, so that whoever commits within a second is counted, and is ten seconds long at most. For one process that asks again and again.
 -- The cost depends on the number of queues and lanes and on the work in flight, not on the backlog or the history: counts are the folded ones, the age of the oldest is looked up in the
 -- 100 fullest lanes, at most 20,000 new jobs are counted (more are estimated from those), and what ended is read from the ends of the logs (log_ends), from p_ends on: an earlier answer's "ends".
 -- failedLastHour, of the newest 10,000 failures, only with p_failures. Changes nothing. Raises: nothing.
-create or replace function live_sample(p_from timestamptz default null, p_to timestamptz default null, p_ends int[] default null, p_failures boolean default false) returns json
+create or replace function live_sample(p_from timestamptz default null, p_ends int[] default null, p_failures boolean default false) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now constant timestamptz := clock_now();
+  v_to constant timestamptz := v_now - interval '1 second';
+  v_from constant timestamptz := greatest(p_from, v_to - interval '10 seconds');
   v_ends constant int[] := log_ends();
   v_made json;
   v_ended json;
 begin
-  if p_from < p_to then
-    v_made := live_made(p_from, p_to);
-    v_ended := live_ended(p_from, p_to, coalesce(p_ends, v_ends), v_ends);
+  if p_from < v_to then
+    v_made := live_made(v_from, v_to);
+    v_ended := live_ended(v_from, v_to, coalesce(p_ends, v_ends), v_ends);
   end if;
-  return json_build_object('now', v_now, 'ends', v_ends, 'made', v_made, 'ended', v_ended, 'failedLastHour', case when p_failures then live_failures(v_now - interval '1 hour') end,
+  return json_build_object('now', v_now, 'from', case when p_from < v_to then v_from end, 'to', v_to, 'ends', v_ends, 'made', v_made, 'ended', v_ended,
+    'failedLastHour', case when p_failures then live_failures(v_now - interval '1 hour') end,
     'workers', (select count(distinct coalesce(c.worker, '')) from claim c),
     'queues', (select json_agg(json_build_object('queue', q.name, 'state', q.state, 'waiting', q.waiting, 'delayed', q.delayed, 'running', q.running,
                                                  'oldestReadySeconds', age_seconds(v_now, o.since)) order by q.name)
@@ -30,7 +34,7 @@ end $$;
 
 -- live_oldest: since when the oldest ready job of each queue waits, in the 100 lanes that have most.
 create or replace function live_oldest() returns table (queue text, since timestamptz)
-language plpgsql as $$
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   return query
   select q.name, min(greatest(job_created_at(j.id), j.run_at))

@@ -9,6 +9,7 @@ import type {
   JobId,
   JobRecord,
   Json,
+  LiveSample,
   PauseRecord,
   QueueEvent,
   QueueRecord,
@@ -301,4 +302,8 @@ export function decodeAudit(row: Row): AuditRecord {
     address: row["address"],
     requestId: row["request_id"],
   } as AuditRecord;
+}
+
+export function decodeSample(value: Row): LiveSample {
+  return { ...value, now: asDate(value["now"]), from: asDate(value["from"]), to: asDate(value["to"]), queues: value["queues"] ?? [] } as unknown as LiveSample;
 }

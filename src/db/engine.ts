@@ -14,6 +14,7 @@ import {
   decodeQueueEvent,
   decodeRunStats,
   decodeRunning,
+  decodeSample,
   decodeStage,
   decodeWorker,
 } from "./decode.js";
@@ -60,6 +61,8 @@ import type {
   FailureGroup,
   FailureRetry,
   FailuresRetried,
+  FindFilter,
+  Found,
   GroupDepth,
   GroupOptions,
   ResourceOptions,
@@ -108,6 +111,22 @@ const mostClaimTries = 10;
 const stageBatch = 10_000;
 const callKeys = new Set(["tx"]);
 const settlementKeys = new Set(["token", "outcome", "jobs", "results", "logs", "error", "delaySeconds"]);
+const findKeys = new Set<string>([
+  "queue",
+  "state",
+  "type",
+  "tenant",
+  "group",
+  "fingerprint",
+  "error",
+  "undecided",
+  "isLive",
+  "createdFrom",
+  "createdTo",
+  "before",
+  "limit",
+  "seconds",
+] satisfies (keyof FindFilter)[]);
 const claimKeys = new Set<string>([
   "queues",
   "types",
@@ -586,11 +605,10 @@ export class Engine {
 
   /** Jobs that match every filter given, newest first. */
   async list(filter: ListFilter = {}, call?: CallOptions): Promise<JobRecord[]> {
-    checkKeys(filter, new Set(["queue", "state", "type", "tenant", "group", "fingerprint", "error", "undecided", "createdFrom", "createdTo", "before", "limit"]));
+    checkKeys(filter, new Set(["queue", "state", "type", "tenant", "undecided", "createdFrom", "createdTo", "before", "limit"]));
     const rows = await this.#call(
       "job_list",
-      `select *, id::text as id_text
-         from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int, $9::boolean, $10::text, $11::text, $12::text)`,
+      "select *, id::text as id_text from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int, $9::boolean)",
       [
         filter.queue ?? null,
         filter.state ?? null,
@@ -601,13 +619,27 @@ export class Engine {
         filter.before === undefined ? null : checkId(filter.before),
         filter.limit ?? 100,
         filter.undecided ?? false,
-        filter.group ?? null,
-        filter.fingerprint ?? null,
-        filter.error ?? null,
       ],
       call,
     );
     return rows.map(decodeJob);
+  }
+
+  /** Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for something rare among many. `byIds` shows them. */
+  async find(filter: FindFilter = {}, call?: CallOptions): Promise<Found> {
+    checkKeys(filter, findKeys);
+    const { queue, state, type, tenant, group, fingerprint, error, undecided = false, isLive = false, createdFrom, createdTo, before, limit = 100, seconds = 2 } = filter;
+    const values = [queue, state, type, tenant, group, fingerprint, error, undecided, isLive, createdFrom, createdTo, before && checkId(before), limit, seconds];
+    const text = `select to_json(ids::text[]) as ids, next::text
+                    from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8)`;
+    const [row] = await this.#call("job_find", text, values.map((value) => value ?? null), call);
+    return row as unknown as Found;
+  }
+
+  /** These jobs, newest first; those that are gone are left out. */
+  async byIds(ids: readonly JobId[], call?: CallOptions): Promise<JobRecord[]> {
+    const text = "select *, id::text as id_text from :jobs where id = any ($1::bigint[]) order by jobs.id desc";
+    return (await this.#call("jobs", text, [encodeIds(ids)], call)).map(decodeJob);
   }
 
   /** How many jobs that match every filter given are in each state; at least one filter. A tenant's are found by its index, others by a scan. */
@@ -846,12 +878,11 @@ export class Engine {
   }
 
   /** What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see live_sample.sql. */
-  async liveSample(since: { readonly from?: Date; readonly to?: Date; readonly ends?: readonly number[]; readonly failures?: boolean } = {}): Promise<LiveSample> {
-    checkKeys(since, new Set(["from", "to", "ends", "failures"]));
-    const values = [since.from ?? null, since.to ?? null, since.ends ?? null, since.failures ?? false];
-    const text = "select :live_sample($1::timestamptz, $2::timestamptz, $3::int[], $4::boolean) as value";
-    const { now, queues, ...rest } = (await this.#value("live_sample", text, values, undefined)) as unknown as LiveSample & { readonly now: string };
-    return { ...rest, now: new Date(now), queues: queues ?? [] };
+  async liveSample(since: { readonly from?: Date; readonly ends?: readonly number[]; readonly failures?: boolean } = {}): Promise<LiveSample> {
+    checkKeys(since, new Set(["from", "ends", "failures"]));
+    const values = [since.from ?? null, since.ends ?? null, since.failures ?? false];
+    const value = await this.#value("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean) as value", values, undefined);
+    return decodeSample(value as Record<string, unknown>);
   }
 
   /** Note what somebody did; in the transaction that does it. */

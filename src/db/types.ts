@@ -283,10 +283,6 @@ export interface ListFilter {
   readonly state?: JobState;
   readonly type?: string;
   readonly tenant?: string;
-  readonly group?: string;
-  readonly fingerprint?: string;
-  /** A part of the last error's message, whatever the case of its letters. */
-  readonly error?: string;
   /** Only failed and expired jobs that wait for a decision: nobody has retried or discarded them. Default false. */
   readonly undecided?: boolean;
   readonly createdFrom?: Date;
@@ -295,6 +291,24 @@ export interface ListFilter {
   readonly before?: JobId;
   /** 1 to 10,000. Default 100. */
   readonly limit?: number;
+}
+
+/** Which jobs to find, and for how long to look. */
+export interface FindFilter extends ListFilter {
+  readonly group?: string;
+  readonly fingerprint?: string;
+  /** A part of the last error's message, whatever the case of its letters. */
+  readonly error?: string;
+  /** Only jobs that have not ended. Default false. */
+  readonly isLive?: boolean;
+  /** After this long, what was found until then is the answer. Default 2. */
+  readonly seconds?: number;
+}
+
+/** Ids of jobs that were found, newest first, and the `before` to go on with: null when that was all. */
+export interface Found {
+  readonly ids: readonly JobId[];
+  readonly next: JobId | null;
 }
 
 /** Which jobs to count; at least one filter. */
@@ -748,7 +762,10 @@ export interface WorkerRecord {
 /** All queues at one moment, and what happened to them since another; see `Engine.liveSample`. */
 export interface LiveSample {
   readonly now: Date;
-  /** Where the logs end: for the next call. */
+  /** The time that `made` and `ended` are about; `from` is null when no time was given. `to` is for the next call. */
+  readonly from: Date | null;
+  readonly to: Date;
+  /** Where the logs end: for a later call. */
   readonly ends: readonly number[];
   /** Jobs enqueued, by queue; null when no time was given. */
   readonly made: { readonly [queue: string]: number } | null;

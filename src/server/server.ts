@@ -1,7 +1,10 @@
-import { Millrace } from "../client/millrace.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Millrace, isPool, newPool } from "../client/millrace.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { MillraceOptions } from "../client/millrace.js";
 import { WakeUp } from "../client/wake-up.js";
+import { Maintainer } from "../maintenance/maintainer.js";
+import type { Tracing } from "../observe/tracing.js";
 import { apiPart, apiPath } from "./api/router.js";
 import { routes as apiRoutes } from "./api/routes/index.js";
 import { Auth } from "./auth/auth.js";
@@ -14,6 +17,9 @@ import { answer } from "./http/exchange.js";
 import { Listener } from "./http/listener.js";
 import { Live } from "./live/live.js";
 import type { Log } from "./log.js";
+import { Checkup } from "./operations/checkup.js";
+import { ServerMetrics } from "./operations/metrics.js";
+import { operationPaths, operationsPart } from "./operations/operations.js";
 import { version } from "./version.js";
 
 /** What `startServer` takes. */
@@ -30,6 +36,10 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "sch
   readonly log?: Log;
   /** Who may ask for what. Default everybody on this machine for everything, which only a server on loopback allows. */
   readonly tokens?: readonly TokenEntry[];
+  /** How long `/readyz` says no before the server stops listening, so that load balancers send no more. Default 0. */
+  readonly drainDelayMs?: number;
+  /** Makes each request of the API a span, below the one of its `traceparent`. Default none. */
+  readonly tracing?: Tracing;
   /** How often each token may ask. Default 1000 times a second, 2000 at once. */
   readonly rate?: RateOptions;
 }
@@ -53,38 +63,75 @@ export interface Parts {
 
 /** Serve a database over HTTP: SQS, the API, the dashboard, and what operations need. */
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
-  const { host = "127.0.0.1", port = 8484, prefix = "", graceMs = 10_000, log = () => {} } = options;
+  const { host = "127.0.0.1", port = 8484, prefix = "", graceMs = 10_000, drainDelayMs = 0, log = () => {}, tracing } = options;
   if (options.tokens === undefined && !isLoopback(host))
-    throw new InvalidArgumentError(`without tokens nobody beyond this machine may be let in, and ${host} is beyond it`, 'make tokens with "millrace tokens new", or listen on 127.0.0.1');
+    throw new InvalidArgumentError(
+      `without tokens nobody beyond this machine may be let in, and ${host} is beyond it`,
+      'make tokens with "millrace tokens new", or listen on 127.0.0.1',
+    );
+  const connection = options.connection ?? process.env["DATABASE_URL"];
+  if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
+  const pool = isPool(connection) ? connection : newPool(connection);
   const mill = new Millrace({
-    ...(options.connection === undefined ? {} : { connection: options.connection }),
+    connection: pool,
     ...(options.schema === undefined ? {} : { schema: options.schema }),
     ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
   });
-  const wakeUp = new WakeUp(mill.engine);
+  const { engine } = mill;
+  const metrics = new ServerMetrics();
+  const wakeUp = new WakeUp(engine);
   const auth = new Auth(options.tokens, options.rate);
-  const live = new Live(mill.engine, log);
-  const api = apiPart(apiRoutes, { mill, auth, live, log, version: version(), wake: (queue) => wakeUp.tell(queue) });
-  const parts = route([
-    { takes: ({ path }) => path.startsWith(`${apiPath}/`), part: api },
-    { takes: takesDashboard, part: dashboardPart() },
-  ]);
-  const listener = new Listener({ host, port, prefix, graceMs, log }, parts);
+  const checkup = new Checkup(pool, engine.schema);
+  const live = new Live(engine, log, () => checkup.warnings);
+  const maintainer = new Maintainer({ engine, onError: (error) => log("warn", "maintenance failed", { error: String(error) }) });
+  let isStopping = false;
+
+  const operations = operationsPart({ engine, auth, live, metrics, isStopping: () => isStopping });
+  const api = apiPart(
+    apiRoutes,
+    { mill, auth, live, checkup, log, version: version(), wake: (queue) => wakeUp.tell(queue) },
+    { observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds), ...(tracing ? { tracing } : {}) },
+  );
+  const listener = new Listener(
+    { host, port, prefix, graceMs, log },
+    route([
+      { takes: ({ path }) => operationPaths.includes(path), part: counted(metrics, operations) },
+      { takes: ({ path }) => path.startsWith(`${apiPath}/`), part: api },
+      { takes: takesDashboard, part: dashboardPart() },
+    ]),
+  );
   const at = await listener.start();
   const url = `http://${at.host.includes(":") ? `[${at.host}]` : at.host}:${at.port}${prefix}`;
+  metrics.start();
   live.start();
+  maintainer.start();
   log("info", "listening", { url });
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    isStopping = true;
+    log("info", "stopping");
+    await sleep(drainDelayMs);
+    await listener.stop();
+    await Promise.all([live.stop(), maintainer.stop(), wakeUp.close()]);
+    metrics.stop();
+    await mill.close();
+    if (pool !== options.connection) await pool.end();
+    log("info", "stopped");
+  };
   return {
     url,
     mill,
     replaceTokens: (tokens) => auth.replace(tokens),
-    async stop() {
-      await listener.stop();
-      await live.stop();
-      await wakeUp.close();
-      await mill.close();
-      log("info", "stopped");
-    },
+    stop: () => (stopped ??= stop()),
+  };
+}
+
+/** A part whose requests are counted under their path. */
+function counted(metrics: ServerMetrics, part: Part): Part {
+  return async (exchange) => {
+    const began = performance.now();
+    await part(exchange);
+    metrics.count(exchange.request.method ?? "", exchange.path, exchange.response.statusCode, (performance.now() - began) / 1000);
   };
 }
 

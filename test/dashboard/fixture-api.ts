@@ -9,6 +9,8 @@ import { type Size, type World, makeWorld } from "./fixture-data.js";
 export interface FixtureOptions {
   readonly size: Size;
   readonly prefix?: string;
+  /** Default any. */
+  readonly port?: number;
   /** Requests without it get 401. */
   readonly token?: string;
   readonly role?: string;
@@ -26,7 +28,7 @@ export interface Fixture {
   readonly stop: () => Promise<void>;
 }
 
-export async function startFixture({ size, prefix = "", token, role = "admin", refuses = false }: FixtureOptions): Promise<Fixture> {
+export async function startFixture({ size, prefix = "", port = 0, token, role = "admin", refuses = false }: FixtureOptions): Promise<Fixture> {
   const world = makeWorld(size);
   const acts: Fixture["acts"] = [];
   const viewers = new Set<ServerResponse>();
@@ -61,7 +63,10 @@ export async function startFixture({ size, prefix = "", token, role = "admin", r
     const body = JSON.parse((await text(request)) || "{}") as Record<string, unknown>;
     if (body["dryRun"] === true) return answer(response, 200, { count: size === "huge" ? 12_345_678 : 42, isExact: size !== "huge" });
     if (words[1] === "preview")
-      return answer(response, 200, { items: Array.from({ length: 5 }, (_, n) => new Date(Date.now() + (n + 1) * 86_400_000).toISOString()) });
+      return answer(response, 200, {
+        items: Array.from({ length: 5 }, (_, n) => new Date(Date.now() + (n + 1) * 86_400_000).toISOString()),
+        description: "at 03:00",
+      });
     if (refuses) return problem(response, 409, "MR014", "the queue is closed", "open it first");
     acts.push({ method: request.method!, path: `/${words.join("/")}`, body });
     answer(response, 200, { done: true, count: 42, isExact: true });
@@ -70,7 +75,7 @@ export async function startFixture({ size, prefix = "", token, role = "admin", r
   const server = createServer((request, response) => {
     serve(request, response).catch((error) => response.destroy(error as Error));
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`,

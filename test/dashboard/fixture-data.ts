@@ -436,6 +436,7 @@ function makeSchedules(size: Size): Schedule[] {
     missed: n % 3,
     openJobs: [],
     pending: 0,
+    description: "daily at 03:00, Europe/Berlin",
   }));
 }
 

@@ -3,6 +3,17 @@ import { count } from "../../format.js";
 import { type Act, type Values, because, filled } from "../../parts/act.js";
 import type { Failure, Touch } from "../../wire.js";
 
+/** A request does so many at most, and its answer is the request that continues. */
+async function sendAll(path: string, body: object): Promise<Touch> {
+  let count = 0;
+  for (let next: object | undefined = body; next !== undefined;) {
+    const answer: Touch & { next?: object } = await send("POST", path, next);
+    count += answer.count;
+    next = answer.next;
+  }
+  return { count, isExact: true };
+}
+
 /** All of one kind, at a pace that what has just recovered can bear. */
 export const retryAlike = (failure: Failure): Act => ({
   title: "Retry all that failed alike",
@@ -14,7 +25,7 @@ export const retryAlike = (failure: Failure): Act => ({
   ],
   count: () => send<Touch>("POST", "failures/retry", { fingerprint: failure.fingerprint, dryRun: true }),
   button: "Retry them",
-  run: (values) => send("POST", "failures/retry", { fingerprint: failure.fingerprint, ...numbers(values, "perSecond", "attempts") }),
+  run: (values) => sendAll("failures/retry", { fingerprint: failure.fingerprint, ...numbers(values, "perSecond", "attempts") }),
   done: (answer) => `${count((answer as Touch).count)} will be tried again`,
 });
 
@@ -31,7 +42,7 @@ export const replay = (): Act => ({
   ],
   count: (values) => (values["from"] ? send<Touch>("POST", "replay", { ...range(values), dryRun: true }) : Promise.reject(new Error("no time yet"))),
   button: "Replay",
-  run: (values) => send("POST", "replay", range(values)),
+  run: (values) => sendAll("replay", range(values)),
   done: (answer) => `${count((answer as Touch).count)} copies were enqueued`,
 });
 

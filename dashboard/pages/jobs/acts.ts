@@ -1,8 +1,12 @@
-import { send } from "../../api.js";
+import { ApiError, send } from "../../api.js";
 import { type Act, because, filled } from "../../parts/act.js";
 import type { Job } from "../../wire.js";
 
-const post = (job: Job, verb: string, body: object = {}) => send("POST", `jobs/${job.id}/${verb}`, body);
+/** The server says so when there was nothing to do any more. */
+async function post(job: Job, verb: string, body: object = {}): Promise<void> {
+  const { done } = await send<{ done: boolean }>("POST", `jobs/${job.id}/${verb}`, body);
+  if (!done) throw new ApiError("its state has changed meanwhile, and nothing was done", 409, undefined, "look at it again");
+}
 
 export const retry = (job: Job): Act => ({
   title: `Retry ${job.type}`,
@@ -26,17 +30,10 @@ export const cancel = (job: Job): Act => ({
 
 export const discard = (job: Job): Act => ({
   title: `Discard ${job.type}`,
-  explain: "It stays on record, but no longer waits for a decision. It can still be retried.",
+  explain: "It stays on record, but nobody will retry it. This cannot be taken back.",
   fields: [because],
   button: "Discard",
+  danger: true,
   run: (values) => post(job, "discard", filled(values)),
   done: () => `${job.type} ${job.id} is discarded`,
-});
-
-export const runNow = (job: Job): Act => ({
-  title: `Run ${job.type} now`,
-  explain: "It does not wait for its time any longer.",
-  button: "Run now",
-  run: () => post(job, "run-now"),
-  done: () => `${job.type} ${job.id} is ready`,
 });

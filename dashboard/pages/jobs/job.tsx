@@ -65,16 +65,13 @@ export function JobPage({ id }: { id: string }): JSX.Element {
 }
 
 function JobActs({ job }: { job: Job }): JSX.Element {
-  const failed = job.state === "failed" || job.state === "expired";
+  const isOpen = (job.state === "failed" || job.state === "expired") && job.discardedAt === null;
   return (
     <>
-      <Button kind={failed && !job.discardedAt ? "main" : "plain"} disabled={!failed && job.state !== "cancelled"} onClick={() => perform(acts.retry(job))}>
+      <Button kind={isOpen ? "main" : "plain"} disabled={!isOpen} onClick={() => perform(acts.retry(job))}>
         Retry
       </Button>
-      <Button disabled={job.state !== "delayed"} onClick={() => perform(acts.runNow(job))}>
-        Run now
-      </Button>
-      <Button disabled={!failed || job.discardedAt !== null} onClick={() => perform(acts.discard(job))}>
+      <Button disabled={!isOpen} onClick={() => perform(acts.discard(job))}>
         Discard
       </Button>
       <Button kind="danger" disabled={!isLive(job)} onClick={() => perform(acts.cancel(job))}>

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { get, send } from "../../api.js";
 import { now } from "../../clock.js";
-import { count, plural, timeOfDay } from "../../format.js";
+import { plural, timeOfDay } from "../../format.js";
 import { type Act, because, filled, perform } from "../../parts/act.js";
 import { Button } from "../../parts/button.js";
 import { Empty, firstJob } from "../../parts/empty.js";
@@ -99,60 +99,46 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }): JSX.Element {
   );
 }
 
-/** Cancel or retry all that is listed. What cannot be said to those acts disables them. */
+/** Cancel or retry all that is listed, where the server can say exactly that; otherwise the buttons say what is missing. */
 function BulkActs({ filter }: { filter: Filter }): JSX.Element {
-  const keys = Object.keys(filter).filter((key) => key !== "state");
-  const cancellable = keys.length > 0 && keys.every((key) => ["queue", "type", "tenant", "key"].includes(key)) && !ended(filter["state"]);
-  const retriable = keys.every((key) => ["queue", "type", "tenant"].includes(key)) && (filter["state"] === "failed" || filter["state"] === "expired");
+  const { state, ...rest } = filter;
+  const keys = Object.keys(rest);
+  const hasEnded = ["succeeded", "failed", "expired", "cancelled"].includes(state ?? "");
+  const cancellable = !hasEnded && keys.some((key) => key !== "queue") && keys.every((key) => ["queue", "type", "tenant", "key"].includes(key));
+  const retriable = (state === "failed" || state === "expired") && rest["type"] !== undefined && keys.every((key) => ["queue", "type"].includes(key));
   return (
     <>
       <Button
         disabled={!retriable}
-        title={retriable ? "" : "Choose failed or expired jobs first, by queue, type or tenant"}
-        onClick={() => perform(retryAll(filter))}
+        title={retriable ? "" : "Choose a type and state:failed first, and at most a queue"}
+        onClick={() => perform(retryAll(rest))}
       >
         Retry all
       </Button>
-      <Button
-        kind="danger"
-        disabled={!cancellable}
-        title={cancellable ? "" : "Filter by queue, type, tenant or key first"}
-        onClick={() => perform(cancelAll(filter))}
-      >
+      <Button kind="danger" disabled={!cancellable} title={cancellable ? "" : "Choose a type, tenant or key first"} onClick={() => perform(cancelAll(rest))}>
         Cancel all
       </Button>
     </>
   );
 }
 
-const ended = (state: string | undefined): boolean => state !== undefined && ["succeeded", "failed", "expired", "cancelled"].includes(state);
-
-function bulkFilter({ key, state: _state, ...rest }: Filter): object {
-  return { ...rest, ...(key && { fingerprint: key }) };
-}
-
 const cancelAll = (filter: Filter): Act => ({
   title: "Cancel all of these",
-  explain: `Every job of ${writeQuery({ ...filter, state: "" })} that has not ended is cancelled, whatever its state; those that run hear of it with their next heartbeat.`,
+  explain: `Every job of ${writeQuery(filter)} that has not ended is cancelled, whatever its state; those that run hear of it with their next heartbeat. This cannot be taken back.`,
   fields: [because],
-  count: () => send<Touch>("POST", "jobs/cancel", { filter: bulkFilter(filter), dryRun: true }),
+  count: () => send<Touch>("POST", "jobs/cancel", { filter, dryRun: true }),
   button: "Cancel them",
   danger: true,
-  run: (values) => send("POST", "jobs/cancel", { filter: bulkFilter(filter), ...filled(values) }),
-  done: (answer) => `${count((answer as Touch).count)} cancelled`,
+  run: (values) => send<Touch>("POST", "jobs/cancel", { filter, ...filled(values) }),
+  done: (answer) => `${plural((answer as Touch).count, "job")} cancelled${(answer as Touch).isExact ? "" : "; there are more"}`,
 });
 
 const retryAll = (filter: Filter): Act => ({
   title: "Retry all of these",
-  explain: `Every ${filter["state"]} job of ${writeQuery({ ...filter, state: "" }) || "all queues"} gets another attempt.`,
+  explain: `Every failed or expired job of ${writeQuery(filter)} that nobody has decided on gets another attempt.`,
   fields: [{ name: "perSecond", label: "Per second", kind: "number", min: 0, hint: "empty: all at once" }, because],
-  count: () => send<Touch>("POST", "jobs/retry", { filter: { ...bulkFilter(filter), state: filter["state"] }, dryRun: true }),
+  count: () => send<Touch>("POST", "jobs/retry", { filter, dryRun: true }),
   button: "Retry them",
-  run: ({ perSecond, ...values }) =>
-    send("POST", "jobs/retry", {
-      filter: { ...bulkFilter(filter), state: filter["state"] },
-      ...(perSecond && { perSecond: Number(perSecond) }),
-      ...filled(values),
-    }),
-  done: (answer) => `${count((answer as Touch).count)} will be tried again`,
+  run: ({ perSecond, ...values }) => send<Touch>("POST", "jobs/retry", { filter, ...(perSecond && { perSecond: Number(perSecond) }), ...filled(values) }),
+  done: (answer) => `${plural((answer as Touch).count, "job")} will be tried again`,
 });

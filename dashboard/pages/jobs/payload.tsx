@@ -150,7 +150,7 @@ function Picture({ job, size }: { job: Job; size: number }): JSX.Element {
 
 async function whole(job: Job): Promise<Blob> {
   const blob = await (await request("GET", `jobs/${job.id}/payload`, { query: { part: "payload" } })).blob();
-  return new Blob([blob], { type: /^image\//.test(job.contentType ?? "") ? job.contentType! : "application/octet-stream" });
+  return new Blob([blob], { type: job.contentType?.startsWith("image/") ? job.contentType : "application/octet-stream" });
 }
 
 async function download(job: Job): Promise<void> {

@@ -5,7 +5,8 @@ import { Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Ago } from "../../parts/time.js";
 import { to } from "../../router.js";
-import type { Breaker, Finding, List, Pause, Schedule } from "../../wire.js";
+import type { Breaker, Finding, List, Pause } from "../../wire.js";
+import { useSchedules } from "../schedules/use-schedules.js";
 
 const most = 6;
 
@@ -18,7 +19,7 @@ interface Concern {
 
 /** What somebody should look at: findings, pauses, breakers, schedules. Nothing is shown when there is nothing. */
 export function Attention(): JSX.Element | null {
-  const concerns = [...useFindings(), ...useBreakers(), ...useSchedules(), ...usePauses()];
+  const concerns = [...useFindings(), ...useBreakers(), ...useFailing(), ...usePauses()];
   if (concerns.length === 0) return null;
   return (
     <Panel title="Worth a look" note={concerns.length > most ? `${most} of ${concerns.length}` : undefined} actions={<a href={to(["health"])}>Health</a>} flush>
@@ -62,9 +63,9 @@ function useBreakers(): Concern[] {
     }));
 }
 
-function useSchedules(): Concern[] {
-  const { data } = useResource("schedules", (signal) => get<List<Schedule>>("schedules", {}, signal), slowlyMs);
-  return (data?.items ?? [])
+function useFailing(): Concern[] {
+  const { data } = useSchedules(slowlyMs);
+  return (data ?? [])
     .filter(({ health }) => health === "failing" || health === "stopped")
     .map(({ name, health, message }) => ({
       key: `schedule ${name}`,

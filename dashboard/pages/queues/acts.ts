@@ -1,14 +1,14 @@
 /** What can be done with a queue. Each asks, counts where it drops something, and can be taken back where the engine can. */
 import { segment, send } from "../../api.js";
 import { plural } from "../../format.js";
-import { type Act, because, filled, numberOf } from "../../parts/act.js";
-import type { Touch } from "../../wire.js";
+import { type Act, type Values, because, filled } from "../../parts/act.js";
+import type { Queue, Touch } from "../../wire.js";
+import type { QueueLimits } from "./limits-of.js";
 
 type Part = { readonly type?: string; readonly group?: string };
 
 const post = <T>(queue: string, verb: string, body: object = {}) => send<T>("POST", `queues/${segment(queue)}/${verb}`, body);
-const wouldTouch = (queue: string, verb: string) => (values: Readonly<Record<string, string>>) =>
-  post<Touch>(queue, verb, { ...body(verb, values), dryRun: true });
+const wouldTouch = (queue: string, verb: string) => (values: Values) => post<Touch>(queue, verb, { ...body(verb, values), dryRun: true });
 const named = ({ type, group }: Part, queue: string): string => [type && `type ${type}`, group && `group ${group}`, queue].filter(Boolean).join(" of ");
 
 export const pause = (queue: string, part: Part = {}): Act => ({
@@ -92,7 +92,7 @@ export const redrive = (queue: string, queues: readonly string[]): Act => ({
   explain: "Dead letters go back to the queue they came from, or to another one, and are tried again.",
   fields: [
     { name: "target", label: "To another queue", options: queues, hint: "empty: where each came from" },
-    { name: "limit", label: "At most", kind: "number", min: 1, hint: "empty: all" },
+    { name: "limit", label: "At most", kind: "number", min: 1, hint: "empty: 1000; up to 10,000" },
   ],
   count: wouldTouch(queue, "redrive"),
   button: "Redrive",
@@ -121,29 +121,57 @@ export const cancelStage = (queue: string, stage: string): Act => ({
   done: () => `Stage ${stage} is cancelled`,
 });
 
-export const setGroup = (queue: string, group: string, now: { weight?: number | undefined; maxRunning?: number | null | undefined }): Act => ({
+export const setGroup = (queue: string, group: string): Act => ({
   title: `Group ${group} of ${queue}`,
-  explain: "Its share beside other groups, and how many of its jobs may run at once. What is left empty goes back to its default.",
+  explain: "Its share beside other groups, how many of its jobs may run at once, and how often they start. What is left empty stays as it is.",
   fields: [
-    { name: "weight", label: "Weight", kind: "number", min: 1, value: now.weight === undefined ? "" : String(now.weight), hint: "1 to 1000; default 1" },
-    { name: "maxRunning", label: "At once", kind: "number", min: 1, value: now.maxRunning ? String(now.maxRunning) : "", hint: "default that of the queue" },
-    { name: "perSecond", label: "Starts per second", kind: "number", min: 0, hint: "default that of the queue" },
+    { name: "weight", label: "Weight", kind: "number", min: 1, hint: "1 to 1000; the default is 1" },
+    { name: "maxRunning", label: "At once", kind: "number", min: 1, hint: "the default is that of the queue" },
+    { name: "perSecond", label: "Starts per second", kind: "number", min: 0, hint: "the default is that of the queue" },
   ],
   button: "Set",
   run: (values) => {
-    const perSecond = numberOf(values["perSecond"]);
+    const { weight, maxRunning, perSecond } = numbersOf(values);
     return send("PUT", `queues/${segment(queue)}/groups/${segment(group)}`, {
-      weight: numberOf(values["weight"]) ?? null,
-      maxRunning: numberOf(values["maxRunning"]) ?? null,
-      rate: perSecond === undefined ? null : { perSecond },
+      ...(weight !== undefined && { weight }),
+      ...(maxRunning !== undefined && { maxRunning }),
+      ...(perSecond !== undefined && { rate: { perSecond } }),
     });
   },
   done: () => `Group ${group} is set`,
-  undo: () => send("PUT", `queues/${segment(queue)}/groups/${segment(group)}`, { weight: now.weight ?? null, maxRunning: now.maxRunning ?? null, rate: null }),
 });
 
+/** The limits of a queue; what is cleared is lifted. */
+export const setLimits = ({ name, options }: Queue): Act => {
+  const now = (options ?? {}) as QueueLimits;
+  const text = (value: number | null | undefined): string => (value ? String(value) : "");
+  return {
+    title: `Limits of ${name}`,
+    explain: "In force with the next claim. What is cleared has no limit.",
+    fields: [
+      { name: "maxRunning", label: "At once", kind: "number", min: 1, value: text(now.maxRunning) },
+      { name: "perSecond", label: "Starts per second", kind: "number", min: 0, value: text(now.rate?.perSecond) },
+      { name: "groupMaxRunning", label: "At once, of each group", kind: "number", min: 1, value: text(now.groupMaxRunning) },
+      { name: "maxDepth", label: "Refuse more when so many wait", kind: "number", min: 1, value: text(now.maxDepth) },
+    ],
+    button: "Set",
+    run: (values) => {
+      const { maxRunning = null, perSecond, groupMaxRunning = null, maxDepth = null } = numbersOf(values);
+      const rate = perSecond === undefined ? null : { ...(perSecond === now.rate?.perSecond && now.rate), perSecond };
+      return put(name, { maxRunning, rate, groupMaxRunning, maxDepth });
+    },
+    done: () => `The limits of ${name} are set`,
+    undo: () =>
+      put(name, { maxRunning: now.maxRunning ?? null, rate: now.rate ?? null, groupMaxRunning: now.groupMaxRunning ?? null, maxDepth: now.maxDepth ?? null }),
+  };
+};
+
+const put = (queue: string, options: object) => send("PUT", `queues/${segment(queue)}`, options);
+const numbersOf = (values: Values): Partial<Record<string, number>> =>
+  Object.fromEntries(Object.entries(filled(values)).map(([name, value]) => [name, Number(value)]));
+
 /** Times in UTC, numbers as numbers. */
-function body(verb: string, values: Readonly<Record<string, string>>): object {
+function body(verb: string, values: Values): object {
   const { before, limit, ...rest } = filled(values);
   return {
     ...rest,

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { get, segment } from "../../api.js";
-import { count, duration, none, percent } from "../../format.js";
+import { count, duration, percent } from "../../format.js";
 import { perform } from "../../parts/act.js";
 import { Badge } from "../../parts/badge.js";
 import { Button } from "../../parts/button.js";
@@ -58,12 +58,11 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
               { head: "Delayed", end: true, width: "90px", rank: 3, by: ({ delayed }) => delayed, cell: (row) => about(row, row.delayed) },
               { head: "Running", end: true, width: "90px", by: ({ running }) => running, cell: ({ running }) => count(running) },
               { head: "Waits for", end: true, width: "100px", rank: 2, by: (row) => row.oldestAgeSeconds, cell: (row) => duration(row.oldestAgeSeconds) },
-              { head: "Weight", end: true, width: "80px", rank: 3, by: ({ weight }) => weight, cell: ({ weight }) => weight ?? none },
               mayAct.value && {
                 head: "Acts",
                 end: true,
                 width: "130px",
-                cell: ({ group, weight, maxRunning }) =>
+                cell: ({ group }) =>
                   group !== null && (
                     <span class="actions">
                       <Button
@@ -73,7 +72,7 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                       >
                         {pauses.ofGroup(group) ? "Resume" : "Pause"}
                       </Button>
-                      <Button small label={`Set weight and limits of ${group}`} onClick={() => perform(setGroup(queue, group, { weight, maxRunning }))}>
+                      <Button small label={`Set weight and limits of ${group}`} onClick={() => perform(setGroup(queue, group))}>
                         Set
                       </Button>
                     </span>

@@ -21,7 +21,7 @@ import * as acts from "./acts.js";
 import { Events } from "./events.js";
 import { Groups } from "./groups.js";
 import { Peek } from "./peek.js";
-import { limitsOf } from "./queues.js";
+import { limitsOf } from "./limits-of.js";
 import { Stages } from "./stages.js";
 import { Types } from "./types.js";
 
@@ -193,7 +193,21 @@ function AtAGlance({ queue }: { queue: Queue }): JSX.Element {
           <Chart title="Age of the oldest" points={points} series={oldest} kind="duration" seconds={seconds} />
         </div>
       </Panel>
-      <Panel title="Facts" actions={<a href={to(["jobs"], { queue: queue.name })}>Its jobs</a>}>
+      <Panel
+        title="Facts"
+        actions={
+          <>
+            <a class="button button-small" href={to(["jobs"], { queue: queue.name })}>
+              Its jobs
+            </a>
+            {mayAct.value && (
+              <Button small onClick={() => perform(acts.setLimits(queue))}>
+                Set limits
+              </Button>
+            )}
+          </>
+        }
+      >
         <Facts
           of={[
             ["Limits", limitsOf(queue.options) || none],

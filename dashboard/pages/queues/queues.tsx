@@ -1,13 +1,14 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get } from "../../api.js";
-import { count, rate } from "../../format.js";
+import { count } from "../../format.js";
 import { Empty, firstJob } from "../../parts/empty.js";
 import { Load } from "../../parts/load.js";
 import { PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { all } from "../../parts/pages-of.js";
-import type { Queue, Rate } from "../../wire.js";
+import type { Queue } from "../../wire.js";
+import { limitsOf } from "./limits-of.js";
 import { QueueTable } from "./queue-table.js";
 
 export function Queues(): JSX.Element {
@@ -58,27 +59,4 @@ export function Queues(): JSX.Element {
       </Panel>
     </>
   );
-}
-
-/** The limits among a queue's options, in a few words. */
-export function limitsOf(options: Queue["options"]): string {
-  if (options === null || typeof options !== "object") return "";
-  const of = options as {
-    maxRunning?: number | null;
-    rate?: Rate | null;
-    groupMaxRunning?: number | null;
-    groupRate?: Rate | null;
-    maxDepth?: number | null;
-    ordered?: boolean;
-  };
-  return [
-    of.maxRunning && `${of.maxRunning} at once`,
-    of.rate && `${rate(of.rate.perSecond)}/s`,
-    of.groupMaxRunning && `${of.groupMaxRunning} per group`,
-    of.groupRate && `${rate(of.groupRate.perSecond)}/s per group`,
-    of.maxDepth && `${count(of.maxDepth)} deep`,
-    of.ordered && "ordered",
-  ]
-    .filter(Boolean)
-    .join(", ");
 }

@@ -61,7 +61,7 @@ export const remove = (schedule: Schedule): Act => ({
     const { rule, job, input, options } = schedule;
     return send("PUT", `schedules/${segment(schedule.name)}`, { rule, job, input, options });
   },
-  then: () => go(to(["schedules"])),
+  after: () => go(to(["schedules"])),
 });
 
 function range(values: Readonly<Record<string, string>>): object {

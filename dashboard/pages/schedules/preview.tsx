@@ -6,21 +6,26 @@ import { Problem } from "../../parts/load.js";
 import { Panel } from "../../parts/panel.js";
 import { Ago, Moment } from "../../parts/time.js";
 
+interface Answer {
+  readonly items: readonly string[];
+  readonly description: string | null;
+}
+
 /** When a rule would run; nothing is written. */
 export function Preview(): JSX.Element {
   const [rule, setRule] = useState("0 3 * * MON-FRI");
   const [zone, setZone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone);
-  const [times, setTimes] = useState<readonly string[]>();
+  const [answer, setAnswer] = useState<Answer>();
   const [error, setError] = useState<unknown>();
 
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     try {
-      setTimes(nextTimes(await send("POST", "schedules/preview", { rule: ruleOf(rule.trim(), zone.trim()) })));
+      setAnswer(await send<Answer>("POST", "schedules/preview", { rule: ruleOf(rule.trim(), zone.trim()), count: 10 }));
       setError(undefined);
     } catch (problem) {
       setError(problem);
-      setTimes(undefined);
+      setAnswer(undefined);
     }
   };
   return (
@@ -40,9 +45,10 @@ export function Preview(): JSX.Element {
         <Button type="submit">Show the next runs</Button>
       </form>
       {error !== undefined && <Problem error={error} />}
-      {times && (
+      {answer?.description && <p>{answer.description}</p>}
+      {answer && (
         <ol class="slots" aria-label="Next runs">
-          {times.map((at) => (
+          {answer.items.map((at) => (
             <li key={at}>
               <Moment at={at} />{" "}
               <span class="muted">
@@ -68,12 +74,4 @@ function ruleOf(text: string, tz: string): unknown {
   if (text.startsWith("every ")) return { every: text.slice(6).trim() };
   if (/^FREQ=/i.test(text)) return { rrule: text, tz, anchor: new Date().toISOString() };
   return { cron: text, ...(tz && { tz }) };
-}
-
-/** Times, in whichever shape they were listed. */
-export function nextTimes(answer: unknown): readonly string[] {
-  const list = Array.isArray(answer)
-    ? answer
-    : ((answer as { items?: unknown[]; next?: unknown[]; times?: unknown[] }).items ?? (answer as { times?: unknown[] }).times ?? []);
-  return list.map((one) => (typeof one === "string" ? one : String((one as { at: string }).at)));
 }

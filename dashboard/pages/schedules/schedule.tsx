@@ -15,7 +15,6 @@ import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
 import type { EventOfSchedule, List, Schedule, ScheduleRun } from "../../wire.js";
 import { backfill, pause, remove, resume, run } from "./acts.js";
-import { nextTimes } from "./preview.js";
 import { ruleText } from "./rule.js";
 
 export function SchedulePage({ name }: { name: string }): JSX.Element {
@@ -82,6 +81,7 @@ function ScheduleFacts({ of }: { of: Schedule }): JSX.Element {
       <Facts
         of={[
           ["Rule", <code key="rule">{ruleText(of.rule)}</code>],
+          ["In words", of.description],
           [
             "Type",
             <a key="type" href={to(["jobs"], { type: of.job.type })}>
@@ -142,7 +142,7 @@ function Runs({ path }: { path: string }): JSX.Element {
 }
 
 function Next({ path }: { path: string }): JSX.Element {
-  const next = useResource(`${path} next`, async (signal) => nextTimes(await get(`${path}/next`, {}, signal)), 30_000);
+  const next = useResource(`${path} next`, async (signal) => (await get<List<string>>(`${path}/next`, { count: 10 }, signal)).items, 30_000);
   return (
     <Panel title="Next runs">
       <Load of={next} lines={4}>
@@ -151,7 +151,7 @@ function Next({ path }: { path: string }): JSX.Element {
             <p class="muted">None: it is paused, or there are no more.</p>
           ) : (
             <ol class="slots" aria-label="Next runs">
-              {times.slice(0, 10).map((at) => (
+              {times.map((at) => (
                 <li key={at}>
                   <Moment at={at} />{" "}
                   <span class="muted">

@@ -1,5 +1,4 @@
 import type { JSX } from "preact";
-import { get } from "../../api.js";
 import { count, duration } from "../../format.js";
 import { perform } from "../../parts/act.js";
 import { Badge } from "../../parts/badge.js";
@@ -7,26 +6,25 @@ import { Button } from "../../parts/button.js";
 import { Empty } from "../../parts/empty.js";
 import { Load } from "../../parts/load.js";
 import { PageHead, Panel } from "../../parts/panel.js";
-import { useResource } from "../../parts/resource.js";
 import { Table } from "../../parts/table.js";
 import { Ago } from "../../parts/time.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
-import type { List, Schedule } from "../../wire.js";
 import { pause, resume } from "./acts.js";
 import { Preview } from "./preview.js";
 import { ruleText } from "./rule.js";
+import { useSchedules } from "./use-schedules.js";
 
 const example = `await mill.schedule("nightly", { cron: "0 3 * * *", tz: "Europe/Berlin" }, "report", { kind: "daily" });`;
 
 export function Schedules(): JSX.Element {
-  const schedules = useResource("schedules", (signal) => get<List<Schedule>>("schedules", {}, signal), 5000);
+  const schedules = useSchedules(5000);
   return (
     <>
       <PageHead title="Schedules" />
-      <Panel title="All schedules" note={schedules.data && count(schedules.data.items.length)} flush>
+      <Panel title="All schedules" note={schedules.data && count(schedules.data.length)} flush>
         <Load of={schedules}>
-          {({ items }) => (
+          {(items) => (
             <Table
               caption="Schedules"
               rows={items}
@@ -35,7 +33,7 @@ export function Schedules(): JSX.Element {
               columns={[
                 { head: "Schedule", by: ({ name }) => name, cell: ({ name }) => <a href={to(["schedules", name])}>{name}</a> },
                 { head: "Health", width: "90px", by: ({ health }) => health, cell: ({ health, message }) => <Badge state={health} title={message} /> },
-                { head: "Rule", cell: ({ rule }) => <code>{ruleText(rule)}</code> },
+                { head: "Rule", cell: ({ rule, description }) => <code title={description ?? ""}>{ruleText(rule)}</code> },
                 { head: "Type", rank: 3, by: ({ job }) => job.type, cell: ({ job }) => job.type },
                 { head: "Next", end: true, width: "90px", by: ({ nextSlot }) => nextSlot, cell: ({ nextSlot }) => <Ago at={nextSlot} /> },
                 { head: "Last success", end: true, width: "110px", rank: 2, by: (row) => row.lastSuccessAt, cell: (row) => <Ago at={row.lastSuccessAt} /> },

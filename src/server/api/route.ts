@@ -7,12 +7,14 @@ import type { Identity } from "../auth/tokens.js";
 import type { Exchange } from "../http/exchange.js";
 import type { Live } from "../live/live.js";
 import type { Log } from "../log.js";
+import type { Checkup } from "../operations/checkup.js";
 
 /** What routes are made of. */
 export interface ApiParts {
   readonly mill: Millrace;
   readonly auth: Auth;
   readonly live: Live;
+  readonly checkup: Checkup;
   readonly log: Log;
   readonly version: string;
   /** Wake workers that sleep on a queue, after a commit. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { InvalidArgumentError } from "../../db/errors.js";
+import { type Tracing, traceHeader } from "../../observe/tracing.js";
 import { type Exchange, type Part, answer, readBody } from "../http/exchange.js";
 import { ApiError, problemOf } from "./problem.js";
 import { checkValue } from "./check.js";
@@ -15,8 +16,12 @@ const defaultBodyLimit = 1_048_576;
 const mostBodyBytes = 268_435_456;
 const noQuery = z.strictObject({});
 
-/** Told of every request that reached a route: for metrics. */
-export type Observe = (route: Route, status: number, seconds: number) => void;
+/** Who else wants to know. */
+export interface Observers {
+  /** Told of every request that reached a route: for metrics. */
+  readonly observe?: (route: Route, status: number, seconds: number) => void;
+  readonly tracing?: Tracing;
+}
 
 interface Node {
   readonly routes: Map<string, Route>;
@@ -27,7 +32,7 @@ interface Node {
 const newNode = (): Node => ({ routes: new Map(), words: new Map() });
 
 /** The API as a part of the server. */
-export function apiPart(routes: readonly Route[], parts: ApiParts, observe: Observe = () => {}): Part {
+export function apiPart(routes: readonly Route[], parts: ApiParts, { observe, tracing }: Observers = {}): Part {
   const root = newNode();
   for (const route of routes) insert(root, route);
   const memory = { used: 0 };
@@ -37,13 +42,21 @@ export function apiPart(routes: readonly Route[], parts: ApiParts, observe: Obse
     try {
       const { route, params } = find(root, exchange);
       found = route;
-      await serve(route, params, exchange, parts, memory);
+      const work = () => serve(route, params, exchange, parts, memory);
+      if (tracing) await tracing.run(spanOf(route, exchange), work);
+      else await work();
     } catch (error) {
       refuse(exchange, error, parts);
     } finally {
-      if (found) observe(found, exchange.response.statusCode, (performance.now() - began) / 1000);
+      if (found) observe?.(found, exchange.response.statusCode, (performance.now() - began) / 1000);
     }
   };
+}
+
+function spanOf(route: Route, { request, id }: Exchange): Parameters<Tracing["run"]>[0] {
+  const parent = request.headers[traceHeader];
+  const name = `${route.method} ${route.path}`;
+  return { name, parent: typeof parent === "string" ? parent : undefined, attributes: { "http.request.method": route.method, "http.route": route.path, "millrace.request_id": id } };
 }
 
 function insert(root: Node, route: Route): void {

@@ -215,6 +215,8 @@ export const problem = z
   .strictObject({ type: text, title: text, status: count, code: text, detail: text, remedy: text.optional(), requestId: text })
   .meta({ id: "Problem" });
 
+export const enqueued = z.strictObject({ id: jobId, duplicate: z.boolean() }).meta({ id: "Enqueued" });
+
 /** A list, with where to go on when there may be more. */
 export const listOf = <Schema extends z.ZodType>(item: Schema) => z.strictObject({ items: z.array(item), next: text.optional() });
 export const done = z.strictObject({ done: z.boolean() });

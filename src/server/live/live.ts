@@ -44,10 +44,6 @@ export type Viewer = (moment: Moment) => void;
 const watchedMs = 1000;
 const quietMs = 2000;
 const unwatchedMs = 60_000;
-/** Whoever commits within this time after stamping a job is counted. */
-const lagMs = 1000;
-/** Rates are of this time at most, so that a slow pace reads no more of the logs than a fast one. */
-const longestWindowMs = 10_000;
 const failuresMs = 60_000;
 
 /** Looks at the database for all who want to see it: one sample a second while anybody does, one a minute for the history while nobody does. */
@@ -137,19 +133,13 @@ export class Live {
 
   async #take(): Promise<Moment> {
     const wantsFailures = performance.now() - this.#failures.at > failuresMs;
-    const before = this.#before;
-    // The database's clock may only be guessed before it has answered; that is good enough for the end of a window.
-    const to = before === undefined ? undefined : before.now.getTime() + (performance.now() - (this.#latest?.takenAt ?? 0)) - lagMs;
-    const from = before === undefined || to === undefined ? undefined : Math.max(before.now.getTime() - lagMs, to - longestWindowMs);
-    const ends = from === undefined ? undefined : (this.#ends.findLast(({ at }) => at <= from - lagMs) ?? this.#ends[0])?.ends;
-    const sample = await this.engine.liveSample({
-      ...(from === undefined || to === undefined || to <= from ? {} : { from: new Date(from), to: new Date(to) }),
-      ...(ends === undefined ? {} : { ends }),
-      failures: wantsFailures,
-    });
-    const seconds = from === undefined || to === undefined || to <= from ? undefined : (to - from) / 1000;
-    this.#before = sample;
-    this.#ends = [...this.#ends.slice(-9), { at: sample.now.getTime(), ends: sample.ends }];
+    const from = this.#before?.to;
+    const ends = from && (this.#ends.findLast(({ at }) => at <= from.getTime()) ?? this.#ends[0])?.ends;
+    const sample = await this.engine.liveSample({ ...(from ? { from } : {}), ...(ends ? { ends } : {}), failures: wantsFailures });
+    const seconds = sample.from === null ? undefined : (sample.to.getTime() - sample.from.getTime()) / 1000;
+    // One that came too soon after the one before had no time to look at; the next one has.
+    this.#before = seconds === undefined && this.#before ? { ...sample, to: this.#before.to } : sample;
+    this.#ends = [...this.#ends.slice(-19), { at: sample.now.getTime(), ends: sample.ends }];
     if (wantsFailures) this.#failures = { at: performance.now(), count: sample.failedLastHour ?? 0 };
     else this.#failures.count += sample.ended?.[""]?.failed ?? 0;
     const moment = this.#momentOf(sample, seconds);

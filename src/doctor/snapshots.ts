@@ -1,4 +1,4 @@
-import { bytes, duration, plural } from "../format.js";
+import { bytes, duration, plural } from "./words.js";
 import { type Check, type Finding, type Patient, ok, skipped, wrong } from "./check.js";
 
 /** Nobody keeps vacuum from removing dead rows, or the server from removing its log. */

@@ -1,4 +1,4 @@
-import type { Database } from "../database.js";
+import type pg from "pg";
 
 /** What a check found: nothing wrong, something wrong with what to do about it, or that it could not look. */
 export type Finding =
@@ -6,7 +6,12 @@ export type Finding =
   | { readonly state: "wrong"; readonly message: string; readonly remedy: string }
   | { readonly state: "skipped"; readonly message: string };
 
-export interface Patient extends Database {
+/** The database that is looked at. */
+export interface Patient {
+  readonly pool: pg.Pool;
+  readonly schema: string;
+  /** Read from the promised views: `:jobs` stands for the view in the schema. */
+  readonly read: <Row>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** A snapshot older than this is worth telling. */
   readonly maxSnapshotAgeMs: number;
 }

@@ -8,9 +8,12 @@ const listenMs = 2000;
 export const poolerCheck: Check = {
   name: "pooler",
   needsSchema: false,
-  async run({ url }) {
-    const one = new pg.Client({ connectionString: url, application_name: "millrace doctor" });
-    const other = new pg.Client({ connectionString: url, application_name: "millrace doctor" });
+  async run({ pool }) {
+    // A pool hides its password from whoever copies its options.
+    const { password } = pool.options;
+    const options = { ...pool.options, ...(password === undefined ? {} : { password }), application_name: "millrace doctor" };
+    const one = new pg.Client(options);
+    const other = new pg.Client(options);
     for (const client of [one, other]) client.on("error", () => {}); // the next query tells
     try {
       await Promise.all([one.connect(), other.connect()]);

@@ -1,4 +1,4 @@
-import { bytes, plural } from "../format.js";
+import { bytes, plural } from "./words.js";
 import { type Check, ok, wrong } from "./check.js";
 
 const controlTables = ["agenda", "claim", "fingerprint", "lane", "lane_cursor", "lane_depth", "lane_purge", "postponed", "schedule_run", "scout", "tally"];

@@ -1,4 +1,4 @@
-import { count, duration, plural } from "../format.js";
+import { count, duration, plural } from "./words.js";
 import { type Check, type Finding, ok, skipped, wrong } from "./check.js";
 
 /** Workers look every five seconds; three rounds missed are no accident. */

@@ -1,4 +1,4 @@
-import { duration } from "../format.js";
+import { duration } from "./words.js";
 import { type Check, ok, wrong } from "./check.js";
 
 const mostMs = 2000;
