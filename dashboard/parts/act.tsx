@@ -6,6 +6,7 @@ import { changes } from "../api.js";
 import { exact, plural } from "../format.js";
 import type { Touch } from "../wire.js";
 import { Button } from "./button.js";
+import { Labelled } from "./labelled.js";
 import { Problem } from "./load.js";
 import { toast } from "./toast.js";
 
@@ -15,7 +16,7 @@ export interface Field {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  readonly kind?: "text" | "number" | "datetime-local" | "checkbox" | "textarea";
+  readonly kind?: "text" | "number" | "datetime-local" | "checkbox";
   readonly value?: string;
   readonly required?: boolean;
   readonly min?: number;
@@ -150,50 +151,45 @@ function Touched({ touch, unit: [one, many] }: { touch: Touch | null | undefined
 
 function Input({ field, value, onChange, autoFocus }: { field: Field; value: string; onChange: (value: string) => void; autoFocus: boolean }): JSX.Element {
   const { name, label, hint, kind = "text", required, min, options } = field;
-  const change = (event: { currentTarget: HTMLInputElement | HTMLTextAreaElement }): void => onChange(event.currentTarget.value);
-  const place = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
+  const place = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (autoFocus) place.current!.focus();
   }, []);
   if (kind === "checkbox") {
     return (
-      <label class="field field-check">
-        <input ref={place} type="checkbox" checked={value === "yes"} onChange={(event) => onChange(event.currentTarget.checked ? "yes" : "")} />
-        <span>{label}</span>
-        {hint && <small>{hint}</small>}
-      </label>
+      <Labelled label={label} hint={hint} beside>
+        {(ids) => (
+          <input {...ids} ref={place} type="checkbox" checked={value === "yes"} onChange={(event) => onChange(event.currentTarget.checked ? "yes" : "")} />
+        )}
+      </Labelled>
     );
   }
   return (
-    <label class="field">
-      <span>
-        {label}
-        {required && <em> (needed)</em>}
-      </span>
-      {kind === "textarea" ? (
-        <textarea ref={place} value={value} rows={6} required={required} onInput={change} spellcheck={false} />
-      ) : (
-        <input
-          ref={place}
-          type={kind}
-          value={value}
-          required={required}
-          min={min}
-          step={kind === "number" ? "any" : undefined}
-          list={options && `list-${name}`}
-          autocomplete="off"
-          onInput={change}
-        />
+    <Labelled label={label} hint={hint} needed={required}>
+      {(ids) => (
+        <>
+          <input
+            {...ids}
+            ref={place}
+            type={kind}
+            value={value}
+            required={required}
+            min={min}
+            step={kind === "number" ? "any" : undefined}
+            list={options && `list-${name}`}
+            autocomplete="off"
+            onInput={(event) => onChange(event.currentTarget.value)}
+          />
+          {options && (
+            <datalist id={`list-${name}`}>
+              {options.map((option) => (
+                <option key={option} value={option} />
+              ))}
+            </datalist>
+          )}
+        </>
       )}
-      {options && (
-        <datalist id={`list-${name}`}>
-          {options.map((option) => (
-            <option key={option} value={option} />
-          ))}
-        </datalist>
-      )}
-      {hint && <small>{hint}</small>}
-    </label>
+    </Labelled>
   );
 }
 

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { send } from "../../api.js";
 import { Button } from "../../parts/button.js";
+import { Labelled } from "../../parts/labelled.js";
 import { Problem } from "../../parts/load.js";
 import { Panel } from "../../parts/panel.js";
 import { Ago, Moment } from "../../parts/time.js";
@@ -31,17 +32,19 @@ export function Preview(): JSX.Element {
   return (
     <Panel title="Try a rule" note="nothing is written">
       <form class="preview" onSubmit={(event) => void submit(event)}>
-        <label class="field">
-          <span>Rule</span>
-          <input class="mono" value={rule} required spellcheck={false} onInput={(event) => setRule(event.currentTarget.value)} />
-          <small>
-            cron (<code>*/10 9-17 * * MON-FRI</code>), <code>every 15m</code>, <code>FREQ=MONTHLY;BYDAY=FR</code>, or a rule as JSON
-          </small>
-        </label>
-        <label class="field">
-          <span>Time zone</span>
-          <input value={zone} spellcheck={false} onInput={(event) => setZone(event.currentTarget.value)} />
-        </label>
+        <Labelled
+          label="Rule"
+          hint={
+            <>
+              cron (<code>*/10 9-17 * * MON-FRI</code>), <code>every 15m</code>, <code>FREQ=MONTHLY;BYDAY=FR</code>, or a rule as JSON
+            </>
+          }
+        >
+          {(ids) => <input {...ids} class="mono" value={rule} required spellcheck={false} onInput={(event) => setRule(event.currentTarget.value)} />}
+        </Labelled>
+        <Labelled label="Time zone">
+          {(ids) => <input {...ids} value={zone} spellcheck={false} onInput={(event) => setZone(event.currentTarget.value)} />}
+        </Labelled>
         <Button type="submit">Show the next runs</Button>
       </form>
       {error !== undefined && <Problem error={error} />}

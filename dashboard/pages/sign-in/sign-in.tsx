@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { changes, get, keepToken, signInReason } from "../../api.js";
 import { Button } from "../../parts/button.js";
 import { Icon } from "../../parts/icon.js";
+import { Labelled } from "../../parts/labelled.js";
 import { Problem } from "../../parts/load.js";
 import { forgetAnswers } from "../../parts/resource.js";
 import { session } from "../../session.js";
@@ -39,19 +40,20 @@ export function SignIn({ reason }: { reason: string }): JSX.Element {
           Millrace
         </h1>
         <p class="muted">This server wants a token. It is kept in this tab only, and forgotten when the tab is closed.</p>
-        <label class="field">
-          <span>Token</span>
-          <input
-            ref={input}
-            type="password"
-            name="token"
-            value={token}
-            required
-            autocomplete="current-password"
-            onInput={(event) => setToken(event.currentTarget.value)}
-          />
-          <small>Whoever runs `millrace serve` has made it; a reader's token is enough to look.</small>
-        </label>
+        <Labelled label="Token" hint="Whoever runs millrace serve has made it; a reader's token is enough to look.">
+          {(ids) => (
+            <input
+              {...ids}
+              ref={input}
+              type="password"
+              name="token"
+              value={token}
+              required
+              autocomplete="current-password"
+              onInput={(event) => setToken(event.currentTarget.value)}
+            />
+          )}
+        </Labelled>
         {error !== undefined ? <Problem error={error} /> : reason && <p class="note">{reason}</p>}
         <Button type="submit" kind="main" disabled={busy}>
           {busy ? "Signing in…" : "Sign in"}
