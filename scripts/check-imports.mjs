@@ -1,4 +1,4 @@
-// Dependencies point one way: cli → server → client ↔ worker → schedule, observe, maintenance, embedded, db. Nothing below imports what stands above it.
+// Dependencies point one way: cli → server → doctor, client ↔ worker → schedule, observe, maintenance, embedded, db. Nothing below imports what stands above it.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 
@@ -12,8 +12,9 @@ const allowed = {
   worker: ["worker", "client", "observe", "maintenance", "schedule", "db"],
   client: ["client", "worker", "observe", "schedule", "db"],
   testing: ["testing", "client", "worker", "schedule", "embedded", "db"],
-  server: ["server", "client", "worker", "observe", "schedule", "embedded", "maintenance", "db"],
-  cli: ["cli", "server", "client", "worker", "observe", "maintenance", "embedded", "schedule", "db"],
+  doctor: ["doctor", "db"],
+  server: ["server", "doctor", "client", "worker", "observe", "schedule", "embedded", "maintenance", "db"],
+  cli: ["cli", "server", "doctor", "client", "worker", "observe", "maintenance", "embedded", "schedule", "db"],
 };
 const root = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "..", "src");
 const findings = [];

@@ -1,11 +1,11 @@
 -- sqs_receive: claim messages of a queue, as SQS clients need them: the body exactly as it was sent (an object or array is stored as it is, everything else as a string),
 -- and what can only be told from the log. Returns {"messages": [{"id", "token", "body", "attempt", "receivedAt", "firstReceivedAt", "group", "fingerprint", "headers", "source"}], "more"}:
 -- times in milliseconds; more: there may be more to claim right now.
--- Locks, writes and raises as job_claim_json.
-create or replace function sqs_receive(p_queue text, p_limit int, p_seconds float8) returns json
+-- p_group_limit: at most so many of one group, where groups are in order. Locks, writes and raises as job_claim_json.
+create or replace function sqs_receive(p_queue text, p_limit int, p_seconds float8, p_group_limit int default null) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
-  v_claims json := job_claim_json(array[p_queue], '{message}', p_limit, 'sqs', p_seconds, null, null, 67108864, false, true);
+  v_claims json := job_claim_json(array[p_queue], '{message}', p_limit, 'sqs', p_seconds, null, null, 67108864, false, true, p_group_limit);
   v_last json := v_claims -> -1;
 begin
   return json_build_object('more', coalesce((v_last ->> 'more')::boolean or (v_last ->> 'busy')::boolean, false), 'messages', (

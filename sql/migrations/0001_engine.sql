@@ -422,6 +422,28 @@ create table decision (
 );
 create index decision_job on decision (job_id);
 
+-- What was done through the server, and by whom (audit_add).
+create table audit (
+  id         bigint generated always as identity primary key,
+  at         timestamptz not null,
+  who        text not null,
+  action     text not null,
+  object     text not null,
+  result     text not null,
+  count      bigint,
+  address    text,
+  request_id text
+);
+
+-- Requests that carried a key, and their answers, for a day (idempotent_begin).
+create table idempotent (
+  key     text primary key,
+  request text not null,
+  at      timestamptz not null,
+  answer  json
+);
+create index idempotent_at on idempotent (at);
+
 -- Depth: one row of deltas per statement, folded into lane_depth. Staged jobs are among the delayed ones.
 create table tally (
   lane    bigint not null,

@@ -95,6 +95,8 @@ select l.type, t.options, sum(l.waiting) as waiting, sum(l.delayed) as delayed f
 
 create or replace view decisions as select id, job_id, decided_at, action, attempts, decided_by, because from decision;
 
+create or replace view audits as select id, at, who, action, object, result, count, address, request_id from audit;
+
 create or replace view schedule_runs as select schedule, slot_at, job_id, kind, outcome, attempts, started_at, finished_at, seconds, error from schedule_run;
 
 create or replace view calendars as select name, days from day_calendar;

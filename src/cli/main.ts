@@ -6,7 +6,7 @@ import { Output } from "./output.js";
 import { parse } from "./parse.js";
 import { redact } from "./redact.js";
 import { commands } from "./table.js";
-import { version } from "./version.js";
+import { version } from "../server/version.js";
 
 async function main(argv: readonly string[]): Promise<ExitCode> {
   if (argv.length === 0) {

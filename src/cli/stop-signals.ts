@@ -6,6 +6,7 @@ export interface StopSignals {
   readonly requested: Promise<void>;
   readonly insisted: Promise<void>;
   readonly isRequested: boolean;
+  readonly isInsisted: boolean;
   /** Leave signals to the system again. */
   forget(): void;
 }
@@ -35,6 +36,9 @@ export function stopSignals(): StopSignals {
     insisted,
     get isRequested() {
       return received > 0;
+    },
+    get isInsisted() {
+      return received > 1;
     },
     forget() {
       process.off("SIGTERM", onSignal);

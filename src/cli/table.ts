@@ -42,9 +42,11 @@ import { schedulesRunCommand } from "./commands/schedules-run.js";
 import { schedulesBackfillCommand } from "./commands/schedules-backfill.js";
 import { schedulesRemoveCommand } from "./commands/schedules-remove.js";
 import { schedulesCalendarCommand } from "./commands/schedules-calendar.js";
+import { serveCommand } from "./commands/serve.js";
 import { stagesCancelCommand } from "./commands/stages-cancel.js";
 import { stagesReleaseCommand } from "./commands/stages-release.js";
 import { stagesCommand } from "./commands/stages.js";
+import { tokensNewCommand } from "./commands/tokens-new.js";
 import { topCommand } from "./commands/top.js";
 import { workCommand } from "./commands/work.js";
 
@@ -55,6 +57,8 @@ export const commands: readonly Command[] = [
   migrateCommand,
   enqueueCommand,
   workCommand,
+  serveCommand,
+  tokensNewCommand,
   queuesCommand,
   queuesPutCommand,
   queuesPauseCommand,

@@ -305,11 +305,12 @@ export class Millrace {
   }
 }
 
-function isPool(connection: string | pg.PoolConfig | pg.Pool): connection is pg.Pool {
+export function isPool(connection: string | pg.PoolConfig | pg.Pool): connection is pg.Pool {
   return typeof connection === "object" && "connect" in connection && typeof connection.connect === "function";
 }
 
-function newPool(connection: string | pg.PoolConfig): pg.Pool {
+/** A pool as it suits a queue. */
+export function newPool(connection: string | pg.PoolConfig): pg.Pool {
   const config = typeof connection === "string" ? { connectionString: connection } : connection;
   try {
     void new pg.Client(config); // reads the options, and does not connect

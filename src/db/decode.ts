@@ -1,5 +1,6 @@
 import type {
   AttemptRecord,
+  AuditRecord,
   BreakerRecord,
   ClaimedJob,
   DecisionRecord,
@@ -8,11 +9,14 @@ import type {
   JobId,
   JobRecord,
   Json,
+  LiveSample,
   PauseRecord,
   QueueEvent,
   QueueRecord,
   RunStats,
+  RunningJob,
   StageRecord,
+  WorkerRecord,
 } from "./types.js";
 
 /** A claim as job_claim_json returns it: columns instead of rows, so that neither side builds an object per field. */
@@ -257,4 +261,49 @@ export function decodeDetails(id: JobId, value: { job: Row; attempts: readonly R
     attempts: value.attempts.map((row) => decodeAttempt({ ...row, job_id: id })),
     progress: value.progress,
   };
+}
+
+export function decodeRunning(row: Row): RunningJob {
+  return {
+    id: row["id_text"],
+    queue: row["queue"],
+    type: row["type"],
+    priority: row["priority"],
+    attempt: row["attempt"],
+    worker: row["worker"],
+    startedAt: asDate(row["started_at"]),
+    elapsedSeconds: Math.max(0, Number(row["elapsed_seconds"])),
+    leaseEndsAt: asDate(row["lease_ends_at"]),
+    isStarted: row["started"],
+    progress: row["progress"],
+  } as RunningJob;
+}
+
+export function decodeWorker(row: Row): WorkerRecord {
+  return {
+    name: row["worker"],
+    held: Number(row["held"]),
+    running: Number(row["running"]),
+    types: row["types"],
+    queues: row["queues"],
+    since: asDate(row["since"]),
+  } as WorkerRecord;
+}
+
+export function decodeAudit(row: Row): AuditRecord {
+  return {
+    id: row["id_text"],
+    at: asDate(row["at"]),
+    who: row["who"],
+    action: row["action"],
+    object: row["object"],
+    result: row["result"],
+    count: row["count"] === null ? null : Number(row["count"]),
+    address: row["address"],
+    requestId: row["request_id"],
+  } as AuditRecord;
+}
+
+export function decodeSample(value: Row): LiveSample {
+  return { ...value, now: asDate(value["now"]), from: asDate(value["from"]), to: asDate(value["to"]), queues: value["queues"] ?? [] } as unknown as LiveSample;
 }

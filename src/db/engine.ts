@@ -2,6 +2,7 @@ import {
   type ClaimColumns,
   type Claimed,
   asDate,
+  decodeAudit,
   decodeBreaker,
   decodeClaims,
   decodeDecision,
@@ -12,7 +13,10 @@ import {
   decodeQueue,
   decodeQueueEvent,
   decodeRunStats,
+  decodeRunning,
+  decodeSample,
   decodeStage,
+  decodeWorker,
 } from "./decode.js";
 import {
   checkId,
@@ -42,6 +46,7 @@ import { ScheduleEngine } from "./schedule-engine.js";
 import { SqsEngine } from "./sqs-engine.js";
 import { checkSchemaName, defaultSchema, statementPrefix } from "./schema-name.js";
 import type {
+  AuditRecord,
   BreakerRecord,
   CancelFilter,
   ClaimOptions,
@@ -57,6 +62,8 @@ import type {
   FailureGroup,
   FailureRetry,
   FailuresRetried,
+  FindFilter,
+  Found,
   GroupDepth,
   GroupOptions,
   ResourceOptions,
@@ -70,6 +77,7 @@ import type {
   JobRecord,
   Json,
   ListFilter,
+  LiveSample,
   MaintenanceReport,
   NewJob,
   PauseRecord,
@@ -81,10 +89,12 @@ import type {
   Retention,
   RunStats,
   RunStatsFilter,
+  RunningJob,
   Settlement,
   SpaceReport,
   StageRecord,
   TypeDepth,
+  WorkerRecord,
 } from "./types.js";
 
 /** Options of `new Engine`. */
@@ -102,6 +112,22 @@ const mostClaimTries = 10;
 const stageBatch = 10_000;
 const callKeys = new Set(["tx"]);
 const settlementKeys = new Set(["token", "outcome", "jobs", "results", "logs", "error", "delaySeconds"]);
+const findKeys = new Set<string>([
+  "queue",
+  "state",
+  "type",
+  "tenant",
+  "group",
+  "fingerprint",
+  "error",
+  "undecided",
+  "isLive",
+  "createdFrom",
+  "createdTo",
+  "before",
+  "limit",
+  "seconds",
+] satisfies (keyof FindFilter)[]);
 const claimKeys = new Set<string>([
   "queues",
   "types",
@@ -156,6 +182,11 @@ export class Engine {
     await this.#call("cell_status", "select payload_limit, restored from :cell_status()", []).then(([row]) => {
       if (row?.["restored"]) throw new SchemaRestoredError(`the schema "${this.schema}" was restored from another server`, 'run "millrace repair"');
     });
+  }
+
+  /** Run several calls in one transaction: give it to each as `{ tx }`. What `work` throws takes all of them back. */
+  async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+    return inTransaction(this.#pool, undefined, work);
   }
 
   /** Append one job. Returns its id before anything commits. `wake`: a queue whose sleeping workers this very commit wakes. */
@@ -599,6 +630,23 @@ export class Engine {
     return rows.map(decodeJob);
   }
 
+  /** Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for something rare among many. `byIds` shows them. */
+  async find(filter: FindFilter = {}, call?: CallOptions): Promise<Found> {
+    checkKeys(filter, findKeys);
+    const { queue, state, type, tenant, group, fingerprint, error, undecided = false, isLive = false, createdFrom, createdTo, before, limit = 100, seconds = 2 } = filter;
+    const values = [queue, state, type, tenant, group, fingerprint, error, undecided, isLive, createdFrom, createdTo, before && checkId(before), limit, seconds];
+    const text = `select to_json(ids::text[]) as ids, next::text
+                    from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8)`;
+    const [row] = await this.#call("job_find", text, values.map((value) => value ?? null), call);
+    return row as unknown as Found;
+  }
+
+  /** These jobs, newest first; those that are gone are left out. */
+  async byIds(ids: readonly JobId[], call?: CallOptions): Promise<JobRecord[]> {
+    const text = "select *, id::text as id_text from :jobs where id = any ($1::bigint[]) order by jobs.id desc";
+    return (await this.#call("jobs", text, [encodeIds(ids)], call)).map(decodeJob);
+  }
+
   /** How many jobs that match every filter given are in each state; at least one filter. A tenant's are found by its index, others by a scan. */
   async count(filter: CountFilter, call?: CallOptions): Promise<JobCounts> {
     checkKeys(filter, new Set(["queue", "type", "tenant", "group", "createdFrom", "createdTo"]));
@@ -819,6 +867,55 @@ export class Engine {
   async limits(call?: CallOptions): Promise<LimitRecord[]> {
     const text = 'select kind, queue, name, max_running as "maxRunning", rate, in_use as "inUse" from :limits order by kind, queue, name';
     return (await this.#call("limits", text, [], call)) as unknown as LimitRecord[];
+  }
+
+  /** Jobs that somebody holds just now, those that began first ahead. */
+  async running(limit = 100, call?: CallOptions): Promise<RunningJob[]> {
+    const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims order by started_at, job_id limit $1::int`;
+    return (await this.#call("claims", text, [limit], call)).map(decodeRunning);
+  }
+
+  /** Those who hold jobs just now, and how many. */
+  async workers(call?: CallOptions): Promise<WorkerRecord[]> {
+    const text = `select worker, count(*) as held, count(*) filter (where started) as running, json_agg(distinct type) as types, json_agg(distinct queue) as queues, min(started_at) as since
+                    from :claims group by worker order by worker nulls last`;
+    return (await this.#call("workers", text, [], call)).map(decodeWorker);
+  }
+
+  /** What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see live_sample.sql. */
+  async liveSample(since: { readonly from?: Date; readonly ends?: readonly number[]; readonly failures?: boolean } = {}): Promise<LiveSample> {
+    checkKeys(since, new Set(["from", "ends", "failures"]));
+    const values = [since.from ?? null, since.ends ?? null, since.failures ?? false];
+    const value = await this.#value("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean) as value", values, undefined);
+    return decodeSample(value as Record<string, unknown>);
+  }
+
+  /** Note what somebody did; in the transaction that does it. */
+  async auditAdd(entry: Omit<AuditRecord, "id" | "at">, call?: CallOptions): Promise<void> {
+    const values = [entry.who, entry.action, entry.object, entry.result, entry.count ?? null, entry.address ?? null, entry.requestId ?? null];
+    await this.#call("audit_add", "select :audit_add($1::text, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text)", values, call);
+  }
+
+  /** What was noted, newest first; before an id when paging. */
+  async audit(filter: { readonly before?: string; readonly limit?: number; readonly who?: string } = {}, call?: CallOptions): Promise<AuditRecord[]> {
+    checkKeys(filter, new Set(["before", "limit", "who"]));
+    const text = `select *, id::text as id_text from :audits where ($1::bigint is null or id < $1) and ($3::text is null or who = $3) order by audits.id desc limit $2::int`;
+    const values = [filter.before === undefined ? null : checkId(filter.before), filter.limit ?? 100, filter.who ?? null];
+    return (await this.#call("audits", text, values, call)).map(decodeAudit);
+  }
+
+  /**
+   * Do something once for a key, however often it is asked for: whoever asks again within a day gets the first answer, and whoever asks meanwhile waits for it.
+   * `request` tells one request from another; null when the key was used for another one.
+   */
+  async once<T extends Json>(key: string, request: string, work: (tx: Queryable) => Promise<T>): Promise<{ readonly answer: T; readonly isNew: boolean } | null> {
+    return this.transaction(async (tx) => {
+      const found = await this.#value("idempotent_begin", "select :idempotent_begin($1::text, $2::text) as value", [key, request], { tx });
+      if (found !== null) return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };
+      const answer = await work(tx);
+      await this.#call("idempotent_end", "select :idempotent_end($1::text, $2::json)", [key, JSON.stringify({ value: answer })], { tx });
+      return { answer, isNew: true };
+    });
   }
 
   /** Set the defaults of a job type, in all queues. */

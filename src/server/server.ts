@@ -1,12 +1,28 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
+import { Millrace, isPool, newPool } from "../client/millrace.js";
 import { InvalidArgumentError } from "../db/errors.js";
-import { Millrace } from "../client/millrace.js";
 import type { MillraceOptions } from "../client/millrace.js";
+import { WakeUp } from "../client/wake-up.js";
+import { Maintainer } from "../maintenance/maintainer.js";
+import type { Tracing } from "../observe/tracing.js";
+import { apiPart, apiPath } from "./api/router.js";
+import { routes as apiRoutes } from "./api/routes/index.js";
+import { Auth } from "./auth/auth.js";
+import type { RateOptions } from "./auth/auth.js";
+import { isLoopback } from "./auth/loopback.js";
+import type { TokenEntry } from "./auth/tokens.js";
+import { dashboardPart, takesDashboard } from "./dashboard/static-files.js";
 import type { Exchange, Part } from "./http/exchange.js";
 import { answer } from "./http/exchange.js";
 import { Listener } from "./http/listener.js";
+import { Live } from "./live/live.js";
 import type { Log } from "./log.js";
+import { Checkup } from "./operations/checkup.js";
+import { ServerMetrics } from "./operations/metrics.js";
+import { operationPaths, operationsPart } from "./operations/operations.js";
 import { Sqs, type SqsOptions } from "./sqs/sqs.js";
+import { version } from "./version.js";
 
 /** What `startServer` takes. */
 export interface ServerOptions extends Pick<MillraceOptions, "connection" | "schema" | "prepare"> {
@@ -22,6 +38,14 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "sch
   readonly sqs?: SqsOptions;
   /** Where it tells what happens. Default nowhere. */
   readonly log?: Log;
+  /** Who may ask for what. Default everybody on this machine for everything, which only a server on loopback allows. */
+  readonly tokens?: readonly TokenEntry[];
+  /** How long `/readyz` says no before the server stops listening, so that load balancers send no more. Default 0. */
+  readonly drainDelayMs?: number;
+  /** Makes each request of the API a span, below the one of its `traceparent`. Default none. */
+  readonly tracing?: Tracing;
+  /** How often each token may ask. Default 1000 times a second, 2000 at once. */
+  readonly rate?: RateOptions;
 }
 
 /** A server that runs. */
@@ -29,6 +53,8 @@ export interface RunningServer {
   /** Where it listens, with the prefix and without a slash at the end. */
   readonly url: string;
   readonly mill: Millrace;
+  /** Other tokens from now on. */
+  replaceTokens(tokens: readonly TokenEntry[]): void;
   /** Finish what is in progress, and close the pool. */
   stop(): Promise<void>;
 }
@@ -41,40 +67,87 @@ export interface Parts {
 
 /** Serve a database over HTTP: SQS, the API, the dashboard, and what operations need. */
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
-  const { host = "127.0.0.1", port = 8484, prefix = "", graceMs = 10_000, log = () => {} } = options;
-  const mill = new Millrace({
-    ...(options.connection === undefined ? {} : { connection: options.connection }),
-    ...(options.schema === undefined ? {} : { schema: options.schema }),
-    ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
-  });
+  const { host = "127.0.0.1", port = 8484, prefix = "", graceMs = 10_000, drainDelayMs = 0, log = () => {}, tracing } = options;
+  if (options.tokens === undefined && !isLoopback(host))
+    throw new InvalidArgumentError(
+      `without tokens nobody beyond this machine may be let in, and ${host} is beyond it`,
+      'make tokens with "millrace tokens new", or listen on 127.0.0.1',
+    );
   if (options.sqs?.anyKey && !isLoopback(host)) {
     throw new InvalidArgumentError(`sqs.anyKey lets everybody in who reaches ${host}`, "give keys, or listen on 127.0.0.1");
   }
-  const sqs = new Sqs(options.sqs ?? {}, { engine: mill.engine, connection: connectionOf(options), prefix, log });
-  const listener = new Listener({ host, port, prefix, graceMs, log }, route([{ takes: () => true, part: sqs.part }]));
+  const connection = options.connection ?? process.env["DATABASE_URL"];
+  if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
+  const pool = isPool(connection) ? connection : newPool(connection);
+  const mill = new Millrace({
+    connection: pool,
+    ...(options.schema === undefined ? {} : { schema: options.schema }),
+    ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
+  });
+  const { engine } = mill;
+  const metrics = new ServerMetrics();
+  const wakeUp = new WakeUp(engine);
+  const auth = new Auth(options.tokens, options.rate);
+  const checkup = new Checkup(pool, engine.schema);
+  const live = new Live(engine, log, () => checkup.warnings);
+  const maintainer = new Maintainer({ engine, onError: (error) => log("warn", "maintenance failed", { error: String(error) }) });
+  let isStopping = false;
+
+  const operations = operationsPart({ engine, auth, live, metrics, isStopping: () => isStopping });
+  const api = apiPart(
+    apiRoutes,
+    { mill, auth, live, checkup, log, version: version(), wake: (queue) => wakeUp.tell(queue) },
+    { observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds), ...(tracing ? { tracing } : {}) },
+  );
+  const sqs = new Sqs(options.sqs ?? {}, { engine, connection: connectionOf(connection), prefix, log });
+  const listener = new Listener(
+    { host, port, prefix, graceMs, log },
+    route([
+      { takes: ({ path }) => operationPaths.includes(path), part: counted(metrics, operations) },
+      { takes: ({ path }) => path.startsWith(`${apiPath}/`), part: api },
+      { takes: takesDashboard, part: dashboardPart() },
+      { takes: () => true, part: counted(metrics, sqs.part, "sqs") },
+    ]),
+  );
   const at = await listener.start();
   sqs.start();
   const url = `http://${at.host.includes(":") ? `[${at.host}]` : at.host}:${at.port}${prefix}`;
+  metrics.start();
+  live.start();
+  maintainer.start();
   log("info", "listening", { url });
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    isStopping = true;
+    log("info", "stopping");
+    await sleep(drainDelayMs);
+    await listener.stop();
+    await Promise.all([live.stop(), maintainer.stop(), wakeUp.close(), sqs.stop()]);
+    metrics.stop();
+    await mill.close();
+    if (pool !== options.connection) await pool.end();
+    log("info", "stopped");
+  };
   return {
     url,
     mill,
-    async stop() {
-      await listener.stop();
-      await sqs.stop();
-      await mill.close();
-      log("info", "stopped");
-    },
+    replaceTokens: (tokens) => auth.replace(tokens),
+    stop: () => (stopped ??= stop()),
   };
 }
 
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+/** A part whose requests are counted under their path, or all under one name. */
+function counted(metrics: ServerMetrics, part: Part, name?: string): Part {
+  return async (exchange) => {
+    const began = performance.now();
+    await part(exchange);
+    metrics.count(exchange.request.method ?? "", name ?? exchange.path, exchange.response.statusCode, (performance.now() - began) / 1000);
+  };
 }
 
 /** How to connect as the client does, for a connection of one's own. */
-function connectionOf({ connection = process.env["DATABASE_URL"] ?? "" }: ServerOptions): string | pg.ClientConfig {
-  if (typeof connection === "string" || !("options" in connection && "connect" in connection)) return connection;
+function connectionOf(connection: NonNullable<MillraceOptions["connection"]>): string | pg.ClientConfig {
+  if (!isPool(connection)) return connection;
   const { connectionString, host, port, user, password, database, ssl } = connection.options as pg.ClientConfig;
   return Object.fromEntries(Object.entries({ connectionString, host, port, user, password, database, ssl }).filter(([, value]) => value !== undefined));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { version } from "../../src/cli/version.js";
+import { version } from "../../src/server/version.js";
 import { millrace } from "./cli.js";
 
 describe("usage", () => {

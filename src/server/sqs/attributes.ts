@@ -259,7 +259,7 @@ export function optionsOf(name: string, attributes: Readonly<Record<string, stri
     maxAttempts: Infinity,
     leaseSeconds: Math.max(Number(effective["VisibilityTimeout"]), 1),
     ttlSeconds: Number(effective["MessageRetentionPeriod"]),
-    ordered: isFifoName(name) ? true : null,
+    ordered: isFifoName(name) ? "batches" : null,
     lostAlone: false,
     deadLetterQueue: redrive ? internalName(redrive.target) : null,
     deadLetterAfter: redrive?.most ?? null,

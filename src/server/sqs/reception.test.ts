@@ -30,7 +30,7 @@ function setUp() {
         claims.push({ limit, seconds, answer: (ids, more = false) => resolve({ messages: ids.map(message), more }), fail: reject }),
       ),
   } as unknown as SqsEngine;
-  const reception = new Reception(engine, "q", async (messages) => void givenBack.push(...messages.map(({ id }) => id)));
+  const reception = new Reception(engine, "q", false, async (messages) => void givenBack.push(...messages.map(({ id }) => id)));
   const receive = (most: number, waitSeconds = 0, visibilitySeconds = 30) => {
     const gone = new AbortController();
     const got = reception.receive({ most, waitSeconds, visibilitySeconds, signal: gone.signal }).then((messages) => messages.map(({ id }) => id));

@@ -36,6 +36,7 @@ export interface ReceiveRequest {
 /**
  * Those who receive from one queue. There is one claim at a time for all of them: who comes while it is on its way is part of the next.
  * Waiting takes no connection, only a place in a list and, for all together, one look a second.
+ * Messages of one group in order go to one receiver: together go only those who want one message each, and each gets one of another group.
  */
 export class Reception {
   readonly #receivers = new Set<Receiver>();
@@ -48,6 +49,7 @@ export class Reception {
   constructor(
     private readonly engine: SqsEngine,
     private readonly queue: string,
+    private readonly isFifo: boolean,
     private readonly giveBack: (messages: readonly SqsMessageRecord[]) => Promise<void>,
   ) {}
 
@@ -125,12 +127,13 @@ export class Reception {
     this.#schedule();
   }
 
-  /** Those whom this round has not looked for yet, as far as they want the same timeout. */
+  /** Those whom this round has not looked for yet, as far as they want the same timeout, and in order one message each. */
   #nextToClaim(): Receiver[] {
     const next: Receiver[] = [];
     let most = 0;
     for (const receiver of this.#receivers) {
       if (receiver.seen === this.#round || (next[0] && receiver.seconds !== next[0].seconds)) continue;
+      if (this.isFifo && next[0] && (receiver.most > 1 || next[0].most > 1)) continue;
       most += receiver.most;
       if (next.length > 0 && most > mostAtOnce) break;
       next.push(receiver);
@@ -145,9 +148,9 @@ export class Reception {
       receiver.isClaiming = true;
     }
     const wanted = receivers.reduce((sum, { most }) => sum + most, 0);
-    const { seconds } = receivers[0]!;
+    const { seconds, most } = receivers[0]!;
     try {
-      const { messages, more } = await this.#claim(wanted, seconds);
+      const { messages, more } = await this.#claim(wanted, seconds, this.isFifo ? most : undefined);
       for (const receiver of receivers) receiver.isClaiming = false;
       if (messages.length > 0) this.expect(seconds);
       this.#deal(messages, seconds, receivers);
@@ -161,9 +164,9 @@ export class Reception {
   }
 
   /** Somebody else may be at the queue's lanes for a moment. */
-  async #claim(wanted: number, seconds: number): ReturnType<SqsEngine["receive"]> {
+  async #claim(wanted: number, seconds: number, groupLimit: number | undefined): ReturnType<SqsEngine["receive"]> {
     for (let tries = 1; ; tries += 1) {
-      const claimed = await this.engine.receive(this.queue, wanted, seconds);
+      const claimed = await this.engine.receive(this.queue, wanted, seconds, groupLimit);
       if (claimed.messages.length > 0 || !claimed.more || tries === mostTries) return claimed;
     }
   }
@@ -179,7 +182,7 @@ export class Reception {
     }
     for (const receiver of this.#receivers) {
       if (at >= messages.length) return;
-      if (receiver.seconds !== seconds || receiver.isGone) continue;
+      if (receiver.seconds !== seconds || receiver.isGone || (this.isFifo && receiver.most < messages.length - at)) continue;
       const own = messages.slice(at, at + receiver.most);
       at += own.length;
       receiver.resolve(own);

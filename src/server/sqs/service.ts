@@ -7,7 +7,7 @@ import { type SqsQueue, readQueue } from "./attributes.js";
 import { Collector } from "./collector.js";
 import type { ActionContext } from "./context.js";
 import type { Prepared } from "./message.js";
-import { queueNameOf } from "./names.js";
+import { isFifoName, queueNameOf } from "./names.js";
 import { Receipts } from "./receipt.js";
 import { type ReceiveRequest, Reception } from "./reception.js";
 import { SqsError } from "./wire/errors.js";
@@ -170,7 +170,7 @@ export class SqsService {
   reception(queue: string): Reception {
     let reception = this.#receptions.get(queue);
     if (!reception) {
-      reception = new Reception(this.engine.sqs, queue, (messages) => this.release(queue, messages));
+      reception = new Reception(this.engine.sqs, queue, isFifoName(queue), (messages) => this.release(queue, messages));
       if (this.#isStopping) reception.stop();
       this.#receptions.set(queue, reception);
     }

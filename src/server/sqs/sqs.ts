@@ -1,7 +1,6 @@
 import type pg from "pg";
 import type { Engine } from "../../db/engine.js";
 import { DatabaseUnavailableError, InvalidArgumentError, QueueClosedError, QueueFullError, QueueNotFoundError } from "../../db/errors.js";
-import { Maintainer } from "../../maintenance/maintainer.js";
 import { BodyTooLargeError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
 import type { Log } from "../log.js";
 import type { ActionContext, ActionHandlers } from "./context.js";
@@ -48,7 +47,6 @@ export class Sqs {
   readonly #service: SqsService;
   readonly #upkeep: MoveUpkeep;
   readonly #listening: Listening;
-  readonly #maintainer: Maintainer;
   readonly #actions: ActionHandlers;
   readonly #access: Access;
   readonly #deliveries: Deliveries = new WeakMap();
@@ -62,8 +60,6 @@ export class Sqs {
     this.#service = service;
     this.#upkeep = new MoveUpkeep(service, log);
     this.#listening = new Listening({ connection, schema: engine.schema, log, onWake: (queue) => service.hear(queue) });
-    // Delays and timeouts end by themselves, also in queues that nobody asks.
-    this.#maintainer = new Maintainer({ engine, onError: (error) => log("error", "upkeep failed", { error: String(error) }) });
     this.#access = options.anyKey ? "open" : { keys: options.keys ?? [] };
     this.#actions = {
       ...queueActions(service, { isPatient: options.refuseRecentNames ?? true }),
@@ -76,11 +72,10 @@ export class Sqs {
   start(): void {
     this.#listening.start();
     this.#upkeep.start();
-    this.#maintainer.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#listening.stop(), this.#upkeep.stop(), this.#maintainer.stop()]);
+    await Promise.all([this.#listening.stop(), this.#upkeep.stop()]);
     await this.#service.close();
   }
 

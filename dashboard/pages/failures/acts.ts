@@ -1,0 +1,56 @@
+import { send } from "../../api.js";
+import { count } from "../../format.js";
+import { type Act, type Values, because, filled } from "../../parts/act.js";
+import type { Failure, Touch } from "../../wire.js";
+
+/** A request does so many at most, and its answer is the request that continues. */
+async function sendAll(path: string, body: object): Promise<Touch> {
+  let count = 0;
+  for (let next: object | undefined = body; next !== undefined;) {
+    const answer: Touch & { next?: object } = await send("POST", path, next);
+    count += answer.count;
+    next = answer.next;
+  }
+  return { count, isExact: true };
+}
+
+/** All of one kind, at a pace that what has just recovered can bear. */
+export const retryAlike = (failure: Failure): Act => ({
+  title: "Retry all that failed alike",
+  explain: `“${(failure.message ?? "this error").slice(0, 200)}”: each of these jobs gets another attempt, oldest first.`,
+  fields: [
+    { name: "perSecond", label: "Per second", kind: "number", min: 0, value: "10", hint: "empty: all at once. Until their turn they are delayed." },
+    { name: "attempts", label: "More attempts for each", kind: "number", min: 1, value: "1" },
+    because,
+  ],
+  count: () => send<Touch>("POST", "failures/retry", { fingerprint: failure.fingerprint, dryRun: true }),
+  button: "Retry them",
+  run: (values) => sendAll("failures/retry", { fingerprint: failure.fingerprint, ...numbers(values, "perSecond", "attempts") }),
+  done: (answer) => `${count((answer as Touch).count)} will be tried again`,
+});
+
+/** Copies of what ended within a time, for a handler that lost data without failing. */
+export const replay = (): Act => ({
+  title: "Replay",
+  explain: "Enqueue copies of jobs that ended within a time, succeeded ones included. The jobs themselves stay as they are.",
+  fields: [
+    { name: "from", label: "Ended from", kind: "datetime-local", required: true, hint: "in your time zone" },
+    { name: "to", label: "Ended before", kind: "datetime-local", hint: "empty: now" },
+    { name: "queue", label: "Only of a queue" },
+    { name: "type", label: "Only of a type" },
+    { name: "perSecond", label: "Per second", kind: "number", min: 0, hint: "empty: all at once" },
+  ],
+  count: (values) => (values["from"] ? send<Touch>("POST", "replay", { ...range(values), dryRun: true }) : Promise.reject(new Error("no time yet"))),
+  button: "Replay",
+  run: (values) => sendAll("replay", range(values)),
+  done: (answer) => `${count((answer as Touch).count)} copies were enqueued`,
+});
+
+function numbers(values: Values, ...names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(filled(values)).map(([name, value]) => [name, names.includes(name) ? Number(value) : value]));
+}
+
+function range(values: Values): object {
+  const utc = (name: string) => values[name] && { [name]: new Date(values[name]).toISOString() };
+  return { ...numbers(values, "perSecond"), ...utc("from"), ...utc("to") };
+}

@@ -1,0 +1,120 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get } from "../../api.js";
+import { now } from "../../clock.js";
+import { count } from "../../format.js";
+import { perform } from "../../parts/act.js";
+import { Button } from "../../parts/button.js";
+import { Empty } from "../../parts/empty.js";
+import { Load } from "../../parts/load.js";
+import { PageHead, Panel } from "../../parts/panel.js";
+import { useResource } from "../../parts/resource.js";
+import { Choice } from "../../parts/tabs.js";
+import { Table } from "../../parts/table.js";
+import { Ago } from "../../parts/time.js";
+import { to } from "../../router.js";
+import { asTime } from "../../search/query.js";
+import { mayAct } from "../../session.js";
+import type { Failure, List } from "../../wire.js";
+import { replay, retryAlike } from "./acts.js";
+
+type Since = "1h" | "1d" | "7d" | "any";
+
+/** Failed jobs that nobody has decided on, by alike errors. */
+export function Failures(): JSX.Element {
+  const [since, setSince] = useState<Since>("any");
+  const failures = useResource(
+    `failures ${since}`,
+    (signal) => get<List<Failure>>("failures", { limit: 200, ...(since !== "any" && { since: asTime(since, now.peek()) }) }, signal),
+    15_000,
+  );
+  return (
+    <>
+      <PageHead title="Failures" actions={mayAct.value && <Button onClick={() => perform(replay())}>Replay…</Button>}>
+        Failed jobs that nobody has retried or discarded yet. Errors are alike when they differ only in numbers, ids and quoted texts.
+      </PageHead>
+      <Panel
+        title="By error"
+        note={failures.data && `${count(failures.data.items.reduce((sum, { jobs }) => sum + jobs, 0))} jobs`}
+        actions={
+          <Choice
+            label="Failed within"
+            value={since}
+            onChange={setSince}
+            of={[
+              { value: "1h", title: "1 h" },
+              { value: "1d", title: "1 day" },
+              { value: "7d", title: "7 days" },
+              { value: "any", title: "any time" },
+            ]}
+          />
+        }
+        flush
+      >
+        <Load of={failures}>
+          {({ items }) => (
+            <Table
+              caption="Failures"
+              rows={items}
+              rowKey={({ fingerprint }) => fingerprint}
+              sort={["Jobs", true]}
+              columns={[
+                { head: "Error", cell: (failure) => <ErrorCell of={failure} /> },
+                { head: "Jobs", end: true, width: "80px", by: ({ jobs }) => jobs, cell: ({ jobs }) => count(jobs) },
+                { head: "Types", rank: 2, cell: ({ types }) => <Names of={types} link={(type) => to(["jobs"], { type, state: "failed" })} /> },
+                { head: "Queues", rank: 3, cell: ({ queues }) => <Names of={queues} link={(queue) => to(["queues", queue])} /> },
+                { head: "First", end: true, width: "90px", rank: 3, by: ({ firstAt }) => firstAt, cell: ({ firstAt }) => <Ago at={firstAt} /> },
+                { head: "Last", end: true, width: "90px", rank: 2, by: ({ lastAt }) => lastAt, cell: ({ lastAt }) => <Ago at={lastAt} /> },
+                mayAct.value && {
+                  head: "Acts",
+                  end: true,
+                  width: "90px",
+                  cell: (failure) => (
+                    <Button
+                      small
+                      label={`Retry ${failure.jobs} jobs that failed with ${failure.message ?? "this error"}`}
+                      onClick={() => perform(retryAlike(failure))}
+                    >
+                      Retry
+                    </Button>
+                  ),
+                },
+              ]}
+              empty={
+                <Empty title={since === "any" ? "Nothing has failed for good" : "Nothing failed within this time"}>
+                  Jobs come here when their attempts are used up, or when their handler says that trying again is of no use.
+                </Empty>
+              }
+            />
+          )}
+        </Load>
+      </Panel>
+    </>
+  );
+}
+
+function ErrorCell({ of }: { of: Failure }): JSX.Element {
+  return (
+    <span class="two-lines">
+      <a class="clamp" href={to(["jobs", of.lastJobId])} title="The newest job that failed with it">
+        {of.message ?? "without a message"}
+      </a>
+      <small class="mono">{[of.name, of.code].filter(Boolean).join(" ") || of.fingerprint}</small>
+    </span>
+  );
+}
+
+const mostNames = 3;
+
+function Names({ of, link }: { of: readonly string[]; link: (name: string) => string }): JSX.Element {
+  return (
+    <span class="tags">
+      {of.slice(0, mostNames).map((name) => (
+        <a key={name} class="tag" href={link(name)}>
+          {name}
+        </a>
+      ))}
+      {of.length > mostNames && <small>and {of.length - mostNames} more</small>}
+    </span>
+  );
+}

@@ -1,0 +1,150 @@
+import type { JSX } from "preact";
+import { get } from "../../api.js";
+import { count, duration } from "../../format.js";
+import { perform } from "../../parts/act.js";
+import { Badge } from "../../parts/badge.js";
+import { Button } from "../../parts/button.js";
+import { Copy } from "../../parts/copy.js";
+import { JsonTree } from "../../parts/json-tree.js";
+import { Load } from "../../parts/load.js";
+import { Facts, PageHead, Panel } from "../../parts/panel.js";
+import { useResource } from "../../parts/resource.js";
+import { Ago, Moment } from "../../parts/time.js";
+import { to } from "../../router.js";
+import { mayAct } from "../../session.js";
+import type { Job, JobDetails } from "../../wire.js";
+import * as acts from "./acts.js";
+import { Payload } from "./payload.js";
+import { Progress } from "./progress.js";
+import { Timeline } from "./timeline.js";
+
+const isLive = (job: Job | undefined): boolean => job === undefined || ["delayed", "ready", "running", "blocked"].includes(job.state);
+
+export function JobPage({ id }: { id: string }): JSX.Element {
+  const details = useResource(`job ${id}`, (signal) => get<JobDetails>(`jobs/${encodeURIComponent(id)}`, {}, signal), 2000);
+  const job = details.data?.job;
+  return (
+    <>
+      <PageHead
+        above={
+          <>
+            <a href={to(["jobs"])}>Jobs</a>
+            {job && (
+              <>
+                {" / "}
+                <a href={to(["jobs"], { type: job.type })}>{job.type}</a>
+              </>
+            )}
+          </>
+        }
+        title={
+          <>
+            {job?.type ?? "Job"} <span class="mono muted">{id}</span>
+          </>
+        }
+        beside={
+          <>
+            <Copy text={id} label="Copy the id" />
+            {job && <Badge state={job.state} title={job.reason} />}
+            {job?.reason && <span class="muted">{job.reason}</span>}
+          </>
+        }
+        actions={mayAct.value && job && <JobActs job={job} />}
+      >
+        {job?.discardedAt && (
+          <p class="note">
+            Discarded <Ago at={job.discardedAt} />: nobody will retry it.
+          </p>
+        )}
+      </PageHead>
+      <Load of={details} lines={12}>
+        {(found) => <Details of={found} />}
+      </Load>
+    </>
+  );
+}
+
+function JobActs({ job }: { job: Job }): JSX.Element {
+  const isOpen = (job.state === "failed" || job.state === "expired") && job.discardedAt === null;
+  return (
+    <>
+      <Button kind={isOpen ? "main" : "plain"} disabled={!isOpen} onClick={() => perform(acts.retry(job))}>
+        Retry
+      </Button>
+      <Button disabled={!isOpen} onClick={() => perform(acts.discard(job))}>
+        Discard
+      </Button>
+      <Button kind="danger" disabled={!isLive(job)} onClick={() => perform(acts.cancel(job))}>
+        Cancel
+      </Button>
+    </>
+  );
+}
+
+function Details({ of }: { of: JobDetails }): JSX.Element {
+  const { job } = of;
+  return (
+    <>
+      <Panel title="Facts">
+        <Facts
+          of={
+            [
+              [
+                "Queue",
+                <a key="queue" href={to(["queues", job.queue])}>
+                  {job.queue}
+                </a>,
+              ],
+              [
+                "Type",
+                <a key="type" href={to(["jobs"], { type: job.type })}>
+                  {job.type}
+                </a>,
+              ],
+              ["Group", job.group && <a href={to(["jobs"], { group: job.group })}>{job.group}</a>],
+              ["Tenant", job.tenant && <a href={to(["jobs"], { tenant: job.tenant })}>{job.tenant}</a>],
+              ["Priority", String(job.priority)],
+              ["Attempts", `${count(job.attempts)} of ${job.maxAttempts === "unlimited" ? "any number" : count(job.maxAttempts)}`],
+              ["Cost", job.cost === 1 ? null : count(job.cost)],
+              ["Enqueued", <Moment key="enqueued" at={job.createdAt} />],
+              ["Runs at", isLive(job) && <Moment at={job.runAt} />],
+              ["Waited", job.lastAttemptAt && job.attempts === 1 && duration((Date.parse(job.lastAttemptAt) - Date.parse(job.runAt)) / 1000)],
+              ["Finished", job.finishedAt && <Moment at={job.finishedAt} />],
+              ["Worker", job.worker],
+              ["Lease ends", job.state === "running" && <Ago at={job.leaseEndsAt} />],
+              ["Attempt timeout", job.attemptTimeoutMs && duration(job.attemptTimeoutMs / 1000)],
+              ["Expires", job.expiresAt && <Moment at={job.expiresAt} />],
+              ["Deadline", job.deadline && <Moment at={job.deadline} />],
+              ["Stage", job.stage],
+              ["Fingerprint", job.fingerprint && <a href={to(["jobs"], { key: job.fingerprint })}>{job.fingerprint}</a>],
+              ["Schedule", job.schedule && <a href={to(["schedules", job.schedule])}>{job.schedule}</a>],
+              ["Slot", job.scheduleSlot && <Moment at={job.scheduleSlot} />],
+            ].filter(([, value]) => value !== false) as [string, JSX.Element][]
+          }
+        />
+      </Panel>
+      {of.progress !== null && of.progress !== undefined && <Progress of={of.progress} />}
+      <div class="grid-2">
+        <Timeline of={of} />
+        <div class="stack">
+          <Payload job={job} />
+          {job.result !== null && (
+            <Panel title="Result">
+              <JsonTree value={job.result} />
+            </Panel>
+          )}
+          {job.headers !== null && (
+            <Panel title="Headers">
+              <JsonTree value={job.headers} />
+            </Panel>
+          )}
+          {job.source !== null && (
+            <Panel title="Where it came from">
+              <JsonTree value={job.source} />
+            </Panel>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+import type { JSX } from "preact";
+import { percent } from "../../format.js";
+import { JsonTree } from "../../parts/json-tree.js";
+import { Panel } from "../../parts/panel.js";
+import { Share } from "../../parts/share.js";
+import type { Json } from "../../wire.js";
+
+/** What the handler last said of how far it is: a share of one as a bar, everything else as it is. */
+export function Progress({ of }: { of: Json }): JSX.Element {
+  const share = shareOf(of);
+  return (
+    <Panel title="Progress">
+      {share !== null && <Share of={Math.min(0.999, share)} text={percent(share)} />}
+      {typeof of === "object" && <JsonTree value={of} />}
+      {typeof of === "string" && <p>{of}</p>}
+    </Panel>
+  );
+}
+
+/** How far it is, where it says so: `0.4`, `{ done: 40, total: 100 }`, `{ percent: 40 }`. */
+export function shareOf(progress: Json): number | null {
+  if (typeof progress === "number") return progress > 1 ? progress / 100 : progress;
+  if (progress === null || typeof progress !== "object") return null;
+  const { done, total, percent } = progress as { done?: Json; total?: Json; percent?: Json };
+  if (typeof done === "number" && typeof total === "number" && total > 0) return done / total;
+  return typeof percent === "number" ? percent / 100 : null;
+}

@@ -1,0 +1,181 @@
+/** What can be done with a queue. Each asks, counts where it drops something, and can be taken back where the engine can. */
+import { segment, send } from "../../api.js";
+import { plural } from "../../format.js";
+import { type Act, type Values, because, filled } from "../../parts/act.js";
+import type { Queue, Touch } from "../../wire.js";
+import type { QueueLimits } from "./limits-of.js";
+
+type Part = { readonly type?: string; readonly group?: string };
+
+const post = <T>(queue: string, verb: string, body: object = {}) => send<T>("POST", `queues/${segment(queue)}/${verb}`, body);
+const wouldTouch = (queue: string, verb: string) => (values: Values) => post<Touch>(queue, verb, { ...body(verb, values), dryRun: true });
+const named = ({ type, group }: Part, queue: string): string => [type && `type ${type}`, group && `group ${group}`, queue].filter(Boolean).join(" of ");
+
+export const pause = (queue: string, part: Part = {}): Act => ({
+  title: `Pause ${named(part, queue)}`,
+  explain: "Nothing of it is handed out until it is resumed. Running jobs go on, and new ones are accepted.",
+  fields: [because],
+  button: "Pause",
+  run: (values) => post(queue, "pause", { ...part, ...filled(values) }),
+  done: () => `${named(part, queue)} is paused`,
+  undo: () => post(queue, "resume", part),
+});
+
+export const resume = (queue: string, part: Part = {}): Act => ({
+  title: `Resume ${named(part, queue)}`,
+  explain: "What waits is handed out again, at once.",
+  fields: [because],
+  button: "Resume",
+  run: (values) => post(queue, "resume", { ...part, ...filled(values) }),
+  done: () => `${named(part, queue)} goes on`,
+  undo: () => post(queue, "pause", { ...part, because: "resumed by mistake" }),
+});
+
+export const close = (queue: string): Act => ({
+  title: `Close ${queue}`,
+  explain: "No more jobs are accepted. When its last job has ended the queue is finished, for good; until then it can be opened again.",
+  fields: [because],
+  button: "Close",
+  danger: true,
+  run: (values) => post(queue, "close", filled(values)),
+  done: () => `${queue} is closed`,
+  undo: () => post(queue, "open"),
+});
+
+export const open = (queue: string): Act => ({
+  title: `Open ${queue}`,
+  explain: "Jobs are accepted again.",
+  fields: [because],
+  button: "Open",
+  run: (values) => post(queue, "open", filled(values)),
+  done: () => `${queue} is open`,
+  undo: () => post(queue, "close"),
+});
+
+export const purge = (queue: string): Act => ({
+  title: `Purge ${queue}`,
+  explain: "All that waits, ready or delayed, is cancelled. Running jobs go on. This cannot be taken back.",
+  count: wouldTouch(queue, "purge"),
+  button: "Purge",
+  danger: true,
+  run: () => post(queue, "purge"),
+  done: () => `${queue} is purged`,
+});
+
+export const shed = (queue: string, types: readonly string[]): Act => ({
+  title: `Shed old jobs of ${queue}`,
+  explain: "What was enqueued before a time is cancelled, ready or delayed. Running jobs go on. This cannot be taken back.",
+  fields: [
+    { name: "before", label: "Enqueued before", kind: "datetime-local", required: true, hint: "in your time zone" },
+    { name: "type", label: "Only of a type", options: types },
+    { name: "group", label: "Only of a group" },
+  ],
+  count: (values) => (values["before"] ? wouldTouch(queue, "shed")(values) : Promise.reject(new Error("no time yet"))),
+  button: "Shed",
+  danger: true,
+  run: (values) => post(queue, "shed", body("shed", values)),
+  done: () => `Old jobs of ${queue} are cancelled`,
+});
+
+export const setAside = (queue: string, types: readonly string[]): Act => ({
+  title: `Set the backlog of ${queue} aside`,
+  explain: "Newer jobs go first; what waits now is handed out when there is nothing newer. Nothing is lost.",
+  fields: [{ name: "type", label: "Only of a type", options: types }],
+  count: wouldTouch(queue, "set-aside"),
+  button: "Set aside",
+  run: (values) => post(queue, "set-aside", filled(values)),
+  done: () => `The backlog of ${queue} is set aside`,
+});
+
+export const redrive = (queue: string, queues: readonly string[]): Act => ({
+  title: `Redrive ${queue}`,
+  explain: "Dead letters go back to the queue they came from, or to another one, and are tried again.",
+  fields: [
+    { name: "target", label: "To another queue", options: queues, hint: "empty: where each came from" },
+    { name: "limit", label: "At most", kind: "number", min: 1, hint: "empty: 1000; up to 10,000" },
+  ],
+  count: wouldTouch(queue, "redrive"),
+  button: "Redrive",
+  run: (values) => post(queue, "redrive", body("redrive", values)),
+  done: (answer) => `${plural((answer as Partial<Touch> | undefined)?.count ?? 0, "job")} of ${queue} moved`,
+});
+
+export const releaseStage = (queue: string, stage: string): Act => ({
+  title: `Release stage ${stage} of ${queue}`,
+  explain: "Its jobs run at their own time from now on.",
+  fields: [because],
+  count: () => post<Touch>(queue, `stages/${segment(stage)}/release`, { dryRun: true }),
+  button: "Release",
+  run: (values) => post(queue, `stages/${segment(stage)}/release`, filled(values)),
+  done: () => `Stage ${stage} is released`,
+});
+
+export const cancelStage = (queue: string, stage: string): Act => ({
+  title: `Cancel stage ${stage} of ${queue}`,
+  explain: "Its jobs are cancelled. This cannot be taken back.",
+  fields: [because],
+  count: () => post<Touch>(queue, `stages/${segment(stage)}/cancel`, { dryRun: true }),
+  button: "Cancel its jobs",
+  danger: true,
+  run: (values) => post(queue, `stages/${segment(stage)}/cancel`, filled(values)),
+  done: () => `Stage ${stage} is cancelled`,
+});
+
+export const setGroup = (queue: string, group: string): Act => ({
+  title: `Group ${group} of ${queue}`,
+  explain: "Its share beside other groups, how many of its jobs may run at once, and how often they start. What is left empty stays as it is.",
+  fields: [
+    { name: "weight", label: "Weight", kind: "number", min: 1, hint: "1 to 1000; the default is 1" },
+    { name: "maxRunning", label: "At once", kind: "number", min: 1, hint: "the default is that of the queue" },
+    { name: "perSecond", label: "Starts per second", kind: "number", min: 0, hint: "the default is that of the queue" },
+  ],
+  button: "Set",
+  run: (values) => {
+    const { weight, maxRunning, perSecond } = numbersOf(values);
+    return send("PUT", `queues/${segment(queue)}/groups/${segment(group)}`, {
+      ...(weight !== undefined && { weight }),
+      ...(maxRunning !== undefined && { maxRunning }),
+      ...(perSecond !== undefined && { rate: { perSecond } }),
+    });
+  },
+  done: () => `Group ${group} is set`,
+});
+
+/** The limits of a queue; what is cleared is lifted. */
+export const setLimits = ({ name, options }: Queue): Act => {
+  const now = (options ?? {}) as QueueLimits;
+  const text = (value: number | null | undefined): string => (value ? String(value) : "");
+  return {
+    title: `Limits of ${name}`,
+    explain: "In force with the next claim. What is cleared has no limit.",
+    fields: [
+      { name: "maxRunning", label: "At once", kind: "number", min: 1, value: text(now.maxRunning) },
+      { name: "perSecond", label: "Starts per second", kind: "number", min: 0, value: text(now.rate?.perSecond) },
+      { name: "groupMaxRunning", label: "At once, of each group", kind: "number", min: 1, value: text(now.groupMaxRunning) },
+      { name: "maxDepth", label: "Refuse more when so many wait", kind: "number", min: 1, value: text(now.maxDepth) },
+    ],
+    button: "Set",
+    run: (values) => {
+      const { maxRunning = null, perSecond, groupMaxRunning = null, maxDepth = null } = numbersOf(values);
+      const rate = perSecond === undefined ? null : { ...(perSecond === now.rate?.perSecond && now.rate), perSecond };
+      return put(name, { maxRunning, rate, groupMaxRunning, maxDepth });
+    },
+    done: () => `The limits of ${name} are set`,
+    undo: () =>
+      put(name, { maxRunning: now.maxRunning ?? null, rate: now.rate ?? null, groupMaxRunning: now.groupMaxRunning ?? null, maxDepth: now.maxDepth ?? null }),
+  };
+};
+
+const put = (queue: string, options: object) => send("PUT", `queues/${segment(queue)}`, options);
+const numbersOf = (values: Values): Partial<Record<string, number>> =>
+  Object.fromEntries(Object.entries(filled(values)).map(([name, value]) => [name, Number(value)]));
+
+/** Times in UTC, numbers as numbers. */
+function body(verb: string, values: Values): object {
+  const { before, limit, ...rest } = filled(values);
+  return {
+    ...rest,
+    ...(verb === "shed" && before && { before: new Date(before).toISOString() }),
+    ...(verb === "redrive" && limit && { limit: Number(limit) }),
+  };
+}

@@ -1,0 +1,92 @@
+import type { JSX } from "preact";
+import { get, segment } from "../../api.js";
+import { count, duration, percent } from "../../format.js";
+import { perform } from "../../parts/act.js";
+import { Badge } from "../../parts/badge.js";
+import { Button } from "../../parts/button.js";
+import { Empty } from "../../parts/empty.js";
+import { Load } from "../../parts/load.js";
+import { Panel } from "../../parts/panel.js";
+import { useResource } from "../../parts/resource.js";
+import { Share } from "../../parts/share.js";
+import { Table } from "../../parts/table.js";
+import { to } from "../../router.js";
+import { mayAct } from "../../session.js";
+import type { Group, List } from "../../wire.js";
+import { pause, resume, setGroup } from "./acts.js";
+import { usePauses } from "./pauses.js";
+
+const most = 500;
+
+/** Who has how much in a queue. Of a deep one the server reads a sample and says so. */
+export function Groups({ queue }: { queue: string }): JSX.Element {
+  const groups = useResource(`groups ${queue}`, (signal) => get<List<Group>>(`queues/${segment(queue)}/groups`, { limit: most }, signal), 5000);
+  const pauses = usePauses(queue);
+  const about = ({ estimated }: Group, value: number) => `${estimated ? "~" : ""}${count(value)}`;
+  const estimated = groups.data?.items.some((group) => group.estimated);
+  return (
+    <Panel title="Groups" note={estimated ? "~ estimated from a sample" : "tenants, or whatever jobs take turns by"} flush>
+      <Load of={groups}>
+        {({ items }) => (
+          <Table
+            caption={`Groups of ${queue}`}
+            rows={items}
+            rowKey={({ group }) => group ?? ""}
+            sort={["Waiting", true]}
+            columns={[
+              {
+                head: "Group",
+                by: ({ group }) => group ?? "",
+                cell: ({ group }) =>
+                  group === null ? (
+                    <span class="muted">without a group</span>
+                  ) : (
+                    <span>
+                      <a href={to(["jobs"], { queue, group })}>{group}</a>{" "}
+                      {pauses.ofGroup(group) && <Badge state="paused" title={pauses.ofGroup(group)?.pausedBecause ?? null} />}
+                    </span>
+                  ),
+              },
+              {
+                head: "Share of what waits",
+                width: "190px",
+                rank: 2,
+                by: ({ share }) => share,
+                cell: ({ share }) => <Share of={share} text={percent(share)} />,
+              },
+              { head: "Waiting", end: true, width: "100px", by: ({ waiting }) => waiting, cell: (row) => about(row, row.waiting) },
+              { head: "Delayed", end: true, width: "90px", rank: 3, by: ({ delayed }) => delayed, cell: (row) => about(row, row.delayed) },
+              { head: "Running", end: true, width: "90px", by: ({ running }) => running, cell: ({ running }) => count(running) },
+              { head: "Waits for", end: true, width: "100px", rank: 2, by: (row) => row.oldestAgeSeconds, cell: (row) => duration(row.oldestAgeSeconds) },
+              mayAct.value && {
+                head: "Acts",
+                end: true,
+                width: "130px",
+                cell: ({ group }) =>
+                  group !== null && (
+                    <span class="actions">
+                      <Button
+                        small
+                        label={`${pauses.ofGroup(group) ? "Resume" : "Pause"} ${group}`}
+                        onClick={() => perform((pauses.ofGroup(group) ? resume : pause)(queue, { group }))}
+                      >
+                        {pauses.ofGroup(group) ? "Resume" : "Pause"}
+                      </Button>
+                      <Button small label={`Set weight and limits of ${group}`} onClick={() => perform(setGroup(queue, group))}>
+                        Set
+                      </Button>
+                    </span>
+                  ),
+              },
+            ]}
+            empty={
+              <Empty title="Nothing waits or runs here" code={`await mill.enqueue("send-mail", { to }, { queue: ${JSON.stringify(queue)}, group: "acme" });`}>
+                Jobs with a group take turns with those of other groups.
+              </Empty>
+            }
+          />
+        )}
+      </Load>
+    </Panel>
+  );
+}

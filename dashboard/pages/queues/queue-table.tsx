@@ -1,0 +1,62 @@
+import type { ComponentChildren, JSX } from "preact";
+import { count, duration, none, rate } from "../../format.js";
+import { queueSamples, trailOf } from "../../live.js";
+import { Badge } from "../../parts/badge.js";
+import { Sparkline } from "../../parts/sparkline.js";
+import { type Column, Table } from "../../parts/table.js";
+import { to } from "../../router.js";
+import type { QueueState } from "../../wire.js";
+
+/** What a row is about; its numbers are those of the live stream. */
+export interface QueueRow {
+  readonly name: string;
+  readonly state: QueueState;
+  readonly because?: string | null;
+  readonly limits?: string;
+}
+
+const live = (name: string) => queueSamples.value.get(name);
+
+const name: Column<QueueRow> = { head: "Queue", by: (row) => row.name, cell: (row) => <a href={to(["queues", row.name])}>{row.name}</a> };
+const state: Column<QueueRow> = {
+  head: "State",
+  width: "140px",
+  by: (row) => row.state,
+  cell: (row) => (
+    <span class="two-lines">
+      <Badge state={live(row.name)?.state ?? row.state} title={row.because ?? null} />
+      {row.because && <small class="cut state-note">{row.because}</small>}
+    </span>
+  ),
+};
+const numbers: readonly Column<QueueRow>[] = [
+  { head: "Ready", end: true, width: "92px", by: (row) => live(row.name)?.ready, cell: (row) => count(live(row.name)?.ready) },
+  { head: "Running", end: true, width: "84px", by: (row) => live(row.name)?.running, cell: (row) => count(live(row.name)?.running) },
+  { head: "Delayed", end: true, width: "84px", rank: 2, by: (row) => live(row.name)?.delayed, cell: (row) => count(live(row.name)?.delayed) },
+  {
+    head: "Oldest",
+    end: true,
+    width: "92px",
+    rank: 2,
+    by: (row) => live(row.name)?.oldestReadySeconds,
+    cell: (row) => duration(live(row.name)?.oldestReadySeconds),
+  },
+];
+const rates: readonly Column<QueueRow>[] = [
+  { head: "In /s", end: true, width: "70px", rank: 3, by: (row) => live(row.name)?.in, cell: (row) => rate(live(row.name)?.in) },
+  { head: "Out /s", end: true, width: "70px", rank: 2, by: (row) => live(row.name)?.out, cell: (row) => rate(live(row.name)?.out) },
+  { head: "Failed /s", end: true, width: "78px", rank: 3, by: (row) => live(row.name)?.failed, cell: (row) => rate(live(row.name)?.failed) },
+  {
+    head: "Lately",
+    end: true,
+    width: "112px",
+    rank: 2,
+    cell: (row) => <Sparkline values={trailOf(row.name).map(({ out }) => out ?? 0)} label={`Finished per second lately: now ${rate(live(row.name)?.out)}`} />,
+  },
+];
+const limits: Column<QueueRow> = { head: "Limits", width: "150px", rank: 3, cell: (row) => <span class="muted">{row.limits || none}</span> };
+
+export function QueueTable({ rows, short, empty }: { rows: readonly QueueRow[]; short?: boolean; empty: ComponentChildren }): JSX.Element {
+  const columns = [name, state, ...numbers, ...rates, !short && limits];
+  return <Table caption="Queues" rows={rows} columns={columns} rowKey={(row) => row.name} empty={empty} {...(!short && { sort: ["Queue", false] as const })} />;
+}

@@ -1,0 +1,66 @@
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { get, segment } from "../../api.js";
+import { count, duration } from "../../format.js";
+import { perform } from "../../parts/act.js";
+import { Badge } from "../../parts/badge.js";
+import { Button } from "../../parts/button.js";
+import { Empty } from "../../parts/empty.js";
+import { Load } from "../../parts/load.js";
+import { Panel } from "../../parts/panel.js";
+import { useResource } from "../../parts/resource.js";
+import { Table } from "../../parts/table.js";
+import { to } from "../../router.js";
+import { sawTypes } from "../../search/seen.js";
+import { mayAct } from "../../session.js";
+import type { List, TypeOfQueue } from "../../wire.js";
+import { pause, resume } from "./acts.js";
+import { usePauses } from "./pauses.js";
+
+export function Types({ queue }: { queue: string }): JSX.Element {
+  const types = useResource(`types ${queue}`, (signal) => get<List<TypeOfQueue>>(`queues/${segment(queue)}/types`, {}, signal), 5000);
+  const pauses = usePauses(queue);
+  useEffect(() => sawTypes(types.data?.items.map(({ type }) => type) ?? []), [types.data]);
+  return (
+    <Panel title="Types" flush>
+      <Load of={types}>
+        {({ items }) => (
+          <Table
+            caption={`Types of ${queue}`}
+            rows={items}
+            rowKey={({ type }) => type}
+            sort={["Waiting", true]}
+            columns={[
+              { head: "Type", by: ({ type }) => type, cell: ({ type }) => <a href={to(["jobs"], { queue, type })}>{type}</a> },
+              {
+                head: "State",
+                width: "90px",
+                cell: ({ type }) =>
+                  pauses.ofType(type) ? <Badge state="paused" title={pauses.ofType(type)?.pausedBecause ?? null} /> : <Badge state="active" />,
+              },
+              { head: "Waiting", end: true, width: "100px", by: ({ waiting }) => waiting, cell: ({ waiting }) => count(waiting) },
+              { head: "Delayed", end: true, width: "100px", rank: 2, by: ({ delayed }) => delayed, cell: ({ delayed }) => count(delayed) },
+              { head: "Running", end: true, width: "90px", by: ({ running }) => running, cell: ({ running }) => count(running) },
+              { head: "Oldest", end: true, width: "100px", rank: 2, by: (row) => row.oldestAgeSeconds, cell: (row) => duration(row.oldestAgeSeconds) },
+              mayAct.value && {
+                head: "Acts",
+                end: true,
+                width: "100px",
+                cell: ({ type }) => (
+                  <Button
+                    small
+                    label={`${pauses.ofType(type) ? "Resume" : "Pause"} ${type}`}
+                    onClick={() => perform((pauses.ofType(type) ? resume : pause)(queue, { type }))}
+                  >
+                    {pauses.ofType(type) ? "Resume" : "Pause"}
+                  </Button>
+                ),
+              },
+            ]}
+            empty={<Empty title="Nothing waits or runs here">A type is listed while it has jobs.</Empty>}
+          />
+        )}
+      </Load>
+    </Panel>
+  );
+}

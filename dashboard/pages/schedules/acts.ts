@@ -1,0 +1,70 @@
+import { segment, send } from "../../api.js";
+import { plural } from "../../format.js";
+import { type Act, because, filled, numberOf } from "../../parts/act.js";
+import { go, to } from "../../router.js";
+import type { Schedule, Touch } from "../../wire.js";
+
+const post = <T>(name: string, verb: string, body: object = {}) => send<T>("POST", `schedules/${segment(name)}/${verb}`, body);
+
+export const pause = ({ name }: Schedule): Act => ({
+  title: `Pause ${name}`,
+  explain: "It makes no runs, in any process, until it is resumed. A run that goes on goes on.",
+  fields: [because],
+  button: "Pause",
+  run: (values) => post(name, "pause", filled(values)),
+  done: () => `${name} is paused`,
+  undo: () => post(name, "resume"),
+});
+
+export const resume = ({ name }: Schedule): Act => ({
+  title: `Resume ${name}`,
+  explain: "It goes on with its next slot.",
+  fields: [{ name: "catchUp", label: "Make up for what came meanwhile", kind: "checkbox", hint: "as its policy for missed slots says" }],
+  button: "Resume",
+  run: ({ catchUp }) => post(name, "resume", catchUp ? { catchUp: true } : {}),
+  done: () => `${name} goes on`,
+  undo: () => post(name, "pause", { because: "resumed by mistake" }),
+});
+
+export const run = ({ name }: Schedule): Act => ({
+  title: `Run ${name} now`,
+  explain: "One run beside whatever runs; its slots stay as they are.",
+  button: "Run now",
+  run: () => post(name, "run"),
+  done: () => `${name} runs`,
+});
+
+export const backfill = ({ name }: Schedule): Act => ({
+  title: `Backfill ${name}`,
+  explain: "Make the slots of a past range that have no run on record, beside the regular ones.",
+  fields: [
+    { name: "from", label: "From", kind: "datetime-local", required: true, hint: "in your time zone" },
+    { name: "until", label: "Until", kind: "datetime-local", required: true },
+    { name: "concurrency", label: "At once", kind: "number", min: 1, value: "1" },
+  ],
+  count: (values) =>
+    values["from"] && values["until"] ? post<Touch>(name, "backfill", { ...range(values), dryRun: true }) : Promise.reject(new Error("no range yet")),
+  unit: ["slot", "slots"],
+  button: "Backfill",
+  run: (values) => post<Touch>(name, "backfill", range(values)),
+  done: (answer) => `${plural((answer as Partial<Touch>).count ?? 0, "slot")} will be made`,
+});
+
+export const remove = (schedule: Schedule): Act => ({
+  title: `Remove ${schedule.name}`,
+  explain: "It makes no more runs, and its record is forgotten. Jobs that it made go on.",
+  button: "Remove",
+  danger: true,
+  run: () => send("DELETE", `schedules/${segment(schedule.name)}`),
+  done: () => `${schedule.name} is removed`,
+  undo: () => {
+    const { rule, job, input, options } = schedule;
+    return send("PUT", `schedules/${segment(schedule.name)}`, { rule, job, input, options });
+  },
+  after: () => go(to(["schedules"])),
+});
+
+function range(values: Readonly<Record<string, string>>): object {
+  const concurrency = numberOf(values["concurrency"]);
+  return { from: new Date(values["from"]!).toISOString(), until: new Date(values["until"]!).toISOString(), ...(concurrency && { concurrency }) };
+}

@@ -1,0 +1,80 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { send } from "../../api.js";
+import { Button } from "../../parts/button.js";
+import { Labelled } from "../../parts/labelled.js";
+import { Problem } from "../../parts/load.js";
+import { Panel } from "../../parts/panel.js";
+import { Ago, Moment } from "../../parts/time.js";
+
+interface Answer {
+  readonly items: readonly string[];
+  readonly description: string | null;
+}
+
+/** When a rule would run; nothing is written. */
+export function Preview(): JSX.Element {
+  const [rule, setRule] = useState("0 3 * * MON-FRI");
+  const [zone, setZone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const [answer, setAnswer] = useState<Answer>();
+  const [error, setError] = useState<unknown>();
+
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    try {
+      setAnswer(await send<Answer>("POST", "schedules/preview", { rule: ruleOf(rule.trim(), zone.trim()), count: 10 }));
+      setError(undefined);
+    } catch (problem) {
+      setError(problem);
+      setAnswer(undefined);
+    }
+  };
+  return (
+    <Panel title="Try a rule" note="nothing is written">
+      <form class="preview" onSubmit={(event) => void submit(event)}>
+        <Labelled
+          label="Rule"
+          hint={
+            <>
+              cron (<code>*/10 9-17 * * MON-FRI</code>), <code>every 15m</code>, <code>FREQ=MONTHLY;BYDAY=FR</code>, or a rule as JSON
+            </>
+          }
+        >
+          {(ids) => <input {...ids} class="mono" value={rule} required spellcheck={false} onInput={(event) => setRule(event.currentTarget.value)} />}
+        </Labelled>
+        <Labelled label="Time zone">
+          {(ids) => <input {...ids} value={zone} spellcheck={false} onInput={(event) => setZone(event.currentTarget.value)} />}
+        </Labelled>
+        <Button type="submit">Show the next runs</Button>
+      </form>
+      {error !== undefined && <Problem error={error} />}
+      {answer?.description && <p>{answer.description}</p>}
+      {answer && (
+        <ol class="slots" aria-label="Next runs">
+          {answer.items.map((at) => (
+            <li key={at}>
+              <Moment at={at} />{" "}
+              <span class="muted">
+                <Ago at={at} />
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+/** What somebody typed as the rule it means; what it does not know is cron, and the server says what is wrong with it. */
+function ruleOf(text: string, tz: string): unknown {
+  if (text.startsWith("{")) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new Error("this is not JSON");
+    }
+  }
+  if (text.startsWith("every ")) return { every: text.slice(6).trim() };
+  if (/^FREQ=/i.test(text)) return { rrule: text, tz, anchor: new Date().toISOString() };
+  return { cron: text, ...(tz && { tz }) };
+}

@@ -1,0 +1,209 @@
+/** Everything that changes something goes this way: ask, count, do, tell, offer to take it back. */
+import { signal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { changes } from "../api.js";
+import { exact, plural } from "../format.js";
+import type { Touch } from "../wire.js";
+import { Button } from "./button.js";
+import { Labelled } from "./labelled.js";
+import { Problem } from "./load.js";
+import { toast } from "./toast.js";
+
+export type Values = Readonly<Record<string, string>>;
+
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+  readonly kind?: "text" | "number" | "datetime-local" | "checkbox";
+  readonly value?: string;
+  readonly required?: boolean;
+  readonly min?: number;
+  /** Names to choose from; others are allowed. */
+  readonly options?: readonly string[];
+}
+
+export interface Act {
+  readonly title: string;
+  /** What will happen, in a sentence or two. */
+  readonly explain: ComponentChildren;
+  readonly fields?: readonly Field[];
+  /** What it would touch now; asked again when a field changes. */
+  readonly count?: (values: Values) => Promise<Touch>;
+  /** What is counted. */
+  readonly unit?: readonly [one: string, many: string];
+  readonly button: string;
+  readonly danger?: boolean;
+  readonly run: (values: Values) => Promise<unknown>;
+  /** What was done, for the corner of the page. */
+  readonly done: (answer: unknown, values: Values) => string;
+  /** How to take it back, where the engine can. */
+  readonly undo?: (values: Values, answer: unknown) => Promise<unknown>;
+  /** What follows: to leave a page whose subject has gone. */
+  readonly after?: () => void;
+}
+
+export const because: Field = { name: "because", label: "Why", hint: "kept with it, and in the audit log" };
+
+const asked = signal<Act | null>(null);
+
+/** Ask, and do it when that is confirmed. */
+export const perform = (act: Act): void => {
+  asked.value = act;
+};
+
+export function ActDialog(): JSX.Element | null {
+  const act = asked.value;
+  return act && <Asking key={act.title} act={act} close={() => (asked.value = null)} />;
+}
+
+function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [values, setValues] = useState<Values>(() => Object.fromEntries((act.fields ?? []).map(({ name, value = "" }) => [name, value])));
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const touch = useCount(act, values);
+
+  useEffect(() => dialog.current!.showModal(), []);
+
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const answer = await act.run(values);
+      close();
+      const { undo } = act;
+      toast(act.done(answer, values), undo && { undo: () => takeBack(() => undo(values, answer)) });
+      changes.value += 1;
+      act.after?.();
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  const nothing = touch?.count === 0;
+  return (
+    <dialog ref={dialog} class="dialog" aria-labelledby="act-title" onClose={close} onCancel={(event) => busy && event.preventDefault()}>
+      <form onSubmit={(event) => void submit(event)}>
+        <h2 id="act-title">{act.title}</h2>
+        <p>{act.explain}</p>
+        {(act.fields ?? []).map((field, index) => (
+          <Input
+            key={field.name}
+            field={field}
+            value={values[field.name]!}
+            autoFocus={index === 0}
+            onChange={(value) => setValues({ ...values, [field.name]: value })}
+          />
+        ))}
+        {act.count && <Touched touch={touch} unit={act.unit ?? ["job", "jobs"]} />}
+        {error !== undefined && <Problem error={error} />}
+        <footer>
+          <Button onClick={() => dialog.current!.close()}>Keep as it is</Button>
+          <Button type="submit" kind={act.danger ? "danger" : "main"} disabled={busy || nothing}>
+            {busy ? "Working…" : act.button}
+          </Button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+/** What an act would touch: undefined while it is counted, null when that failed. */
+function useCount(act: Act, values: Values): Touch | null | undefined {
+  const [touch, setTouch] = useState<Touch | null | undefined>();
+  useEffect(() => {
+    if (!act.count) return;
+    let current = true;
+    setTouch(undefined);
+    const timer = setTimeout(async () => {
+      const answer = await act.count!(values).catch(() => null);
+      if (current) setTouch(answer);
+    }, 150);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
+  }, [act, JSON.stringify(values)]);
+  return touch;
+}
+
+function Touched({ touch, unit: [one, many] }: { touch: Touch | null | undefined; unit: readonly [string, string] }): JSX.Element {
+  return (
+    <p class="touch" role="status">
+      {touch === undefined ? (
+        <span class="muted">Counting…</span>
+      ) : touch === null ? (
+        <span class="muted">It could not be counted what this touches.</span>
+      ) : touch.count === 0 ? (
+        <>There is nothing to do: it touches no {one}.</>
+      ) : (
+        <>
+          Touches <strong>{touch.isExact ? plural(touch.count, one, many) : `${exact(touch.count)} ${many} or more`}</strong>
+        </>
+      )}
+    </p>
+  );
+}
+
+function Input({ field, value, onChange, autoFocus }: { field: Field; value: string; onChange: (value: string) => void; autoFocus: boolean }): JSX.Element {
+  const { name, label, hint, kind = "text", required, min, options } = field;
+  const place = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (autoFocus) place.current!.focus();
+  }, []);
+  if (kind === "checkbox") {
+    return (
+      <Labelled label={label} hint={hint} beside>
+        {(ids) => (
+          <input {...ids} ref={place} type="checkbox" checked={value === "yes"} onChange={(event) => onChange(event.currentTarget.checked ? "yes" : "")} />
+        )}
+      </Labelled>
+    );
+  }
+  return (
+    <Labelled label={label} hint={hint} needed={required}>
+      {(ids) => (
+        <>
+          <input
+            {...ids}
+            ref={place}
+            type={kind}
+            value={value}
+            required={required}
+            min={min}
+            step={kind === "number" ? "any" : undefined}
+            list={options && `list-${name}`}
+            autocomplete="off"
+            onInput={(event) => onChange(event.currentTarget.value)}
+          />
+          {options && (
+            <datalist id={`list-${name}`}>
+              {options.map((option) => (
+                <option key={option} value={option} />
+              ))}
+            </datalist>
+          )}
+        </>
+      )}
+    </Labelled>
+  );
+}
+
+async function takeBack(undo: () => Promise<unknown>): Promise<void> {
+  try {
+    await undo();
+    toast("Taken back");
+  } catch (error) {
+    toast(`Could not be taken back: ${error instanceof Error ? error.message : String(error)}`, { tone: "bad" });
+  }
+  changes.value += 1;
+}
+
+/** What was filled in, without what was left empty. */
+export const filled = (values: Values): Record<string, string> => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+/** A number that was filled in. */
+export const numberOf = (value: string | undefined): number | undefined => (value === undefined || value === "" ? undefined : Number(value));

@@ -1,0 +1,46 @@
+import type { JSX } from "preact";
+
+type Tone = "ready" | "running" | "delayed" | "blocked" | "good" | "bad" | "warn" | "neutral";
+
+const tones: Readonly<Record<string, Tone>> = {
+  // Jobs
+  ready: "ready",
+  running: "running",
+  delayed: "delayed",
+  blocked: "blocked",
+  succeeded: "good",
+  failed: "bad",
+  expired: "warn",
+  cancelled: "neutral",
+  // Attempts
+  lost: "warn",
+  // Queues
+  active: "good",
+  paused: "warn",
+  waiting: "delayed",
+  closed: "neutral",
+  finished: "neutral",
+  // Breakers
+  open: "bad",
+  "half-open": "warn",
+  // Schedules
+  healthy: "good",
+  failing: "bad",
+  stopped: "bad",
+  // Findings
+  ok: "good",
+  wrong: "bad",
+  skipped: "neutral",
+};
+
+/** The class that gives something the colour of a state. */
+export const toneOf = (state: string): string => `tone-${tones[state] ?? "neutral"}`;
+
+/** A state, in its colour and in words. */
+export function Badge({ state, title }: { state: string; title?: string | null }): JSX.Element {
+  return (
+    <span class={`badge ${toneOf(state)}`} title={title ?? undefined}>
+      {state}
+    </span>
+  );
+}

@@ -1,0 +1,27 @@
+import { computed, effect, signal } from "@preact/signals";
+import { get, keepToken, signInReason } from "./api.js";
+import { connection } from "./live.js";
+import { forgetAnswers } from "./parts/resource.js";
+import type { Session } from "./wire.js";
+
+export const session = signal<Session | null>(null);
+/** Readers see everything and change nothing. */
+export const mayAct = computed(() => session.value?.role === "admin");
+
+/** Ask who we are: at once, and when the server is back and has not said so yet. */
+export function startSession(): void {
+  const ask = async (): Promise<void> => {
+    session.value = await get<Session>("session");
+  };
+  void ask().catch(() => {});
+  effect(() => {
+    if (connection.value === "live" && session.peek() === null) void ask().catch(() => {});
+  });
+}
+
+export function signOut(): void {
+  keepToken(null);
+  forgetAnswers();
+  session.value = null;
+  signInReason.value = "";
+}

@@ -1,0 +1,12 @@
+-- audit_add: note what somebody did through the server, in the transaction that does it. The newest 100,000 entries of the last 90 days are kept: each new one lets some of the oldest go.
+-- Locks: the oldest rows (skip locked). Writes: audit. Raises: nothing.
+create or replace function audit_add(p_who text, p_action text, p_object text, p_result text, p_count bigint default null, p_address text default null, p_request_id text default null) returns void
+language plpgsql security definer set search_path from current set jit = off as $$
+declare
+  v_id bigint;
+begin
+  insert into audit (at, who, action, object, result, count, address, request_id)
+  values (clock_now(), p_who, p_action, p_object, p_result, p_count, p_address, p_request_id) returning id into v_id;
+  delete from audit where id = any (array(
+    select a.id from audit a where a.id <= v_id - 100000 or a.at < clock_now() - interval '90 days' order by a.id limit 10 for update skip locked));
+end $$;

@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import { type TokenEntry, parseTokens } from "../../server/auth/tokens.js";
+import { type LogLevel, jsonLog } from "../../server/log.js";
+import { startServer } from "../../server/server.js";
+import { parseKeys } from "../../server/sqs/keys.js";
+import type { AccessKey } from "../../server/sqs/wire/sigv4.js";
+import { type Command, databaseOptions } from "../command.js";
+import { databaseUrl } from "../database.js";
+import type { Options } from "../options.js";
+import { redact } from "../redact.js";
+import { stopSignals } from "../stop-signals.js";
+import { UsageError } from "../usage-error.js";
+
+const levels = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
+const tokensVariable = "MILLRACE_TOKENS";
+const keysVariable = "MILLRACE_SQS_KEYS";
+
+export const serveCommand: Command = {
+  name: "serve",
+  summary: "serve the queue over HTTP: SQS, API, dashboard, metrics and health",
+  details: [
+    "Listens on this machine only unless there are tokens: lines of `NAME ROLE SHA256` in a file (`--tokens`) or in the variable `MILLRACE_TOKENS`, as `millrace tokens new` makes them. " +
+      "The file is read again on SIGHUP. What happens is logged to the standard error, one JSON object a line.",
+    "SQS clients sign with a key of `--sqs-keys`, or of the variable `MILLRACE_SQS_KEYS`: lines of `ACCESS_KEY_ID SECRET_ACCESS_KEY`. Without tokens and keys any key is accepted, on this machine only.",
+    "SIGTERM or Ctrl-C lets requests in progress end; a second one ends at once. See docs/server.md.",
+  ],
+  arguments: [],
+  options: {
+    host: { value: "ADDRESS", help: "where to listen; beyond 127.0.0.1 only with tokens", default: "127.0.0.1" },
+    port: { value: "N", help: "the port, 0 for any", default: "8484" },
+    prefix: { value: "PATH", help: "serve everything below this path, such as /queue" },
+    tokens: { value: "FILE", help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)", isFile: true },
+    "sqs-keys": { value: "FILE", help: "keys of SQS clients (default: MILLRACE_SQS_KEYS, then none, or any without tokens)", isFile: true },
+    "log-level": { value: "LEVEL", help: "what is worth a line", choices: levels, default: "info" },
+    ...databaseOptions,
+  },
+  examples: ["millrace serve", "millrace serve --host 0.0.0.0 --tokens tokens.txt --prefix /queue"],
+  async run({ options, out }) {
+    const tokens = tokensOf(options);
+    const keys = keysOf(options);
+    const prefix = prefixOf(options);
+    const signals = stopSignals();
+    const server = await startServer({
+      connection: { connectionString: databaseUrl(options), application_name: "millrace serve" },
+      schema: options.text("schema"),
+      host: options.text("host"),
+      port: options.integer("port", 0, 65_535),
+      prefix,
+      log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(redact(line))),
+      ...(tokens === undefined ? {} : { tokens }),
+      sqs: keys === undefined ? { anyKey: tokens === undefined } : { keys },
+    });
+    const reload = (): void => {
+      try {
+        const again = tokensOf(options);
+        if (again) server.replaceTokens(again);
+      } catch (error) {
+        out.note(`the tokens stay as they are: ${(error as Error).message}`);
+      }
+    };
+    process.on("SIGHUP", reload);
+    try {
+      out.event("listening", { url: server.url, isOpen: tokens === undefined }, `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`);
+      await signals.requested;
+      out.event("stopping", {}, "stopping when requests in progress have ended; a second signal stops at once");
+      await Promise.race([server.stop(), signals.insisted]);
+      out.event("stopped", {}, "stopped");
+      return signals.isInsisted ? 1 : 0;
+    } finally {
+      process.off("SIGHUP", reload);
+      signals.forget();
+    }
+  },
+};
+
+function tokensOf(options: Options): readonly TokenEntry[] | undefined {
+  const text = textOf(options, "tokens", process.env[tokensVariable], 'a file with lines that "millrace tokens new" has printed');
+  return text === undefined ? undefined : parseTokens(text);
+}
+
+function keysOf(options: Options): readonly AccessKey[] | undefined {
+  const text = textOf(options, "sqs-keys", process.env[keysVariable], "a file with lines of ACCESS_KEY_ID SECRET_ACCESS_KEY");
+  return text === undefined ? undefined : parseKeys(text);
+}
+
+/** What a file says that an option names, or else a variable of the environment. */
+function textOf(options: Options, option: string, variable: string | undefined, remedy: string): string | undefined {
+  const file = options.given(option);
+  if (file === undefined) return variable || undefined;
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, `name ${remedy}`);
+  }
+}
+
+function prefixOf(options: Options): string {
+  const prefix = (options.given("prefix") ?? "").replace(/\/+$/, "");
+  if (prefix !== "" && !/^(\/[\w.~-]+)+$/.test(prefix)) throw new UsageError(`--prefix cannot be "${prefix}"`, 'give a path such as "/queue"');
+  return prefix;
+}

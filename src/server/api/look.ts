@@ -1,0 +1,23 @@
+import type { Millrace } from "../../client/millrace.js";
+import type { FindFilter, JobId, JobRecord } from "../../db/types.js";
+
+/** Counting goes no further than this. */
+const countedMost = 10_000;
+
+export type JobFilter = Omit<FindFilter, "before" | "limit" | "seconds">;
+
+/** Jobs that match, newest first, and where to go on. A look takes two seconds at most, so that a page may be short, or empty, and have a next one. */
+export async function findJobs(
+  { engine }: Millrace,
+  filter: JobFilter,
+  { limit, before }: { readonly limit: number; readonly before?: JobId | undefined },
+): Promise<{ readonly items: readonly JobRecord[]; readonly next?: string }> {
+  const { ids, next } = await engine.find({ ...filter, limit, ...(before === undefined ? {} : { before }) });
+  return { items: ids.length === 0 ? [] : await engine.byIds(ids), ...(next === null ? {} : { next }) };
+}
+
+/** How many jobs match: exactly up to ten thousand, as long as that takes two seconds at most. */
+export async function countJobs({ engine }: Millrace, filter: JobFilter): Promise<{ readonly count: number; readonly isExact: boolean }> {
+  const { ids, next } = await engine.find({ ...filter, limit: countedMost });
+  return { count: ids.length, isExact: next === null };
+}

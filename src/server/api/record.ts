@@ -1,0 +1,53 @@
+import type { Identity } from "../auth/tokens.js";
+import type { Exchange } from "../http/exchange.js";
+import type { ApiParts, Call, Route } from "./route.js";
+import { MillraceError } from "../../db/errors.js";
+
+/** How what was done comes on record: `Call.act` and `Call.pretend` of one request. */
+export function recorder(route: Route, exchange: Exchange, identity: Identity, { mill, log }: ApiParts): Pick<Call, "act" | "pretend"> {
+  const { engine } = mill;
+  const entry = (object: string, result: string, count?: number) => ({
+    who: identity.name,
+    action: `${route.method} ${route.path}`,
+    object,
+    result,
+    ...(count === undefined ? {} : { count }),
+    address: exchange.request.socket.remoteAddress ?? "",
+    requestId: exchange.id,
+  });
+  return {
+    async act(object, work) {
+      try {
+        return await engine.transaction(async (tx) => {
+          const done = await work(tx);
+          await engine.auditAdd(entry(object, "done", countOf(done)), { tx });
+          return done;
+        });
+      } catch (error) {
+        const result = error instanceof MillraceError ? error.code : "error";
+        await engine.auditAdd(entry(object, result)).catch((lost) => log("warn", "could not record an act that failed", { id: exchange.id, error: String(lost) }));
+        throw error;
+      }
+    },
+    async pretend(work) {
+      let pretended: { readonly done: Awaited<ReturnType<typeof work>> } | undefined;
+      const back = new Error("taken back");
+      await engine
+        .transaction(async (tx) => {
+          pretended = { done: await work(tx) };
+          throw back;
+        })
+        .catch((error) => {
+          if (error !== back) throw error;
+        });
+      return pretended!.done;
+    },
+  };
+}
+
+/** How many were touched, where the act says so. */
+function countOf(done: unknown): number | undefined {
+  if (typeof done === "number") return done;
+  const count = (done as { count?: unknown } | null | undefined)?.count;
+  return typeof count === "number" ? count : undefined;
+}

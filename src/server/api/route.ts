@@ -1,0 +1,60 @@
+import type { z } from "zod";
+import type { Millrace } from "../../client/millrace.js";
+import type { Queryable } from "../../db/queryable.js";
+import type { Auth } from "../auth/auth.js";
+import type { Role } from "../auth/roles.js";
+import type { Identity } from "../auth/tokens.js";
+import type { Exchange } from "../http/exchange.js";
+import type { Live } from "../live/live.js";
+import type { Log } from "../log.js";
+import type { Checkup } from "../operations/checkup.js";
+
+/** What routes are made of. */
+export interface ApiParts {
+  readonly mill: Millrace;
+  readonly auth: Auth;
+  readonly live: Live;
+  readonly checkup: Checkup;
+  readonly log: Log;
+  readonly version: string;
+  /** Wake workers that sleep on a queue, after a commit. */
+  readonly wake: (queue: string) => void;
+}
+
+/** What a handler gets. */
+export interface Call<Query = unknown, Body = unknown> extends ApiParts {
+  readonly exchange: Exchange;
+  readonly identity: Identity;
+  /** The parts of the path in braces, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+  /**
+   * Do something that belongs on record: in one transaction with its entry in the audit, which names `object`. What fails is on record too.
+   */
+  act<T>(object: string, work: (tx: Queryable) => Promise<T>): Promise<T>;
+  /** Do it in a transaction, and take it all back: its answer is what would happen. */
+  pretend<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+}
+
+/** One entry of the table that everything is made from: the router, the checks, the OpenAPI document and the tests. */
+export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** Below `/api/v1`: `/queues/{queue}/pause`. */
+  readonly path: string;
+  readonly role: Role;
+  /** One line, lower case, no full stop. */
+  readonly summary: string;
+  readonly query?: Query;
+  readonly body?: Body;
+  /** The longest body, in bytes. Default 1 MiB. */
+  readonly bodyLimit?: number;
+  /** The shape of the answer, as JSON; `raw` when the handler answers by itself, with this content type. A test compares, for every route. */
+  readonly answer: z.ZodType | { readonly raw: string };
+  readonly handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<unknown>;
+}
+
+/** A route with the types of its own schemas. */
+export function route<Query extends z.ZodObject, Body extends z.ZodType>(definition: Route<Query, Body>): Route {
+  return definition as unknown as Route;
+}

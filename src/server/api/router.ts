@@ -1,0 +1,170 @@
+import { z } from "zod";
+import { InvalidArgumentError } from "../../db/errors.js";
+import { type Tracing, traceHeader } from "../../observe/tracing.js";
+import { type Exchange, type Part, answer, readBody } from "../http/exchange.js";
+import { ApiError, problemOf } from "./problem.js";
+import { checkValue } from "./check.js";
+import { toJsonText } from "./json.js";
+import { recorder } from "./record.js";
+import type { ApiParts, Route } from "./route.js";
+
+/** Everything of the API is below this. */
+export const apiPath = "/api/v1";
+
+const defaultBodyLimit = 1_048_576;
+/** All bodies that are in memory at once: whoever comes beyond that has to come again. */
+const mostBodyBytes = 268_435_456;
+const noQuery = z.strictObject({});
+
+/** Who else wants to know. */
+export interface Observers {
+  /** Told of every request that reached a route: for metrics. */
+  readonly observe?: (route: Route, status: number, seconds: number) => void;
+  readonly tracing?: Tracing;
+}
+
+interface Node {
+  readonly routes: Map<string, Route>;
+  readonly words: Map<string, Node>;
+  any?: Node;
+}
+
+const newNode = (): Node => ({ routes: new Map(), words: new Map() });
+
+/** The API as a part of the server. */
+export function apiPart(routes: readonly Route[], parts: ApiParts, { observe, tracing }: Observers = {}): Part {
+  const root = newNode();
+  for (const route of routes) insert(root, route);
+  const memory = { used: 0 };
+  return async (exchange) => {
+    const began = performance.now();
+    let found: Route | undefined;
+    try {
+      const { route, params } = find(root, exchange);
+      found = route;
+      const work = () => serve(route, params, exchange, parts, memory);
+      if (tracing) await tracing.run(spanOf(route, exchange), work);
+      else await work();
+    } catch (error) {
+      refuse(exchange, error, parts);
+    } finally {
+      if (found) observe?.(found, exchange.response.statusCode, (performance.now() - began) / 1000);
+    }
+  };
+}
+
+function spanOf(route: Route, { request, id }: Exchange): Parameters<Tracing["run"]>[0] {
+  const parent = request.headers[traceHeader];
+  const name = `${route.method} ${route.path}`;
+  return { name, parent: typeof parent === "string" ? parent : undefined, attributes: { "http.request.method": route.method, "http.route": route.path, "millrace.request_id": id } };
+}
+
+function insert(root: Node, route: Route): void {
+  let node = root;
+  for (const word of route.path.split("/").slice(1)) {
+    const next = word.startsWith("{") ? (node.any ??= newNode()) : (node.words.get(word) ?? newNode());
+    if (!word.startsWith("{")) node.words.set(word, next);
+    node = next;
+  }
+  if (node.routes.has(route.method)) throw new Error(`two routes for ${route.method} ${route.path}`);
+  node.routes.set(route.method, route);
+}
+
+/** The route of a request. Words are compared as they were sent, so that an encoded slash is part of a name and never of the path. */
+function find(root: Node, { request, path }: Exchange): { readonly route: Route; readonly params: Record<string, string> } {
+  const words = path.slice(apiPath.length).split("/").slice(1);
+  const node = walk(root, words);
+  if (!node || node.routes.size === 0) throw new ApiError("noRoute", `there is nothing at ${path.slice(0, 200)}`, `GET ${apiPath}/openapi.json tells what there is`);
+  const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
+  const route = node.routes.get(method);
+  if (!route) {
+    const allowed = [...node.routes.keys()].join(", ");
+    throw new ApiError("noMethod", `${path.slice(0, 200)} has no ${method}`, `use ${allowed}`, { allow: allowed });
+  }
+  const names = route.path.split("/").slice(1);
+  return { route, params: Object.fromEntries(names.flatMap((name, i) => (name.startsWith("{") ? [[name.slice(1, -1), decoded(words[i]!)]] : []))) };
+}
+
+function walk(node: Node, words: readonly string[]): Node | undefined {
+  const [word, ...rest] = words;
+  if (word === undefined) return node;
+  const exact = node.words.get(word);
+  return (exact && walk(exact, rest)) ?? (word !== "" && node.any ? walk(node.any, rest) : undefined);
+}
+
+function decoded(word: string): string {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    throw new InvalidArgumentError(`"${word.slice(0, 100)}" cannot be decoded`, "encode names in paths as UTF-8, percent by percent");
+  }
+}
+
+async function serve(route: Route, params: Record<string, string>, exchange: Exchange, parts: ApiParts, memory: { used: number }): Promise<void> {
+  const identity = parts.auth.admit(exchange, route.role);
+  const query = checkValue(route.query ?? noQuery, queryOf(exchange), "the query");
+  const size = route.body === undefined ? 0 : declaredSize(exchange, route.bodyLimit ?? defaultBodyLimit);
+  if (memory.used + size > mostBodyBytes)
+    throw new ApiError("busy", "the server has too many large requests to read", "try again", { "retry-after": "1", connection: "close" });
+  memory.used += size;
+  try {
+    const body = route.body === undefined ? undefined : checkValue(route.body, await jsonBody(exchange, route.bodyLimit ?? defaultBodyLimit), "the body");
+    const value = await route.handle({ ...parts, exchange, identity, params, query, body, ...recorder(route, exchange, identity, parts) });
+    if (!("raw" in route.answer)) sendJson(exchange, 200, value);
+  } finally {
+    memory.used -= size;
+  }
+}
+
+/** What a body takes at most: what it says of itself, or the limit when it does not. */
+function declaredSize({ request }: Exchange, limit: number): number {
+  const given = request.headers["content-length"];
+  return given === undefined ? (request.headers["transfer-encoding"] === undefined ? 0 : limit) : Math.min(Number(given), limit);
+}
+
+function queryOf({ query }: Exchange): Record<string, string> {
+  const values = new Map<string, string>();
+  for (const [key, value] of query) {
+    if (values.has(key)) throw new InvalidArgumentError(`"${key.slice(0, 100)}" is given twice`, "give it once");
+    values.set(key, value);
+  }
+  return Object.fromEntries(values);
+}
+
+async function jsonBody(exchange: Exchange, limit: number): Promise<unknown> {
+  const bytes = await readBody(exchange, limit);
+  if (bytes.length === 0) return {};
+  if (!/^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? ""))
+    throw new ApiError("mediaType", "the body is not announced as JSON", "send Content-Type: application/json");
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new InvalidArgumentError(`the body is not JSON: ${(error as Error).message}`, "send one JSON value in UTF-8");
+  }
+}
+
+const safeHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
+
+function sendJson(exchange: Exchange, status: number, value: unknown): void {
+  answer(exchange, status, { "content-type": "application/json", ...safeHeaders }, `${toJsonText(value)}\n`);
+}
+
+/** What went wrong, as an answer. Nothing is left to say to a client that has gone, or has part of an answer already. */
+function refuse(exchange: Exchange, error: unknown, { log }: ApiParts): void {
+  const { response, request, id, path } = exchange;
+  if (response.headersSent || exchange.signal.aborted) {
+    response.destroy();
+    return;
+  }
+  const found = problemOf(error, id);
+  if (!found) {
+    log("error", "request failed", { id, method: request.method, path, error: String((error as Error)?.stack ?? error) });
+    const detail = "something went wrong here; the log tells more of this request";
+    const problem = { type: "about:blank", title: "internal error", status: 500, code: "internal", detail, requestId: id };
+    answer(exchange, 500, { "content-type": "application/problem+json", ...safeHeaders }, `${JSON.stringify(problem)}\n`);
+    return;
+  }
+  const { problem, headers } = found;
+  if (problem.status >= 500) log("warn", "request refused", { id, method: request.method, path, status: problem.status, code: problem.code, detail: problem.detail });
+  answer(exchange, problem.status, { "content-type": "application/problem+json", ...safeHeaders, ...headers }, `${JSON.stringify(problem)}\n`);
+}

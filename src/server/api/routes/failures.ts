@@ -1,0 +1,128 @@
+import { z } from "zod";
+import type { FailureRetry, Replay } from "../../../db/types.js";
+import { given } from "../given.js";
+import { route } from "../route.js";
+import { because, dryRun, jobId, limitOf, listOf, time, timeInput } from "../schemas.js";
+
+/** A batch commits by itself, with its entry in the audit. */
+const batch = 1000;
+/** A request does so many at most, so that it has an end; `next` is the body of the one that continues. */
+const mostJobs = 100_000;
+
+const failureGroup = z
+  .strictObject({
+    fingerprint: z.string(),
+    name: z.string().nullable(),
+    code: z.string().nullable(),
+    message: z.string().nullable(),
+    jobs: z.number().int(),
+    firstAt: time,
+    lastAt: time,
+    types: z.array(z.string()),
+    queues: z.array(z.string()),
+    lastJobId: jobId,
+  })
+  .meta({ id: "FailureGroup" });
+
+const batched = z
+  .strictObject({ count: z.number().int(), isExact: z.boolean(), next: z.looseObject({}).optional().meta({ description: "the body of the request that continues" }) })
+  .meta({ id: "Batched" });
+
+export const failureRoutes = [
+  route({
+    method: "GET",
+    path: "/failures",
+    role: "reader",
+    summary: "failed jobs that wait for a decision, those with alike errors together; of the newest 10,000 that match",
+    query: z.strictObject({
+      queue: z.string().optional(),
+      type: z.string().optional(),
+      since: timeInput.optional(),
+      until: timeInput.optional(),
+      limit: limitOf(1000, 100),
+    }),
+    answer: listOf(failureGroup),
+    handle: async ({ mill, query }) => ({ items: await mill.engine.failures(given(query)) }),
+  }),
+  route({
+    method: "POST",
+    path: "/failures/retry",
+    role: "admin",
+    summary: "give failed jobs more attempts, oldest first: those of a group of failures, a queue or a type; `perSecond` spreads them over time",
+    body: z.strictObject({
+      fingerprint: z.string().optional(),
+      queue: z.string().optional(),
+      type: z.string().optional(),
+      attempts: z.number().int().min(1).max(1000).optional(),
+      perSecond: z.number().positive().optional(),
+      startAt: z.iso.datetime({ offset: true }).optional(),
+      after: jobId.optional(),
+      because,
+      dryRun,
+    }),
+    answer: batched,
+    async handle({ mill, body, identity, act }) {
+      const { dryRun: isPretended, because: why, ...which } = body;
+      const { fingerprint, queue, type } = body;
+      if (isPretended) {
+        const groups = await mill.engine.failures({ ...given({ queue, type }), limit: 10_000 });
+        const all = groups.reduce((sum, group) => sum + group.jobs, 0);
+        const count = groups.filter((group) => fingerprint === undefined || group.fingerprint === fingerprint).reduce((sum, group) => sum + group.jobs, 0);
+        return { count, isExact: all < 10_000 };
+      }
+      let count = 0;
+      let next: FailureRetry | null = { ...given(which), by: identity.name, ...given({ because: why }), limit: batch };
+      while (next && count < mostJobs) {
+        const now: FailureRetry = next;
+        const retried = await act(`failures ${JSON.stringify(given({ fingerprint, queue, type }))}`, async (tx) => {
+          const done = await mill.engine.retryFailures(now, { tx });
+          return { ...done, count: done.jobs };
+        });
+        count += retried.count;
+        next = retried.next;
+      }
+      if (!next) return { count, isExact: true };
+      const { by: _by, limit: _limit, ...rest } = next;
+      return { count, isExact: false, next: rest };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/replay",
+    role: "admin",
+    summary: "enqueue copies of jobs that ended within a time, in the order in which they were enqueued",
+    body: z.strictObject({
+      from: z.iso.datetime({ offset: true }),
+      to: z.iso.datetime({ offset: true }).optional(),
+      queue: z.string().optional(),
+      type: z.string().optional(),
+      states: z.array(z.enum(["succeeded", "failed", "expired"])).min(1).optional(),
+      target: z.string().optional(),
+      perSecond: z.number().positive().optional(),
+      startAt: z.iso.datetime({ offset: true }).optional(),
+      after: jobId.optional(),
+      dryRun,
+    }),
+    answer: batched,
+    async handle({ mill, body, act }) {
+      const { from, to, queue, type } = body;
+      const object = `jobs that ended ${JSON.stringify(given({ from, to, queue, type }))}`;
+      let count = 0;
+      let next: Replay | null = { ...given(body), limit: batch };
+      while (next && count < mostJobs) {
+        const now: Replay = next;
+        const replayed = body.dryRun
+          ? await mill.engine.replay(now)
+          : await act(object, async (tx) => {
+              const done = await mill.engine.replay(now, { tx });
+              return { ...done, count: done.jobs };
+            });
+        count += replayed.jobs;
+        next = replayed.next;
+      }
+      if (!next) return { count, isExact: true };
+      const { limit: _limit, ...rest } = next;
+      return { count, isExact: false, next: rest };
+    },
+  }),
+];

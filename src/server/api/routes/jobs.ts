@@ -1,0 +1,216 @@
+import { z } from "zod";
+import { InvalidArgumentError, JobNotFoundError } from "../../../db/errors.js";
+import type { Enqueued, JobId, NewJob } from "../../../db/types.js";
+import { given } from "../given.js";
+import { type JobFilter, countJobs, findJobs } from "../look.js";
+import { newJob, toNewJob } from "../new-job.js";
+import { onceFor } from "../once.js";
+import { route } from "../route.js";
+import {
+  attemptRecord,
+  because,
+  counted,
+  decisionRecord,
+  done,
+  dryRun,
+  enqueued,
+  flag,
+  jobId,
+  jobRecord,
+  jobState,
+  jsonValue,
+  limitOf,
+  listOf,
+  timeInput,
+} from "../schemas.js";
+
+/** JSON that carries jobs may be this long; payloads beyond it come as streams (payloads.ts). */
+const jobBodyLimit = 16_777_216;
+const mostJobs = 10_000;
+
+const jobFilter = {
+  state: jobState.optional(),
+  queue: z.string().optional(),
+  type: z.string().optional(),
+  tenant: z.string().optional(),
+  group: z.string().optional(),
+  key: z.string().optional().meta({ description: "the fingerprint" }),
+  since: timeInput.optional().meta({ description: "enqueued at this time or later" }),
+  until: timeInput.optional().meta({ description: "enqueued before this time" }),
+  error: z.string().max(200).optional().meta({ description: "a part of the last error's message" }),
+};
+
+const details = z
+  .strictObject({ job: jobRecord, attempts: z.array(attemptRecord), progress: jsonValue, decisions: z.array(decisionRecord) })
+  .meta({ id: "JobDetails" });
+
+const ids = z.array(jobId).min(1).max(1000);
+const cancelFilter = z.strictObject({ queue: z.string().optional(), type: z.string().optional(), tenant: z.string().optional(), key: z.string().optional() });
+const retryFilter = z.strictObject({ type: z.string(), queue: z.string().optional() });
+
+export const jobRoutes = [
+  route({
+    method: "POST",
+    path: "/jobs",
+    role: "producer",
+    summary: "enqueue one job; with the header Idempotency-Key a repeated request gets the first answer",
+    body: newJob,
+    bodyLimit: jobBodyLimit,
+    answer: enqueued,
+    async handle(call) {
+      const job = toNewJob(call.body);
+      const answer = await onceFor(call, () => call.mill.engine.enqueue(job), (tx) => call.mill.engine.enqueue(job, { tx }));
+      call.wake(job.queue ?? "default");
+      return answer;
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/batch",
+    role: "producer",
+    summary: "enqueue up to 10,000 jobs, all of them or none; Idempotency-Key as for one",
+    body: z.strictObject({ jobs: z.array(newJob).min(1).max(mostJobs) }),
+    bodyLimit: jobBodyLimit,
+    answer: listOf(enqueued),
+    async handle(call) {
+      const jobs: NewJob[] = call.body.jobs.map(toNewJob);
+      const items = await onceFor<Enqueued[]>(call, () => call.mill.engine.enqueueEach(jobs), (tx) => call.mill.engine.enqueueEach(jobs, { tx }));
+      for (const queue of new Set(jobs.map((job) => job.queue ?? "default"))) call.wake(queue);
+      return { items };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/jobs",
+    role: "reader",
+    summary: "jobs that match every filter given, newest first. It looks for two seconds: a page with `next` may be short, or empty",
+    query: z.strictObject({ ...jobFilter, undecided: flag.optional(), limit: limitOf(1000, 50), cursor: jobId.optional() }),
+    answer: listOf(jobRecord),
+    async handle({ mill, query }) {
+      const { limit, cursor, ...filter } = query;
+      return findJobs(mill, filterOf(filter), { limit, before: cursor });
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/count",
+    role: "reader",
+    summary: "how many jobs match every filter given: exactly up to 10,000, as long as it does not take too long",
+    body: z.strictObject({ ...jobFilter, undecided: z.boolean().optional() }),
+    answer: counted,
+    handle: async ({ mill, body }) => countJobs(mill, filterOf(body)),
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/cancel",
+    role: "producer",
+    summary: "cancel jobs by id, or all that match: a filter needs a type, a tenant or a key. 100,000 at most in one request",
+    body: z.strictObject({ ids: ids.optional(), filter: cancelFilter.optional(), because, dryRun }),
+    answer: counted,
+    async handle({ mill, body, act, pretend }) {
+      if (body.ids !== undefined) {
+        oneOf(body);
+        const cancel = (tx: object) => mill.engine.cancel(body.ids!, body.because, { tx });
+        return exactly(body.dryRun ? await pretend(cancel) : await act(jobsName(body.ids), cancel));
+      }
+      const { key: fingerprint, ...rest } = oneOf(body);
+      const filter = given({ ...rest, fingerprint });
+      if (filter.type === undefined && filter.tenant === undefined && fingerprint === undefined)
+        throw new InvalidArgumentError("cancelling needs a type, a tenant or a key", "use POST /queues/{queue}/purge to drop all waiting jobs of a queue");
+      if (body.dryRun) return countJobs(mill, { ...filter, isLive: true });
+      const count = await act(`jobs ${JSON.stringify(filter)}`, (tx) => mill.engine.cancelWhere({ ...filter, ...given({ because: body.because }) }, { tx }));
+      return { count, isExact: count < 100_000 };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/retry",
+    role: "admin",
+    summary: "give failed and expired jobs more attempts: by id, or all of a type",
+    body: z.strictObject({
+      ids: ids.optional(),
+      filter: retryFilter.optional(),
+      attempts: z.number().int().min(1).max(1000).default(1),
+      perSecond: z.number().positive().optional(),
+      because,
+      dryRun,
+    }),
+    answer: counted,
+    async handle({ mill, body, identity, act, pretend }) {
+      const note = { by: identity.name, ...given({ because: body.because, perSecond: body.perSecond }) };
+      if (body.ids !== undefined) {
+        oneOf(body);
+        const retry = (tx: object) => mill.engine.addRetries(body.attempts, { ids: body.ids!, ...note }, { tx });
+        return exactly(body.dryRun ? await pretend(retry) : await act(jobsName(body.ids), retry));
+      }
+      const filter = given(oneOf(body));
+      if (body.dryRun) return countJobs(mill, { ...filter, undecided: true });
+      return exactly(await act(`jobs ${JSON.stringify(filter)}`, (tx) => mill.engine.addRetries(body.attempts, { ...filter, ...note }, { tx })));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/jobs/{id}",
+    role: "reader",
+    summary: "one job with its attempts, its progress, and what was decided on it",
+    answer: details,
+    async handle({ mill, params }) {
+      const id = params["id"]!;
+      const [found, decisions] = await Promise.all([mill.engine.get(id), mill.engine.decisions(id)]);
+      if (!found) throw noJob(id);
+      return { ...found, decisions };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/{id}/retry",
+    role: "admin",
+    summary: "give a failed or expired job more attempts; not done when it is in neither state, or discarded",
+    body: z.strictObject({ attempts: z.number().int().min(1).max(1000).default(1), because }),
+    answer: done,
+    handle: async ({ mill, params, body, identity, act }) =>
+      one(
+        await act(`job ${params["id"]}`, (tx) =>
+          mill.engine.addRetries(body.attempts, { ids: [params["id"]!], by: identity.name, ...given({ because: body.because }) }, { tx }),
+        ),
+      ),
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/{id}/cancel",
+    role: "producer",
+    summary: "cancel a job; not done when it had ended already",
+    body: z.strictObject({ because }),
+    answer: done,
+    handle: async ({ mill, params, body, act }) => one(await act(`job ${params["id"]}`, (tx) => mill.engine.cancel([params["id"]!], body.because, { tx }))),
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/{id}/discard",
+    role: "admin",
+    summary: "decide that nobody will retry a failed or expired job; not done when it is in neither state, or was discarded before",
+    body: z.strictObject({ because }),
+    answer: done,
+    handle: async ({ mill, params, body, identity, act }) =>
+      one(await act(`job ${params["id"]}`, (tx) => mill.engine.discard([params["id"]!], { by: identity.name, ...given({ because: body.because }) }, { tx }))),
+  }),
+];
+
+const one = (count: number) => ({ done: count === 1 });
+const exactly = (count: number) => ({ count, isExact: true });
+const jobsName = (jobs: readonly JobId[]): string => (jobs.length === 1 ? `job ${jobs[0]}` : `${jobs.length} jobs from ${jobs[0]} on`);
+
+/** Ids or a filter, never both. */
+function oneOf<Filter>({ ids: given, filter }: { readonly ids?: unknown; readonly filter?: Filter | undefined }): Filter {
+  if ((given === undefined) === (filter === undefined)) throw new InvalidArgumentError("which jobs is not clear", "give either ids or a filter");
+  return filter as Filter;
+}
+
+function filterOf({ since, until, key: fingerprint, ...rest }: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): JobFilter {
+  return given({ ...rest, fingerprint, createdFrom: since, createdTo: until });
+}
+
+export function noJob(id: string): JobNotFoundError {
+  return new JobNotFoundError(`there is no job ${id}, or no longer`, "it may have been removed after its retention");
+}
+

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import type { Moment } from "../../live/live.js";
+import { ApiError } from "../problem.js";
+import { toJsonText } from "../json.js";
+import { route } from "../route.js";
+import { limitOf, listOf, overview, point, runningJob, workerRecord } from "../schemas.js";
+
+const mostViewers = 200;
+/** A proxy that hears nothing for a minute closes the connection. */
+const beatMs = 15_000;
+/** A viewer this far behind has a dead connection: it is let go instead of being kept in memory. */
+const mostBehindBytes = 1_048_576;
+
+export const liveRoutes = [
+  route({
+    method: "GET",
+    path: "/overview",
+    role: "reader",
+    summary: "all queues at one moment",
+    answer: overview,
+    handle: async ({ live }) => (await live.now()).overview,
+  }),
+  route({
+    method: "GET",
+    path: "/live",
+    role: "reader",
+    summary: "every second what it looks like, as server-sent events: `sample` with `{ overview, queues }`, two seconds apart while nothing changes",
+    answer: { raw: "text/event-stream" },
+    async handle({ live, exchange: { response, signal, stopping, request } }) {
+      if (live.viewers >= mostViewers)
+        throw new ApiError("busy", `${mostViewers} viewers look already`, "close a page of the dashboard, or look again later", { "retry-after": "10" });
+      response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff" });
+      if (request.method === "HEAD") return;
+      const show = (moment: Moment): void => {
+        if (response.writableLength > mostBehindBytes) response.destroy();
+        else response.write(`event: sample\ndata: ${toJsonText(moment)}\n\n`);
+      };
+      response.write("retry: 2000\n\n");
+      if (live.last) show(live.last);
+      const beat = setInterval(() => response.write(":\n\n"), beatMs);
+      const leave = live.watch(show);
+      await new Promise<void>((resolve) => {
+        for (const end of [signal, stopping]) {
+          if (end.aborted) resolve();
+          else end.addEventListener("abort", () => resolve(), { once: true });
+        }
+      });
+      leave();
+      clearInterval(beat);
+      response.end();
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/history",
+    role: "reader",
+    summary: "what was seen of a queue, or of all, within the last seconds: by the second up to ten minutes, by the minute up to a day",
+    query: z.strictObject({ queue: z.string().optional(), seconds: limitOf(86_400, 600) }),
+    answer: z.strictObject({ step: z.number().int(), points: z.array(point) }),
+    async handle({ live, query }) {
+      await live.now();
+      const { step, points } = live.history(query.queue, query.seconds);
+      return { step, points: points.map(({ at, ...rest }) => ({ at: new Date(at), ...rest })) };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/running",
+    role: "reader",
+    summary: "jobs that somebody holds, those that began first ahead",
+    query: z.strictObject({ limit: limitOf(1000, 100) }),
+    answer: listOf(runningJob),
+    handle: async ({ mill, query }) => ({ items: await mill.engine.running(query.limit) }),
+  }),
+  route({
+    method: "GET",
+    path: "/workers",
+    role: "reader",
+    summary: "those who hold jobs; a worker that holds none is not known to the database",
+    answer: listOf(workerRecord),
+    handle: async ({ mill }) => ({ items: (await mill.engine.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })) }),
+  }),
+];
+
+/** The host in a name that a worker gave itself: "host:4711". */
+function hostOf(name: string | null): string | null {
+  return /^(.+):\d+$/.exec(name ?? "")?.[1] ?? null;
+}

@@ -1,0 +1,301 @@
+import { z } from "zod";
+import { QueueNotFoundError } from "../../../db/errors.js";
+import type { GroupOptions, QueuePart, QueueRecord } from "../../../db/types.js";
+import { given } from "../given.js";
+import type { Call } from "../route.js";
+import { route } from "../route.js";
+import { because, counted, done, dryRun, jobId, jobRecord, limitOf, listOf, queueDetails, queueRecord, rate, time, timeInput } from "../schemas.js";
+
+const part = { type: z.string().optional(), group: z.string().optional() };
+const note = z.strictObject({ because });
+const noted = (call: Call<unknown, { readonly because?: string | undefined }>) => ({
+  by: call.identity.name,
+  ...(call.body.because === undefined ? {} : { because: call.body.because }),
+});
+const exactly = (count: number) => ({ count, isExact: true });
+const typeDepth = z
+  .strictObject({
+    type: z.string(),
+    waiting: z.number().int(),
+    delayed: z.number().int(),
+    running: z.number().int(),
+    oldestAgeSeconds: z.number().nullable(),
+  })
+  .meta({ id: "TypeDepth" });
+const groupDepth = z
+  .strictObject({
+    group: z.string().nullable(),
+    waiting: z.number().int(),
+    delayed: z.number().int(),
+    running: z.number().int(),
+    oldestAgeSeconds: z.number().nullable(),
+    share: z.number(),
+    estimated: z.boolean(),
+  })
+  .meta({ id: "GroupDepth" });
+const groupOptions = z.strictObject({
+  weight: z.number().int().min(1).max(1000).nullable().optional(),
+  maxRunning: z.number().int().min(1).nullable().optional(),
+  rate: rate.nullable().optional(),
+});
+const queueEvent = z
+  .strictObject({
+    at: time,
+    queue: z.string(),
+    event: z.string(),
+    by: z.string().optional(),
+    because: z.string().optional(),
+    type: z.string().optional(),
+    group: z.string().optional(),
+    jobId: jobId.optional(),
+    stage: z.string().optional(),
+    jobs: z.number().int().optional(),
+  })
+  .meta({ id: "QueueEvent" });
+
+export const queueRoutes = [
+  route({
+    method: "GET",
+    path: "/queues",
+    role: "reader",
+    summary: "all queues, by name: state, counts, rates and what is paused",
+    query: z.strictObject({ limit: limitOf(10_000, 1000), cursor: z.string().optional() }),
+    answer: listOf(queueRecord),
+    async handle(call) {
+      const { limit, cursor } = call.query;
+      const after = (await described(call)).filter(({ name }) => cursor === undefined || name > cursor).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      const items = after.slice(0, limit);
+      return { items, ...(after.length > limit ? { next: items.at(-1)!.name } : {}) };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/queues/{queue}",
+    role: "reader",
+    summary: "one queue, with how much waits, is blocked, delayed and runs right now",
+    answer: queueDetails,
+    async handle(call) {
+      const found = (await described(call)).find(({ name }) => name === call.params["queue"]);
+      if (!found) throw new QueueNotFoundError(`there is no queue "${call.params["queue"]}"`, "GET /queues tells those there are; PUT makes one");
+      return { ...found, depth: await call.mill.engine.depth(found.name) };
+    },
+  }),
+  route({
+    method: "PUT",
+    path: "/queues/{queue}",
+    role: "admin",
+    summary: "make a queue, or change its options; null removes one. Answers with all of them; see docs/options.md",
+    body: z.looseObject({}),
+    answer: z.strictObject({ name: z.string(), options: z.unknown() }),
+    async handle({ mill, params, body, act }) {
+      const name = params["queue"]!;
+      return act(`queue ${name}`, async (tx) => ({ name, options: await mill.engine.queuePut(name, body, { tx }) }));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/queues/{queue}/pause",
+    role: "admin",
+    summary: "hand out no more jobs of a queue, or of a type or a group of it; running ones go on",
+    body: z.strictObject({ ...part, because }),
+    answer: done,
+    async handle(call) {
+      const name = call.params["queue"]!;
+      await call.act(partName(name, call.body), (tx) => call.mill.engine.queuePause(name, { ...partOf(call.body), ...noted(call) }, { tx }));
+      return { done: true };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/queues/{queue}/resume",
+    role: "admin",
+    summary: "hand out jobs of what was paused again",
+    body: z.strictObject({ ...part, because }),
+    answer: done,
+    async handle(call) {
+      const name = call.params["queue"]!;
+      await call.act(partName(name, call.body), (tx) => call.mill.engine.queueResume(name, { ...partOf(call.body), ...noted(call) }, { tx }));
+      call.wake(name);
+      return { done: true };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/queues/{queue}/close",
+    role: "admin",
+    summary: "take no more jobs into a queue; it is finished when its last job has ended",
+    body: note,
+    answer: done,
+    async handle(call) {
+      const name = call.params["queue"]!;
+      await call.act(`queue ${name}`, (tx) => call.mill.engine.queueClose(name, noted(call), { tx }));
+      return { done: true };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/queues/{queue}/open",
+    role: "admin",
+    summary: "take jobs into a closed queue again, as long as it has not finished",
+    body: note,
+    answer: done,
+    async handle(call) {
+      const name = call.params["queue"]!;
+      await call.act(`queue ${name}`, (tx) => call.mill.engine.queueOpen(name, noted(call), { tx }));
+      return { done: true };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/queues/{queue}/purge",
+    role: "admin",
+    summary: "drop all waiting jobs, whatever their number, at the same cost",
+    body: z.strictObject({ dryRun }),
+    answer: counted,
+    async handle({ mill, params, body, act, pretend }) {
+      const name = params["queue"]!;
+      if (body.dryRun) return exactly(await pretend((tx) => mill.engine.purge(name, { tx })));
+      return exactly(await act(`queue ${name}`, (tx) => mill.engine.purge(name, { tx })));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/queues/{queue}/shed",
+    role: "admin",
+    summary: "drop the waiting jobs, or those of a type or a group, that were enqueued before a time; more than 100,000, and those of groups, leave the count later",
+    body: z.strictObject({ before: timeInput, ...part, dryRun }),
+    answer: counted,
+    async handle({ mill, params, body, act, pretend }) {
+      const name = params["queue"]!;
+      const shed = (tx: object) => mill.engine.queueShed(name, body.before, partOf(body), { tx });
+      const count = body.dryRun ? await pretend(shed) : await act(partName(name, body), shed);
+      return { count, isExact: body.group === undefined && count < 100_000 };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/queues/{queue}/set-aside",
+    role: "admin",
+    summary: "let jobs that come from now on go before what waits, at the same cost however much it is",
+    body: z.strictObject({ type: z.string().optional(), dryRun }),
+    answer: counted,
+    async handle({ mill, params, body, act, pretend }) {
+      const name = params["queue"]!;
+      const setAside = (tx: object) => mill.engine.queueSetAside(name, body.type === undefined ? {} : { type: body.type }, { tx });
+      return exactly(body.dryRun ? await pretend(setAside) : await act(partName(name, body), setAside));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/queues/{queue}/redrive",
+    role: "admin",
+    summary: "move waiting dead letters back to where they came from, or to a target",
+    body: z.strictObject({ target: z.string().optional(), limit: z.number().int().min(1).max(10_000).default(1000), dryRun }),
+    answer: counted,
+    async handle({ mill, params, body, act, pretend }) {
+      const name = params["queue"]!;
+      const { target, limit } = body;
+      const redrive = (tx: object) => mill.engine.redrive(name, { limit, ...(target === undefined ? {} : { target }) }, { tx });
+      const count = body.dryRun ? await pretend(redrive) : await act(`queue ${name}`, redrive);
+      return { count, isExact: count < limit };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/queues/{queue}/types",
+    role: "reader",
+    summary: "how much of a queue waits, is delayed and runs for each type",
+    answer: listOf(typeDepth),
+    handle: async ({ mill, params }) => ({ items: await mill.engine.queueTypes(params["queue"]) }),
+  }),
+  route({
+    method: "GET",
+    path: "/queues/{queue}/groups",
+    role: "reader",
+    summary: "how much of a queue waits, is delayed and runs for each group, the one with the most waiting first",
+    query: z.strictObject({ limit: limitOf(1000, 100) }),
+    answer: listOf(groupDepth),
+    handle: async ({ mill, params, query }) => ({ items: await mill.engine.queueGroups(params["queue"], query.limit) }),
+  }),
+  route({
+    method: "PUT",
+    path: "/queues/{queue}/groups/{group}",
+    role: "admin",
+    summary: "set how a group is treated; null puts an option back",
+    body: groupOptions,
+    answer: z.looseObject({}),
+    async handle({ mill, params, body, act }) {
+      const { queue, group } = params as { queue: string; group: string };
+      return act(`queue ${queue}, group ${group}`, (tx) => mill.engine.groupPut(queue, group, given(body) as GroupOptions, { tx }));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/queues/{queue}/peek",
+    role: "reader",
+    summary: "the jobs a claim would look at next, untouched",
+    query: z.strictObject({ limit: limitOf(1000, 10) }),
+    answer: listOf(jobRecord),
+    handle: async ({ mill, params, query }) => ({ items: await mill.engine.peek(params["queue"], query.limit) }),
+  }),
+  route({
+    method: "GET",
+    path: "/queues/{queue}/events",
+    role: "reader",
+    summary: "what happened to a queue since the cursor of an earlier answer, or all of what is kept; `next` is always there",
+    query: z.strictObject({ cursor: z.string().max(10_000).optional() }),
+    answer: z.strictObject({ items: z.array(queueEvent), next: z.string() }),
+    async handle({ mill, params, query }) {
+      const { events, cursor } = await mill.engine.queueEvents(query.cursor);
+      return { items: events.filter(({ queue }) => queue === params["queue"]), next: cursor };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/stages",
+    role: "reader",
+    summary: "the stages of queues that hold jobs",
+    answer: listOf(z.strictObject({ queue: z.string(), stage: z.string(), jobs: z.number().int(), since: time }).meta({ id: "Stage" })),
+    handle: async ({ mill }) => ({ items: await mill.engine.stageList() }),
+  }),
+  ...(["release", "cancel"] as const).map((verb) =>
+    route({
+      method: "POST",
+      path: `/queues/{queue}/stages/{stage}/${verb}`,
+      role: "admin",
+      summary: verb === "release" ? "let the jobs of a stage go" : "cancel the jobs of a stage",
+      body: z.strictObject({ because, dryRun }),
+      answer: counted,
+      async handle(call) {
+        const { queue, stage } = call.params as { queue: string; stage: string };
+        if (call.body.dryRun) return exactly((await call.mill.engine.stageList()).find((one) => one.queue === queue && one.stage === stage)?.jobs ?? 0);
+        const count = await call.act(`queue ${queue}, stage ${stage}`, (tx) =>
+          verb === "release" ? call.mill.engine.stageRelease(queue, stage, noted(call), { tx }) : call.mill.engine.stageCancel(queue, stage, noted(call), { tx }),
+        );
+        if (verb === "release") call.wake(queue);
+        return exactly(count);
+      },
+    }),
+  ),
+];
+
+/** Queues with what the sampler knows of them. */
+async function described({ mill, live }: Call): Promise<(QueueRecord & Record<string, unknown>)[]> {
+  const [queues, pauses, moment] = await Promise.all([mill.engine.queueList(), mill.engine.pauses(), live.now()]);
+  const seen = new Map(moment.queues.map((queue) => [queue.queue, queue]));
+  return queues.map((queue) => {
+    const { oldestReadySeconds = null, in: made = null, out = null, failed = null } = seen.get(queue.name) ?? {};
+    return { ...queue, oldestReadySeconds, in: made, out, failed, pauses: pauses.filter((pause) => pause.queue === queue.name) };
+  });
+}
+
+type GivenPart = { readonly type?: string | undefined; readonly group?: string | undefined };
+
+function partOf({ type, group }: GivenPart): QueuePart {
+  return { ...(type === undefined ? {} : { type }), ...(group === undefined ? {} : { group }) };
+}
+
+/** Its name in the audit. */
+function partName(queue: string, { type, group }: GivenPart): string {
+  return [`queue ${queue}`, type === undefined ? "" : `type ${type}`, group === undefined ? "" : `group ${group}`].filter(Boolean).join(", ");
+}

@@ -1,0 +1,240 @@
+import { z } from "zod";
+import { InvalidArgumentError } from "../../../db/errors.js";
+import type { PutSchedule } from "../../../db/schedule-engine.js";
+import type { Json } from "../../../db/types.js";
+import { describeRule } from "../../../schedule/describe-rule.js";
+import { parseRule } from "../../../schedule/parse-rule.js";
+import type { RuleInput } from "../../../schedule/rule.js";
+import { given } from "../given.js";
+import { type Call, route } from "../route.js";
+import { because, counted, done, dryRun, jobId, jsonValue, limitOf, listOf, time, timeInput } from "../schemas.js";
+
+const rule = z.looseObject({}).meta({ id: "Rule", description: "one of cron, every, after, rrule, times and at, with its options: see docs/schedules.md" });
+const text = z.string().nullable();
+
+const scheduleRecord = z
+  .strictObject({
+    name: z.string(),
+    rule: jsonValue,
+    job: z.looseObject({}),
+    input: jsonValue,
+    options: z.looseObject({}),
+    revision: z.number().int(),
+    version: z.number().int().nullable(),
+    app: text,
+    declaredBy: text,
+    declaredAt: time.nullable(),
+    createdAt: time,
+    changedAt: time,
+    pausedAt: time.nullable(),
+    pausedBy: text,
+    pausedBecause: text,
+    finishedAt: time.nullable(),
+    finishedBecause: text,
+    health: z.enum(["healthy", "failing", "paused", "stopped", "finished"]),
+    message: text,
+    error: jsonValue,
+    nextSlot: time.nullable(),
+    nextAttemptAt: time.nullable(),
+    lastSlot: time.nullable(),
+    lastAttemptAt: time.nullable(),
+    lastSuccessAt: time.nullable(),
+    failedAttempts: z.number().int(),
+    failedRuns: z.number().int(),
+    runs: z.number().int(),
+    succeeded: z.number().int(),
+    attempts: z.number().int(),
+    totalSeconds: z.number(),
+    lastSeconds: z.number().nullable(),
+    averageSeconds: z.number().nullable(),
+    missed: z.number().int(),
+    openJobs: z.array(jobId),
+    pending: z.number().int(),
+    description: text.meta({ description: "the rule in words" }),
+  })
+  .meta({ id: "Schedule" });
+
+const scheduleRun = z
+  .strictObject({
+    schedule: z.string(),
+    slotAt: time,
+    jobId,
+    kind: z.enum(["slot", "late", "manual", "backfill"]),
+    outcome: text,
+    attempts: z.number().int().nullable(),
+    startedAt: time.nullable(),
+    finishedAt: time.nullable(),
+    seconds: z.number().nullable(),
+    error: jsonValue,
+  })
+  .meta({ id: "ScheduleRun" });
+
+const scheduleEvent = z
+  .strictObject({
+    id: z.string(),
+    at: time,
+    schedule: z.string(),
+    event: z.string(),
+    slotAt: time.nullable(),
+    slots: z.number().int().nullable(),
+    by: text,
+    because: text,
+  })
+  .meta({ id: "ScheduleEvent" });
+
+const nameOf = ({ params }: Call): string => params["name"]!;
+const noteOf = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>) => ({ by: identity.name, ...given({ because: body.because }) });
+const described = <Record extends { readonly rule: Json }>(record: Record): Record & { description: string | null } => ({ ...record, description: describe(record.rule) });
+
+function describe(of: unknown): string | null {
+  try {
+    return describeRule(parseRule(of as RuleInput));
+  } catch {
+    return null; // declared in SQL, and wrong: its health tells
+  }
+}
+
+export const scheduleRoutes = [
+  route({
+    method: "GET",
+    path: "/schedules",
+    role: "reader",
+    summary: "schedules by name, with what is known of their runs",
+    query: z.strictObject({ limit: limitOf(1000, 100), cursor: z.string().optional() }),
+    answer: listOf(scheduleRecord),
+    async handle({ mill, query: { limit, cursor } }) {
+      const items = await mill.engine.schedules.list({ limit, ...(cursor === undefined ? {} : { after: cursor }) });
+      return { items: items.map(described), ...(items.length === limit ? { next: items.at(-1)!.name } : {}) };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/schedules/preview",
+    role: "reader",
+    summary: "when a rule would run next, and the rule in words; stores nothing",
+    body: z.strictObject({ rule, count: z.number().int().min(1).max(1000).default(5), from: timeInput.optional() }),
+    answer: z.strictObject({ items: z.array(time), description: text }),
+    handle: async ({ mill, body }) => ({
+      items: await mill.schedules.next(body.rule as unknown as RuleInput, { count: body.count, ...given({ from: body.from }) }),
+      description: describe(body.rule),
+    }),
+  }),
+  route({
+    method: "GET",
+    path: "/schedules/{name}",
+    role: "reader",
+    summary: "one schedule",
+    answer: scheduleRecord,
+    handle: async (call) => described(await call.mill.schedules.get(nameOf(call))),
+  }),
+  route({
+    method: "PUT",
+    path: "/schedules/{name}",
+    role: "producer",
+    summary: "make a schedule, or change it; the same again changes nothing",
+    body: z.strictObject({
+      rule,
+      job: z.looseObject({ type: z.string() }).meta({ description: "the type, and options of an enqueue that do not name a time" }),
+      input: z.unknown().optional(),
+      options: z.looseObject({}).optional().meta({ description: "overlap, missed, afterFailure, maxRuns, keepRuns: see docs/schedules.md" }),
+      version: z.number().int().optional(),
+    }),
+    answer: z.strictObject({ name: z.string(), change: z.enum(["created", "changed", "unchanged", "older"]), next: z.array(time) }),
+    async handle(call) {
+      const { mill, body, identity, act } = call;
+      const name = nameOf(call);
+      const parsed = parseRule(body.rule as unknown as RuleInput);
+      const next = await mill.schedules.next(body.rule as unknown as RuleInput);
+      if (next.length === 0) throw new InvalidArgumentError(`schedule "${name}" would never run`, "its rule has no slot in the future");
+      const schedule = { rule: parsed, job: body.job, options: body.options ?? {}, by: identity.name, ...given({ input: body.input, version: body.version }) };
+      const { change } = await act(`schedule ${name}`, (tx) => mill.engine.schedules.put(name, schedule as unknown as PutSchedule, { tx }));
+      return { name, change, next };
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/schedules/{name}",
+    role: "admin",
+    summary: "forget a schedule; jobs it made go on",
+    body: z.strictObject({ because }),
+    answer: done,
+    async handle(call) {
+      await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.remove(nameOf(call), noteOf(call), { tx }));
+      return { done: true };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/schedules/{name}/pause",
+    role: "admin",
+    summary: "make no runs until it is resumed",
+    body: z.strictObject({ because }),
+    answer: done,
+    async handle(call) {
+      await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.pause(nameOf(call), noteOf(call), { tx }));
+      return { done: true };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/schedules/{name}/resume",
+    role: "admin",
+    summary: "go on with the next slot; with `catchUp`, what came meanwhile is dealt with as missed",
+    body: z.strictObject({ because, catchUp: z.boolean().default(false) }),
+    answer: done,
+    async handle(call) {
+      const note = { ...noteOf(call), catchUp: call.body.catchUp };
+      await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.resume(nameOf(call), note, { tx }));
+      return { done: true };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/schedules/{name}/run",
+    role: "admin",
+    summary: "run it now, beside whatever runs of it",
+    body: z.strictObject({ because }),
+    answer: z.strictObject({ id: jobId }),
+    handle: async (call) => ({ id: await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.trigger(nameOf(call), noteOf(call), { tx })) }),
+  }),
+  route({
+    method: "POST",
+    path: "/schedules/{name}/backfill",
+    role: "admin",
+    summary: "make up for the slots of a past time that have no run, so many of them at once",
+    body: z.strictObject({ from: timeInput, until: timeInput, concurrency: z.number().int().min(1).max(1000).default(1), because, dryRun }),
+    answer: counted,
+    async handle(call) {
+      const { from, until, concurrency } = call.body;
+      const backfill = (tx: object) => call.mill.schedules.backfill(nameOf(call), { from, until, concurrency, ...noteOf(call) }, { tx });
+      return { count: call.body.dryRun ? await call.pretend(backfill) : await call.act(`schedule ${nameOf(call)}`, backfill), isExact: true };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/schedules/{name}/runs",
+    role: "reader",
+    summary: "its latest runs, newest first",
+    query: z.strictObject({ limit: limitOf(1000, 100) }),
+    answer: listOf(scheduleRun),
+    handle: async (call) => ({ items: await call.mill.engine.schedules.runs(nameOf(call), call.query.limit) }),
+  }),
+  route({
+    method: "GET",
+    path: "/schedules/{name}/events",
+    role: "reader",
+    summary: "what happened to it, newest first",
+    query: z.strictObject({ limit: limitOf(1000, 100) }),
+    answer: listOf(scheduleEvent),
+    handle: async (call) => ({ items: await call.mill.engine.schedules.events(nameOf(call), call.query.limit) }),
+  }),
+  route({
+    method: "GET",
+    path: "/schedules/{name}/next",
+    role: "reader",
+    summary: "when it runs next",
+    query: z.strictObject({ count: limitOf(1000, 5) }),
+    answer: listOf(time),
+    handle: async (call) => ({ items: await call.mill.schedules.next(nameOf(call), { count: call.query.count }) }),
+  }),
+];

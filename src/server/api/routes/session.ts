@@ -1,0 +1,14 @@
+import { z } from "zod";
+import { roles } from "../../auth/roles.js";
+import { route } from "../route.js";
+
+export const sessionRoutes = [
+  route({
+    method: "GET",
+    path: "/session",
+    role: "reader",
+    summary: "who asks, what they may do, and what they talk to",
+    answer: z.strictObject({ name: z.string(), role: z.enum(roles), version: z.string(), schema: z.string(), isOpen: z.boolean() }),
+    handle: async ({ identity, version, mill, auth }) => ({ ...identity, version, schema: mill.engine.schema, isOpen: auth.isOpen }),
+  }),
+];

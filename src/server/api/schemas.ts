@@ -1,0 +1,228 @@
+import { z } from "zod";
+
+/** Shapes of what goes in and out, as JSON. Those with an id appear under that name in the OpenAPI document. */
+export const jsonValue = z.unknown().meta({ description: "any JSON value" });
+export const time = z.iso.datetime({ offset: true }).meta({ description: "ISO 8601" });
+export const jobId = z
+  .string()
+  .regex(/^\d{1,19}$/, "a job's id is a string of digits")
+  .meta({ description: "64 bits, as a string of digits" });
+/** What a request gives as a time becomes a Date. */
+export const timeInput = z.iso.datetime({ offset: true, error: "give an ISO 8601 time such as 2026-03-01T08:00:00Z" }).transform((text) => new Date(text));
+export const limitOf = (most: number, usual: number) => z.coerce.number().int().min(1).max(most).default(usual);
+export const flag = z.enum(["true", "false"]).transform((text) => text === "true");
+const text = z.string();
+const maybe = <Schema extends z.ZodType>(schema: Schema) => schema.nullable();
+const count = z.number().int();
+
+export const jobStates = ["delayed", "ready", "running", "blocked", "succeeded", "failed", "expired", "cancelled"] as const;
+export const jobState = z.enum(jobStates);
+export const jobError = z.looseObject({ message: text }).meta({ id: "JobError" });
+const unlimited = z.union([z.number(), z.literal("unlimited")]);
+
+export const jobRecord = z
+  .strictObject({
+    id: jobId,
+    queue: text,
+    type: text,
+    state: jobState,
+    reason: maybe(z.enum(["permanent", "exhausted", "lost", "purged"])),
+    priority: count,
+    group: maybe(text),
+    tenant: maybe(text),
+    attempts: count,
+    maxAttempts: unlimited,
+    createdAt: time,
+    updatedAt: time,
+    runAt: time,
+    expiresAt: maybe(time),
+    deadline: maybe(time),
+    lastAttemptAt: maybe(time),
+    finishedAt: maybe(time),
+    worker: maybe(text),
+    leaseEndsAt: maybe(time),
+    leaseEnded: z.boolean(),
+    discardedAt: maybe(time),
+    lastError: maybe(z.looseObject({})),
+    result: jsonValue,
+    attemptTimeoutMs: maybe(z.number()),
+    retry: jsonValue,
+    fingerprint: maybe(text),
+    schedule: maybe(text),
+    scheduleSlot: maybe(time),
+    source: jsonValue,
+    headers: jsonValue,
+    input: jsonValue,
+    payloadSize: maybe(count),
+    contentType: maybe(text),
+    stage: maybe(text),
+    cost: count,
+  })
+  .meta({ id: "Job" });
+
+export const attemptRecord = z
+  .strictObject({
+    jobId,
+    attempt: count,
+    outcome: z.enum(["succeeded", "failed", "lost", "expired", "cancelled"]),
+    finalState: maybe(jobState),
+    reason: maybe(text),
+    worker: maybe(text),
+    startedAt: time,
+    finishedAt: time,
+    error: jsonValue,
+    result: jsonValue,
+    log: maybe(z.array(z.unknown())),
+  })
+  .meta({ id: "Attempt" });
+
+export const decisionRecord = z
+  .strictObject({ jobId, action: z.enum(["retry", "discard"]), attempts: maybe(count), decidedAt: time, by: maybe(text), because: maybe(text) })
+  .meta({ id: "Decision" });
+
+export const queueState = z.enum(["active", "paused", "waiting", "closed", "finished"]);
+
+export const pauseRecord = z
+  .strictObject({
+    queue: text,
+    type: maybe(text),
+    group: maybe(text),
+    pausedAt: time,
+    pausedBy: maybe(text),
+    pausedBecause: maybe(text),
+    jobId: maybe(jobId),
+  })
+  .meta({ id: "Pause" });
+
+export const depth = z
+  .strictObject({
+    ready: count,
+    blocked: count,
+    delayed: count,
+    running: count,
+    staged: count,
+    oldestReadyAt: maybe(time),
+    oldestAgeSeconds: maybe(z.number()),
+  })
+  .meta({ id: "Depth" });
+
+const queueFields = {
+  name: text,
+  state: queueState,
+  options: jsonValue,
+  pausedAt: maybe(time),
+  pausedBy: maybe(text),
+  pausedBecause: maybe(text),
+  createdAt: time,
+  waiting: count,
+  delayed: count,
+  running: count,
+  staged: count,
+  waitsFor: z.array(text),
+  closedAt: maybe(time),
+  closedBy: maybe(text),
+  closedBecause: maybe(text),
+  finishedAt: maybe(time),
+  oldestReadySeconds: maybe(z.number()),
+  in: maybe(z.number()),
+  out: maybe(z.number()),
+  failed: maybe(z.number()),
+  pauses: z.array(pauseRecord),
+};
+export const queueRecord = z.strictObject(queueFields).meta({ id: "Queue" });
+export const queueDetails = z.strictObject({ ...queueFields, depth }).meta({ id: "QueueDetails" });
+
+export const rate = z.strictObject({ perSecond: z.number().positive(), burst: z.number().min(1).optional() }).meta({ id: "Rate" });
+
+export const liveQueue = z
+  .strictObject({
+    queue: text,
+    state: queueState,
+    ready: count,
+    delayed: count,
+    running: count,
+    oldestReadySeconds: maybe(z.number()),
+    in: maybe(z.number()),
+    out: maybe(z.number()),
+    failed: maybe(z.number()),
+  })
+  .meta({ id: "LiveQueue" });
+
+export const overview = z
+  .strictObject({
+    at: time,
+    queues: count,
+    ready: count,
+    delayed: count,
+    running: count,
+    failedLastHour: count,
+    oldestReadySeconds: maybe(z.number()),
+    rates: z.strictObject({
+      enqueuedPerSecond: maybe(z.number()),
+      finishedPerSecond: maybe(z.number()),
+      failedPerSecond: maybe(z.number()),
+    }),
+    latency: z.strictObject({ p50: maybe(z.number()), p95: maybe(z.number()) }),
+    workers: count,
+    warnings: count,
+  })
+  .meta({ id: "Overview" });
+
+export const point = z
+  .strictObject({
+    at: time,
+    ready: count,
+    delayed: count,
+    running: count,
+    oldestReadySeconds: maybe(z.number()),
+    in: maybe(z.number()),
+    out: maybe(z.number()),
+    failed: maybe(z.number()),
+    p50: maybe(z.number()),
+    p95: maybe(z.number()),
+  })
+  .meta({ id: "Point" });
+
+export const runningJob = z
+  .strictObject({
+    id: jobId,
+    queue: text,
+    type: text,
+    priority: count,
+    attempt: count,
+    worker: maybe(text),
+    startedAt: time,
+    elapsedSeconds: z.number(),
+    leaseEndsAt: time,
+    isStarted: z.boolean(),
+    progress: jsonValue,
+  })
+  .meta({ id: "RunningJob" });
+
+export const workerRecord = z
+  .strictObject({
+    name: maybe(text),
+    host: maybe(text),
+    held: count,
+    running: count,
+    types: z.array(text),
+    queues: z.array(text),
+    since: time,
+  })
+  .meta({ id: "Worker" });
+
+export const problem = z
+  .strictObject({ type: text, title: text, status: count, code: text, detail: text, remedy: text.optional(), requestId: text })
+  .meta({ id: "Problem" });
+
+export const enqueued = z.strictObject({ id: jobId, duplicate: z.boolean() }).meta({ id: "Enqueued" });
+
+/** A list, with where to go on when there may be more. */
+export const listOf = <Schema extends z.ZodType>(item: Schema) => z.strictObject({ items: z.array(item), next: text.optional() });
+export const done = z.strictObject({ done: z.boolean() });
+/** How many jobs were touched; with `dryRun`, how many would be. */
+export const counted = z
+  .strictObject({ count, isExact: z.boolean().meta({ description: "false: at least so many" }) })
+  .meta({ id: "Counted" });
+export const dryRun = z.boolean().default(false).meta({ description: "touch nothing, and answer how many it would be" });
+export const because = z.string().max(1000).optional().meta({ description: "kept on record" });

@@ -1,0 +1,71 @@
+import { ApiError } from "../api/problem.js";
+import type { Exchange } from "../http/exchange.js";
+import { refuseForeign } from "./loopback.js";
+import { RateLimit } from "./rate.js";
+import { type Role, mayAct } from "./roles.js";
+import { type Identity, type TokenEntry, findToken } from "./tokens.js";
+
+/** How often a token may ask, and an address may be wrong. */
+export interface RateOptions {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+const defaultRate: RateOptions = { perSecond: 1000, burst: 2000 };
+/** Wrong tokens from one address: enough for a mistake in a configuration, too few to guess with. */
+const wrongRate: RateOptions = { perSecond: 5, burst: 50 };
+
+/** Who may ask for what: tokens, or, on this machine only, everybody. */
+export class Auth {
+  #entries: readonly TokenEntry[] | undefined;
+  readonly #rate: RateLimit;
+  readonly #wrong = new RateLimit(wrongRate.perSecond, wrongRate.burst);
+
+  constructor(entries: readonly TokenEntry[] | undefined, rate: RateOptions = defaultRate) {
+    this.#entries = entries;
+    this.#rate = new RateLimit(rate.perSecond, rate.burst);
+  }
+
+  /** No tokens were given. */
+  get isOpen(): boolean {
+    return this.#entries === undefined;
+  }
+
+  /** Other tokens from now on. */
+  replace(entries: readonly TokenEntry[]): void {
+    this.#entries = entries;
+  }
+
+  /** Whoever asks, when they may ask for this. */
+  admit({ request }: Exchange, needs: Role): Identity {
+    const identity = this.#entries === undefined ? this.#anybody(request) : this.#bearer(request, this.#entries);
+    const waitSeconds = this.#rate.take(identity.name);
+    if (waitSeconds > 0) throw tooMany(waitSeconds, `"${identity.name}" asks too often`);
+    if (!mayAct(identity.role, needs))
+      throw new ApiError("forbidden", `"${identity.name}" is a ${identity.role}; this needs the role ${needs}`, `use a token of the role ${needs}`);
+    return identity;
+  }
+
+  #anybody(request: Exchange["request"]): Identity {
+    refuseForeign(request);
+    return { name: "local", role: "admin" };
+  }
+
+  #bearer(request: Exchange["request"], entries: readonly TokenEntry[]): Identity {
+    const [, token] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "") ?? [];
+    const found = token === undefined ? undefined : findToken(entries, token);
+    if (found) return found;
+    const waitSeconds = this.#wrong.take(request.socket.remoteAddress ?? "");
+    if (waitSeconds > 0) throw tooMany(waitSeconds, "too many wrong tokens from this address");
+    throw new ApiError(
+      "noToken",
+      token === undefined ? "there is no token" : "nobody has this token",
+      'send "Authorization: Bearer TOKEN"; "millrace tokens new" makes one',
+      { "www-authenticate": 'Bearer realm="millrace"' },
+    );
+  }
+}
+
+function tooMany(waitSeconds: number, message: string): ApiError {
+  return new ApiError("tooMany", message, "wait for as long as Retry-After says", { "retry-after": String(Math.ceil(waitSeconds)) });
+}

@@ -1,0 +1,215 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Engine } from "../../db/engine.js";
+import type { LiveSample, QueueState } from "../../db/types.js";
+import type { Log } from "../log.js";
+import { History, type Point } from "./history.js";
+
+/** One queue at one moment; rates are per second, null while nothing is known. */
+export interface LiveQueue {
+  readonly queue: string;
+  readonly state: QueueState;
+  readonly ready: number;
+  readonly delayed: number;
+  readonly running: number;
+  readonly oldestReadySeconds: number | null;
+  readonly in: number | null;
+  readonly out: number | null;
+  readonly failed: number | null;
+}
+
+/** All queues at one moment. */
+export interface Overview {
+  readonly at: Date;
+  readonly queues: number;
+  readonly ready: number;
+  readonly delayed: number;
+  readonly running: number;
+  readonly failedLastHour: number;
+  readonly oldestReadySeconds: number | null;
+  readonly rates: { readonly enqueuedPerSecond: number | null; readonly finishedPerSecond: number | null; readonly failedPerSecond: number | null };
+  readonly latency: { readonly p50: number | null; readonly p95: number | null };
+  readonly workers: number;
+  readonly warnings: number;
+}
+
+/** What viewers get. */
+export interface Moment {
+  readonly overview: Overview;
+  readonly queues: readonly LiveQueue[];
+}
+
+/** Somebody who looks; told of each moment. */
+export type Viewer = (moment: Moment) => void;
+
+const watchedMs = 1000;
+const quietMs = 2000;
+const unwatchedMs = 60_000;
+const failuresMs = 60_000;
+
+/** Looks at the database for all who want to see it: one sample a second while anybody does, one a minute for the history while nobody does. */
+export class Live {
+  readonly #viewers = new Set<Viewer>();
+  readonly #history = new History();
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #wake = new AbortController();
+  #taking: Promise<Moment> | undefined;
+  #before: LiveSample | undefined;
+  /** Where the logs ended, at each of the last samples. */
+  #ends: { readonly at: number; readonly ends: readonly number[] }[] = [];
+  #failures = { at: -Infinity, count: 0 };
+  #latest: { readonly moment: Moment; readonly takenAt: number } | undefined;
+  #latency: { p50: number | null; p95: number | null; at: number } = { p50: null, p95: null, at: 0 };
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly log: Log,
+    /** How many things the doctor found wrong when last asked. */
+    private readonly warnings: () => number = () => 0,
+  ) {}
+
+  /** Start; a second call is harmless. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Stop, and wait for the sample in progress. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#wake.abort();
+    await this.#running;
+  }
+
+  get viewers(): number {
+    return this.#viewers.size;
+  }
+
+  /** Be told of every moment until the returned function is called. */
+  watch(viewer: Viewer): () => void {
+    this.#viewers.add(viewer);
+    this.#wake.abort();
+    return () => this.#viewers.delete(viewer);
+  }
+
+  /** What it looks like now, at most a second old. Whoever asks at the same time shares the answer. */
+  async now(): Promise<Moment> {
+    if (this.#latest && performance.now() - this.#latest.takenAt < watchedMs) return this.#latest.moment;
+    return this.#sample();
+  }
+
+  /** What it looked like when somebody last looked; undefined before the first time. */
+  get last(): Moment | undefined {
+    return this.#latest?.moment;
+  }
+
+  /** Of one queue, or of all together. */
+  history(queue: string | undefined, seconds: number): { readonly step: number; readonly points: readonly Point[] } {
+    return this.#history.of(queue ?? "", seconds, this.#latest?.moment.overview.at.getTime() ?? Date.now());
+  }
+
+  async #run(): Promise<void> {
+    let shown = "";
+    while (!this.#stopping.signal.aborted) {
+      let isQuiet = true;
+      try {
+        const moment = await this.#sample();
+        const text = JSON.stringify(moment.queues);
+        isQuiet = text === shown;
+        shown = text;
+        for (const viewer of this.#viewers) viewer(moment);
+      } catch (error) {
+        this.log("warn", "could not look at the queues", { error: (error as Error).message });
+      }
+      this.#wake = new AbortController();
+      const pauseMs = this.#viewers.size === 0 ? unwatchedMs : isQuiet ? quietMs : watchedMs;
+      if (!this.#stopping.signal.aborted) await sleep(pauseMs, undefined, { signal: this.#wake.signal }).catch(() => {});
+    }
+  }
+
+  #sample(): Promise<Moment> {
+    this.#taking ??= this.#take().finally(() => (this.#taking = undefined));
+    return this.#taking;
+  }
+
+  async #take(): Promise<Moment> {
+    const wantsFailures = performance.now() - this.#failures.at > failuresMs;
+    const from = this.#before?.to;
+    const ends = from && (this.#ends.findLast(({ at }) => at <= from.getTime()) ?? this.#ends[0])?.ends;
+    const sample = await this.engine.liveSample({ ...(from ? { from } : {}), ...(ends ? { ends } : {}), failures: wantsFailures });
+    const seconds = sample.from === null ? undefined : (sample.to.getTime() - sample.from.getTime()) / 1000;
+    // One that came too soon after the one before had no time to look at; the next one has.
+    this.#before = seconds === undefined && this.#before ? { ...sample, to: this.#before.to } : sample;
+    this.#ends = [...this.#ends.slice(-19), { at: sample.now.getTime(), ends: sample.ends }];
+    if (wantsFailures) this.#failures = { at: performance.now(), count: sample.failedLastHour ?? 0 };
+    else this.#failures.count += sample.ended?.[""]?.failed ?? 0;
+    const moment = this.#momentOf(sample, seconds);
+    this.#latest = { moment, takenAt: performance.now() };
+    this.#keep(moment, sample);
+    return moment;
+  }
+
+  #momentOf(sample: LiveSample, seconds: number | undefined): Moment {
+    const rate = (n: number | undefined): number | null => (seconds === undefined ? null : round((n ?? 0) / seconds));
+    const queues = sample.queues.map(({ queue, state, waiting, delayed, running, oldestReadySeconds }): LiveQueue => {
+      const ended = sample.ended?.[queue];
+      return {
+        queue,
+        state,
+        ready: Math.max(0, waiting),
+        delayed: Math.max(0, delayed),
+        running,
+        oldestReadySeconds: oldestReadySeconds === null ? null : round(oldestReadySeconds),
+        in: rate(sample.made?.[queue]),
+        out: rate(ended?.ended),
+        failed: rate(ended?.failed),
+      };
+    });
+    const all = sample.ended?.[""];
+    const at = sample.now.getTime();
+    if (all && all.p50 !== null) this.#latency = { p50: all.p50, p95: all.p95, at };
+    const isFresh = at - this.#latency.at <= failuresMs;
+    const ages = queues.flatMap(({ oldestReadySeconds }) => (oldestReadySeconds === null ? [] : [oldestReadySeconds]));
+    return {
+      queues,
+      overview: {
+        at: sample.now,
+        queues: queues.length,
+        ready: sum(queues, "ready"),
+        delayed: sum(queues, "delayed"),
+        running: sum(queues, "running"),
+        failedLastHour: this.#failures.count,
+        oldestReadySeconds: ages.length === 0 ? null : Math.max(...ages),
+        rates: {
+          enqueuedPerSecond: rate(Object.values(sample.made ?? {}).reduce((total, n) => total + n, 0)),
+          finishedPerSecond: rate(all?.ended),
+          failedPerSecond: rate(all?.failed),
+        },
+        latency: { p50: isFresh ? this.#latency.p50 : null, p95: isFresh ? this.#latency.p95 : null },
+        workers: sample.workers,
+        warnings: this.warnings(),
+      },
+    };
+  }
+
+  #keep({ overview, queues }: Moment, sample: LiveSample): void {
+    const at = overview.at.getTime();
+    const waits = (queue: string) => ({ p50: sample.ended?.[queue]?.p50 ?? null, p95: sample.ended?.[queue]?.p95 ?? null });
+    const { ready, delayed, running, oldestReadySeconds, rates } = overview;
+    this.#history.add("", {
+      at,
+      ready,
+      delayed,
+      running,
+      oldestReadySeconds,
+      in: rates.enqueuedPerSecond,
+      out: rates.finishedPerSecond,
+      failed: rates.failedPerSecond,
+      ...waits(""),
+    });
+    for (const { queue, state: _state, ...rest } of queues) this.#history.add(queue, { at, ...rest, ...waits(queue) });
+    this.#history.forget(at);
+  }
+}
+
+const round = (n: number): number => Math.round(n * 1000) / 1000;
+const sum = (queues: readonly LiveQueue[], key: "ready" | "delayed" | "running"): number => queues.reduce((total, queue) => total + queue[key], 0);

@@ -1,0 +1,98 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Live } from "../live/live.js";
+
+/** What `/metrics` tells. Every name is listed in docs/observability.md; a test compares. */
+export const serverMetrics = {
+  ready: { name: "millrace_queue_ready", kind: "gauge", help: "Jobs that are ready or blocked, by queue." },
+  delayed: { name: "millrace_queue_delayed", kind: "gauge", help: "Jobs that are not due yet, by queue." },
+  running: { name: "millrace_queue_running", kind: "gauge", help: "Jobs that somebody holds, by queue." },
+  oldest: { name: "millrace_queue_oldest_ready_seconds", kind: "gauge", help: "For how long the oldest ready job has waited, by queue; 0 when none waits." },
+  viewers: { name: "millrace_live_viewers", kind: "gauge", help: "Open streams of live samples." },
+  loopDelay: { name: "millrace_event_loop_delay_seconds", kind: "gauge", help: "How late the server's event loop was since the last scrape, by quantile." },
+  requests: { name: "millrace_http_requests_total", kind: "counter", help: "Requests answered, by method, route and status." },
+  duration: { name: "millrace_http_request_duration_seconds", kind: "histogram", help: "How long requests took, by method and route." },
+} as const;
+
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+interface Timing {
+  sum: number;
+  count: number;
+  readonly below: number[];
+}
+
+/** Counts requests, and prints all that is known in the text format of Prometheus. */
+export class ServerMetrics {
+  readonly #requests = new Map<string, number>();
+  readonly #timings = new Map<string, Timing>();
+  readonly #loopDelay = monitorEventLoopDelay({ resolution: 20 });
+
+  start(): void {
+    this.#loopDelay.enable();
+  }
+
+  stop(): void {
+    this.#loopDelay.disable();
+  }
+
+  /** Routes are those of a table, so that there is an end to them: never what a client has sent. */
+  count(method: string, route: string, status: number, seconds: number): void {
+    const key = labels({ method, route, status: String(status) });
+    this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1);
+    const of = labels({ method, route });
+    const timing = this.#timings.get(of) ?? { sum: 0, count: 0, below: buckets.map(() => 0) };
+    this.#timings.set(of, timing);
+    timing.sum += seconds;
+    timing.count += 1;
+    for (const [i, limit] of buckets.entries()) if (seconds <= limit) timing.below[i]! += 1;
+  }
+
+  async text(live: Live): Promise<string> {
+    const { queues } = await live.now();
+    const gauge = (key: "ready" | "delayed" | "running" | "oldest", value: (queue: (typeof queues)[number]) => number): string[] =>
+      metric(key, queues.map((queue) => `${serverMetrics[key].name}{${labels({ queue: queue.queue })}} ${value(queue)}`));
+    const { name: durationName } = serverMetrics.duration;
+    const lines = [
+      ...gauge("ready", ({ ready }) => ready),
+      ...gauge("delayed", ({ delayed }) => delayed),
+      ...gauge("running", ({ running }) => running),
+      ...gauge("oldest", ({ oldestReadySeconds }) => oldestReadySeconds ?? 0),
+      ...metric("viewers", [`${serverMetrics.viewers.name} ${live.viewers}`]),
+      ...metric("loopDelay", this.#loopDelays()),
+      ...metric("requests", [...this.#requests].map(([key, n]) => `${serverMetrics.requests.name}{${key}} ${n}`)),
+      ...metric(
+        "duration",
+        [...this.#timings].flatMap(([key, { sum, count, below }]) => [
+          ...buckets.map((limit, i) => `${durationName}_bucket{${key},le="${limit}"} ${below[i]}`),
+          `${durationName}_bucket{${key},le="+Inf"} ${count}`,
+          `${durationName}_sum{${key}} ${sum}`,
+          `${durationName}_count{${key}} ${count}`,
+        ]),
+      ),
+    ];
+    return `${lines.join("\n")}\n`;
+  }
+
+  #loopDelays(): string[] {
+    const delay = this.#loopDelay;
+    const seconds = (ns: number): number => (Number.isFinite(ns) ? ns / 1e9 : 0);
+    const values = [
+      ["0.5", seconds(delay.percentile(50))],
+      ["0.99", seconds(delay.percentile(99))],
+      ["1", delay.count === 0 ? 0 : seconds(delay.max)],
+    ] as const;
+    delay.reset();
+    return values.map(([quantile, value]) => `${serverMetrics.loopDelay.name}{quantile="${quantile}"} ${value}`);
+  }
+}
+
+function metric(key: keyof typeof serverMetrics, lines: readonly string[]): string[] {
+  const { name, kind, help } = serverMetrics[key];
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`, ...lines];
+}
+
+function labels(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .map(([key, value]) => `${key}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`)
+    .join(",");
+}

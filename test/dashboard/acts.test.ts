@@ -1,0 +1,179 @@
+import type { Page } from "playwright-core";
+import { afterEach, describe, expect, it } from "vitest";
+import { hasBrowser, useBrowser } from "./browser.js";
+import { type Fixture, type FixtureOptions, startFixture } from "./fixture-api.js";
+
+describe.skipIf(!hasBrowser)("what the dashboard does", () => {
+  const open = useBrowser();
+  const fixtures: Fixture[] = [];
+  afterEach(async () => {
+    await Promise.all(fixtures.splice(0).map((fixture) => fixture.stop()));
+  });
+
+  async function visit(address: string, options: Partial<FixtureOptions> = {}): Promise<{ page: Page; fixture: Fixture; complaints: string[] }> {
+    const fixture = await startFixture({ size: "normal", ...options });
+    fixtures.push(fixture);
+    const { page, complaints } = await open();
+    await page.goto(`${fixture.url}/dashboard/#/${address}`);
+    await page.locator("h1").waitFor();
+    return { page, fixture, complaints };
+  }
+
+  const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" });
+
+  it("pauses with a reason, and takes it back", async () => {
+    const { page, fixture } = await visit("queues/mail");
+    await button(page, "Pause").click();
+    const dialog = page.getByRole("dialog", { name: "Pause mail" });
+    await dialog.getByLabel("Why").fill("the provider is down");
+    await dialog.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("status").getByText("mail is paused").waitFor();
+    expect(fixture.acts).toEqual([{ method: "POST", path: "/queues/mail/pause", body: { because: "the provider is down" } }]);
+    await button(page, "Undo").click();
+    await page.getByText("Taken back").waitFor();
+    expect(fixture.acts.at(-1)).toMatchObject({ path: "/queues/mail/resume" });
+  });
+
+  it("says how many a purge touches before it is done, and does nothing when it is not confirmed", async () => {
+    const { page, fixture } = await visit("queues/mail", { size: "huge" });
+    await button(page, "Purge").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("12,345,678 jobs or more").waitFor();
+    await dialog.getByRole("button", { name: "Keep as it is" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(fixture.acts).toEqual([]);
+    expect(await page.evaluate(() => document.activeElement?.textContent), "the focus is back where it was").toBe("Purge");
+  });
+
+  it("tells what the server refuses in the dialog, with the remedy and the request", async () => {
+    const { page } = await visit("queues/mail", { refuses: true });
+    await button(page, "Close").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await dialog.getByRole("alert").waitFor();
+    const told = await dialog.getByRole("alert").innerText();
+    for (const part of ["MR014", "the queue is closed", "open it first", "9d1c1e1a"]) expect(told).toContain(part);
+    expect(await dialog.getByRole("button", { name: "Close" }).isEnabled(), "it can be tried again").toBe(true);
+  });
+
+  it("retries a kind of failure at a pace", async () => {
+    const { page, fixture } = await visit("failures");
+    await button(page, /^Retry 420 jobs/).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("42 jobs").waitFor();
+    await dialog.getByLabel("Per second").fill("5");
+    await dialog.getByRole("button", { name: "Retry them" }).click();
+    await page.getByText("42 will be tried again").waitFor();
+    expect(fixture.acts).toMatchObject([{ path: "/failures/retry", body: { perSecond: 5, attempts: 1 } }]);
+  });
+
+  it("offers readers nothing they may not do", async () => {
+    const { page } = await visit("queues/mail", { role: "reader" });
+    await page.getByText("Over time").waitFor();
+    expect(await button(page, /^(Pause|Close|Purge|Shed|Redrive|Set aside|Set limits)$/).count()).toBe(0);
+  });
+
+  it("searches with completion, from anywhere, by keyboard alone", async () => {
+    const { page } = await visit("health");
+    await page.keyboard.press("/");
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("search");
+    await page.keyboard.type("st");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("fai");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    expect(await page.locator("#search").inputValue()).toBe("state:failed ");
+    await page.keyboard.type("error:ETIMEDOUT");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/#\/jobs\?state=failed&error=ETIMEDOUT/);
+    await page.locator("tbody tr").first().waitFor();
+    expect(new Set(await page.locator("tbody .badge").allInnerTexts())).toEqual(new Set(["failed"]));
+    await page.keyboard.press("/");
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("colour:red");
+    await page.keyboard.press("Enter");
+    await page.getByText("is not understood").waitFor();
+  });
+
+  it("goes everywhere and acts by keyboard alone", async () => {
+    const { page, fixture } = await visit("");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("q");
+    expect(page.url(), "a dialog keeps the keys").not.toContain("queues");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("g");
+    await page.keyboard.press("q");
+    await page.waitForURL(/#\/queues$/);
+    await page.getByRole("link", { name: "billing" }).waitFor();
+    // From the heading, where a new page begins, by Tab to the queue and on to its acts.
+    await tabTo(page, "billing");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/#\/queues\/billing$/);
+    await button(page, "Pause").waitFor();
+    await tabTo(page, "Pause");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.type("by keyboard");
+    for (let tabs = 0; tabs < 6; tabs += 1) {
+      await page.keyboard.press("Tab");
+      expect(
+        await page.evaluate(() => document.activeElement === document.body || document.activeElement?.closest("dialog") !== null),
+        "the dialog keeps the focus",
+      ).toBe(true);
+    }
+    await tabTo(page, "Pause");
+    await page.keyboard.press("Enter");
+    await page.getByText("billing is paused").waitFor();
+    expect(fixture.acts).toMatchObject([{ body: { because: "by keyboard" } }]);
+  });
+
+  it("shows where the focus is", async () => {
+    const { page } = await visit("queues");
+    await page.getByRole("link", { name: "billing" }).waitFor();
+    const unseen: string[] = [];
+    for (let stop = 0; stop < 30; stop += 1) {
+      await page.keyboard.press("Tab");
+      const seen = await page.evaluate(() => {
+        const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement!);
+        return { ok: outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 2, what: document.activeElement!.outerHTML.slice(0, 120) };
+      });
+      if (!seen.ok) unseen.push(seen.what);
+    }
+    expect(unseen).toEqual([]);
+  });
+
+  it("shows bytes as what they are, and never runs them", async () => {
+    const { page, complaints } = await visit("jobs?state=succeeded");
+    const shown = async (type: string): Promise<void> => {
+      await page.evaluate(() => (location.hash = "#/jobs?state="));
+      await page.locator("tbody tr", { hasText: type }).first().locator("a").first().click();
+      await page.getByRole("heading", { name: "Bytes" }).waitFor();
+    };
+    await shown("import-file");
+    const image = page.locator(".picture img");
+    await image.waitFor();
+    expect(await image.evaluate((one) => (one as HTMLImageElement).naturalWidth)).toBe(1);
+    await button(page, "Hex").click();
+    expect(await page.locator(".hex").innerText()).toContain("00000000  89 50 4e 47 0d 0a 1a 0a");
+    await shown("call-webhook");
+    expect(await page.locator(".block", { hasText: "hello" }).innerText()).toContain("<h1>hello</h1><img src=x onerror");
+    await shown("index-document");
+    await button(page, "After").click();
+    await page.getByText("16.4 kB to 32.8 kB of 40.0 kB").waitFor();
+    expect(await page.locator(".hex").innerText()).toMatch(/^00004000 /);
+    const [file] = await Promise.all([page.waitForEvent("download"), button(page, "Download").click()]);
+    expect(file.suggestedFilename()).toMatch(/^job-\d+$/);
+    expect(complaints).toEqual([]);
+  });
+});
+
+/** Press Tab until what has the focus is called so. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  for (let tabs = 0; tabs < 80; tabs += 1) {
+    await page.keyboard.press("Tab");
+    if ((await page.evaluate(() => document.activeElement?.textContent)) === name) return;
+  }
+  throw new Error(`${name} cannot be reached by Tab`);
+}

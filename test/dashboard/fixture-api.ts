@@ -1,0 +1,223 @@
+/** The API as the dashboard sees it, with made-up data: for states that a real database would take long to get into. */
+import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Overview, Point, QueueSample } from "../../dashboard/wire.js";
+import { dashboardPart, takesDashboard } from "../../src/server/dashboard/static-files.js";
+import type { Exchange } from "../../src/server/http/exchange.js";
+import { type Size, type World, makeWorld } from "./fixture-data.js";
+
+export interface FixtureOptions {
+  readonly size: Size;
+  readonly prefix?: string;
+  /** Default any. */
+  readonly port?: number;
+  /** Requests without it get 401. */
+  readonly token?: string;
+  readonly role?: string;
+  /** Every act is refused with this problem. */
+  readonly refuses?: boolean;
+}
+
+export interface Fixture {
+  /** With the prefix, without a slash at the end. */
+  readonly url: string;
+  /** What was changed: method, path and body. */
+  readonly acts: { readonly method: string; readonly path: string; readonly body: Record<string, unknown> }[];
+  /** How many look at the live stream. */
+  readonly viewers: () => number;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startFixture({ size, prefix = "", port = 0, token, role = "admin", refuses = false }: FixtureOptions): Promise<Fixture> {
+  const world = makeWorld(size);
+  const acts: Fixture["acts"] = [];
+  const viewers = new Set<ServerResponse>();
+  const files = dashboardPart();
+  let tick = 700;
+  const show = setInterval(() => {
+    tick += 1;
+    const text = `event: sample\ndata: ${JSON.stringify(momentOf(world, tick))}\n\n`;
+    for (const viewer of viewers) viewer.write(text);
+  }, 1000);
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = new URL(request.url!, "http://fixture");
+    if (!url.pathname.startsWith(prefix)) return answer(response, 404, {});
+    const path = url.pathname.slice(prefix.length);
+    const exchange = { request, response, path, query: url.searchParams, id: "fixture" } as unknown as Exchange;
+    if (takesDashboard(exchange)) return files(exchange);
+    const words = path
+      .replace(/^\/api\/v1\//, "")
+      .split("/")
+      .map(decodeURIComponent);
+    if (token !== undefined && request.headers.authorization !== `Bearer ${token}`)
+      return problem(response, 401, "MR101", "the token is not known", "ask for another one");
+    if (request.method === "GET" && words[0] === "live") return stream(response, viewers, () => momentOf(world, tick));
+    if (request.method === "GET") {
+      const found = find(world, words, url.searchParams, tick, role, token === undefined);
+      if (Buffer.isBuffer(found)) response.writeHead(200, { "content-type": "application/octet-stream" }).end(found);
+      else if (found === undefined) problem(response, 404, "MR002", `there is nothing at ${path}`, "it may have been removed after its retention");
+      else answer(response, 200, found);
+      return;
+    }
+    const body = JSON.parse((await text(request)) || "{}") as Record<string, unknown>;
+    if (body["dryRun"] === true) return answer(response, 200, { count: size === "huge" ? 12_345_678 : 42, isExact: size !== "huge" });
+    if (words[1] === "preview")
+      return answer(response, 200, {
+        items: Array.from({ length: 5 }, (_, n) => new Date(Date.now() + (n + 1) * 86_400_000).toISOString()),
+        description: "at 03:00",
+      });
+    if (refuses) return problem(response, 409, "MR014", "the queue is closed", "open it first");
+    acts.push({ method: request.method!, path: `/${words.join("/")}`, body });
+    answer(response, 200, { done: true, count: 42, isExact: true });
+  };
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error) => response.destroy(error as Error));
+  });
+  server.listen(port, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`,
+    acts,
+    viewers: () => viewers.size,
+    async stop() {
+      clearInterval(show);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function stream(response: ServerResponse, viewers: Set<ServerResponse>, now: () => unknown): void {
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+  response.write(`retry: 2000\n\nevent: sample\ndata: ${JSON.stringify(now())}\n\n`);
+  viewers.add(response);
+  response.on("close", () => viewers.delete(response));
+}
+
+function find(world: World, [first, name, third]: readonly string[], query: URLSearchParams, tick: number, role: string, isOpen: boolean): unknown {
+  const list = (items: readonly unknown[] | undefined) => items && { items };
+  switch (first) {
+    case "session":
+      return { name: "ann", role, version: "0.1.0", schema: "millrace", isOpen };
+    case "overview":
+      return momentOf(world, tick).overview;
+    case "history":
+      return historyOf(world, query, tick);
+    case "queues": {
+      if (name === undefined) return list(world.queues);
+      const queue = world.queues.find((one) => one.name === name);
+      if (third === "types") return list(world.types);
+      if (third === "groups") return list(world.groups);
+      if (third === "peek") return list(world.jobs.filter(({ state }) => state === "ready").slice(0, 50));
+      if (third === "events") return list(world.events);
+      return queue;
+    }
+    case "jobs":
+      if (name === undefined) return jobsOf(world, query);
+      if (third === "payload") return pieceOf(world.payload(name), query);
+      return world.details(name);
+    case "schedules":
+      if (name === undefined) return list(world.schedules);
+      if (third === "runs") return list(world.runs);
+      if (third === "events") return list(world.scheduleEvents);
+      if (third === "next") return list(Array.from({ length: 5 }, (_, n) => new Date(Date.now() + (n + 1) * 3_600_000).toISOString()));
+      return world.schedules.find((one) => one.name === name);
+    case "stages":
+    case "pauses":
+    case "failures":
+    case "workers":
+    case "running":
+    case "limits":
+    case "breakers":
+    case "audit":
+      return list(world[first]);
+    case "doctor":
+      return list(world.findings);
+    default:
+      return undefined;
+  }
+}
+
+function jobsOf(world: World, query: URLSearchParams): unknown {
+  const wanted = ["state", "queue", "type", "group"] as const;
+  const found = world.jobs.filter(
+    (job) => wanted.every((key) => !query.has(key) || job[key] === query.get(key)) && (job.lastError?.message ?? "").includes(query.get("error") ?? ""),
+  );
+  const from = query.has("cursor") ? found.findIndex(({ id }) => id === query.get("cursor")) + 1 : 0;
+  const items = found.slice(from, from + Number(query.get("limit") ?? 50));
+  return { items, ...(from + items.length < found.length && { next: items.at(-1)!.id }) };
+}
+
+function pieceOf(bytes: Buffer | undefined, query: URLSearchParams): Buffer | undefined {
+  if (!query.has("offset")) return bytes;
+  const offset = Number(query.get("offset"));
+  return bytes?.subarray(offset, offset + Number(query.get("length")));
+}
+
+const sum = (samples: readonly QueueSample[], key: "ready" | "delayed" | "running" | "in" | "out" | "failed"): number =>
+  samples.reduce((total, one) => total + (one[key] ?? 0), 0);
+
+function momentOf(world: World, tick: number): { overview: Overview; queues: readonly QueueSample[] } {
+  const queues = world.samples(tick);
+  const ages = queues.flatMap(({ oldestReadySeconds }) => oldestReadySeconds ?? []);
+  const isEmpty = queues.length === 0;
+  return {
+    overview: {
+      at: new Date().toISOString(),
+      queues: queues.length,
+      ready: sum(queues, "ready"),
+      delayed: sum(queues, "delayed"),
+      running: sum(queues, "running"),
+      failedLastHour: isEmpty ? 0 : 37,
+      oldestReadySeconds: isEmpty ? null : Math.max(...ages),
+      rates: { enqueuedPerSecond: sum(queues, "in"), finishedPerSecond: sum(queues, "out"), failedPerSecond: sum(queues, "failed") },
+      latency: isEmpty ? { p50: null, p95: null } : { p50: 0.012 + 0.004 * Math.sin(tick / 11), p95: 0.09 + 0.05 * Math.sin(tick / 19) ** 2 },
+      workers: world.workers.length,
+      warnings: world.findings.filter(({ state }) => state === "wrong").length,
+    },
+    queues,
+  };
+}
+
+function historyOf(world: World, query: URLSearchParams, tick: number): { step: number; points: (Omit<Point, "at"> & { at: string })[] } {
+  const seconds = Number(query.get("seconds") ?? 600);
+  const step = seconds <= 600 ? 1 : 60;
+  const length = Math.min(world.queues.length > 100 ? 60 : 600, seconds / step);
+  const points = Array.from({ length: world.queues.length === 0 ? 0 : length }, (_, n) => {
+    const { overview, queues } = momentOf(world, tick - (length - 1 - n));
+    const one = queues.find(({ queue }) => queue === query.get("queue"));
+    const { ready, delayed, running, oldestReadySeconds, rates, latency } = overview;
+    const point = one ?? {
+      ready,
+      delayed,
+      running,
+      oldestReadySeconds,
+      in: rates.enqueuedPerSecond,
+      out: rates.finishedPerSecond,
+      failed: rates.failedPerSecond,
+    };
+    return { ...point, ...latency, at: new Date(Date.now() - (length - 1 - n) * step * 1000).toISOString() };
+  });
+  return { step, points };
+}
+
+async function text(request: IncomingMessage): Promise<string> {
+  let all = "";
+  for await (const chunk of request) all += String(chunk);
+  return all;
+}
+
+function answer(response: ServerResponse, status: number, value: unknown, type = "application/json"): void {
+  response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(JSON.stringify(value));
+}
+
+function problem(response: ServerResponse, status: number, code: string, detail: string, remedy: string): void {
+  answer(
+    response,
+    status,
+    { type: "about:blank", title: detail, status, code, detail, remedy, requestId: "9d1c1e1a-0000-4000-8000-000000000001" },
+    "application/problem+json",
+  );
+}

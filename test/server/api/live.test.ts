@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { until } from "../../support/wait.js";
+import { useServer } from "./server.js";
+
+const server = useServer();
+
+describe("overview and live", () => {
+  it("tells what waits, what came and what ended, by queue", async () => {
+    const { engine } = server.db;
+    await engine.queuePut("mail");
+    expect((await server.ask("GET", "/session")).body).toMatchObject({ name: "the-admin", role: "admin", schema: "millrace", isOpen: false });
+    await engine.enqueueMany("send", Array.from({ length: 100 }, (_, i) => i), { queue: "mail" });
+    await until("the jobs are seen", async () => (await server.ask("GET", "/overview")).body.ready === 100);
+    const jobs = await engine.claim({ queues: ["mail"], limit: 10, worker: "w" });
+    await engine.fail(jobs[0]!, { message: "no" });
+    await engine.completeMany(jobs[1]!.token, jobs.slice(1).map(({ id }) => id));
+    const seen = { out: 0, failed: 0, in: 0 };
+    await until("rates", async () => {
+      const { body } = await server.ask("GET", "/queues/mail");
+      for (const key of ["in", "out", "failed"] as const) seen[key] = Math.max(seen[key], body[key] ?? 0);
+      return seen.out > 0 && seen.failed > 0;
+    });
+    expect((await server.ask("GET", "/overview")).body).toMatchObject({ queues: 2, ready: 90, failedLastHour: 1 });
+    expect((await server.ask("GET", "/history?queue=mail")).body.points.length).toBeGreaterThan(1);
+  });
+
+  it("streams a moment every second to all who look", async () => {
+    const response = await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` } });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    let text = "";
+    for await (const chunk of response.body!) {
+      text += Buffer.from(chunk).toString();
+      if (text.split("event: sample").length > 3) break;
+    }
+    const [, data] = /event: sample\ndata: (.*)\n\n/.exec(text)!;
+    expect(JSON.parse(data!)).toMatchObject({ overview: { ready: 90 }, queues: [{ queue: "default", ready: 0 }, { queue: "mail", ready: 90 }] });
+  });
+});
