@@ -77,6 +77,7 @@ import type {
   Json,
   ListFilter,
   LiveSample,
+  LiveSampleOptions,
   MaintenanceReport,
   NewJob,
   PauseRecord,
@@ -878,10 +879,10 @@ export class Engine {
   }
 
   /** What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see live_sample.sql. */
-  async liveSample(since: { readonly from?: Date; readonly ends?: readonly number[]; readonly failures?: boolean } = {}): Promise<LiveSample> {
-    checkKeys(since, new Set(["from", "ends", "failures"]));
-    const values = [since.from ?? null, since.ends ?? null, since.failures ?? false];
-    const value = await this.#value("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean) as value", values, undefined);
+  async liveSample(since: LiveSampleOptions = {}): Promise<LiveSample> {
+    checkKeys(since, new Set(["from", "ends", "ages", "failures"]));
+    const values = [since.from ?? null, since.ends ?? null, since.ages ?? true, since.failures ?? true];
+    const value = await this.#value("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean, $4::boolean) as value", values, undefined);
     return decodeSample(value as Record<string, unknown>);
   }
 
