@@ -26,6 +26,7 @@ export const serveCommand: Command = {
     port: { value: "N", help: "the port, 0 for any", default: "8484" },
     prefix: { value: "PATH", help: "serve everything below this path, such as /queue" },
     tokens: { value: "FILE", help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)", isFile: true },
+    "drain-delay": { value: "DURATION", help: "how long /readyz says no before it stops listening", default: "1s" },
     "log-level": { value: "LEVEL", help: "what is worth a line", choices: levels, default: "info" },
     ...databaseOptions,
   },
@@ -40,6 +41,7 @@ export const serveCommand: Command = {
       host: options.text("host"),
       port: options.integer("port", 0, 65_535),
       prefix,
+      drainDelayMs: options.duration("drain-delay"),
       log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(redact(line))),
       ...(tokens === undefined ? {} : { tokens }),
     });

@@ -53,7 +53,7 @@ describe("whatever is sent", () => {
       const route = pick(fuzzed);
       const path = route.path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(pick(names).toWellFormed()) || "x");
       const asked = Object.keys(route.query?.shape ?? {}).filter(() => next() < 0.4);
-      const query = new URLSearchParams(asked.map((key) => [key, String(next() < 0.8 ? pick([...names, ...numbers.map(String), ...times]) : JSON.stringify(value()))]));
+      const query = new URLSearchParams(asked.map((key): [string, string] => [key, String(next() < 0.8 ? pick([...names, ...numbers.map(String), ...times]) : JSON.stringify(value()))]));
       const body = route.body === undefined ? undefined : JSON.stringify(bodyFor("shape" in route.body ? (route.body.shape as Record<string, unknown>) : undefined)) || "{}";
       const headers: Record<string, string> = next() < 0.05 ? { "idempotency-key": pick(["k1", "k2", " ", "x".repeat(300)]) } : {};
       const answer = await server.ask(route.method, `${path}${asked.length === 0 ? "" : `?${query.toString()}`}`, body, { headers });
