@@ -89,13 +89,10 @@ async function startHttp(url: string, port: number, out: Output): Promise<Runnin
 function announce(server: DevServer, http: RunningServer | undefined, folder: string, out: Output): void {
   const { url, pid } = server;
   server.announce();
-  out.event("ready", { url, folder, pid, ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1` } : {}) }, [
-      `PostgreSQL runs, its data stays in ${folder}`,
-      "",
-      `  DATABASE_URL=${url}`,
-      ...(http ? [`  dashboard    ${http.url}/dashboard/`] : []),
-      "",
-    ].join("\n"),
+  out.event(
+    "ready",
+    { url, folder, pid, ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1` } : {}) },
+    [`PostgreSQL runs, its data stays in ${folder}`, "", `  DATABASE_URL=${url}`, ...(http ? [`  dashboard    ${http.url}/dashboard/`] : []), ""].join("\n"),
   );
 }
 

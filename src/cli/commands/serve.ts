@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { type TokenEntry, parseTokens } from "../../server/auth/tokens.js";
 import { type LogLevel, jsonLog } from "../../server/log.js";
 import { startServer } from "../../server/server.js";
 import { type Command, databaseOptions } from "../command.js";
@@ -7,10 +5,10 @@ import { databaseUrl } from "../database.js";
 import type { Options } from "../options.js";
 import { redact } from "../redact.js";
 import { stopSignals } from "../stop-signals.js";
+import { tokensOf } from "../tokens-file.js";
 import { UsageError } from "../usage-error.js";
 
 const levels = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
-const tokensVariable = "MILLRACE_TOKENS";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -55,7 +53,11 @@ export const serveCommand: Command = {
     };
     process.on("SIGHUP", reload);
     try {
-      out.event("listening", { url: server.url, isOpen: tokens === undefined }, `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`);
+      out.event(
+        "listening",
+        { url: server.url, isOpen: tokens === undefined },
+        `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`,
+      );
       await signals.requested;
       out.event("stopping", {}, "stopping when requests in progress have ended; a second signal stops at once");
       await Promise.race([server.stop(), signals.insisted]);
@@ -67,18 +69,6 @@ export const serveCommand: Command = {
     }
   },
 };
-
-function tokensOf(options: Options): readonly TokenEntry[] | undefined {
-  const file = options.given("tokens");
-  if (file === undefined) return process.env[tokensVariable] ? parseTokens(process.env[tokensVariable]) : undefined;
-  let text;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, 'name a file with lines that "millrace tokens new" has printed');
-  }
-  return parseTokens(text);
-}
 
 function prefixOf(options: Options): string {
   const prefix = (options.given("prefix") ?? "").replace(/\/+$/, "");

@@ -3,7 +3,17 @@ import { useServer } from "./server.js";
 
 const server = useServer();
 
-const entries = async () => (await server.ask("GET", "/audit?limit=1000")).body.items as { id: string; who: string; action: string; object: string; result: string; count: number | null; address: string; requestId: string }[];
+const entries = async () =>
+  (await server.ask("GET", "/audit?limit=1000")).body.items as {
+    id: string;
+    who: string;
+    action: string;
+    object: string;
+    result: string;
+    count: number | null;
+    address: string;
+    requestId: string;
+  }[];
 
 describe("the audit", () => {
   it("says who did what to what, from where, and with what result", async () => {
@@ -14,11 +24,18 @@ describe("the audit", () => {
     await server.ask("POST", "/queues/mail/purge", {});
     const [purge, refused, pause, put] = await entries();
     expect(put).toMatchObject({ who: "the-admin", action: "PUT /queues/{queue}", object: "queue mail", result: "done" });
-    expect(pause).toMatchObject({ action: "POST /queues/{queue}/pause", object: "queue mail, group acme", result: "done", requestId: paused.headers.get("x-request-id") });
+    expect(pause).toMatchObject({
+      action: "POST /queues/{queue}/pause",
+      object: "queue mail, group acme",
+      result: "done",
+      requestId: paused.headers.get("x-request-id"),
+    });
     expect(pause!.address).toMatch(/127\.0\.0\.1$/);
     expect(refused).toMatchObject({ object: "queue none", result: "MR003" });
     expect(purge).toMatchObject({ object: "queue mail", result: "done", count: 3 });
-    expect((await server.ask("GET", "/pauses")).body.items).toMatchObject([{ queue: "mail", group: "acme", pausedBy: "the-admin", pausedBecause: "they asked" }]);
+    expect((await server.ask("GET", "/pauses")).body.items).toMatchObject([
+      { queue: "mail", group: "acme", pausedBy: "the-admin", pausedBecause: "they asked" },
+    ]);
     const page = await server.ask("GET", "/audit?limit=2");
     expect((await server.ask("GET", `/audit?limit=2&cursor=${page.body.next}`)).body.items.map(({ id }: { id: string }) => id)).toEqual([pause!.id, put!.id]);
   });
@@ -51,7 +68,8 @@ describe("the audit", () => {
 });
 
 describe("Idempotency-Key", () => {
-  const send = (key: string, body: unknown, path = "/jobs", role: "producer" | "admin" = "producer") => server.ask("POST", path, body, { role, headers: { "idempotency-key": key } });
+  const send = (key: string, body: unknown, path = "/jobs", role: "producer" | "admin" = "producer") =>
+    server.ask("POST", path, body, { role, headers: { "idempotency-key": key } });
   const jobs = async (type: string) => (await server.ask("POST", "/jobs/count", { type })).body.count as number;
 
   it("a repeated request gets the first answer, and makes no second job", async () => {

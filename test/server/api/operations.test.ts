@@ -26,14 +26,27 @@ describe("operations", () => {
     expect((await fetch(`${server.url}/metrics`)).status).toBe(401);
     const text = await (await scrape()).text();
     const told = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name!));
-    const listed = [...page("observability.md").split("## Metrics of the server")[1]!.split("\n## ")[0]!.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!);
+    const listed = [
+      ...page("observability.md")
+        .split("## Metrics of the server")[1]!
+        .split("\n## ")[0]!
+        .matchAll(/^\| `(\w+)` \|/gm),
+    ].map(([, name]) => name!);
     expect([...told].toSorted()).toEqual(listed.toSorted());
-    expect(listed.toSorted()).toEqual(Object.values(serverMetrics).map(({ name }) => name).toSorted());
+    expect(listed.toSorted()).toEqual(
+      Object.values(serverMetrics)
+        .map(({ name }) => name)
+        .toSorted(),
+    );
     expect(text).toContain('millrace_queue_ready{queue="default"} 0');
     expect(text).toMatch(/millrace_http_requests_total\{method="GET",route="\/queues\/\{queue\}",status="404"\} 1/);
     expect(text).toMatch(/millrace_http_request_duration_seconds_bucket\{method="GET",route="\/session",le="\+Inf"\} \d/);
     // Each line is a sample as Prometheus reads it.
-    for (const line of text.trim().split("\n").filter((one) => !one.startsWith("#"))) expect(line).toMatch(/^\w+(\{(\w+="[^"]*",?)*\})? -?[\d.e+-]+$/);
+    for (const line of text
+      .trim()
+      .split("\n")
+      .filter((one) => !one.startsWith("#")))
+      expect(line).toMatch(/^\w+(\{(\w+="[^"]*",?)*\})? -?[\d.e+-]+$/);
   });
 
   it("docs/api.md lists the codes of the server", () => {

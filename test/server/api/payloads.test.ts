@@ -6,7 +6,8 @@ const server = useServer();
 const headers = (role: "producer" | "reader", more: Record<string, string> = {}) => ({ authorization: `Bearer ${server.tokens[role]}`, ...more });
 const stream = (job: unknown, body: Uint8Array, more: Record<string, string> = {}) =>
   fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent(JSON.stringify(job))}`, { method: "POST", headers: headers("producer", more), body });
-const read = (id: string, query = "", more: Record<string, string> = {}) => fetch(`${server.url}/api/v1/jobs/${id}/payload${query}`, { headers: headers("reader", more) });
+const read = (id: string, query = "", more: Record<string, string> = {}) =>
+  fetch(`${server.url}/api/v1/jobs/${id}/payload${query}`, { headers: headers("reader", more) });
 const sha = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
 describe("payloads", () => {
@@ -43,7 +44,11 @@ describe("payloads", () => {
       const answer = await read(id, query, range === "" ? {} : { range });
       expect([answer.status, await answer.text()], `${query} ${range}`).toEqual([status, text]);
     }
-    for (const [query, range] of [["", "bytes=10-"], ["", "bytes=5-4"], ["?offset=11", ""]] as const)
+    for (const [query, range] of [
+      ["", "bytes=10-"],
+      ["", "bytes=5-4"],
+      ["?offset=11", ""],
+    ] as const)
       expect((await read(id, query, range === "" ? {} : { range })).status, `${query} ${range}`).toBe(416);
     expect((await read(id, "?offset=-1")).status).toBe(400);
     const head = await fetch(`${server.url}/api/v1/jobs/${id}/payload`, { method: "HEAD", headers: headers("reader") });
@@ -59,9 +64,17 @@ describe("payloads", () => {
     expect((await server.ask("POST", "/jobs", { type: "x", payloadBase64: randomBytes(1000).toString("base64") })).status).toBe(413);
     await server.db.engine.cellPut({ payloadLimitBytes: null });
     for (const job of ["{", '"x"', "{}", '{"type":"x","payloadBase64":"AA=="}'])
-      expect((await fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent(job)}`, { method: "POST", headers: headers("producer"), body: "x" })).status, job).toBe(400);
+      expect(
+        (await fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent(job)}`, { method: "POST", headers: headers("producer"), body: "x" })).status,
+        job,
+      ).toBe(400);
     const endless = new ReadableStream({ start: (controller) => (controller.enqueue(Buffer.from("x")), controller.close()) });
-    const chunked = await fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent('{"type":"x"}')}`, { method: "POST", headers: headers("producer"), body: endless, duplex: "half" } as RequestInit);
+    const chunked = await fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent('{"type":"x"}')}`, {
+      method: "POST",
+      headers: headers("producer"),
+      body: endless,
+      duplex: "half",
+    } as RequestInit);
     expect(chunked.status).toBe(400);
   });
 });

@@ -15,7 +15,10 @@ const open = useServer({ isOpen: true });
 const concrete = (path: string): string => path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "id" ? "1" : "x"));
 
 /** What Node's fetch does not let through: a Host, a path or a header of one's own. */
-async function raw(url: string, options: { readonly method?: string; readonly path: string; readonly headers?: Record<string, string> }): Promise<{ status: number; body: string }> {
+async function raw(
+  url: string,
+  options: { readonly method?: string; readonly path: string; readonly headers?: Record<string, string> },
+): Promise<{ status: number; body: string }> {
   const { hostname, port } = new URL(url);
   const sent = httpRequest({ hostname, port, agent: false, ...options }).end();
   const [response] = (await once(sent, "response")) as [NodeJS.ReadableStream & { statusCode: number }];
@@ -52,13 +55,25 @@ describe("who may ask", () => {
 
   it("no wrong token, in whatever form", async () => {
     const { admin } = server.tokens;
-    for (const authorization of [`Bearer ${admin}x`, `Bearer ${admin.slice(0, -1)}`, admin, `Basic ${admin}`, "Bearer", `Bearer ${admin} ${admin}`, `Bearer ${"x".repeat(8000)}`])
+    for (const authorization of [
+      `Bearer ${admin}x`,
+      `Bearer ${admin.slice(0, -1)}`,
+      admin,
+      `Basic ${admin}`,
+      "Bearer",
+      `Bearer ${admin} ${admin}`,
+      `Bearer ${"x".repeat(8000)}`,
+    ])
       expect(await server.ask("GET", "/session", undefined, { role: "nobody", headers: { authorization } })).toMatchObject({ status: 401 });
-    for (const path of [`/session?token=${admin}`, `/session?access_token=${admin}`]) expect((await server.ask("GET", path, undefined, { role: "nobody" })).status).toBe(401);
+    for (const path of [`/session?token=${admin}`, `/session?access_token=${admin}`])
+      expect((await server.ask("GET", path, undefined, { role: "nobody" })).status).toBe(401);
   });
 
   it("without tokens only this machine may listen", async () => {
-    await expect(startServer({ connection: server.db.url, host: "0.0.0.0", port: 0 })).rejects.toMatchObject({ code: "MR001", remedy: expect.stringContaining("millrace tokens new") });
+    await expect(startServer({ connection: server.db.url, host: "0.0.0.0", port: 0 })).rejects.toMatchObject({
+      code: "MR001",
+      remedy: expect.stringContaining("millrace tokens new"),
+    });
   });
 
   it("without tokens, no foreign Host and no foreign Origin", async () => {
@@ -132,13 +147,23 @@ describe("bad requests", () => {
       expect(answer.status, JSON.stringify(answer.body)).toBe(status);
       if (code === "") return;
       expect(answer.headers.get("content-type")).toBe("application/problem+json");
-      expect(answer.body).toMatchObject({ code, status, type: `urn:millrace:${code}`, title: expect.any(String), detail: expect.any(String), requestId: expect.any(String) });
+      expect(answer.body).toMatchObject({
+        code,
+        status,
+        type: `urn:millrace:${code}`,
+        title: expect.any(String),
+        detail: expect.any(String),
+        requestId: expect.any(String),
+      });
       expect(JSON.stringify(answer.body)).not.toMatch(/\.(?:ts|js|sql):\d|node_modules|at \w+ \(/);
     });
   }
 
   it("tells the name that was probably meant", async () => {
-    expect((await server.ask("POST", "/jobs", { type: "x", prority: 1 })).body).toMatchObject({ detail: 'unknown option "prority"', remedy: 'did you mean "priority"?' });
+    expect((await server.ask("POST", "/jobs", { type: "x", prority: 1 })).body).toMatchObject({
+      detail: 'unknown option "prority"',
+      remedy: 'did you mean "priority"?',
+    });
     expect((await server.ask("GET", "/jobs?stat=failed")).body.remedy).toBe('did you mean "state"?');
   });
 
@@ -150,14 +175,26 @@ describe("bad requests", () => {
     }
     const stored = (await server.db.engine.groupList()).map(({ group }) => group);
     expect(stored).toEqual(expect.arrayContaining(["../../etc/passwd", "a/b", "a'; drop table job; --", "ä€😀", "%2e%2e", "__proto__"]));
-    for (const path of ["/api/v1/../../../etc/passwd", "/api/v1//jobs", "/api/v1/jobs/", "/api/v1/./jobs", "/api/v1/%6aobs", "//api/v1/jobs", "/api/v1/jobs%2f1"])
+    for (const path of [
+      "/api/v1/../../../etc/passwd",
+      "/api/v1//jobs",
+      "/api/v1/jobs/",
+      "/api/v1/./jobs",
+      "/api/v1/%6aobs",
+      "//api/v1/jobs",
+      "/api/v1/jobs%2f1",
+    ])
       expect((await raw(server.url, { path, headers: { authorization: `Bearer ${server.tokens.admin}` } })).status, path).toBe(404);
   });
 
   it("nothing reaches the prototype of objects", async () => {
     for (const body of ['{"type":"x","__proto__":{"polluted":1}}', '{"type":"x","constructor":{"prototype":{"polluted":1}}}'])
       expect((await server.ask("POST", "/jobs", body)).status).toBe(400);
-    const inside = await server.ask("POST", "/jobs", '{"type":"x","input":{"__proto__":{"polluted":1},"constructor":1},"headers":{"__proto__":{"polluted":1}}}');
+    const inside = await server.ask(
+      "POST",
+      "/jobs",
+      '{"type":"x","input":{"__proto__":{"polluted":1},"constructor":1},"headers":{"__proto__":{"polluted":1}}}',
+    );
     expect(inside.status).toBe(200);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
     expect(Object.keys((await server.ask("GET", `/jobs/${inside.body.id}`)).body.job.input)).toEqual(["__proto__", "constructor"]);
@@ -175,12 +212,16 @@ describe("bad requests", () => {
     const large = JSON.stringify({ because: "x".repeat(1_100_000) });
     expect(await server.ask("POST", "/queues/default/pause", large)).toMatchObject({ status: 413, body: { code: "MR106" } });
     const socket = socketTo(server.url);
-    socket.write(`POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.admin}\r\nContent-Type: application/json\r\nContent-Length: 999999999999\r\n\r\n{`);
+    socket.write(
+      `POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.admin}\r\nContent-Type: application/json\r\nContent-Length: 999999999999\r\n\r\n{`,
+    );
     const [answer] = (await once(socket, "data")) as [Buffer];
     expect(String(answer)).toContain("413");
     socket.destroy();
     const chunked = socketTo(server.url);
-    chunked.write(`POST /api/v1/queues/default/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.admin}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    chunked.write(
+      `POST /api/v1/queues/default/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.admin}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
     for (let i = 0; i < 20; i += 1) chunked.write(`10000\r\n${"x".repeat(65_536)}\r\n`);
     const [refused] = (await once(chunked, "data")) as [Buffer];
     expect(String(refused)).toContain("413");
@@ -190,7 +231,10 @@ describe("bad requests", () => {
 
   it("only JSON is JSON", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
-      expect(await server.ask("POST", "/jobs", '{"type":"x"}', { headers: { "content-type": type } }), type).toMatchObject({ status: 415, body: { code: "MR107" } });
+      expect(await server.ask("POST", "/jobs", '{"type":"x"}', { headers: { "content-type": type } }), type).toMatchObject({
+        status: 415,
+        body: { code: "MR107" },
+      });
     expect((await server.ask("POST", "/jobs", '{"type":"x"}', { headers: { "content-type": "application/json; charset=utf-8" } })).status).toBe(200);
   });
 });
@@ -201,7 +245,10 @@ describe("bad clients", () => {
     await Promise.all(sockets.map((socket) => once(socket, "connect")));
     for (const [i, socket] of sockets.entries()) {
       if (i % 3 === 0) socket.write("GET /api/v1/session HTTP/1.1\r\nHost: x\r\nX-a: ");
-      if (i % 3 === 1) socket.write(`POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.admin}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`);
+      if (i % 3 === 1)
+        socket.write(
+          `POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.admin}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+        );
     }
     for (let i = 0; i < 5; i += 1) await expectServes();
     for (const socket of sockets) socket.destroy();
@@ -226,7 +273,9 @@ describe("bad clients", () => {
     for (let i = 0; i < 20; i += 1) {
       const socket = socketTo(server.url);
       await once(socket, "connect");
-      socket.write(`POST /api/v1/claims HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.worker}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+      socket.write(
+        `POST /api/v1/claims HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.worker}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
       await sleep(i);
       socket.destroy();
     }
@@ -246,7 +295,9 @@ describe("bad clients", () => {
     for (let i = 0; i < 205; i += 1) {
       const controller = new AbortController();
       controllers.push(controller);
-      statuses.push((await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal: controller.signal })).status);
+      statuses.push(
+        (await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal: controller.signal })).status,
+      );
     }
     expect(statuses.filter((status) => status === 200)).toHaveLength(200);
     expect(statuses.filter((status) => status === 503)).toHaveLength(5);

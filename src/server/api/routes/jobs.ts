@@ -60,7 +60,11 @@ export const jobRoutes = [
     answer: enqueued,
     async handle(call) {
       const job = traced(call, toNewJob(call.body));
-      const answer = await onceFor(call, () => call.mill.engine.enqueue(job), (tx) => call.mill.engine.enqueue(job, { tx }));
+      const answer = await onceFor(
+        call,
+        () => call.mill.engine.enqueue(job),
+        (tx) => call.mill.engine.enqueue(job, { tx }),
+      );
       call.wake(job.queue ?? "default");
       return answer;
     },
@@ -75,7 +79,11 @@ export const jobRoutes = [
     answer: listOf(enqueued),
     async handle(call) {
       const jobs: NewJob[] = call.body.jobs.map((job) => traced(call, toNewJob(job)));
-      const items = await onceFor<Enqueued[]>(call, () => call.mill.engine.enqueueEach(jobs), (tx) => call.mill.engine.enqueueEach(jobs, { tx }));
+      const items = await onceFor<Enqueued[]>(
+        call,
+        () => call.mill.engine.enqueueEach(jobs),
+        (tx) => call.mill.engine.enqueueEach(jobs, { tx }),
+      );
       for (const queue of new Set(jobs.map((job) => job.queue ?? "default"))) call.wake(queue);
       return { items };
     },
@@ -221,4 +229,3 @@ function filterOf({ since, until, key: fingerprint, ...rest }: z.output<z.ZodObj
 export function noJob(id: string): JobNotFoundError {
   return new JobNotFoundError(`there is no job ${id}, or no longer`, "it may have been removed after its retention");
 }
-
