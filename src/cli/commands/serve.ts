@@ -1,19 +1,14 @@
-import { readFileSync } from "node:fs";
-import { type TokenEntry, parseTokens } from "../../server/auth/tokens.js";
 import { type LogLevel, jsonLog } from "../../server/log.js";
 import { startServer } from "../../server/server.js";
-import { parseKeys } from "../../server/sqs/keys.js";
-import type { AccessKey } from "../../server/sqs/wire/sigv4.js";
 import { type Command, databaseOptions } from "../command.js";
 import { databaseUrl } from "../database.js";
 import type { Options } from "../options.js";
 import { redact } from "../redact.js";
 import { stopSignals } from "../stop-signals.js";
+import { keysOf, tokensOf } from "../tokens-file.js";
 import { UsageError } from "../usage-error.js";
 
 const levels = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
-const tokensVariable = "MILLRACE_TOKENS";
-const keysVariable = "MILLRACE_SQS_KEYS";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -31,6 +26,7 @@ export const serveCommand: Command = {
     prefix: { value: "PATH", help: "serve everything below this path, such as /queue" },
     tokens: { value: "FILE", help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)", isFile: true },
     "sqs-keys": { value: "FILE", help: "keys of SQS clients (default: MILLRACE_SQS_KEYS, then none, or any without tokens)", isFile: true },
+    "drain-delay": { value: "DURATION", help: "how long /readyz says no before it stops listening", default: "1s" },
     "log-level": { value: "LEVEL", help: "what is worth a line", choices: levels, default: "info" },
     ...databaseOptions,
   },
@@ -46,6 +42,7 @@ export const serveCommand: Command = {
       host: options.text("host"),
       port: options.integer("port", 0, 65_535),
       prefix,
+      drainDelayMs: options.duration("drain-delay"),
       log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(redact(line))),
       ...(tokens === undefined ? {} : { tokens }),
       sqs: keys === undefined ? { anyKey: tokens === undefined } : { keys },
@@ -60,7 +57,11 @@ export const serveCommand: Command = {
     };
     process.on("SIGHUP", reload);
     try {
-      out.event("listening", { url: server.url, isOpen: tokens === undefined }, `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`);
+      out.event(
+        "listening",
+        { url: server.url, isOpen: tokens === undefined },
+        `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`,
+      );
       await signals.requested;
       out.event("stopping", {}, "stopping when requests in progress have ended; a second signal stops at once");
       await Promise.race([server.stop(), signals.insisted]);
@@ -72,27 +73,6 @@ export const serveCommand: Command = {
     }
   },
 };
-
-function tokensOf(options: Options): readonly TokenEntry[] | undefined {
-  const text = textOf(options, "tokens", process.env[tokensVariable], 'a file with lines that "millrace tokens new" has printed');
-  return text === undefined ? undefined : parseTokens(text);
-}
-
-function keysOf(options: Options): readonly AccessKey[] | undefined {
-  const text = textOf(options, "sqs-keys", process.env[keysVariable], "a file with lines of ACCESS_KEY_ID SECRET_ACCESS_KEY");
-  return text === undefined ? undefined : parseKeys(text);
-}
-
-/** What a file says that an option names, or else a variable of the environment. */
-function textOf(options: Options, option: string, variable: string | undefined, remedy: string): string | undefined {
-  const file = options.given(option);
-  if (file === undefined) return variable || undefined;
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, `name ${remedy}`);
-  }
-}
 
 function prefixOf(options: Options): string {
   const prefix = (options.given("prefix") ?? "").replace(/\/+$/, "");
