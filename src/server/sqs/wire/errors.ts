@@ -6,7 +6,7 @@ interface ErrorModel {
   readonly code?: string;
   /** Said when the one who throws it says nothing. */
   readonly message?: string;
-  /** Whose name the JSON type carries: the service's, or that of the framework it is built on. */
+  /** Raised before the service itself is asked: JSON knows these only by their type, under another namespace. */
   readonly isCommon?: true;
 }
 
@@ -51,9 +51,12 @@ const errors = {
   TooManyEntriesInBatchRequest: { status: 400, code: `${service}.TooManyEntriesInBatchRequest` },
   UnsupportedOperation: { status: 400, code: `${service}.UnsupportedOperation` },
 
-  // Not in the model of the service: the JSON name ends in Exception, the Query code does not.
-  InvalidParameterValueException: { status: 400, code: "InvalidParameterValue", isCommon: true },
-  MissingRequiredParameterException: { status: 400, code: "MissingParameter", isCommon: true },
+  // In no published model. The JSON name ends in Exception, the Query code does not.
+  AccessDeniedException: { status: 403, code: "AccessDenied" },
+  InvalidParameterValueException: { status: 400, code: "InvalidParameterValue" },
+  MissingRequiredParameterException: { status: 400, code: "MissingParameter" },
+
+  // What can not be read, or not be done at all.
   InvalidActionException: { status: 400, code: "InvalidAction", isCommon: true },
   MalformedQueryStringException: { status: 400, code: "MalformedQueryString", isCommon: true },
   SerializationException: { status: 400, code: "MalformedInput", isCommon: true },
@@ -62,8 +65,7 @@ const errors = {
   InternalFailure: { status: 500, isCommon: true, message: "The request processing has failed because of an unknown error, exception or failure." },
   ServiceUnavailable: { status: 503, isCommon: true, message: "The request has failed due to a temporary failure of the server." },
 
-  // Who asks, and with what right.
-  AccessDeniedException: { status: 403, code: "AccessDenied", isCommon: true },
+  // Who asks, and how it is proved.
   IncompleteSignatureException: { status: 400, code: "IncompleteSignature", isCommon: true },
   InvalidSignatureException: { status: 403, code: "SignatureDoesNotMatch", isCommon: true },
   MissingAuthenticationTokenException: {
@@ -106,6 +108,11 @@ export class SqsError extends Error {
   /** Whose fault it is, as both protocols name it. */
   get fault(): "Sender" | "Receiver" {
     return this.status < 500 ? "Sender" : "Receiver";
+  }
+
+  /** Code and fault for clients of JSON that still think in Query codes. Their SDKs name unmodelled errors by this one. */
+  get queryError(): string {
+    return `${this.#isCommon ? this.type : this.code};${this.fault}`;
   }
 
   /** The type with its namespace, as JSON carries it. */

@@ -91,7 +91,7 @@ const moveTask = structure({
 });
 
 /** Members of an action's input and output; an action without output answers an empty body. */
-interface ActionModel {
+export interface ActionModel {
   readonly input: Members;
   readonly output?: Members;
 }
@@ -192,7 +192,8 @@ export type Action = keyof typeof actions;
 /** What an action is given. Maps and structures have no prototype: any name, `__proto__` too, is data. */
 export type Input<A extends Action> = StructureOf<(typeof actions)[A]["input"]>;
 /** What an action answers. Empty lists and maps are left out on the way, so an action need not. */
-export type Output<A extends Action> = (typeof actions)[A] extends { readonly output: infer M } ? StructureOf<M> : void;
+export type Output<A extends Action> = A extends Action ? OutputOf<(typeof actions)[A]> : never;
+type OutputOf<M> = M extends { readonly output: infer O } ? StructureOf<O> : void;
 
 /** One message as ReceiveMessage gives it. */
 export type Message = ValueOf<typeof message>;

@@ -1,0 +1,258 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { SqsError } from "./errors.js";
+import { pairsOf, unescape } from "./form.js";
+import { type WireRequest, headerOf, targetOf } from "./request.js";
+
+/**
+ * AWS Signature Version 4: who sent a request, and that nobody changed it on the way.
+ *
+ * It does not tell a request from its copy, and neither do we: AWS takes copies within the window, too, and a memory of
+ * signatures would refuse honest clients. The signed time counts in seconds, and boto3 and kombu sign nothing that differs
+ * between two polls or two equal messages of one second, so that these carry the same signature. Against copies stand TLS,
+ * the window below, receipt handles, and the deduplication of FIFO queues.
+ */
+
+/** Someone who may sign. */
+export interface AccessKey {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** The account its queues belong to, 12 digits. Default `000000000000`. */
+  readonly account?: string;
+}
+
+/** Who asks, and for which region. */
+export interface Caller {
+  readonly account: string;
+  readonly region: string;
+}
+
+/** The account of keys that name none. */
+export const defaultAccount = "000000000000";
+const defaultRegion = "us-east-1";
+
+/** How far a client's clock may be from ours, either way. */
+const windowMs = 15 * 60_000;
+/** The longest a presigned URL may be good for: a week. */
+const mostExpirySeconds = 604_800;
+
+const algorithm = "AWS4-HMAC-SHA256";
+const unsignedPayload = "UNSIGNED-PAYLOAD";
+
+/** Check the signature of a request. Throws a refusal if there is none, or none of ours, or not of this request, or not of this time. */
+export function verifySignature(request: WireRequest, keys: readonly AccessKey[], now: number): Caller {
+  const claim = claimOf(request);
+  const key = keys.find(({ accessKeyId }) => accessKeyId === claim.accessKeyId);
+  if (!key) throw new SqsError("UnrecognizedClientException");
+  refuseForeignScope(claim);
+  refuseUnsigned(request, claim);
+  refuseWrongTime(claim, now);
+  const payload = payloadHashOf(request, claim);
+  const candidates = canonicalQueries(claim.search).map((query) => canonicalRequest(request, claim, query, payload));
+  if (!candidates.some((candidate) => isSignedBy(claim, key, candidate))) throw mismatch(candidates[0]!);
+  return { account: key.account ?? defaultAccount, region: claim.region };
+}
+
+/** Who a request says it is from, unchecked: for development, where clients send any keys or none. */
+export function trustClaim(request: WireRequest): Caller {
+  try {
+    return { account: defaultAccount, region: claimOf(request).region };
+  } catch {
+    return { account: defaultAccount, region: defaultRegion };
+  }
+}
+
+/** What a signature says of itself. */
+interface Claim {
+  readonly accessKeyId: string;
+  /** The parts of the scope: day, region, service and a fixed end. */
+  readonly day: string;
+  readonly region: string;
+  readonly service: string;
+  readonly end: string;
+  readonly signedHeaders: readonly string[];
+  readonly signature: string;
+  /** When it was made, in the form `20250603T040308Z`, and in milliseconds. */
+  readonly date: string;
+  readonly madeAt: number;
+  /** How long it is good for. */
+  readonly expiryMs: number;
+  /** The query string it covers. */
+  readonly search: string;
+  /** The hash of the body it was made with, where it names one. */
+  readonly payload: string | undefined;
+}
+
+function claimOf(request: WireRequest): Claim {
+  const authorization = headerOf(request, "authorization");
+  if (authorization !== undefined) return headerClaim(request, authorization);
+  const { search } = targetOf(request);
+  if (/(?:^|&)X-Amz-(?:Signature|Algorithm|Credential)=/.test(search)) return presignedClaim(request, search);
+  throw new SqsError("MissingAuthenticationTokenException");
+}
+
+function headerClaim(request: WireRequest, authorization: string): Claim {
+  if (!authorization.startsWith(`${algorithm} `)) throw incomplete(`Authorization header requires the algorithm ${algorithm}.`);
+  const fields = new Map(
+    authorization
+      .slice(algorithm.length)
+      .split(",")
+      .map((field) => field.trim().split("=", 2) as [string, string]),
+  );
+  const missing = ["Credential", "Signature", "SignedHeaders"].filter((name) => !fields.get(name));
+  const date = headerOf(request, "x-amz-date") ?? basicDate(headerOf(request, "date"));
+  const complaints = missing.map((name) => `Authorization header requires '${name}' parameter.`);
+  if (date === undefined) complaints.push("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
+  if (complaints.length > 0) throw incomplete(complaints.join(" "));
+  return {
+    ...scopeOf(fields.get("Credential")!),
+    ...datesOf(date!),
+    signedHeaders: fields.get("SignedHeaders")!.split(";"),
+    signature: fields.get("Signature")!,
+    expiryMs: windowMs,
+    search: targetOf(request).search,
+    payload: headerOf(request, "x-amz-content-sha256"),
+  };
+}
+
+function presignedClaim(request: WireRequest, search: string): Claim {
+  const pairs = pairsOf(search);
+  const fields = new Map(pairs.map(([name, value]) => [unescape(name), unescape(value)]));
+  const field = (name: string): string => {
+    const value = fields.get(name);
+    if (!value) throw incomplete(`AWS query-string parameters must include '${name}'.`);
+    return value;
+  };
+  if (field("X-Amz-Algorithm") !== algorithm) throw incomplete(`Unsupported AWS 'algorithm': it must be ${algorithm}.`);
+  const expiry = field("X-Amz-Expires");
+  if (!/^\d{1,6}$/.test(expiry) || Number(expiry) > mostExpirySeconds) throw incomplete(`'X-Amz-Expires' must be at most ${mostExpirySeconds} seconds.`);
+  return {
+    ...scopeOf(field("X-Amz-Credential")),
+    ...datesOf(field("X-Amz-Date")),
+    signedHeaders: field("X-Amz-SignedHeaders").split(";"),
+    signature: field("X-Amz-Signature"),
+    expiryMs: Number(expiry) * 1000,
+    search: pairs
+      .filter(([name]) => unescape(name) !== "X-Amz-Signature")
+      .map((pair) => pair.join("="))
+      .join("&"),
+    payload: fields.get("X-Amz-Content-Sha256") ?? headerOf(request, "x-amz-content-sha256"),
+  };
+}
+
+/** The parts of `KEY/20250603/eu-central-1/sqs/aws4_request`. */
+function scopeOf(credential: string): Pick<Claim, "accessKeyId" | "day" | "region" | "service" | "end"> {
+  const [accessKeyId, day, region, service, end, ...more] = credential.split("/");
+  if (!accessKeyId || !day || !region || !service || !end || more.length > 0 || !/^[\w-]{1,64}$/.test(region))
+    throw incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term.");
+  return { accessKeyId, day, region, service, end };
+}
+
+function datesOf(date: string): Pick<Claim, "date" | "madeAt"> {
+  const madeAt = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
+  if (!/^\d{8}T\d{6}Z$/.test(date) || Number.isNaN(madeAt)) throw incomplete("Date must be in ISO-8601 'basic format', e.g. 20250603T040308Z.");
+  return { date, madeAt };
+}
+
+/** A `Date` header in the form that is signed. */
+function basicDate(header: string | undefined): string | undefined {
+  const time = Date.parse(header ?? "");
+  return Number.isNaN(time) ? header : basicDateOf(time);
+}
+
+function basicDateOf(time: number): string {
+  return new Date(time).toISOString().replace(/[-:]|\.\d+/g, "");
+}
+
+function refuseForeignScope({ day, date, service, end }: Claim): void {
+  if (service !== "sqs") throw wrong("Credential should be scoped to correct service: 'sqs'.");
+  if (end !== "aws4_request") throw wrong("Credential should be scoped with a valid terminator: 'aws4_request'.");
+  if (day !== date.slice(0, 8))
+    throw wrong(`Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '${day}' != '${date.slice(0, 8)}'.`);
+}
+
+/** The date is always covered; the host must be, or the request could go elsewhere; so must be the header that names the action. */
+function refuseUnsigned(request: WireRequest, { signedHeaders }: Claim): void {
+  for (const name of ["host", "x-amz-target"])
+    if (!signedHeaders.includes(name) && (name === "host" || headerOf(request, name) !== undefined)) throw wrong(`'${name}' must be a signed header.`);
+}
+
+function refuseWrongTime({ date, madeAt, expiryMs }: Claim, now: number): void {
+  const at = basicDateOf(now);
+  if (madeAt > now + windowMs)
+    throw new SqsError("RequestExpired", `Signature not yet current: ${date} is still later than ${basicDateOf(now + windowMs)} (${at} + 15 min.)`);
+  if (madeAt + expiryMs < now)
+    throw new SqsError(
+      "RequestExpired",
+      `Signature expired: ${date} is now earlier than ${basicDateOf(now - expiryMs)} (${at} - ${Math.round(expiryMs / 60_000)} min.)`,
+    );
+}
+
+/** The hash the signature was made over. Where the client names one, it must be that of the body, or say that there is none. */
+function payloadHashOf(request: WireRequest, { payload }: Claim): string {
+  if (payload === unsignedPayload) return payload;
+  const hash = createHash("sha256").update(request.body).digest("hex");
+  if (payload !== undefined && payload !== hash) throw wrong("The value of x-amz-content-sha256 is not the SHA-256 hash of the body.");
+  return payload ?? hash;
+}
+
+function canonicalRequest(request: WireRequest, { signedHeaders }: Claim, query: string, payload: string): string {
+  const headers = signedHeaders.map((name) => `${name}:${(headerOf(request, name) ?? "").trim().replace(/\s+/g, " ")}\n`).join("");
+  return [request.method, canonicalPath(targetOf(request).path), query, headers, signedHeaders.join(";"), payload].join("\n");
+}
+
+/** As clients sign it: without empty and dotted segments, and escaped once more than it is sent. */
+function canonicalPath(path: string): string {
+  const segments: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "..") segments.pop();
+    else if (segment !== "" && segment !== ".") segments.push(escape(segment));
+  }
+  return segments.length === 0 ? "/" : `/${segments.join("/")}${path.endsWith("/") ? "/" : ""}`;
+}
+
+/** As the rules have it, escaped anew with a plus as a space; and as it was sent, for botocore signs that. Both mean the same to us. */
+function canonicalQueries(search: string): string[] {
+  const pairs = pairsOf(search);
+  const anew = sortedPairs(pairs.map(([name, value]) => [escape(unescape(name)), escape(unescape(value))]));
+  const asSent = sortedPairs(pairs);
+  return anew === asSent ? [anew] : [anew, asSent];
+}
+
+function sortedPairs(pairs: readonly (readonly [string, string])[]): string {
+  return pairs
+    .toSorted(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x < y ? -1 : x > y ? 1 : 0))
+    .map(([name, value]) => `${name}=${value}`)
+    .join("&");
+}
+
+/** As RFC 3986 escapes: all but letters, digits and `-._~`. */
+function escape(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+function isSignedBy({ day, region, service, end, date, signature }: Claim, { secretAccessKey }: AccessKey, canonical: string): boolean {
+  const key = [day, region, service, end].reduce<string | Buffer>(
+    (secret, part) => createHmac("sha256", secret).update(part).digest(),
+    `AWS4${secretAccessKey}`,
+  );
+  const text = [algorithm, date, `${day}/${region}/${service}/${end}`, createHash("sha256").update(canonical).digest("hex")].join("\n");
+  const given = Buffer.from(signature);
+  const made = Buffer.from(createHmac("sha256", key).update(text).digest("hex"));
+  return given.length === made.length && timingSafeEqual(given, made);
+}
+
+/** The text tells what we read, so that one sees what a proxy changed: almost always the host. */
+function mismatch(canonical: string): SqsError {
+  return wrong(
+    "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. " +
+      `Consult the service documentation for details.\n\nThe Canonical String for this request should have been\n'${canonical}'\n`,
+  );
+}
+
+function wrong(message: string): SqsError {
+  return new SqsError("InvalidSignatureException", message);
+}
+
+function incomplete(message: string): SqsError {
+  return new SqsError("IncompleteSignatureException", message);
+}
