@@ -50,10 +50,18 @@ function nodeAt(root: FormNode, name: string): FormNode | undefined {
 /** As forms escape: a plus is a space, the rest is UTF-8 in percent signs. */
 export function unescape(text: string): string {
   try {
-    return decodeURIComponent(text.replaceAll("+", " "));
+    return decodeURIComponent(plusToSpace(text));
   } catch {
     throw malformedForm();
   }
+}
+
+/** Over bytes, for `replaceAll` takes seconds over some megabytes of nothing but plus signs, which anyone may send. */
+function plusToSpace(text: string): string {
+  if (!text.includes("+")) return text;
+  const bytes = Buffer.from(text);
+  for (let at = bytes.indexOf("+"); at >= 0 && at < bytes.length; at++) if (bytes[at] === 0x2b) bytes[at] = 0x20;
+  return bytes.toString();
 }
 
 /** The refusal of what is no form. */

@@ -92,22 +92,20 @@ function claimOf(request: WireRequest): Claim {
 
 function headerClaim(request: WireRequest, authorization: string): Claim {
   if (!authorization.startsWith(`${algorithm} `)) throw incomplete(`Authorization header requires the algorithm ${algorithm}.`);
-  const fields = new Map(
-    authorization
-      .slice(algorithm.length)
-      .split(",")
-      .map((field) => field.trim().split("=", 2) as [string, string]),
-  );
-  const missing = ["Credential", "Signature", "SignedHeaders"].filter((name) => !fields.get(name));
+  const fields = authorization
+    .slice(algorithm.length)
+    .split(",")
+    .map((field) => words(field).join(" ").split("=", 2) as [string, string | undefined]);
+  const { Credential, Signature, SignedHeaders } = Object.fromEntries(fields);
   const date = headerOf(request, "x-amz-date") ?? basicDate(headerOf(request, "date"));
-  const complaints = missing.map((name) => `Authorization header requires '${name}' parameter.`);
-  if (date === undefined) complaints.push("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
-  if (complaints.length > 0) throw incomplete(complaints.join(" "));
+  if (!Credential || !Signature || !SignedHeaders || fields.length !== 3)
+    throw incomplete("Authorization header requires the parameters 'Credential', 'SignedHeaders' and 'Signature', and no others.");
+  if (date === undefined) throw incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
   return {
-    ...scopeOf(fields.get("Credential")!),
-    ...datesOf(date!),
-    signedHeaders: fields.get("SignedHeaders")!.split(";"),
-    signature: fields.get("Signature")!,
+    ...scopeOf(Credential),
+    ...datesOf(date),
+    signedHeaders: SignedHeaders.split(";"),
+    signature: Signature,
     expiryMs: windowMs,
     search: targetOf(request).search,
     payload: headerOf(request, "x-amz-content-sha256"),
@@ -196,18 +194,18 @@ function payloadHashOf(request: WireRequest, { payload }: Claim): string {
 }
 
 function canonicalRequest(request: WireRequest, { signedHeaders }: Claim, query: string, payload: string): string {
-  const headers = signedHeaders.map((name) => `${name}:${(headerOf(request, name) ?? "").trim().replace(/\s+/g, " ")}\n`).join("");
+  const headers = signedHeaders.map((name) => `${name}:${words(headerOf(request, name) ?? "").join(" ")}\n`).join("");
   return [request.method, canonicalPath(targetOf(request).path), query, headers, signedHeaders.join(";"), payload].join("\n");
 }
 
-/** As clients sign it: without empty and dotted segments, and escaped once more than it is sent. */
+/** What stands between the spaces and tabs, which headers may have more of than they were signed with. */
+function words(text: string): string[] {
+  return text.split(/[ \t]+/).filter((word) => word !== "");
+}
+
+/** As clients sign it: without empty segments, and escaped once more than it is sent. */
 function canonicalPath(path: string): string {
-  const segments: string[] = [];
-  for (const segment of path.split("/")) {
-    if (segment === "..") segments.pop();
-    else if (segment !== "" && segment !== ".") segments.push(escape(segment));
-  }
-  return segments.length === 0 ? "/" : `/${segments.join("/")}${path.endsWith("/") ? "/" : ""}`;
+  return path.replace(/\/+/g, "/").split("/").map(escape).join("/");
 }
 
 /** As the rules have it, escaped anew with a plus as a space; and as it was sent, for botocore signs that. Both mean the same to us. */
