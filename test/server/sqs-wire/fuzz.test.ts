@@ -83,7 +83,7 @@ function bentInput(action: keyof typeof samples): unknown {
 function bentForm(): string {
   const name = (): string => Array.from({ length: 1 + random(5) }, () => oneOf([...wireNames, ...oddities, "1", "2", "Name", "Key", "Value", "Id"])).join(".");
   const pairs = Array.from({ length: random(12) }, () =>
-    [name(), String(oneOf([...oddities, ...names]))].map((text) => (random(4) ? encodeURIComponent(text.toWellFormed()) : text)).join("="),
+    [name(), oneOf([...oddities, ...names])].map((text) => (random(4) ? encodeURIComponent(text.toWellFormed()) : text)).join("="),
   );
   return [random(8) ? `Action=${oneOf(names)}` : "", random(3) ? "QueueUrl=q" : "", ...pairs].join(oneOf(["&", "&", "&", "&&", ";"]));
 }

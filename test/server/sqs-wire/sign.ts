@@ -17,7 +17,7 @@ export interface SignOptions {
 
 const sha256 = (text: string | Buffer): string => createHash("sha256").update(text).digest("hex");
 
-function signatureOf(request: WireRequest, { key = keys[0]!, date, scope, headers, payload, query }: Required<SignOptions>): string {
+function signatureOf(request: WireRequest, { key, date, scope, headers, payload, query }: Required<SignOptions>): string {
   const lines = headers.map((name) => `${name}:${request.headers[name]?.join(",") ?? ""}\n`).join("");
   const canonical = [request.method, request.path, query, lines, headers.join(";"), payload].join("\n");
   const signing = scope.split("/").reduce<string | Buffer>((secret, part) => createHmac("sha256", secret).update(part).digest(), `AWS4${key.secretAccessKey}`);

@@ -14,7 +14,7 @@ export interface WireRequest {
 }
 
 /** A header by its lower-case name. One that was sent twice comes as one value with a comma, which none of those read here may have. */
-export function headerOf(request: WireRequest, name: string): string | undefined {
+export function headerOf(request: Pick<WireRequest, "headers">, name: string): string | undefined {
   return Object.hasOwn(request.headers, name) ? request.headers[name]?.join(",") : undefined;
 }
 

@@ -170,8 +170,8 @@ function refuseForeignScope({ day, date, service, end }: Claim): void {
 
 /** The date is always covered; the host must be, or the request could go elsewhere; so must be the header that names the action. */
 function refuseUnsigned(request: WireRequest, { signedHeaders }: Claim): void {
-  for (const name of ["host", "x-amz-target"])
-    if (!signedHeaders.includes(name) && (name === "host" || headerOf(request, name) !== undefined)) throw wrong(`'${name}' must be a signed header.`);
+  const needed = headerOf(request, "x-amz-target") === undefined ? ["host"] : ["host", "x-amz-target"];
+  for (const name of needed) if (!signedHeaders.includes(name)) throw wrong(`'${name}' must be a signed header.`);
 }
 
 function refuseWrongTime({ date, madeAt, expiryMs }: Claim, now: number): void {

@@ -2,7 +2,7 @@ import { textOf } from "./characters.js";
 import { SqsError, invalidParameter } from "./errors.js";
 import { type FormNode, malformedForm, parseForm, valueOf } from "./form.js";
 import { decodeJson, encodeJson, encodeJsonError, jsonType } from "./json.js";
-import { mostMessageBytes } from "./limits.js";
+import { mostBodyBytes, mostMessageBytes } from "./limits.js";
 import { type Action, type ActionModel, type Input, type Members, type Output, actions, isAction } from "./model.js";
 import { decodeQuery } from "./query.js";
 import { encodeQueryJson, encodeQueryJsonError, queryJsonType } from "./query-json.js";
@@ -56,8 +56,9 @@ export function readRequest(request: WireRequest, access: Access, now = Date.now
   }
 }
 
-/** Refuse a request whose body was longer than is read. */
-export function refuseBody(request: WireRequest, bytes: number): WireAnswer {
+/** Refuse a request whose body is longer than `mostBodyBytes`, unread. */
+export function refuseBody(request: Omit<WireRequest, "body">): WireAnswer {
+  const bytes = headerOf(request, "content-length") ?? mostBodyBytes;
   const isBatch = headerOf(request, "x-amz-target")?.endsWith("Batch") ?? false;
   const error = isBatch
     ? new SqsError("BatchRequestTooLong", `Batch requests cannot be longer than ${mostMessageBytes} bytes. You have sent ${bytes} bytes.`)
@@ -139,13 +140,13 @@ function callOf(request: WireRequest, replyTo: ReplyTo, action: Action, caller: 
   } as Call;
 }
 
-function replyFormOf(request: WireRequest): ReplyTo {
+function replyFormOf(request: Omit<WireRequest, "body">): ReplyTo {
   const requestId = request.id;
   if (/^application\/x-amz-json-1\.[01]$/.test(mediaTypeOf(request))) return { requestId, form: "json" };
   return { requestId, form: headerOf(request, "accept")?.includes("application/json") ? "query-json" : "xml" };
 }
 
 /** The content type without its parameters. */
-function mediaTypeOf(request: WireRequest): string {
+function mediaTypeOf(request: Pick<WireRequest, "headers">): string {
   return (headerOf(request, "content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
 }
