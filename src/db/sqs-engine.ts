@@ -122,9 +122,19 @@ export class SqsEngine {
   }
 
   /** Claim messages. `more`: there may be more right now. */
-  async receive(queue: string, limit: number, seconds: number, groupLimit?: number): Promise<{ readonly messages: readonly SqsMessageRecord[]; readonly more: boolean }> {
+  async receive(
+    queue: string,
+    limit: number,
+    seconds: number,
+    groupLimit?: number,
+  ): Promise<{ readonly messages: readonly SqsMessageRecord[]; readonly more: boolean }> {
     const text = "select :sqs_receive($1::text, $2::int, $3::float8, $4::int) as value";
-    const { messages, more } = await this.#value<{ messages: SqsMessageRecord[] | null; more: boolean }>("sqs_receive", text, [queue, limit, seconds, groupLimit ?? null]);
+    const { messages, more } = await this.#value<{ messages: SqsMessageRecord[] | null; more: boolean }>("sqs_receive", text, [
+      queue,
+      limit,
+      seconds,
+      groupLimit ?? null,
+    ]);
     return { messages: messages ?? [], more };
   }
 

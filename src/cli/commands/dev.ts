@@ -83,7 +83,7 @@ async function startHttp(url: string, port: number, out: Output): Promise<Runnin
   const log: Log = (level, message, facts) => {
     if (level === "warn" || level === "error") out.note(`! server: ${message} ${JSON.stringify(facts ?? {})}`);
   };
-  return startServer({ connection: { connectionString: url, application_name: "millrace dev" }, port, log, graceMs: 2000 });
+  return startServer({ connection: { connectionString: url, application_name: "millrace dev" }, port, log, graceMs: 2000, sqs: { anyKey: true } });
 }
 
 function announce(server: DevServer, http: RunningServer | undefined, folder: string, out: Output): void {
@@ -91,8 +91,14 @@ function announce(server: DevServer, http: RunningServer | undefined, folder: st
   server.announce();
   out.event(
     "ready",
-    { url, folder, pid, ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1` } : {}) },
-    [`PostgreSQL runs, its data stays in ${folder}`, "", `  DATABASE_URL=${url}`, ...(http ? [`  dashboard    ${http.url}/dashboard/`] : []), ""].join("\n"),
+    { url, folder, pid, ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1`, sqs: http.url } : {}) },
+    [
+      `PostgreSQL runs, its data stays in ${folder}`,
+      "",
+      `  DATABASE_URL=${url}`,
+      ...(http ? [`  dashboard    ${http.url}/dashboard/`, `  SQS          ${http.url}   (any key)`] : []),
+      "",
+    ].join("\n"),
   );
 }
 
