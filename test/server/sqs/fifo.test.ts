@@ -144,6 +144,38 @@ describe("FIFO queues", () => {
     expect(performance.now() - began).toBeLessThan(800);
   });
 
+  it("give as many of one group as a receive takes, then others, and nothing of them to anybody else [sqs 53]", async () => {
+    const url = await create({ VisibilityTimeout: "30" });
+    for (const group of ["a", "b"]) for (let i = 1; i <= 4; i += 1) await send(url, `${group}${i}`, group);
+    const first = await receive(url, { MaxNumberOfMessages: 6 });
+    expect(bodies(first)).toEqual(["a1", "a2", "a3", "a4", "b1", "b2"]);
+    expect(await receive(url, { MaxNumberOfMessages: 10 })).toEqual([]);
+    for (const message of first.slice(0, 5)) await remove(url, message);
+    expect(await receive(url, { MaxNumberOfMessages: 10 })).toEqual([]);
+    await remove(url, first[5]!);
+    expect(bodies(await receive(url, { MaxNumberOfMessages: 10 }))).toEqual(["b3", "b4"]);
+  });
+
+  it("give again what came back, in order, up to the first that is still invisible [sqs 53]", async () => {
+    const url = await create({ VisibilityTimeout: "30" });
+    for (let i = 1; i <= 5; i += 1) await send(url, `m${i}`, "g");
+    const all = { MaxNumberOfMessages: 10 };
+    const first = await receive(url, { MaxNumberOfMessages: 4 });
+    await remove(url, first[0]!);
+    await hide(url, first[2]!, 120);
+    await db.moveClock(31);
+    const second = await receive(url, all);
+    expect(bodies(second)).toEqual(["m2"]);
+    await hide(url, second[0]!, 0);
+    expect(bodies(await receive(url, { ...all, VisibilityTimeout: 1 }))).toEqual(["m2"]);
+    await db.moveClock(100);
+    const third = await receive(url, all);
+    expect(bodies(third)).toEqual(["m2", "m3", "m4", "m5"]);
+    for (const message of third.toReversed()) await hide(url, message, 0);
+    expect(bodies(await receive(url))).toEqual(["m2"]);
+    expect(await receive(url, all)).toEqual([]);
+  });
+
   it("never have a group in two hands [sqs 54]", async () => {
     const url = await create();
     const other = await sqs.another();
