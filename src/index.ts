@@ -34,6 +34,7 @@ export { type MigrateOptions, type MigrateResult, type MigrationStatus, checkSch
 export type { CallOptions, ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
 export type {
   AttemptRecord,
+  AuditRecord,
   BreakerOptions,
   BreakerRecord,
   BlockedPeriod,
@@ -53,6 +54,8 @@ export type {
   FailureGroup,
   FailureRetry,
   FailuresRetried,
+  FindFilter,
+  Found,
   GroupDepth,
   GroupOptions,
   Rate,
@@ -68,6 +71,8 @@ export type {
   JobState,
   Json,
   ListFilter,
+  LiveSample,
+  LiveSampleOptions,
   MaintenanceReport,
   NewJob,
   PauseRecord,
@@ -81,10 +86,12 @@ export type {
   RetryPolicy,
   RunStats,
   RunStatsFilter,
+  RunningJob,
   Settlement,
   SpaceReport,
   StageRecord,
   TypeDepth,
+  WorkerRecord,
 } from "./db/types.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";
 export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js";

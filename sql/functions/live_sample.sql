@@ -2,8 +2,8 @@
 -- That time ends a second ago, so that whoever commits within a second is counted, and is ten seconds long at most. For one process that asks again and again.
 -- The cost depends on the number of queues and lanes and on the work in flight, not on the backlog or the history: counts are the folded ones, the age of the oldest is looked up in the
 -- 100 fullest lanes, at most 20,000 new jobs are counted (more are estimated from those), and what ended is read from the ends of the logs (log_ends), from p_ends on: an earlier answer's "ends".
--- failedLastHour, of the newest 10,000 failures, only with p_failures. Changes nothing. Raises: nothing.
-create or replace function live_sample(p_from timestamptz default null, p_ends int[] default null, p_failures boolean default false) returns json
+-- The oldest only with p_ages, failedLastHour (of the newest 10,000 failures) only with p_failures: they cost most. Changes nothing. Raises: nothing.
+create or replace function live_sample(p_from timestamptz default null, p_ends int[] default null, p_ages boolean default true, p_failures boolean default true) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now constant timestamptz := clock_now();
@@ -21,8 +21,8 @@ begin
     'failedLastHour', case when p_failures then live_failures(v_now - interval '1 hour') end,
     'workers', (select count(distinct coalesce(c.worker, '')) from claim c),
     'queues', (select json_agg(json_build_object('queue', q.name, 'state', q.state, 'waiting', q.waiting, 'delayed', q.delayed, 'running', q.running,
-                                                 'oldestReadySeconds', age_seconds(v_now, o.since)) order by q.name)
-                 from queues q left join live_oldest() o on o.queue = q.name));
+                                                 'oldestReadyAt', o.since) order by q.name)
+                 from queues q left join (select * from live_oldest() where p_ages) o on o.queue = q.name));
 end $$;
 
 -- live_failures: how many of the newest 10,000 failures, by the time their jobs were enqueued, are younger than this.
@@ -37,11 +37,12 @@ create or replace function live_oldest() returns table (queue text, since timest
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   return query
+  with oldest as materialized (
+    select lane_oldest(d.lane, 10) as id
+      from (select lane from (select lane, ready from lane_depth union all select lane, ready from tally) x group by lane having sum(ready) > 0 order by sum(ready) desc limit 100) d
+  )
   select q.name, min(greatest(job_created_at(j.id), j.run_at))
-    from (select d.lane, lane_oldest(d.lane, 10) as job
-            from (select lane from (select lane, ready from lane_depth union all select lane, ready from tally) x group by lane having sum(ready) > 0 order by sum(ready) desc limit 100) d) o
-    join job j on j.slot = job_slot(o.job) and j.id = o.job
-    join queue q on q.id = j.queue_id
+    from oldest o join job j on j.slot = job_slot(o.id) and j.id = o.id join queue q on q.id = j.queue_id
    group by q.name;
 end $$;
 
@@ -98,9 +99,10 @@ begin
 end $$;
 
 -- live_tail: what ended between two times according to one child of a log, from a page on; jobs: how many a row stands for.
+-- Planned anew each time: with the child known, 31 others need not be looked at.
 create or replace function live_tail(p_slot smallint, p_streak boolean, p_page int, p_from timestamptz, p_to timestamptz)
   returns table (queue_id int, jobs float8, final boolean, failed boolean, waited float8)
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   c_most constant int := 2000;
   v_first constant tid := format('(%s,0)', p_page)::tid;

@@ -46,6 +46,7 @@ import { serveCommand } from "./commands/serve.js";
 import { stagesCancelCommand } from "./commands/stages-cancel.js";
 import { stagesReleaseCommand } from "./commands/stages-release.js";
 import { stagesCommand } from "./commands/stages.js";
+import { tokensCommand } from "./commands/tokens.js";
 import { tokensNewCommand } from "./commands/tokens-new.js";
 import { topCommand } from "./commands/top.js";
 import { workCommand } from "./commands/work.js";
@@ -58,6 +59,7 @@ export const commands: readonly Command[] = [
   enqueueCommand,
   workCommand,
   serveCommand,
+  tokensCommand,
   tokensNewCommand,
   queuesCommand,
   queuesPutCommand,

@@ -305,5 +305,6 @@ export function decodeAudit(row: Row): AuditRecord {
 }
 
 export function decodeSample(value: Row): LiveSample {
-  return { ...value, now: asDate(value["now"]), from: asDate(value["from"]), to: asDate(value["to"]), queues: value["queues"] ?? [] } as unknown as LiveSample;
+  const queues = ((value["queues"] ?? []) as Row[]).map((queue) => ({ ...queue, oldestReadyAt: asDate(queue["oldestReadyAt"]) }));
+  return { ...value, now: asDate(value["now"]), from: asDate(value["from"]), to: asDate(value["to"]), queues } as unknown as LiveSample;
 }

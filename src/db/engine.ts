@@ -77,6 +77,7 @@ import type {
   Json,
   ListFilter,
   LiveSample,
+  LiveSampleOptions,
   MaintenanceReport,
   NewJob,
   PauseRecord,
@@ -628,11 +629,46 @@ export class Engine {
   /** Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for something rare among many. `byIds` shows them. */
   async find(filter: FindFilter = {}, call?: CallOptions): Promise<Found> {
     checkKeys(filter, findKeys);
-    const { queue, state, type, tenant, group, fingerprint, error, undecided = false, isLive = false, createdFrom, createdTo, before, limit = 100, seconds = 2 } = filter;
-    const values = [queue, state, type, tenant, group, fingerprint, error, undecided, isLive, createdFrom, createdTo, before && checkId(before), limit, seconds];
+    const {
+      queue,
+      state,
+      type,
+      tenant,
+      group,
+      fingerprint,
+      error,
+      undecided = false,
+      isLive = false,
+      createdFrom,
+      createdTo,
+      before,
+      limit = 100,
+      seconds = 2,
+    } = filter;
+    const values = [
+      queue,
+      state,
+      type,
+      tenant,
+      group,
+      fingerprint,
+      error,
+      undecided,
+      isLive,
+      createdFrom,
+      createdTo,
+      before && checkId(before),
+      limit,
+      seconds,
+    ];
     const text = `select to_json(ids::text[]) as ids, next::text
                     from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8)`;
-    const [row] = await this.#call("job_find", text, values.map((value) => value ?? null), call);
+    const [row] = await this.#call(
+      "job_find",
+      text,
+      values.map((value) => value ?? null),
+      call,
+    );
     return row as unknown as Found;
   }
 
@@ -878,10 +914,10 @@ export class Engine {
   }
 
   /** What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see live_sample.sql. */
-  async liveSample(since: { readonly from?: Date; readonly ends?: readonly number[]; readonly failures?: boolean } = {}): Promise<LiveSample> {
-    checkKeys(since, new Set(["from", "ends", "failures"]));
-    const values = [since.from ?? null, since.ends ?? null, since.failures ?? false];
-    const value = await this.#value("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean) as value", values, undefined);
+  async liveSample(since: LiveSampleOptions = {}): Promise<LiveSample> {
+    checkKeys(since, new Set(["from", "ends", "ages", "failures"]));
+    const values = [since.from ?? null, since.ends ?? null, since.ages ?? true, since.failures ?? true];
+    const value = await this.#value("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean, $4::boolean) as value", values, undefined);
     return decodeSample(value as Record<string, unknown>);
   }
 
@@ -903,7 +939,11 @@ export class Engine {
    * Do something once for a key, however often it is asked for: whoever asks again within a day gets the first answer, and whoever asks meanwhile waits for it.
    * `request` tells one request from another; null when the key was used for another one.
    */
-  async once<T extends Json>(key: string, request: string, work: (tx: Queryable) => Promise<T>): Promise<{ readonly answer: T; readonly isNew: boolean } | null> {
+  async once<T extends Json>(
+    key: string,
+    request: string,
+    work: (tx: Queryable) => Promise<T>,
+  ): Promise<{ readonly answer: T; readonly isNew: boolean } | null> {
     return this.transaction(async (tx) => {
       const found = await this.#value("idempotent_begin", "select :idempotent_begin($1::text, $2::text) as value", [key, request], { tx });
       if (found !== null) return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };

@@ -759,6 +759,18 @@ export interface WorkerRecord {
   readonly since: Date;
 }
 
+/** What a sample is to tell beside counts. */
+export interface LiveSampleOptions {
+  /** What was enqueued and ended since then, which is the `to` of an earlier sample. Default nothing of it. */
+  readonly from?: Date;
+  /** The `ends` of a sample that was taken before `from`. Default only the last pages of the logs are read. */
+  readonly ends?: readonly number[];
+  /** Since when the oldest ready jobs wait. Default true. */
+  readonly ages?: boolean;
+  /** How many jobs failed within the last hour. Default true. */
+  readonly failures?: boolean;
+}
+
 /** All queues at one moment, and what happened to them since another; see `Engine.liveSample`. */
 export interface LiveSample {
   readonly now: Date;
@@ -781,7 +793,7 @@ export interface LiveSample {
     readonly waiting: number;
     readonly delayed: number;
     readonly running: number;
-    readonly oldestReadySeconds: number | null;
+    readonly oldestReadyAt: Date | null;
   }[];
 }
 

@@ -1,6 +1,8 @@
 import pg from "pg";
 import { Millrace } from "../../client/millrace.js";
 import { migrate } from "../../db/migrate.js";
+import type { Log } from "../../server/log.js";
+import { type RunningServer, startServer } from "../../server/server.js";
 import type { Command } from "../command.js";
 import { devFolder } from "../database.js";
 import { produceDemo, registerDemo } from "../demo-jobs.js";
@@ -13,21 +15,24 @@ import { type StopSignals, stopSignals } from "../stop-signals.js";
 import { supervise } from "../supervisor.js";
 
 const defaultPort = 54_318;
+const defaultHttpPort = 8484;
 
 export const devCommand: Command = {
   name: "dev",
-  summary: "a PostgreSQL of your own with a worker; nothing to install first",
+  summary: "a PostgreSQL of your own with a worker, the API and the dashboard; nothing to install first",
   details: [
     "Starts an embedded PostgreSQL whose data stays in a folder, migrates it, prints its URL and runs a worker: with the handlers of FILE (see `millrace work`), " +
-      "started again whenever FILE changes, or with a few demo jobs that it also enqueues. While it runs, other commands in this folder need no `--url`.",
+      "started again whenever FILE changes, or with a few demo jobs that it also enqueues. It serves the API and the dashboard too (see `millrace serve`), for this machine only. " +
+      "While it runs, other commands in this folder need no `--url`.",
     "Ctrl-C stops worker and server gracefully, a second one at once. The server listens on 127.0.0.1 only and asks for no password.",
   ],
   arguments: [],
   options: {
     folder: { value: "DIR", help: "where the data stays", default: devFolder, isFile: true },
     port: { value: "N", help: `the server's port, 0 for any (default ${defaultPort}, or any when that is taken)` },
+    "http-port": { value: "N", help: `the port of API and dashboard, 0 for any (default ${defaultHttpPort}, or any when that is taken)` },
     handlers: { value: "FILE", help: "run these handlers instead of the demo", isFile: true },
-    "server-only": { help: "no worker and no demo, only the database" },
+    "server-only": { help: "no worker, no demo and no API, only the database" },
   },
   examples: ["millrace dev", "millrace dev --handlers jobs.mjs", "millrace top   # in another terminal"],
   async run({ options, out }) {
@@ -36,10 +41,15 @@ export const devCommand: Command = {
     if (handlers !== undefined) handlersPath(handlers);
     const given = options.givenInteger("port", 0, 65_535);
     const port = await choosePort(given ?? defaultPort, given !== undefined);
+    const givenHttp = options.givenInteger("http-port", 0, 65_535);
+    const httpPort = await choosePort(givenHttp ?? defaultHttpPort, givenHttp !== undefined);
     const signals = stopSignals();
     const server = await startDevServer(folder, port);
+    let http: RunningServer | undefined;
     try {
-      await install(server, folder, out);
+      await install(server);
+      if (!options.flag("server-only")) http = await startHttp(server.url, httpPort, out);
+      announce(server, http, folder, out);
       if (handlers !== undefined) {
         await supervise(handlers, ["work", ...jsonFlag(options), "--verbose", "--", handlers], { DATABASE_URL: server.url }, out, signals);
       } else if (options.flag("server-only")) {
@@ -48,6 +58,7 @@ export const devCommand: Command = {
         await runDemo(server.url, out, signals);
       }
     } finally {
+      await http?.stop();
       await server.stop();
       signals.forget();
     }
@@ -58,8 +69,7 @@ export const devCommand: Command = {
 
 const jsonFlag = (options: Options): string[] => (options.flag("json") ? ["--json"] : []);
 
-async function install(server: DevServer, folder: string, out: Output): Promise<void> {
-  const { url, pid } = server;
+async function install({ url }: DevServer): Promise<void> {
   const pool = new pg.Pool({ connectionString: url, max: 1 });
   pool.on("error", () => {}); // the query tells
   try {
@@ -67,8 +77,23 @@ async function install(server: DevServer, folder: string, out: Output): Promise<
   } finally {
     await pool.end();
   }
+}
+
+async function startHttp(url: string, port: number, out: Output): Promise<RunningServer> {
+  const log: Log = (level, message, facts) => {
+    if (level === "warn" || level === "error") out.note(`! server: ${message} ${JSON.stringify(facts ?? {})}`);
+  };
+  return startServer({ connection: { connectionString: url, application_name: "millrace dev" }, port, log, graceMs: 2000 });
+}
+
+function announce(server: DevServer, http: RunningServer | undefined, folder: string, out: Output): void {
+  const { url, pid } = server;
   server.announce();
-  out.event("ready", { url, folder, pid }, [`PostgreSQL runs, its data stays in ${folder}`, "", `  DATABASE_URL=${url}`, ""].join("\n"));
+  out.event(
+    "ready",
+    { url, folder, pid, ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1` } : {}) },
+    [`PostgreSQL runs, its data stays in ${folder}`, "", `  DATABASE_URL=${url}`, ...(http ? [`  dashboard    ${http.url}/dashboard/`] : []), ""].join("\n"),
+  );
 }
 
 async function runDemo(url: string, out: Output, signals: StopSignals): Promise<void> {

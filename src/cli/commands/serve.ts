@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { type TokenEntry, parseTokens } from "../../server/auth/tokens.js";
 import { type LogLevel, jsonLog } from "../../server/log.js";
 import { startServer } from "../../server/server.js";
 import { type Command, databaseOptions } from "../command.js";
@@ -7,10 +5,10 @@ import { databaseUrl } from "../database.js";
 import type { Options } from "../options.js";
 import { redact } from "../redact.js";
 import { stopSignals } from "../stop-signals.js";
+import { tokensOf } from "../tokens-file.js";
 import { UsageError } from "../usage-error.js";
 
 const levels = ["debug", "info", "warn", "error"] as const satisfies readonly LogLevel[];
-const tokensVariable = "MILLRACE_TOKENS";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -26,6 +24,7 @@ export const serveCommand: Command = {
     port: { value: "N", help: "the port, 0 for any", default: "8484" },
     prefix: { value: "PATH", help: "serve everything below this path, such as /queue" },
     tokens: { value: "FILE", help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)", isFile: true },
+    "drain-delay": { value: "DURATION", help: "how long /readyz says no before it stops listening", default: "1s" },
     "log-level": { value: "LEVEL", help: "what is worth a line", choices: levels, default: "info" },
     ...databaseOptions,
   },
@@ -40,6 +39,7 @@ export const serveCommand: Command = {
       host: options.text("host"),
       port: options.integer("port", 0, 65_535),
       prefix,
+      drainDelayMs: options.duration("drain-delay"),
       log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(redact(line))),
       ...(tokens === undefined ? {} : { tokens }),
     });
@@ -53,7 +53,11 @@ export const serveCommand: Command = {
     };
     process.on("SIGHUP", reload);
     try {
-      out.event("listening", { url: server.url, isOpen: tokens === undefined }, `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`);
+      out.event(
+        "listening",
+        { url: server.url, isOpen: tokens === undefined },
+        `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`,
+      );
       await signals.requested;
       out.event("stopping", {}, "stopping when requests in progress have ended; a second signal stops at once");
       await Promise.race([server.stop(), signals.insisted]);
@@ -65,18 +69,6 @@ export const serveCommand: Command = {
     }
   },
 };
-
-function tokensOf(options: Options): readonly TokenEntry[] | undefined {
-  const file = options.given("tokens");
-  if (file === undefined) return process.env[tokensVariable] ? parseTokens(process.env[tokensVariable]) : undefined;
-  let text;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, 'name a file with lines that "millrace tokens new" has printed');
-  }
-  return parseTokens(text);
-}
 
 function prefixOf(options: Options): string {
   const prefix = (options.given("prefix") ?? "").replace(/\/+$/, "");

@@ -15,7 +15,12 @@ export const tokensNewCommand: Command = {
   async run({ args, options, out }) {
     const [name] = args as [string];
     const { token, line } = makeToken(name, options.text("role") as Role);
-    out.result({ token, line }, [`token  ${token}`, `line   ${line}`, "", "The token is not shown again. Put the line into the file of `millrace serve --tokens`."]);
+    out.result({ token, line }, [
+      `token  ${token}`,
+      `line   ${line}`,
+      "",
+      "The token is not shown again. Put the line into the file of `millrace serve --tokens`.",
+    ]);
     return 0;
   },
 };

@@ -11,7 +11,9 @@ export async function onceFor<T>({ exchange, identity, mill, body }: Call, plain
   if (key === undefined) return plain();
   if (typeof key !== "string" || !/^[\x21-\x7e]{1,255}$/.test(key))
     throw new InvalidArgumentError("the Idempotency-Key cannot be used", "give 1 to 255 printable characters without spaces");
-  const request = createHash("sha256").update(`${exchange.path}\n${JSON.stringify(body)}`).digest("hex");
+  const request = createHash("sha256")
+    .update(`${exchange.path}\n${JSON.stringify(body)}`)
+    .digest("hex");
   // A key is its sender's own: nobody learns of, or gets in the way of, what others did.
   const found = await mill.engine.once(`${identity.name} ${key}`, request, work as (tx: Queryable) => Promise<Json>);
   if (!found) throw new ApiError("keyReused", `the Idempotency-Key "${key}" was used for another request`, "use a new key for each request");

@@ -25,7 +25,9 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
         });
       } catch (error) {
         const result = error instanceof MillraceError ? error.code : "error";
-        await engine.auditAdd(entry(object, result)).catch((lost) => log("warn", "could not record an act that failed", { id: exchange.id, error: String(lost) }));
+        await engine
+          .auditAdd(entry(object, result))
+          .catch((lost) => log("warn", "could not record an act that failed", { id: exchange.id, error: String(lost) }));
         throw error;
       }
     },

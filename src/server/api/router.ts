@@ -56,7 +56,11 @@ export function apiPart(routes: readonly Route[], parts: ApiParts, { observe, tr
 function spanOf(route: Route, { request, id }: Exchange): Parameters<Tracing["run"]>[0] {
   const parent = request.headers[traceHeader];
   const name = `${route.method} ${route.path}`;
-  return { name, parent: typeof parent === "string" ? parent : undefined, attributes: { "http.request.method": route.method, "http.route": route.path, "millrace.request_id": id } };
+  return {
+    name,
+    parent: typeof parent === "string" ? parent : undefined,
+    attributes: { "http.request.method": route.method, "http.route": route.path, "millrace.request_id": id },
+  };
 }
 
 function insert(root: Node, route: Route): void {
@@ -74,7 +78,8 @@ function insert(root: Node, route: Route): void {
 function find(root: Node, { request, path }: Exchange): { readonly route: Route; readonly params: Record<string, string> } {
   const words = path.slice(apiPath.length).split("/").slice(1);
   const node = walk(root, words);
-  if (!node || node.routes.size === 0) throw new ApiError("noRoute", `there is nothing at ${path.slice(0, 200)}`, `GET ${apiPath}/openapi.json tells what there is`);
+  if (!node || node.routes.size === 0)
+    throw new ApiError("noRoute", `there is nothing at ${path.slice(0, 200)}`, `GET ${apiPath}/openapi.json tells what there is`);
   const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
   const route = node.routes.get(method);
   if (!route) {
@@ -165,6 +170,7 @@ function refuse(exchange: Exchange, error: unknown, { log }: ApiParts): void {
     return;
   }
   const { problem, headers } = found;
-  if (problem.status >= 500) log("warn", "request refused", { id, method: request.method, path, status: problem.status, code: problem.code, detail: problem.detail });
+  if (problem.status >= 500)
+    log("warn", "request refused", { id, method: request.method, path, status: problem.status, code: problem.code, detail: problem.detail });
   answer(exchange, problem.status, { "content-type": "application/problem+json", ...safeHeaders, ...headers }, `${JSON.stringify(problem)}\n`);
 }

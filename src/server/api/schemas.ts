@@ -221,8 +221,6 @@ export const enqueued = z.strictObject({ id: jobId, duplicate: z.boolean() }).me
 export const listOf = <Schema extends z.ZodType>(item: Schema) => z.strictObject({ items: z.array(item), next: text.optional() });
 export const done = z.strictObject({ done: z.boolean() });
 /** How many jobs were touched; with `dryRun`, how many would be. */
-export const counted = z
-  .strictObject({ count, isExact: z.boolean().meta({ description: "false: at least so many" }) })
-  .meta({ id: "Counted" });
+export const counted = z.strictObject({ count, isExact: z.boolean().meta({ description: "false: at least so many" }) }).meta({ id: "Counted" });
 export const dryRun = z.boolean().default(false).meta({ description: "touch nothing, and answer how many it would be" });
 export const because = z.string().max(1000).optional().meta({ description: "kept on record" });

@@ -13,7 +13,7 @@ export interface RateOptions {
 
 const defaultRate: RateOptions = { perSecond: 1000, burst: 2000 };
 /** Wrong tokens from one address: enough for a mistake in a configuration, too few to guess with. */
-const wrongRate: RateOptions = { perSecond: 5, burst: 50 };
+const wrongRate: RateOptions = { perSecond: 5, burst: 100 };
 
 /** Who may ask for what: tokens, or, on this machine only, everybody. */
 export class Auth {

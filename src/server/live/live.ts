@@ -44,6 +44,8 @@ export type Viewer = (moment: Moment) => void;
 const watchedMs = 1000;
 const quietMs = 2000;
 const unwatchedMs = 60_000;
+/** What costs most is looked up less often; meanwhile ages grow, and failures that are seen are added. */
+const agesMs = 5000;
 const failuresMs = 60_000;
 
 /** Looks at the database for all who want to see it: one sample a second while anybody does, one a minute for the history while nobody does. */
@@ -58,6 +60,7 @@ export class Live {
   /** Where the logs ended, at each of the last samples. */
   #ends: { readonly at: number; readonly ends: readonly number[] }[] = [];
   #failures = { at: -Infinity, count: 0 };
+  #oldest: { readonly at: number; readonly since: ReadonlyMap<string, Date | null> } = { at: -Infinity, since: new Map() };
   #latest: { readonly moment: Moment; readonly takenAt: number } | undefined;
   #latency: { p50: number | null; p95: number | null; at: number } = { p50: null, p95: null, at: 0 };
 
@@ -132,15 +135,17 @@ export class Live {
   }
 
   async #take(): Promise<Moment> {
-    const wantsFailures = performance.now() - this.#failures.at > failuresMs;
+    const failures = performance.now() - this.#failures.at > failuresMs;
+    const ages = performance.now() - this.#oldest.at > agesMs;
     const from = this.#before?.to;
     const ends = from && (this.#ends.findLast(({ at }) => at <= from.getTime()) ?? this.#ends[0])?.ends;
-    const sample = await this.engine.liveSample({ ...(from ? { from } : {}), ...(ends ? { ends } : {}), failures: wantsFailures });
+    const sample = await this.engine.liveSample({ ...(from ? { from } : {}), ...(ends ? { ends } : {}), ages, failures });
     const seconds = sample.from === null ? undefined : (sample.to.getTime() - sample.from.getTime()) / 1000;
     // One that came too soon after the one before had no time to look at; the next one has.
     this.#before = seconds === undefined && this.#before ? { ...sample, to: this.#before.to } : sample;
     this.#ends = [...this.#ends.slice(-19), { at: sample.now.getTime(), ends: sample.ends }];
-    if (wantsFailures) this.#failures = { at: performance.now(), count: sample.failedLastHour ?? 0 };
+    if (ages) this.#oldest = { at: performance.now(), since: new Map(sample.queues.map(({ queue, oldestReadyAt }) => [queue, oldestReadyAt])) };
+    if (failures) this.#failures = { at: performance.now(), count: sample.failedLastHour ?? 0 };
     else this.#failures.count += sample.ended?.[""]?.failed ?? 0;
     const moment = this.#momentOf(sample, seconds);
     this.#latest = { moment, takenAt: performance.now() };
@@ -150,15 +155,16 @@ export class Live {
 
   #momentOf(sample: LiveSample, seconds: number | undefined): Moment {
     const rate = (n: number | undefined): number | null => (seconds === undefined ? null : round((n ?? 0) / seconds));
-    const queues = sample.queues.map(({ queue, state, waiting, delayed, running, oldestReadySeconds }): LiveQueue => {
+    const queues = sample.queues.map(({ queue, state, waiting, delayed, running }): LiveQueue => {
       const ended = sample.ended?.[queue];
+      const since = waiting > 0 ? (this.#oldest.since.get(queue) ?? null) : null;
       return {
         queue,
         state,
         ready: Math.max(0, waiting),
         delayed: Math.max(0, delayed),
         running,
-        oldestReadySeconds: oldestReadySeconds === null ? null : round(oldestReadySeconds),
+        oldestReadySeconds: since && round(Math.max(0, sample.now.getTime() - since.getTime()) / 1000),
         in: rate(sample.made?.[queue]),
         out: rate(ended?.ended),
         failed: rate(ended?.failed),

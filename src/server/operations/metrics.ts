@@ -50,7 +50,10 @@ export class ServerMetrics {
   async text(live: Live): Promise<string> {
     const { queues } = await live.now();
     const gauge = (key: "ready" | "delayed" | "running" | "oldest", value: (queue: (typeof queues)[number]) => number): string[] =>
-      metric(key, queues.map((queue) => `${serverMetrics[key].name}{${labels({ queue: queue.queue })}} ${value(queue)}`));
+      metric(
+        key,
+        queues.map((queue) => `${serverMetrics[key].name}{${labels({ queue: queue.queue })}} ${value(queue)}`),
+      );
     const { name: durationName } = serverMetrics.duration;
     const lines = [
       ...gauge("ready", ({ ready }) => ready),
@@ -59,7 +62,10 @@ export class ServerMetrics {
       ...gauge("oldest", ({ oldestReadySeconds }) => oldestReadySeconds ?? 0),
       ...metric("viewers", [`${serverMetrics.viewers.name} ${live.viewers}`]),
       ...metric("loopDelay", this.#loopDelays()),
-      ...metric("requests", [...this.#requests].map(([key, n]) => `${serverMetrics.requests.name}{${key}} ${n}`)),
+      ...metric(
+        "requests",
+        [...this.#requests].map(([key, n]) => `${serverMetrics.requests.name}{${key}} ${n}`),
+      ),
       ...metric(
         "duration",
         [...this.#timings].flatMap(([key, { sum, count, below }]) => [

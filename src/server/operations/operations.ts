@@ -55,7 +55,12 @@ function readiness(engine: Engine): () => Promise<string | undefined> {
       // Whoever asks need not be known, so that they are not told where the database is.
       const look = engine.check().then(
         () => undefined,
-        (error: { readonly code?: string }) => (error.code === "MR009" ? "the database is not available" : error.code === "MR008" ? "the schema does not fit this release" : "the database cannot be used"),
+        (error: { readonly code?: string }) =>
+          error.code === "MR009"
+            ? "the database is not available"
+            : error.code === "MR008"
+              ? "the schema does not fit this release"
+              : "the database cannot be used",
       );
       known = { at: performance.now(), problem: Promise.race([look, late]) };
     }

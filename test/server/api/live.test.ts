@@ -9,11 +9,18 @@ describe("overview and live", () => {
     const { engine } = server.db;
     await engine.queuePut("mail");
     expect((await server.ask("GET", "/session")).body).toMatchObject({ name: "the-admin", role: "admin", schema: "millrace", isOpen: false });
-    await engine.enqueueMany("send", Array.from({ length: 100 }, (_, i) => i), { queue: "mail" });
+    await engine.enqueueMany(
+      "send",
+      Array.from({ length: 100 }, (_, i) => i),
+      { queue: "mail" },
+    );
     await until("the jobs are seen", async () => (await server.ask("GET", "/overview")).body.ready === 100);
     const jobs = await engine.claim({ queues: ["mail"], limit: 10, worker: "w" });
     await engine.fail(jobs[0]!, { message: "no" });
-    await engine.completeMany(jobs[1]!.token, jobs.slice(1).map(({ id }) => id));
+    await engine.completeMany(
+      jobs[1]!.token,
+      jobs.slice(1).map(({ id }) => id),
+    );
     const seen = { out: 0, failed: 0, in: 0 };
     await until("rates", async () => {
       const { body } = await server.ask("GET", "/queues/mail");
@@ -33,6 +40,12 @@ describe("overview and live", () => {
       if (text.split("event: sample").length > 3) break;
     }
     const [, data] = /event: sample\ndata: (.*)\n\n/.exec(text)!;
-    expect(JSON.parse(data!)).toMatchObject({ overview: { ready: 90 }, queues: [{ queue: "default", ready: 0 }, { queue: "mail", ready: 90 }] });
+    expect(JSON.parse(data!)).toMatchObject({
+      overview: { ready: 90 },
+      queues: [
+        { queue: "default", ready: 0 },
+        { queue: "mail", ready: 90 },
+      ],
+    });
   });
 });

@@ -31,7 +31,12 @@ beforeAll(async () => {
   await engine.enqueue({ type: "work", queue: "work", input: { n: 1 } });
   held = await claimOne(server.db, "work", { worker: "host:1", leaseSeconds: 600 });
   await engine.progressPut(held, { percent: 7 });
-  ids.withPayload = await enqueue(server.db, "work", { payload: Buffer.from("0123456789"), contentType: "text/html", input: { a: [1] }, maxAttempts: Infinity });
+  ids.withPayload = await enqueue(server.db, "work", {
+    payload: Buffer.from("0123456789"),
+    contentType: "text/html",
+    input: { a: [1] },
+    maxAttempts: Infinity,
+  });
   ids.waiting = await enqueue(server.db, "work", { delaySeconds: 3600, headers: { a: 1 }, fingerprint: "fp" });
   await engine.enqueue({ type: "work", queue: "work", stage: "approval" });
   await engine.enqueue({ type: "work", queue: "work", stage: "other" });
@@ -46,29 +51,49 @@ beforeAll(async () => {
 const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "GET /session": () => [{ expected: { name: "the-admin", role: "admin", isOpen: false, schema: "millrace" } }],
   "GET /overview": () => [{}],
-  "GET /history": () => [{}, { query: "queue=work&seconds=60" }, { query: "seconds=86400", expected: { step: 60 } }, { query: "queue=none", expected: { points: [] } }],
+  "GET /history": () => [
+    {},
+    { query: "queue=work&seconds=60" },
+    { query: "seconds=86400", expected: { step: 60 } },
+    { query: "queue=none", expected: { points: [] } },
+  ],
   "GET /running": () => [{ query: "limit=5" }],
   "GET /workers": () => [{ expected: { items: expect.arrayContaining([expect.objectContaining({ name: "host:1", host: "host", held: 1 })]) } }],
-  "GET /queues": () => [{}, { query: "limit=1", expected: { items: [{ name: "default" }], next: "default" } }, { query: "cursor=letters", expected: { items: [{ name: "work" }] } }],
+  "GET /queues": () => [
+    {},
+    { query: "limit=1", expected: { items: [{ name: "default" }], next: "default" } },
+    { query: "cursor=letters", expected: { items: [{ name: "work" }] } },
+  ],
   "GET /queues/{queue}": () => [{ params: { queue: "work" }, expected: { name: "work", depth: { running: 2 } } }],
   "PUT /queues/{queue}": () => [{ params: { queue: "fresh" }, body: { maxRunning: 3 }, expected: { name: "fresh", options: { maxRunning: 3 } } }],
-  "POST /queues/{queue}/pause": () => [{ params: { queue: "fresh" }, body: { because: "why" } }, { params: { queue: "fresh" }, body: { type: "a", group: "g" } }],
+  "POST /queues/{queue}/pause": () => [
+    { params: { queue: "fresh" }, body: { because: "why" } },
+    { params: { queue: "fresh" }, body: { type: "a", group: "g" } },
+  ],
   "POST /queues/{queue}/resume": () => [{ params: { queue: "fresh" } }, { params: { queue: "fresh" }, body: { type: "a", group: "g" } }],
   "POST /queues/{queue}/close": () => [{ params: { queue: "fresh" }, body: { because: "done" } }],
   "POST /queues/{queue}/open": () => [{ params: { queue: "fresh" } }],
-  "POST /queues/{queue}/purge": () => [{ params: { queue: "grouped" }, body: { dryRun: true }, expected: { count: 1, isExact: true } }, { params: { queue: "fresh" } }],
+  "POST /queues/{queue}/purge": () => [
+    { params: { queue: "grouped" }, body: { dryRun: true }, expected: { count: 1, isExact: true } },
+    { params: { queue: "fresh" } },
+  ],
   "POST /queues/{queue}/shed": () => [
     { params: { queue: "work" }, body: { before: "2100-01-01T00:00:00Z", type: "work", dryRun: true } },
     { params: { queue: "fresh" }, body: { before: new Date() } },
   ],
-  "POST /queues/{queue}/set-aside": () => [{ params: { queue: "work" }, body: { dryRun: true } }, { params: { queue: "fresh" }, body: {} }],
+  "POST /queues/{queue}/set-aside": () => [
+    { params: { queue: "work" }, body: { dryRun: true } },
+    { params: { queue: "fresh" }, body: {} },
+  ],
   "POST /queues/{queue}/redrive": () => [
     { params: { queue: "letters" }, body: { dryRun: true }, expected: { count: 1 } },
     { params: { queue: "letters" }, body: { limit: 10 }, expected: { count: 1, isExact: true } },
   ],
   "GET /queues/{queue}/types": () => [{ params: { queue: "work" } }],
   "GET /queues/{queue}/groups": () => [{ params: { queue: "grouped" }, query: "limit=3", expected: { items: [{ group: "acme", waiting: 1 }] } }],
-  "PUT /queues/{queue}/groups/{group}": () => [{ params: { queue: "grouped", group: "a/b c" }, body: { weight: 3, rate: { perSecond: 2 } }, expected: { weight: 3 } }],
+  "PUT /queues/{queue}/groups/{group}": () => [
+    { params: { queue: "grouped", group: "a/b c" }, body: { weight: 3, rate: { perSecond: 2 } }, expected: { weight: 3 } },
+  ],
   "GET /queues/{queue}/peek": () => [{ params: { queue: "work" }, expected: { items: [{ id: ids.withPayload, maxAttempts: "unlimited" }] } }],
   "GET /queues/{queue}/events": () => [{ params: { queue: "fresh" } }],
   "GET /stages": () => [{ expected: { items: [{ queue: "work", stage: "approval", jobs: 1 }, { stage: "other" }] } }],
@@ -78,10 +103,23 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   ],
   "POST /queues/{queue}/stages/{stage}/cancel": () => [{ params: { queue: "work", stage: "other" }, expected: { count: 1 } }],
   "POST /jobs": () => [
-    { body: { type: "made", queue: "work", input: { deep: [1, { a: null }] }, delaySeconds: 60, maxAttempts: "unlimited", retry: [1, 2], headers: { x: 1 } }, expected: { duplicate: false } },
+    {
+      body: { type: "made", queue: "work", input: { deep: [1, { a: null }] }, delaySeconds: 60, maxAttempts: "unlimited", retry: [1, 2], headers: { x: 1 } },
+      expected: { duplicate: false },
+    },
     { body: { type: "made", payloadBase64: "AAEC", contentType: "application/x" } },
   ],
-  "POST /jobs/batch": () => [{ body: { jobs: [{ type: "made", fingerprint: "same" }, { type: "made", fingerprint: "same", input: 2 }] }, expected: { items: [{ duplicate: false }, { duplicate: true }] } }],
+  "POST /jobs/batch": () => [
+    {
+      body: {
+        jobs: [
+          { type: "made", fingerprint: "same" },
+          { type: "made", fingerprint: "same", input: 2 },
+        ],
+      },
+      expected: { items: [{ duplicate: false }, { duplicate: true }] },
+    },
+  ],
   "GET /jobs": () => [
     {},
     { query: "state=failed&queue=work&error=COULD", expected: { items: [{ id: ids.failed, state: "failed" }] } },
@@ -124,16 +162,25 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { body: { settlements: [{ token: held.token, outcome: "retry", jobs: [held.id], delaySeconds: 1 }] }, expected: { refused: [held.id] } },
   ],
   "GET /failures": () => [{ query: "queue=work&since=2020-01-01T00:00:00Z", expected: { items: [{ message: "could not", jobs: 1 }] } }],
-  "POST /failures/retry": () => [{ body: { type: "work", dryRun: true }, expected: { count: 1, isExact: true } }, { body: { fingerprint: "0123456789abcdef" }, expected: { count: 0 } }],
+  "POST /failures/retry": () => [
+    { body: { type: "work", dryRun: true }, expected: { count: 1, isExact: true } },
+    { body: { fingerprint: "0123456789abcdef" }, expected: { count: 0 } },
+  ],
   "POST /replay": () => [
     { body: { from: "2020-01-01T00:00:00Z", dryRun: true, states: ["failed"] }, expected: { isExact: true } },
     { body: { from: "2020-01-01T00:00:00Z", type: "nothing" }, expected: { count: 0 } },
   ],
   "GET /schedules": () => [{}, { query: "limit=1", expected: { items: [{ name: "nightly" }], next: "nightly" } }],
-  "POST /schedules/preview": () => [{ body: { rule: { cron: "0 3 * * *", tz: "Europe/Berlin" }, count: 3 }, expected: { description: "cron 0 3 * * * in Europe/Berlin" } }],
+  "POST /schedules/preview": () => [
+    { body: { rule: { cron: "0 3 * * *", tz: "Europe/Berlin" }, count: 3 }, expected: { description: "cron 0 3 * * * in Europe/Berlin" } },
+  ],
   "GET /schedules/{name}": () => [{ params: { name: "nightly" }, expected: { name: "nightly", health: "healthy" } }],
   "PUT /schedules/{name}": () => [
-    { params: { name: "nightly" }, body: { rule: { cron: "0 3 * * *" }, job: { type: "report", queue: "work" }, input: { a: 1 }, options: { overlap: "skip" } }, expected: { change: "created" } },
+    {
+      params: { name: "nightly" },
+      body: { rule: { cron: "0 3 * * *" }, job: { type: "report", queue: "work" }, input: { a: 1 }, options: { overlap: "skip" } },
+      expected: { change: "created" },
+    },
   ],
   "DELETE /schedules/{name}": () => [{ params: { name: "other" }, expected: { done: true } }],
   "POST /schedules/{name}/pause": () => [{ params: { name: "nightly" }, body: { because: "x" } }],
@@ -160,7 +207,16 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
 const elsewhere = ["GET /live", "GET /jobs/{id}/payload", "POST /jobs/stream"];
 /** What comes first, because others need it, and what comes late, because it takes away what others need. */
 const first = ["PUT /schedules/{name}"];
-const last = ["POST /claims/extend", "POST /claims/settle", "POST /queues/{queue}/redrive", "POST /jobs/{id}/discard", "POST /jobs/{id}/retry", "POST /jobs/{id}/cancel", "POST /claims", "DELETE /schedules/{name}"];
+const last = [
+  "POST /claims/extend",
+  "POST /claims/settle",
+  "POST /queues/{queue}/redrive",
+  "POST /jobs/{id}/discard",
+  "POST /jobs/{id}/retry",
+  "POST /jobs/{id}/cancel",
+  "POST /claims",
+  "DELETE /schedules/{name}",
+];
 
 const keyOf = ({ method, path }: Route): string => `${method} ${path}`;
 const rank = (key: string): number => (first.includes(key) ? first.indexOf(key) : last.includes(key) ? 1000 + last.indexOf(key) : 100);
@@ -168,10 +224,18 @@ const rank = (key: string): number => (first.includes(key) ? first.indexOf(key) 
 describe("every route", () => {
   it("is in the document, and asked for here", async () => {
     const { body: document } = await server.ask("GET", "/openapi.json");
-    const documented = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
+    const documented = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
     expect(documented.toSorted()).toEqual(routes.map(keyOf).toSorted());
     expect([...Object.keys(requests), ...elsewhere].toSorted()).toEqual(documented.toSorted());
-    expect(new Set(Object.values(document.paths as Record<string, Record<string, { operationId: string }>>).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId))).size).toBe(documented.length);
+    expect(
+      new Set(
+        Object.values(document.paths as Record<string, Record<string, { operationId: string }>>).flatMap((methods) =>
+          Object.values(methods).map(({ operationId }) => operationId),
+        ),
+      ).size,
+    ).toBe(documented.length);
     const named = new Set([...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name));
     for (const name of named) expect(document.components.schemas).toHaveProperty(name!);
     expect(JSON.stringify(document)).not.toContain("#/$defs/");

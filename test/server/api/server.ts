@@ -34,7 +34,15 @@ export function useServer(options: Omit<ServerOptions, "connection" | "port" | "
   const db = useDatabase();
   let running: RunningServer | undefined;
   beforeAll(async () => {
-    const tokens = isOpen ? {} : { tokens: parseTokens(Object.values(made).map(({ line }) => line).join("\n")) };
+    const tokens = isOpen
+      ? {}
+      : {
+          tokens: parseTokens(
+            Object.values(made)
+              .map(({ line }) => line)
+              .join("\n"),
+          ),
+        };
     running = await startServer({ connection: { connectionString: db.url, max: 8 }, port: 0, ...tokens, ...rest });
   });
   afterAll(() => running?.stop());

@@ -46,7 +46,10 @@ const settlement = z
     delaySeconds: z.number().optional().meta({ description: "of retry and released" }),
     queue: z.string().optional().meta({ description: "where dead letters go" }),
   })
-  .refine(({ outcome, queue }) => (outcome === "deadLetter") === (queue !== undefined), { error: "give a queue for dead letters, and only for them", path: ["queue"] })
+  .refine(({ outcome, queue }) => (outcome === "deadLetter") === (queue !== undefined), {
+    error: "give a queue for dead letters, and only for them",
+    path: ["queue"],
+  })
   .refine(({ outcome, results }) => outcome === "succeeded" || results === undefined, { error: "only jobs that succeeded have results", path: ["results"] })
   .refine(({ jobs, results }) => results === undefined || results.length === jobs.length, { error: "give one result for each job", path: ["results"] })
   .meta({ id: "Settlement" });

@@ -25,7 +25,11 @@ const failureGroup = z
   .meta({ id: "FailureGroup" });
 
 const batched = z
-  .strictObject({ count: z.number().int(), isExact: z.boolean(), next: z.looseObject({}).optional().meta({ description: "the body of the request that continues" }) })
+  .strictObject({
+    count: z.number().int(),
+    isExact: z.boolean(),
+    next: z.looseObject({}).optional().meta({ description: "the body of the request that continues" }),
+  })
   .meta({ id: "Batched" });
 
 export const failureRoutes = [
@@ -96,7 +100,10 @@ export const failureRoutes = [
       to: z.iso.datetime({ offset: true }).optional(),
       queue: z.string().optional(),
       type: z.string().optional(),
-      states: z.array(z.enum(["succeeded", "failed", "expired"])).min(1).optional(),
+      states: z
+        .array(z.enum(["succeeded", "failed", "expired"]))
+        .min(1)
+        .optional(),
       target: z.string().optional(),
       perSecond: z.number().positive().optional(),
       startAt: z.iso.datetime({ offset: true }).optional(),

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { InvalidArgumentError, JobNotFoundError } from "../../../db/errors.js";
 import type { Enqueued, JobId, NewJob } from "../../../db/types.js";
+import { traceHeader } from "../../../observe/tracing.js";
 import { given } from "../given.js";
 import { type JobFilter, countJobs, findJobs } from "../look.js";
 import { newJob, toNewJob } from "../new-job.js";
 import { onceFor } from "../once.js";
-import { route } from "../route.js";
+import { type Call, route } from "../route.js";
 import {
   attemptRecord,
   because,
@@ -58,8 +59,12 @@ export const jobRoutes = [
     bodyLimit: jobBodyLimit,
     answer: enqueued,
     async handle(call) {
-      const job = toNewJob(call.body);
-      const answer = await onceFor(call, () => call.mill.engine.enqueue(job), (tx) => call.mill.engine.enqueue(job, { tx }));
+      const job = traced(call, toNewJob(call.body));
+      const answer = await onceFor(
+        call,
+        () => call.mill.engine.enqueue(job),
+        (tx) => call.mill.engine.enqueue(job, { tx }),
+      );
       call.wake(job.queue ?? "default");
       return answer;
     },
@@ -73,8 +78,12 @@ export const jobRoutes = [
     bodyLimit: jobBodyLimit,
     answer: listOf(enqueued),
     async handle(call) {
-      const jobs: NewJob[] = call.body.jobs.map(toNewJob);
-      const items = await onceFor<Enqueued[]>(call, () => call.mill.engine.enqueueEach(jobs), (tx) => call.mill.engine.enqueueEach(jobs, { tx }));
+      const jobs: NewJob[] = call.body.jobs.map((job) => traced(call, toNewJob(job)));
+      const items = await onceFor<Enqueued[]>(
+        call,
+        () => call.mill.engine.enqueueEach(jobs),
+        (tx) => call.mill.engine.enqueueEach(jobs, { tx }),
+      );
       for (const queue of new Set(jobs.map((job) => job.queue ?? "default"))) call.wake(queue);
       return { items };
     },
@@ -196,6 +205,13 @@ export const jobRoutes = [
   }),
 ];
 
+/** A job joins the trace of its request, unless it names another. */
+function traced({ exchange }: Call, job: NewJob): NewJob {
+  const trace = exchange.request.headers[traceHeader];
+  if (typeof trace !== "string" || !/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace) || job.headers?.[traceHeader] !== undefined) return job;
+  return { ...job, headers: { ...job.headers, [traceHeader]: trace } };
+}
+
 const one = (count: number) => ({ done: count === 1 });
 const exactly = (count: number) => ({ count, isExact: true });
 const jobsName = (jobs: readonly JobId[]): string => (jobs.length === 1 ? `job ${jobs[0]}` : `${jobs.length} jobs from ${jobs[0]} on`);
@@ -213,4 +229,3 @@ function filterOf({ since, until, key: fingerprint, ...rest }: z.output<z.ZodObj
 export function noJob(id: string): JobNotFoundError {
   return new JobNotFoundError(`there is no job ${id}, or no longer`, "it may have been removed after its retention");
 }
-

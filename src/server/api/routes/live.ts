@@ -29,7 +29,12 @@ export const liveRoutes = [
     async handle({ live, exchange: { response, signal, stopping, request } }) {
       if (live.viewers >= mostViewers)
         throw new ApiError("busy", `${mostViewers} viewers look already`, "close a page of the dashboard, or look again later", { "retry-after": "10" });
-      response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff" });
+      response.writeHead(200, {
+        "content-type": "text/event-stream",
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+        "x-content-type-options": "nosniff",
+      });
       if (request.method === "HEAD") return;
       const show = (moment: Moment): void => {
         if (response.writableLength > mostBehindBytes) response.destroy();

@@ -26,11 +26,16 @@ export const payloadRoutes = [
       const job = toNewJob(checkValue(streamedJob, parse(query.job), "job"));
       const size = Number(request.headers["content-length"] ?? Number.NaN);
       if (!Number.isSafeInteger(size)) throw new InvalidArgumentError("the length of the payload is not known", "send Content-Length");
-      if (uploads >= mostUploads) throw new ApiError("busy", `${mostUploads} payloads are on their way already`, "try again", { "retry-after": "1", connection: "close" });
+      if (uploads >= mostUploads)
+        throw new ApiError("busy", `${mostUploads} payloads are on their way already`, "try again", { "retry-after": "1", connection: "close" });
       uploads += 1;
       try {
         const contentType = job.contentType ?? request.headers["content-type"];
-        const answer = await mill.engine.enqueueStream({ ...job, ...(contentType === undefined ? {} : { contentType }) }, size, request as AsyncIterable<Uint8Array>);
+        const answer = await mill.engine.enqueueStream(
+          { ...job, ...(contentType === undefined ? {} : { contentType }) },
+          size,
+          request as AsyncIterable<Uint8Array>,
+        );
         wake(job.queue ?? "default");
         return answer;
       } finally {
@@ -75,7 +80,8 @@ async function send(
   const asked = rangeOf(request.headers.range, size);
   const first = query.offset ?? asked?.first ?? 0;
   const end = Math.min(size, query.length !== undefined ? first + query.length : query.offset === undefined && asked ? asked.end : size);
-  if (first > size) throw new ApiError("range", `there are ${size} bytes, and ${first} is beyond them`, "ask for what there is", { "content-range": `bytes */${size}` });
+  if (first > size)
+    throw new ApiError("range", `there are ${size} bytes, and ${first} is beyond them`, "ask for what there is", { "content-range": `bytes */${size}` });
   const isPart = first > 0 || end < size;
   response.writeHead(isPart ? 206 : 200, {
     "content-type": "application/octet-stream",

@@ -162,7 +162,8 @@ export const queueRoutes = [
     method: "POST",
     path: "/queues/{queue}/shed",
     role: "admin",
-    summary: "drop the waiting jobs, or those of a type or a group, that were enqueued before a time; more than 100,000, and those of groups, leave the count later",
+    summary:
+      "drop the waiting jobs, or those of a type or a group, that were enqueued before a time; more than 100,000, and those of groups, leave the count later",
     body: z.strictObject({ before: timeInput, ...part, dryRun }),
     answer: counted,
     async handle({ mill, params, body, act, pretend }) {
@@ -270,7 +271,9 @@ export const queueRoutes = [
         const { queue, stage } = call.params as { queue: string; stage: string };
         if (call.body.dryRun) return exactly((await call.mill.engine.stageList()).find((one) => one.queue === queue && one.stage === stage)?.jobs ?? 0);
         const count = await call.act(`queue ${queue}, stage ${stage}`, (tx) =>
-          verb === "release" ? call.mill.engine.stageRelease(queue, stage, noted(call), { tx }) : call.mill.engine.stageCancel(queue, stage, noted(call), { tx }),
+          verb === "release"
+            ? call.mill.engine.stageRelease(queue, stage, noted(call), { tx })
+            : call.mill.engine.stageCancel(queue, stage, noted(call), { tx }),
         );
         if (verb === "release") call.wake(queue);
         return exactly(count);

@@ -84,7 +84,10 @@ const scheduleEvent = z
 
 const nameOf = ({ params }: Call): string => params["name"]!;
 const noteOf = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>) => ({ by: identity.name, ...given({ because: body.because }) });
-const described = <Record extends { readonly rule: Json }>(record: Record): Record & { description: string | null } => ({ ...record, description: describe(record.rule) });
+const described = <Record extends { readonly rule: Json }>(record: Record): Record & { description: string | null } => ({
+  ...record,
+  description: describe(record.rule),
+});
 
 function describe(of: unknown): string | null {
   try {
@@ -195,7 +198,9 @@ export const scheduleRoutes = [
     summary: "run it now, beside whatever runs of it",
     body: z.strictObject({ because }),
     answer: z.strictObject({ id: jobId }),
-    handle: async (call) => ({ id: await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.trigger(nameOf(call), noteOf(call), { tx })) }),
+    handle: async (call) => ({
+      id: await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.trigger(nameOf(call), noteOf(call), { tx })),
+    }),
   }),
   route({
     method: "POST",

@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { useServer } from "./server.js";
+
+const server = useServer();
+
+const entries = async () =>
+  (await server.ask("GET", "/audit?limit=1000")).body.items as {
+    id: string;
+    who: string;
+    action: string;
+    object: string;
+    result: string;
+    count: number | null;
+    address: string;
+    requestId: string;
+  }[];
+
+describe("the audit", () => {
+  it("says who did what to what, from where, and with what result", async () => {
+    await server.ask("PUT", "/queues/mail", { maxRunning: 3 });
+    const paused = await server.ask("POST", "/queues/mail/pause", { group: "acme", because: "they asked" });
+    await server.ask("POST", "/queues/none/pause", {});
+    await server.db.engine.enqueueMany("send", [1, 2, 3], { queue: "mail" });
+    await server.ask("POST", "/queues/mail/purge", {});
+    const [purge, refused, pause, put] = await entries();
+    expect(put).toMatchObject({ who: "the-admin", action: "PUT /queues/{queue}", object: "queue mail", result: "done" });
+    expect(pause).toMatchObject({
+      action: "POST /queues/{queue}/pause",
+      object: "queue mail, group acme",
+      result: "done",
+      requestId: paused.headers.get("x-request-id"),
+    });
+    expect(pause!.address).toMatch(/127\.0\.0\.1$/);
+    expect(refused).toMatchObject({ object: "queue none", result: "MR003" });
+    expect(purge).toMatchObject({ object: "queue mail", result: "done", count: 3 });
+    expect((await server.ask("GET", "/pauses")).body.items).toMatchObject([
+      { queue: "mail", group: "acme", pausedBy: "the-admin", pausedBecause: "they asked" },
+    ]);
+    const page = await server.ask("GET", "/audit?limit=2");
+    expect((await server.ask("GET", `/audit?limit=2&cursor=${page.body.next}`)).body.items.map(({ id }: { id: string }) => id)).toEqual([pause!.id, put!.id]);
+  });
+
+  it("has nothing of what is only asked, or only pretended", async () => {
+    const before = (await entries()).length;
+    await server.db.engine.enqueueMany("send", [1, 2], { queue: "mail" });
+    expect((await server.ask("POST", "/queues/mail/purge", { dryRun: true })).body).toEqual({ count: 2, isExact: true });
+    await server.ask("GET", "/queues/mail");
+    expect((await server.db.engine.depth("mail")).ready).toBe(2);
+    expect(await entries()).toHaveLength(before);
+  });
+
+  it("commits with the act, or not at all", async () => {
+    await server.db.sql("alter table audit add constraint no_more check (object <> 'queue held')");
+    expect((await server.ask("PUT", "/queues/held", {})).status).not.toBe(200);
+    expect((await server.ask("GET", "/queues/held")).status).toBe(404);
+    await server.db.sql("alter table audit drop constraint no_more");
+  });
+
+  it("is bounded: old entries go, a few with each new one", async () => {
+    await server.db.sql("update audit set at = at - interval '91 days'");
+    const old = (await entries()).length;
+    await server.ask("PUT", "/queues/mail", {});
+    expect(await entries()).toHaveLength(Math.max(1, old + 1 - 10));
+    await server.db.sql("select setval(pg_get_serial_sequence('audit', 'id'), 200000)");
+    await server.ask("PUT", "/queues/mail", {});
+    expect(await entries()).toHaveLength(1);
+  });
+});
+
+describe("Idempotency-Key", () => {
+  const send = (key: string, body: unknown, path = "/jobs", role: "producer" | "admin" = "producer") =>
+    server.ask("POST", path, body, { role, headers: { "idempotency-key": key } });
+  const jobs = async (type: string) => (await server.ask("POST", "/jobs/count", { type })).body.count as number;
+
+  it("a repeated request gets the first answer, and makes no second job", async () => {
+    const first = await send("a", { type: "once", input: 1 });
+    const again = await send("a", { type: "once", input: 1 });
+    expect(again).toMatchObject({ status: 200, body: first.body });
+    expect([first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")]).toEqual([null, "true"]);
+    expect(await jobs("once")).toBe(1);
+    const batch = { jobs: [{ type: "many" }, { type: "many" }] };
+    expect((await send("b", batch, "/jobs/batch")).body).toEqual((await send("b", batch, "/jobs/batch")).body);
+    expect(await jobs("many")).toBe(2);
+  });
+
+  it("many at once make one", async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => send("race", { type: "raced" })));
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    expect(await jobs("raced")).toBe(1);
+  });
+
+  it("is refused for another request, and is its sender's own", async () => {
+    await send("c", { type: "mine" });
+    expect(await send("c", { type: "other" })).toMatchObject({ status: 409, body: { code: "MR109" } });
+    expect((await send("c", { type: "mine" }, "/jobs", "admin")).headers.get("idempotency-replayed")).toBeNull();
+    expect((await send("a b", { type: "x" })).status).toBe(400);
+  });
+
+  it("what was refused is not remembered, and keys go after a day", async () => {
+    expect((await send("d", { type: "x", queue: "not there" })).status).toBe(404);
+    await server.ask("PUT", "/queues/later", {});
+    await server.ask("POST", "/queues/later/close", {});
+    expect((await send("e", { type: "x", queue: "later" })).status).toBe(409);
+    const kept = await server.db.sql("select key from idempotent");
+    expect(kept.map(({ key }) => key)).not.toContain("the-producer e");
+    await server.db.sql("update idempotent set at = at - interval '25 hours'");
+    await send("f", { type: "x" });
+    expect((await server.db.sql("select key from idempotent")).length).toBeLessThan(kept.length);
+  });
+
+  it("a job joins the trace of its request", async () => {
+    const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+    const { body } = await server.ask("POST", "/jobs", { type: "traced" }, { headers: { traceparent } });
+    expect((await server.ask("GET", `/jobs/${body.id}`)).body.job.headers).toEqual({ traceparent });
+  });
+});
