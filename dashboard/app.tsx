@@ -39,6 +39,15 @@ function Frame(): JSX.Element {
   const path = route.value.path.join("/");
   const isFirst = useRef(true);
 
+  useEffect(() => {
+    if (!menu) return;
+    const close = (event: KeyboardEvent): void => {
+      if (event.key === "Escape") setMenu(false);
+    };
+    addEventListener("keydown", close);
+    return () => removeEventListener("keydown", close);
+  }, [menu]);
+
   // A new page begins at its top and at its heading, for eyes and for screen readers.
   useEffect(() => {
     setMenu(false);
@@ -56,9 +65,10 @@ function Frame(): JSX.Element {
         Skip to the content
       </a>
       <Side open={menu} />
+      {menu && <div class="shade" aria-hidden="true" onClick={() => setMenu(false)} />}
       <header class="bar">
         <span class="menu-button">
-          <Button kind="quiet" label="Menu" pressed={menu} onClick={() => setMenu(!menu)}>
+          <Button kind="quiet" label="Menu" expanded={menu} onClick={() => setMenu(!menu)}>
             <Icon name="menu" />
           </Button>
         </span>

@@ -29,8 +29,8 @@ export interface Act {
   /** What will happen, in a sentence or two. */
   readonly explain: ComponentChildren;
   readonly fields?: readonly Field[];
-  /** What it would touch now; asked again when a field changes. */
-  readonly count?: (values: Values) => Promise<Touch>;
+  /** What it would touch now; asked again when a field changes. Undefined while too little is filled in. */
+  readonly count?: (values: Values) => Promise<Touch> | undefined;
   /** What is counted. */
   readonly unit?: readonly [one: string, many: string];
   readonly button: string;
@@ -84,7 +84,7 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
       setBusy(false);
     }
   };
-  const nothing = touch?.count === 0;
+  const nothing = typeof touch === "object" && touch.count === 0;
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="act-title" onClose={close} onCancel={(event) => busy && event.preventDefault()}>
       <form onSubmit={(event) => void submit(event)}>
@@ -112,15 +112,16 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
   );
 }
 
-/** What an act would touch: undefined while it is counted, null when that failed. */
-function useCount(act: Act, values: Values): Touch | null | undefined {
-  const [touch, setTouch] = useState<Touch | null | undefined>();
+/** What an act would touch, or why that is not known. */
+function useCount(act: Act, values: Values): Touch | "counting" | "unknown" | "incomplete" {
+  const [touch, setTouch] = useState<Touch | "counting" | "unknown" | "incomplete">("counting");
   useEffect(() => {
     if (!act.count) return;
     let current = true;
-    setTouch(undefined);
+    setTouch("counting");
     const timer = setTimeout(async () => {
-      const answer = await act.count!(values).catch(() => null);
+      const asked = act.count!(values);
+      const answer = asked === undefined ? "incomplete" : await asked.catch(() => "unknown" as const);
       if (current) setTouch(answer);
     }, 150);
     return () => {
@@ -131,14 +132,22 @@ function useCount(act: Act, values: Values): Touch | null | undefined {
   return touch;
 }
 
-function Touched({ touch, unit: [one, many] }: { touch: Touch | null | undefined; unit: readonly [string, string] }): JSX.Element {
+const notCounted = {
+  counting: "Counting…",
+  unknown: "It could not be counted what this touches.",
+  incomplete: "What it touches is counted when all that is needed is filled in.",
+} as const;
+
+function Touched({ touch, unit: [one, many] }: { touch: Touch | keyof typeof notCounted; unit: readonly [string, string] }): JSX.Element {
+  if (typeof touch === "string")
+    return (
+      <p class="touch muted" role="status">
+        {notCounted[touch]}
+      </p>
+    );
   return (
     <p class="touch" role="status">
-      {touch === undefined ? (
-        <span class="muted">Counting…</span>
-      ) : touch === null ? (
-        <span class="muted">It could not be counted what this touches.</span>
-      ) : touch.count === 0 ? (
+      {touch.count === 0 ? (
         <>There is nothing to do: it touches no {one}.</>
       ) : (
         <>

@@ -8,12 +8,12 @@ interface ButtonProps {
   readonly type?: "button" | "submit";
   readonly title?: string;
   readonly label?: string;
-  readonly pressed?: boolean;
+  readonly expanded?: boolean;
   readonly children: ComponentChildren;
 }
 
 /** A button. One that is not possible now stays where it is, disabled, so that nothing moves. */
-export function Button({ onClick, kind = "plain", small, disabled, type = "button", title, label, pressed, children }: ButtonProps): JSX.Element {
+export function Button({ onClick, kind = "plain", small, disabled, type = "button", title, label, expanded, children }: ButtonProps): JSX.Element {
   return (
     <button
       type={type}
@@ -21,7 +21,7 @@ export function Button({ onClick, kind = "plain", small, disabled, type = "butto
       disabled={disabled}
       title={title}
       aria-label={label}
-      aria-pressed={pressed}
+      aria-expanded={expanded}
       onClick={onClick}
     >
       {children}

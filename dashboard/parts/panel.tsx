@@ -60,7 +60,7 @@ export function Facts({ of }: { of: readonly (readonly [name: string, value: Com
   return (
     <dl class="facts">
       {of
-        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .filter(([, value]) => value !== null && value !== undefined && value !== false && value !== "")
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>

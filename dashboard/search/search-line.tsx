@@ -76,7 +76,11 @@ export function SearchLine(): JSX.Element {
         autocapitalize="off"
         spellcheck={false}
         value={line}
-        onFocus={() => setOpen(true)}
+        onFocus={() => {
+          setOpen(true);
+          // Whoever comes back goes on with the next word.
+          if (line !== "") setLine(`${line.trimEnd()} `);
+        }}
         onBlur={() => {
           setOpen(false);
           setChosen(-1);

@@ -40,6 +40,8 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
   it("helps where there is nothing yet", async () => {
     const { page, complaints } = await signIn("");
     for (const address of pages) await visit(page, address);
+    await visit(page, "");
+    await page.getByRole("heading", { name: "The first job" }).waitFor();
     await visit(page, "jobs");
     await page.getByText("await mill.enqueue").waitFor();
     expect(complaints).toEqual([]);

@@ -40,7 +40,7 @@ export const replay = (): Act => ({
     { name: "type", label: "Only of a type" },
     { name: "perSecond", label: "Per second", kind: "number", min: 0, hint: "empty: all at once" },
   ],
-  count: (values) => (values["from"] ? send<Touch>("POST", "replay", { ...range(values), dryRun: true }) : Promise.reject(new Error("no time yet"))),
+  count: (values) => (values["from"] ? send<Touch>("POST", "replay", { ...range(values), dryRun: true }) : undefined),
   button: "Replay",
   run: (values) => sendAll("replay", range(values)),
   done: (answer) => `${count((answer as Touch).count)} copies were enqueued`,

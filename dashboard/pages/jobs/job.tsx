@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { get } from "../../api.js";
 import { count, duration } from "../../format.js";
 import { perform } from "../../parts/act.js";
@@ -21,8 +22,10 @@ import { Timeline } from "./timeline.js";
 const isLive = (job: Job | undefined): boolean => job === undefined || ["delayed", "ready", "running", "blocked"].includes(job.state);
 
 export function JobPage({ id }: { id: string }): JSX.Element {
-  const details = useResource(`job ${id}`, (signal) => get<JobDetails>(`jobs/${encodeURIComponent(id)}`, {}, signal), 2000);
+  const [isOver, setIsOver] = useState(false);
+  const details = useResource(`job ${id}`, (signal) => get<JobDetails>(`jobs/${encodeURIComponent(id)}`, {}, signal), isOver ? 15_000 : 3000);
   const job = details.data?.job;
+  useEffect(() => setIsOver(!isLive(job)), [job?.state]);
   return (
     <>
       <PageHead
@@ -87,40 +90,38 @@ function Details({ of }: { of: JobDetails }): JSX.Element {
     <>
       <Panel title="Facts">
         <Facts
-          of={
+          of={[
             [
-              [
-                "Queue",
-                <a key="queue" href={to(["queues", job.queue])}>
-                  {job.queue}
-                </a>,
-              ],
-              [
-                "Type",
-                <a key="type" href={to(["jobs"], { type: job.type })}>
-                  {job.type}
-                </a>,
-              ],
-              ["Group", job.group && <a href={to(["jobs"], { group: job.group })}>{job.group}</a>],
-              ["Tenant", job.tenant && <a href={to(["jobs"], { tenant: job.tenant })}>{job.tenant}</a>],
-              ["Priority", String(job.priority)],
-              ["Attempts", `${count(job.attempts)} of ${job.maxAttempts === "unlimited" ? "any number" : count(job.maxAttempts)}`],
-              ["Cost", job.cost === 1 ? null : count(job.cost)],
-              ["Enqueued", <Moment key="enqueued" at={job.createdAt} />],
-              ["Runs at", isLive(job) && <Moment at={job.runAt} />],
-              ["Waited", job.lastAttemptAt && job.attempts === 1 && duration((Date.parse(job.lastAttemptAt) - Date.parse(job.runAt)) / 1000)],
-              ["Finished", job.finishedAt && <Moment at={job.finishedAt} />],
-              ["Worker", job.worker],
-              ["Lease ends", job.state === "running" && <Ago at={job.leaseEndsAt} />],
-              ["Attempt timeout", job.attemptTimeoutMs && duration(job.attemptTimeoutMs / 1000)],
-              ["Expires", job.expiresAt && <Moment at={job.expiresAt} />],
-              ["Deadline", job.deadline && <Moment at={job.deadline} />],
-              ["Stage", job.stage],
-              ["Fingerprint", job.fingerprint && <a href={to(["jobs"], { key: job.fingerprint })}>{job.fingerprint}</a>],
-              ["Schedule", job.schedule && <a href={to(["schedules", job.schedule])}>{job.schedule}</a>],
-              ["Slot", job.scheduleSlot && <Moment at={job.scheduleSlot} />],
-            ].filter(([, value]) => value !== false) as [string, JSX.Element][]
-          }
+              "Queue",
+              <a key="queue" href={to(["queues", job.queue])}>
+                {job.queue}
+              </a>,
+            ],
+            [
+              "Type",
+              <a key="type" href={to(["jobs"], { type: job.type })}>
+                {job.type}
+              </a>,
+            ],
+            ["Group", job.group && <a href={to(["jobs"], { group: job.group })}>{job.group}</a>],
+            ["Tenant", job.tenant && <a href={to(["jobs"], { tenant: job.tenant })}>{job.tenant}</a>],
+            ["Priority", String(job.priority)],
+            ["Attempts", `${count(job.attempts)} of ${job.maxAttempts === "unlimited" ? "any number" : count(job.maxAttempts)}`],
+            ["Cost", job.cost === 1 ? null : count(job.cost)],
+            ["Enqueued", <Moment key="enqueued" at={job.createdAt} />],
+            ["Runs at", isLive(job) && <Moment at={job.runAt} />],
+            ["Waited", job.lastAttemptAt && job.attempts === 1 && duration((Date.parse(job.lastAttemptAt) - Date.parse(job.runAt)) / 1000)],
+            ["Finished", job.finishedAt && <Moment at={job.finishedAt} />],
+            ["Worker", job.worker],
+            ["Lease ends", job.state === "running" && <Ago at={job.leaseEndsAt} />],
+            ["Attempt timeout", job.attemptTimeoutMs && duration(job.attemptTimeoutMs / 1000)],
+            ["Expires", job.expiresAt && <Moment at={job.expiresAt} />],
+            ["Deadline", job.deadline && <Moment at={job.deadline} />],
+            ["Stage", job.stage],
+            ["Fingerprint", job.fingerprint && <a href={to(["jobs"], { key: job.fingerprint })}>{job.fingerprint}</a>],
+            ["Schedule", job.schedule && <a href={to(["schedules", job.schedule])}>{job.schedule}</a>],
+            ["Slot", job.scheduleSlot && <Moment at={job.scheduleSlot} />],
+          ]}
         />
       </Panel>
       {of.progress !== null && of.progress !== undefined && <Progress of={of.progress} />}

@@ -96,7 +96,7 @@ export function Limits(): JSX.Element {
                   rank: 2,
                   cell: ({ failures, opensAt }) => (failures === null ? none : `${failures} of ${opensAt}`),
                 },
-                { head: "Opens again", end: true, width: "110px", rank: 2, cell: ({ openUntil }) => <Ago at={openUntil} /> },
+                { head: "Tries again", end: true, width: "110px", rank: 2, cell: ({ openUntil }) => <Ago at={openUntil} /> },
                 { head: "Last error", rank: 3, cell: ({ lastError }) => <span class="cut error-cell">{lastError?.message ?? ""}</span> },
                 mayAct.value && {
                   head: "Acts",

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { get } from "../../api.js";
 import { count, duration, rate } from "../../format.js";
 import { history } from "../../history.js";
 import { overview, queueSamples, recent } from "../../live.js";
@@ -8,7 +9,7 @@ import { Empty, firstJob } from "../../parts/empty.js";
 import { PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { to } from "../../router.js";
-import type { Overview, Point } from "../../wire.js";
+import type { Job, List, Overview, Point } from "../../wire.js";
 import { QueueTable } from "../queues/queue-table.js";
 import { Attention } from "./attention.js";
 
@@ -35,15 +36,15 @@ export function OverviewPage(): JSX.Element {
   const past = useResource(`history ${span}`, (signal) => history({ seconds }, signal), span === "600" ? undefined : 60_000);
   const points = span === "600" ? recent.value : (past.data ?? []);
   const samples = [...queueSamples.value.values()];
-  const isEmpty = overview.value !== null && overview.value.queues === 0;
+  const isNew = useIsNew();
   return (
     <>
       <PageHead title="Overview" actions={<SpanChoice value={span} onChange={setSpan} />} />
       <Totals of={overview.value} />
-      {isEmpty ? (
+      {isNew ? (
         <Panel title="The first job">
-          <Empty title="No queue yet" code={firstJob}>
-            A queue is made with its first job. This makes one; a worker can come later.
+          <Empty title="No job yet" code={firstJob}>
+            This makes one; a worker can come later.
           </Empty>
         </Panel>
       ) : (
@@ -86,6 +87,13 @@ export function OverviewPage(): JSX.Element {
       )}
     </>
   );
+}
+
+/** Nothing waits or runs, and no job was ever enqueued, or all are long forgotten. */
+function useIsNew(): boolean {
+  const isIdle = overview.value !== null && overview.value.ready + overview.value.delayed + overview.value.running === 0;
+  const hasJobs = useResource(`has jobs ${isIdle}`, async (signal) => !isIdle || (await get<List<Job>>("jobs", { limit: 1 }, signal)).items.length > 0, 5000);
+  return hasJobs.data === false;
 }
 
 function Totals({ of }: { of: Overview | null }): JSX.Element {

@@ -70,7 +70,7 @@ export const shed = (queue: string, types: readonly string[]): Act => ({
     { name: "type", label: "Only of a type", options: types },
     { name: "group", label: "Only of a group" },
   ],
-  count: (values) => (values["before"] ? wouldTouch(queue, "shed")(values) : Promise.reject(new Error("no time yet"))),
+  count: (values) => (values["before"] ? wouldTouch(queue, "shed")(values) : undefined),
   button: "Shed",
   danger: true,
   run: (values) => post(queue, "shed", body("shed", values)),

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { count, duration, none, rate } from "../../format.js";
+import { count, duration, rate } from "../../format.js";
 import { queueSamples, trailOf } from "../../live.js";
 import { Badge } from "../../parts/badge.js";
 import { Sparkline } from "../../parts/sparkline.js";
@@ -17,7 +17,18 @@ export interface QueueRow {
 
 const live = (name: string) => queueSamples.value.get(name);
 
-const name: Column<QueueRow> = { head: "Queue", by: (row) => row.name, cell: (row) => <a href={to(["queues", row.name])}>{row.name}</a> };
+const name: Column<QueueRow> = {
+  head: "Queue",
+  by: (row) => row.name,
+  cell: (row) => (
+    <span class="two-lines">
+      <a class="name" href={to(["queues", row.name])}>
+        {row.name}
+      </a>
+      {row.limits && <small class="cut limits-note">{row.limits}</small>}
+    </span>
+  ),
+};
 const state: Column<QueueRow> = {
   head: "State",
   width: "140px",
@@ -54,9 +65,16 @@ const rates: readonly Column<QueueRow>[] = [
     cell: (row) => <Sparkline values={trailOf(row.name).map(({ out }) => out ?? 0)} label={`Finished per second lately: now ${rate(live(row.name)?.out)}`} />,
   },
 ];
-const limits: Column<QueueRow> = { head: "Limits", width: "150px", rank: 3, cell: (row) => <span class="muted">{row.limits || none}</span> };
 
 export function QueueTable({ rows, short, empty }: { rows: readonly QueueRow[]; short?: boolean; empty: ComponentChildren }): JSX.Element {
-  const columns = [name, state, ...numbers, ...rates, !short && limits];
-  return <Table caption="Queues" rows={rows} columns={columns} rowKey={(row) => row.name} empty={empty} {...(!short && { sort: ["Queue", false] as const })} />;
+  return (
+    <Table
+      caption="Queues"
+      rows={rows}
+      columns={[name, state, ...numbers, ...rates]}
+      rowKey={(row) => row.name}
+      empty={empty}
+      {...(!short && { sort: ["Queue", false] as const })}
+    />
+  );
 }

@@ -42,8 +42,7 @@ export const backfill = ({ name }: Schedule): Act => ({
     { name: "until", label: "Until", kind: "datetime-local", required: true },
     { name: "concurrency", label: "At once", kind: "number", min: 1, value: "1" },
   ],
-  count: (values) =>
-    values["from"] && values["until"] ? post<Touch>(name, "backfill", { ...range(values), dryRun: true }) : Promise.reject(new Error("no range yet")),
+  count: (values) => (values["from"] && values["until"] ? post<Touch>(name, "backfill", { ...range(values), dryRun: true }) : undefined),
   unit: ["slot", "slots"],
   button: "Backfill",
   run: (values) => post<Touch>(name, "backfill", range(values)),

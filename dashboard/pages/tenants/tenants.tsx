@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { get, segment } from "../../api.js";
 import { count, duration, percent } from "../../format.js";
-import { queueSamples } from "../../live.js";
+import { overview, queueSamples } from "../../live.js";
 import { Empty } from "../../parts/empty.js";
 import { Load } from "../../parts/load.js";
 import { PageHead, Panel } from "../../parts/panel.js";
@@ -42,7 +42,7 @@ export function Tenants(): JSX.Element {
         a queue's own page has all of its groups, and what can be done with them.
       </PageHead>
       <Panel title="By group" note={tenants.data?.some(({ isEstimated }) => isEstimated) ? "~ estimated from a sample" : undefined} flush>
-        <Load of={tenants}>
+        <Load of={overview.value === null ? { ...tenants, data: undefined } : tenants}>
           {(rows) => {
             const all = Math.max(
               1,
