@@ -69,9 +69,12 @@ describe.skipIf(!hasBrowser)("every page", () => {
           await visit(page, address, heading);
           expect.soft(await overflow(page), `${size} ${address} is as wide as the screen`).toBeLessThanOrEqual(0);
           expect.soft(await findings(page), `${size} ${address}`).toEqual([]);
-          await page.evaluate(() => (document.documentElement.dataset["theme"] = "dark"));
-          expect.soft(await findings(page, ["color-contrast"]), `${size} ${address}, dark`).toEqual([]);
-          await page.evaluate(() => delete document.documentElement.dataset["theme"]);
+          // The dark theme has the same elements; its colours are looked at where the browser is not busy with a million jobs.
+          if (size !== "huge") {
+            await page.evaluate(() => (document.documentElement.dataset["theme"] = "dark"));
+            expect.soft(await findings(page, ["color-contrast"]), `${size} ${address}, dark`).toEqual([]);
+            await page.evaluate(() => delete document.documentElement.dataset["theme"]);
+          }
           await page.setViewportSize({ width: 360, height: 740 });
           expect.soft(await overflow(page), `${size} ${address} is as wide as a phone`).toBeLessThanOrEqual(0);
           await page.setViewportSize({ width: 1280, height: 900 });
