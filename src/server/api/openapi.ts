@@ -8,8 +8,7 @@ type Json = Record<string, unknown>;
 /** The table of routes as an OpenAPI 3.1 document. */
 export function openApi(routes: readonly Route[], version: string): Json {
   const shared = new Map<string, Json>();
-  const shape = (schema: z.ZodType, io: "input" | "output"): Json =>
-    hoist(z.toJSONSchema(schema, { io, unrepresentable: "any", override: plain }) as Json, shared);
+  const shape = (schema: z.ZodType, io: "input" | "output"): Json => hoist(z.toJSONSchema(schema, { io, unrepresentable: "any", override: plain }), shared);
   const paths: Record<string, Json> = {};
   const problemContent = { "application/problem+json": { schema: shape(problem, "output") } };
   for (const route of routes) {
@@ -23,7 +22,10 @@ export function openApi(routes: readonly Route[], version: string): Json {
       responses: {
         "200": {
           description: "done",
-          content: "raw" in route.answer ? { [route.answer.raw]: {} } : { "application/json": { schema: shape(route.answer, "output") } },
+          content:
+            "raw" in route.answer
+              ? { [route.answer.raw]: route.answer.shape ? { schema: shape(route.answer.shape, "output") } : {} }
+              : { "application/json": { schema: shape(route.answer, "output") } },
         },
         default: { description: "refused; the code tells why, and the remedy what to do", content: problemContent },
       },

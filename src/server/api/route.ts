@@ -32,9 +32,9 @@ export interface Call<Query = unknown, Body = unknown> extends ApiParts {
   /**
    * Do something that belongs on record: in one transaction with its entry in the audit, which names `object`. What fails is on record too.
    */
-  act<T>(object: string, work: (tx: Queryable) => Promise<T>): Promise<T>;
+  readonly act: <T>(object: string, work: (tx: Queryable) => Promise<T>) => Promise<T>;
   /** Do it in a transaction, and take it all back: its answer is what would happen. */
-  pretend<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  readonly pretend: <T>(work: (tx: Queryable) => Promise<T>) => Promise<T>;
 }
 
 /** One entry of the table that everything is made from: the router, the checks, the OpenAPI document and the tests. */
@@ -49,12 +49,12 @@ export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.Z
   readonly body?: Body;
   /** The longest body, in bytes. Default 1 MiB. */
   readonly bodyLimit?: number;
-  /** The shape of the answer, as JSON; `raw` when the handler answers by itself, with this content type. A test compares, for every route. */
-  readonly answer: z.ZodType | { readonly raw: string };
+  /** The shape of the answer, as JSON; `raw` when the handler answers by itself, with this content type (and, of events, their shape). A test compares, for every route. */
+  readonly answer: z.ZodType | { readonly raw: string; readonly shape?: z.ZodType };
   readonly handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<unknown>;
 }
 
 /** A route with the types of its own schemas. */
 export function route<Query extends z.ZodObject, Body extends z.ZodType>(definition: Route<Query, Body>): Route {
-  return definition as unknown as Route;
+  return definition;
 }

@@ -149,7 +149,7 @@ describe("whatever is sent", () => {
       const path = route.path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(pick(names).toWellFormed()) || "x");
       const asked = Object.keys(route.query?.shape ?? {}).filter(() => next() < 0.4);
       const query = new URLSearchParams(
-        asked.map((key): [string, string] => [key, String(next() < 0.8 ? pick([...names, ...numbers.map(String), ...times]) : JSON.stringify(value()))]),
+        asked.map((key): [string, string] => [key, next() < 0.8 ? pick([...names, ...numbers.map(String), ...times]) : JSON.stringify(value())]),
       );
       const body =
         route.body === undefined

@@ -74,7 +74,7 @@ describe("payloads", () => {
       headers: headers("producer"),
       body: endless,
       duplex: "half",
-    } as RequestInit);
+    });
     expect(chunked.status).toBe(400);
   });
 });

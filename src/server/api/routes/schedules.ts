@@ -91,7 +91,7 @@ const described = <Record extends { readonly rule: Json }>(record: Record): Reco
 
 function describe(of: unknown): string | null {
   try {
-    return describeRule(parseRule(of as RuleInput));
+    return describeRule(parseRule(of));
   } catch {
     return null; // declared in SQL, and wrong: its health tells
   }
