@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { Live, Moment } from "../live/live.js";
+import type { Live } from "../live/live.js";
 
 /** What `/metrics` tells. Every name is listed in docs/observability.md; a test compares. */
 export const serverMetrics = {
@@ -49,7 +49,7 @@ export class ServerMetrics {
 
   async text(live: Live): Promise<string> {
     // Without the database there is still something to tell: how the server does.
-    const { queues } = await live.now().catch(() => ({ queues: [] }) as Pick<Moment, "queues">);
+    const { queues } = await live.now().catch(() => ({ queues: [] }));
     const gauge = (key: "ready" | "delayed" | "running" | "oldest", value: (queue: (typeof queues)[number]) => number): string[] =>
       metric(
         key,
