@@ -677,10 +677,13 @@ export class Engine {
     return row as unknown as Found;
   }
 
-  /** These jobs, newest first; those that are gone are left out. */
-  async byIds(ids: readonly JobId[], call?: CallOptions): Promise<JobRecord[]> {
-    const text = "select *, id::text as id_text from :jobs where id = any ($1::bigint[]) order by jobs.id desc";
-    return (await this.#call("jobs", text, [encodeIds(ids)], call)).map(decodeJob);
+  /** These jobs, newest first, as many as fit into `maxBytes` of stored inputs, results and errors, but always one; those that are gone are left out. Default 64 MiB. */
+  async byIds(ids: readonly JobId[], maxBytes = 67_108_864, call?: CallOptions): Promise<JobRecord[]> {
+    const text = `select *, id::text as id_text
+                    from (select v.*, row_number() over newest as n, sum(coalesce(pg_column_size(v.input), 0) + coalesce(pg_column_size(v.result), 0) + coalesce(pg_column_size(v.last_error), 0)) over newest as bytes
+                            from :jobs v where v.id = any ($1::bigint[]) window newest as (order by v.id desc)) shown
+                   where n = 1 or bytes <= $2::bigint order by shown.id desc`;
+    return (await this.#call("jobs", text, [encodeIds(ids), maxBytes], call)).map(decodeJob);
   }
 
   /** How many jobs that match every filter given are in each state; at least one filter. A tenant's are found by its index, others by a scan. */

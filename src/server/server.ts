@@ -109,7 +109,15 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       { takes: () => true, part: counted(metrics, sqs.part, "sqs") },
     ]),
   );
-  const at = await listener.start();
+  const at = await listener.start().catch(async (error: NodeJS.ErrnoException) => {
+    await wakeUp.close();
+    if (pool !== options.connection) await pool.end();
+    throw new InvalidArgumentError(
+      `cannot listen on ${host}:${port}: ${error.code ?? error.message}`,
+      "give another port, or 0 for any; stop what has this one",
+      error,
+    );
+  });
   sqs.start();
   const url = `http://${at.host.includes(":") ? `[${at.host}]` : at.host}:${at.port}${prefix}`;
   metrics.start();

@@ -56,6 +56,8 @@ describe("serve", () => {
     expect(await refused("--tokens", "/nowhere")).toContain("/nowhere cannot be read");
     writeFileSync(path.join(folder.path, "bad.txt"), "ann admin secret");
     expect(await refused("--tokens", path.join(folder.path, "bad.txt"))).toContain("line 1 of the tokens cannot be read");
+    const { port } = new URL(db.url); // PostgreSQL has it
+    expect((await millrace(["serve", "--port", port], { url: db.url })).stderr).toContain("give another port");
     expect((await millrace(["tokens", "new", "a b"])).stderr).toContain('a token cannot be named "a b"');
     expect((await millrace(["tokens", "new", "ann", "--role", "king"])).code).toBe(2);
   }, 60_000);

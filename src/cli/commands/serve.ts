@@ -65,8 +65,9 @@ export const serveCommand: Command = {
       await signals.requested;
       out.event("stopping", {}, "stopping when requests in progress have ended; a second signal stops at once");
       await Promise.race([server.stop(), signals.insisted]);
+      if (signals.isInsisted) process.exit(1);
       out.event("stopped", {}, "stopped");
-      return signals.isInsisted ? 1 : 0;
+      return 0;
     } finally {
       process.off("SIGHUP", reload);
       signals.forget();

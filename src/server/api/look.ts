@@ -3,6 +3,8 @@ import type { FindFilter, JobId, JobRecord } from "../../db/types.js";
 
 /** Counting goes no further than this. */
 const countedMost = 10_000;
+/** A page has no more than this, so that jobs with large inputs make more pages and not larger ones. */
+const pageBytes = 8_388_608;
 
 export type JobFilter = Omit<FindFilter, "before" | "limit" | "seconds">;
 
@@ -13,7 +15,10 @@ export async function findJobs(
   { limit, before }: { readonly limit: number; readonly before?: JobId | undefined },
 ): Promise<{ readonly items: readonly JobRecord[]; readonly next?: string }> {
   const { ids, next } = await engine.find({ ...filter, limit, ...(before === undefined ? {} : { before }) });
-  return { items: ids.length === 0 ? [] : await engine.byIds(ids), ...(next === null ? {} : { next }) };
+  const items = ids.length === 0 ? [] : await engine.byIds(ids, pageBytes);
+  const last = items.at(-1)?.id;
+  if (last !== undefined && last !== ids.at(-1)) return { items, next: last };
+  return { items, ...(next === null ? {} : { next }) };
 }
 
 /** How many jobs match: exactly up to ten thousand, as long as that takes two seconds at most. */

@@ -22,7 +22,10 @@ export function openApi(routes: readonly Route[], version: string): Json {
       responses: {
         "200": {
           description: "done",
-          content: "raw" in route.answer ? { [route.answer.raw]: {} } : { "application/json": { schema: shape(route.answer, "output") } },
+          content:
+            "raw" in route.answer
+              ? { [route.answer.raw]: route.answer.shape ? { schema: shape(route.answer.shape, "output") } : {} }
+              : { "application/json": { schema: shape(route.answer, "output") } },
         },
         default: { description: "refused; the code tells why, and the remedy what to do", content: problemContent },
       },

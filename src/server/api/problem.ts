@@ -81,8 +81,10 @@ export function problemOf(thrown: unknown, requestId: string): { readonly proble
 
 function known(thrown: unknown): MillraceError | undefined {
   if (thrown instanceof BodyTooLargeError) return new ApiError("tooLarge", thrown.message, "send less at once", { connection: "close" });
-  if ((thrown as { code?: unknown } | undefined)?.code === "57014")
-    return new ApiError("tooSlow", "the database was stopped looking for an answer", "ask for less: a shorter time, a queue, a type");
+  const { code } = (thrown ?? {}) as { code?: unknown };
+  if (code === "57014") return new ApiError("tooSlow", "the database took too long", "ask for less at once");
+  if (code === "55P03")
+    return new ApiError("tooSlow", "somebody else is changing the same jobs, and has not ended", "try again; GET /doctor tells of transactions that stay open");
   const error = translateError(thrown);
   return error instanceof MillraceError ? error : undefined;
 }

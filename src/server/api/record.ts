@@ -1,7 +1,11 @@
 import type { Identity } from "../auth/tokens.js";
 import type { Exchange } from "../http/exchange.js";
 import type { ApiParts, Call, Route } from "./route.js";
-import { MillraceError } from "../../db/errors.js";
+import { DatabaseUnavailableError, MillraceError } from "../../db/errors.js";
+import type { Queryable } from "../../db/queryable.js";
+
+const lockTimeout = "5s";
+const statementTimeout = "60s";
 
 /** How what was done comes on record: `Call.act` and `Call.pretend` of one request. */
 export function recorder(route: Route, exchange: Exchange, identity: Identity, { mill, log }: ApiParts): Pick<Call, "act" | "pretend"> {
@@ -19,11 +23,13 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
     async act(object, work) {
       try {
         return await engine.transaction(async (tx) => {
+          await boundWaits(tx);
           const done = await work(tx);
           await engine.auditAdd(entry(object, "done", countOf(done)), { tx });
           return done;
         });
       } catch (error) {
+        if (error instanceof DatabaseUnavailableError) throw error; // there is nowhere to note it
         const result = error instanceof MillraceError ? error.code : "error";
         await engine
           .auditAdd(entry(object, result))
@@ -36,6 +42,7 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
       const back = new Error("taken back");
       await engine
         .transaction(async (tx) => {
+          await boundWaits(tx);
           pretended = { done: await work(tx) };
           throw back;
         })
@@ -45,6 +52,11 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
       return pretended!.done;
     },
   };
+}
+
+/** Whoever has an open transaction on the same jobs must not take the server's connections one by one. */
+async function boundWaits(tx: Queryable): Promise<void> {
+  await tx.query({ text: "select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)", values: [lockTimeout, statementTimeout] });
 }
 
 /** How many were touched, where the act says so. */

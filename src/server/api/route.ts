@@ -49,8 +49,8 @@ export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.Z
   readonly body?: Body;
   /** The longest body, in bytes. Default 1 MiB. */
   readonly bodyLimit?: number;
-  /** The shape of the answer, as JSON; `raw` when the handler answers by itself, with this content type. A test compares, for every route. */
-  readonly answer: z.ZodType | { readonly raw: string };
+  /** The shape of the answer, as JSON; `raw` when the handler answers by itself, with this content type (and, of events, their shape). A test compares, for every route. */
+  readonly answer: z.ZodType | { readonly raw: string; readonly shape?: z.ZodType };
   readonly handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<unknown>;
 }
 

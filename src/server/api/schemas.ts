@@ -17,7 +17,6 @@ const count = z.number().int();
 
 export const jobStates = ["delayed", "ready", "running", "blocked", "succeeded", "failed", "expired", "cancelled"] as const;
 export const jobState = z.enum(jobStates);
-export const jobError = z.looseObject({ message: text }).meta({ id: "JobError" });
 const unlimited = z.union([z.number(), z.literal("unlimited")]);
 
 export const jobRecord = z
@@ -134,7 +133,7 @@ export const queueDetails = z.strictObject({ ...queueFields, depth }).meta({ id:
 
 export const rate = z.strictObject({ perSecond: z.number().positive(), burst: z.number().min(1).optional() }).meta({ id: "Rate" });
 
-export const liveQueue = z
+const liveQueue = z
   .strictObject({
     queue: text,
     state: queueState,
@@ -167,6 +166,8 @@ export const overview = z
     warnings: count,
   })
   .meta({ id: "Overview" });
+
+export const moment = z.strictObject({ overview, queues: z.array(liveQueue) }).meta({ id: "Moment" });
 
 export const point = z
   .strictObject({

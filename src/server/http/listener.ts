@@ -71,7 +71,10 @@ export class Listener {
     const began = performance.now();
     const id = randomUUID();
     const gone = new AbortController();
-    response.on("close", () => gone.abort());
+    // Only of those who went too early: firing the signal after every answer was a third of the cost of a small request.
+    response.on("close", () => {
+      if (!response.writableFinished) gone.abort();
+    });
     request.on("error", () => gone.abort());
     response.on("error", () => gone.abort());
     response.setHeader("x-request-id", id);

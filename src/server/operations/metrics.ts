@@ -48,7 +48,8 @@ export class ServerMetrics {
   }
 
   async text(live: Live): Promise<string> {
-    const { queues } = await live.now();
+    // Without the database there is still something to tell: how the server does.
+    const { queues } = await live.now().catch(() => ({ queues: [] }));
     const gauge = (key: "ready" | "delayed" | "running" | "oldest", value: (queue: (typeof queues)[number]) => number): string[] =>
       metric(
         key,

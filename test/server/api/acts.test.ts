@@ -67,6 +67,36 @@ describe("the audit", () => {
   });
 });
 
+describe("acts", () => {
+  it("do not wait for somebody's open transaction for long", async () => {
+    const { id } = await server.db.engine.enqueue({ type: "held", queue: "mail" });
+    const other = await server.db.connect();
+    await other.query("begin");
+    await server.db.engine.cancel([id], undefined, { tx: other });
+    const answer = await server.ask("POST", `/jobs/${id}/cancel`, {});
+    expect(answer).toMatchObject({ status: 504, body: { code: "MR111" } });
+    await other.query("rollback");
+    expect((await server.ask("POST", `/jobs/${id}/cancel`, {})).body).toEqual({ done: true });
+  });
+
+  it("pages of jobs with large inputs are bounded in bytes, and nothing is left out", async () => {
+    const input = Array.from({ length: 60_000 }, () => Math.random().toString(36));
+    const ids = [];
+    for (let i = 0; i < 12; i += 1) ids.unshift((await server.db.engine.enqueue({ type: "fat", input })).id);
+    const seen: string[] = [];
+    let pages = 0;
+    for (let cursor: string | undefined; ;) {
+      const { body } = await server.ask("GET", `/jobs?type=fat${cursor === undefined ? "" : `&cursor=${cursor}`}`);
+      seen.push(...body.items.map((job: { id: string }) => job.id));
+      pages += 1;
+      if (body.next === undefined) break;
+      cursor = body.next;
+    }
+    expect(seen).toEqual(ids);
+    expect(pages).toBeGreaterThan(1);
+  });
+});
+
 describe("Idempotency-Key", () => {
   const send = (key: string, body: unknown, path = "/jobs", role: "producer" | "admin" = "producer") =>
     server.ask("POST", path, body, { role, headers: { "idempotency-key": key } });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { moment } from "../../../src/server/api/schemas.js";
 import { until } from "../../support/wait.js";
 import { useServer } from "./server.js";
 
@@ -40,6 +41,7 @@ describe("overview and live", () => {
       if (text.split("event: sample").length > 3) break;
     }
     const [, data] = /event: sample\ndata: (.*)\n\n/.exec(text)!;
+    expect(moment.safeParse(JSON.parse(data!)).error?.issues).toBeUndefined();
     expect(JSON.parse(data!)).toMatchObject({
       overview: { ready: 90 },
       queues: [

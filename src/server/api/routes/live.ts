@@ -3,7 +3,7 @@ import type { Moment } from "../../live/live.js";
 import { ApiError } from "../problem.js";
 import { toJsonText } from "../json.js";
 import { route } from "../route.js";
-import { limitOf, listOf, overview, point, runningJob, workerRecord } from "../schemas.js";
+import { limitOf, listOf, moment, overview, point, runningJob, workerRecord } from "../schemas.js";
 
 const mostViewers = 200;
 /** A proxy that hears nothing for a minute closes the connection. */
@@ -25,7 +25,7 @@ export const liveRoutes = [
     path: "/live",
     role: "reader",
     summary: "every second what it looks like, as server-sent events: `sample` with `{ overview, queues }`, two seconds apart while nothing changes",
-    answer: { raw: "text/event-stream" },
+    answer: { raw: "text/event-stream", shape: moment },
     async handle({ live, exchange: { response, signal, stopping, request } }) {
       if (live.viewers >= mostViewers)
         throw new ApiError("busy", `${mostViewers} viewers look already`, "close a page of the dashboard, or look again later", { "retry-after": "10" });

@@ -199,14 +199,10 @@ type OutputOf<M> = M extends { readonly output: infer O } ? StructureOf<O> : voi
 export type Message = ValueOf<typeof message>;
 /** The value of a message attribute, the user's or the system's. */
 export type AttributeValue = ValueOf<typeof attributeValue>;
-/** One message of a SendMessageBatch. */
-export type SendEntry = ValueOf<typeof sendEntry>;
 /** What became of it. */
 export type SentEntry = ValueOf<typeof sentEntry>;
 /** One entry of a batch that failed. */
 export type FailedEntry = ValueOf<typeof failedEntry>;
-/** One task of ListMessageMoveTasks. */
-export type MoveTask = ValueOf<typeof moveTask>;
 
 /** Whether there is such an action; own names only, so that `constructor` is none. */
 export function isAction(name: string): name is Action {
