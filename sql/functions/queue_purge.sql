@@ -11,7 +11,7 @@ declare
   v_purged bigint;
   v_lanes bigint[];
 begin
-  perform lane_discover();
+  perform lane_discover(array[v_queue_id]);  -- waits for whoever is finding them, or a purge would miss a lane that nobody has seen yet
   v_lanes := array(select key from lane where queue_id = v_queue_id order by key);
   perform lanes_seize(v_lanes);
   perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(v_lanes) lane;

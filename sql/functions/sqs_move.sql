@@ -88,5 +88,5 @@ begin
            next_at = v_now + case when per_second is null then interval '0' else interval '1 second' end where id = t.id;
   end if;
   return json_build_object('queues', v_queues, 'waitSeconds', (
-    select greatest(date_part('epoch', min(next_at) - clock_now()), 0) from sqs_move_task where status in ('RUNNING', 'CANCELLING')));
+    select case when count(*) > 0 then greatest(date_part('epoch', min(next_at) - clock_now()), 0) end from sqs_move_task where status in ('RUNNING', 'CANCELLING')));
 end $$;

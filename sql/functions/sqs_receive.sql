@@ -1,14 +1,21 @@
 -- sqs_receive: claim messages of a queue, as SQS clients need them: the body exactly as it was sent (an object or array is stored as it is, everything else as a string),
 -- and what can only be told from the log. Returns {"messages": [{"id", "token", "body", "attempt", "receivedAt", "firstReceivedAt", "group", "fingerprint", "headers", "source"}], "more"}:
--- times in milliseconds; more: there may be more to claim right now.
+-- times in milliseconds; more: there may be more to claim right now, or in a moment: what somebody else is just taking back or letting go is seen by nobody.
 -- p_group_limit: at most so many of one group, where groups are in order. Locks, writes and raises as job_claim_json.
 create or replace function sqs_receive(p_queue text, p_limit int, p_seconds float8, p_group_limit int default null) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
+  v_ended constant boolean := exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= clock_now());  -- a look at the first pages, as claims do
   v_claims json := job_claim_json(array[p_queue], '{message}', p_limit, 'sqs', p_seconds, null, null, 67108864, false, true, p_group_limit);
   v_last json := v_claims -> -1;
+  v_now timestamptz := clock_now();
+  v_more boolean := coalesce((v_last ->> 'more')::boolean or (v_last ->> 'busy')::boolean, false);
 begin
-  return json_build_object('more', coalesce((v_last ->> 'more')::boolean or (v_last ->> 'busy')::boolean, false), 'messages', (
+  if v_last ->> 'token' is null and not v_more then
+    v_more := v_ended or exists (select from claim c join lane l on l.key = c.lane join queue q on q.id = l.queue_id where q.name = p_queue and c.until <= v_now)
+           or exists (select from agenda g join lane l on l.key = g.lane join queue q on q.id = l.queue_id where q.name = p_queue and g.due_at <= v_now and (g.chain = 1) is not true);
+  end if;
+  return json_build_object('more', v_more, 'messages', (
     select json_agg(json_build_object('id', u.id, 'token', c.token, 'attempt', x.attempt, 'receivedAt', x.at,
              'body', case json_typeof(u.input) when 'string' then u.input #>> '{}' else u.input::text end,
              'firstReceivedAt', case when x.attempt = 1 and x.source is null then x.at else coalesce(sqs_first_received(coalesce((coalesce(x.source ->> 'firstId', x.source ->> 'id'))::bigint, u.id::bigint)), x.at) end,

@@ -249,19 +249,24 @@ export function allowsRedrive(target: SqsQueueRecord, sourceArn: string): boolea
   return permission === "allowAll" || (permission === "byQueue" && sources.includes(sourceArn));
 }
 
-/** The options of the queue beneath: what its attributes say, as far as it knows of such things. */
-export function optionsOf(name: string, attributes: Readonly<Record<string, string | null>>): Defaults {
-  const effective = effectiveAttributes({ name, attributes: attributes as Record<string, string> });
-  const policy = attributes["RedrivePolicy"];
-  const redrive = policy ? readRedrivePolicy(policy) : undefined;
+/** The options of a new queue beneath: what its attributes say, as far as it knows of such things. */
+export function optionsOf(name: string, attributes: AttributeChanges): Defaults {
   return {
     // A message is tried until it is deleted, is too old, or goes to another queue.
     maxAttempts: Infinity,
-    leaseSeconds: Math.max(Number(effective["VisibilityTimeout"]), 1),
-    ttlSeconds: Number(effective["MessageRetentionPeriod"]),
-    ordered: isFifoName(name) ? "batches" : null,
     lostAlone: false,
-    deadLetterQueue: redrive ? internalName(redrive.target) : null,
-    deadLetterAfter: redrive?.most ?? null,
+    ordered: isFifoName(name) ? "batches" : null,
+    ...changedOptions({ VisibilityTimeout: null, MessageRetentionPeriod: null, RedrivePolicy: null, ...attributes }),
+  };
+}
+
+/** The options that follow from changed attributes, and no others: somebody else may be changing those. */
+export function changedOptions(changes: AttributeChanges): Defaults {
+  const { VisibilityTimeout: visibility, MessageRetentionPeriod: retention, RedrivePolicy: policy } = changes;
+  const redrive = policy ? readRedrivePolicy(policy) : undefined;
+  return {
+    ...(visibility === undefined ? {} : { leaseSeconds: Math.max(Number(visibility ?? ranges["VisibilityTimeout"]!.normal), 1) }),
+    ...(retention === undefined ? {} : { ttlSeconds: Number(retention ?? ranges["MessageRetentionPeriod"]!.normal) }),
+    ...(policy === undefined ? {} : { deadLetterQueue: redrive ? internalName(redrive.target) : null, deadLetterAfter: redrive?.most ?? null }),
   };
 }

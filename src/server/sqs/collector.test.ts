@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { DatabaseUnavailableError } from "../../db/errors.js";
 import { Collector } from "./collector.js";
 
-const options = { mostItems: 3, mostSize: 100, atOnce: 1 };
+const options = { mostItems: 3, mostSize: 100 };
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("a collector", () => {

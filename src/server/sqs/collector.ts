@@ -14,33 +14,26 @@ interface Item<In, Out> {
  */
 export class Collector<In, Out> {
   #gathered: Item<In, Out>[] = [];
-  #running = 0;
-  #isAsked = false;
+  #isRunning = false;
 
   /** `run` answers in the order of what it was given. */
   constructor(
     private readonly run: (values: readonly In[]) => Promise<readonly Out[]>,
-    private readonly options: { readonly mostItems: number; readonly mostSize: number; readonly atOnce: number },
+    private readonly options: { readonly mostItems: number; readonly mostSize: number },
   ) {}
 
   add(value: In, size = 0): Promise<Out> {
     return new Promise((resolve, reject) => {
       this.#gathered.push({ value, size, resolve, reject });
-      if (this.#isAsked) return;
-      this.#isAsked = true;
-      queueMicrotask(() => this.#go()); // what is added in one go, such as a batch, stays together
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      queueMicrotask(() => void this.#go()); // what is added in one go, such as a batch, stays together
     });
   }
 
-  #go(): void {
-    this.#isAsked = false;
-    while (this.#running < this.options.atOnce && this.#gathered.length > 0) {
-      this.#running += 1;
-      void this.#runSome(this.#take()).finally(() => {
-        this.#running -= 1;
-        this.#go();
-      });
-    }
+  async #go(): Promise<void> {
+    while (this.#gathered.length > 0) await this.#runSome(this.#take());
+    this.#isRunning = false;
   }
 
   #take(): Item<In, Out>[] {

@@ -4,6 +4,7 @@ import {
   type Redrive,
   allowsRedrive,
   attributeNames,
+  changedOptions,
   checkAttributes,
   countNames,
   effectiveAttributes,
@@ -114,7 +115,7 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
       if (Object.keys(given).length === 0) throw missingParameter("Attribute.Name");
       const { changes, redrive } = checkAttributes(name, given, record.attributes);
       if (redrive) await checkRedrive(name, given["RedrivePolicy"]!, redrive, context);
-      await change(name, changes, {}, { ...record.attributes, ...changes });
+      await change(name, changes, {});
     },
 
     async TagQueue({ Tags: tags, ...input }, context) {
@@ -144,8 +145,8 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     if (!allowsRedrive(queue.record, arnOf(name, context))) throw invalidRedrive(text, "The RedriveAllowPolicy of the dead-letter queue does not allow it.");
   }
 
-  async function change(name: string, attributes: AttributeChanges, tags: Record<string, string | null>, all?: Record<string, string | null>): Promise<void> {
-    const isThere = await engine.sqs.queueChange(name, attributes, tags, all ? optionsOf(name, all) : {});
+  async function change(name: string, attributes: AttributeChanges, tags: Record<string, string | null>): Promise<void> {
+    const isThere = await engine.sqs.queueChange(name, attributes, tags, changedOptions(attributes));
     service.forget(name);
     if (!isThere) throw new SqsError("QueueDoesNotExist");
   }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { SqsEngine, SqsMessageRecord } from "../../db/sqs-engine.js";
 import { Reception } from "./reception.js";
 
@@ -126,7 +126,7 @@ describe("receivers of one queue", () => {
     const { got } = receive(1);
     await settled();
     claims[0]!.answer([], true);
-    await settled();
+    await vi.waitFor(() => expect(claims).toHaveLength(2));
     claims[1]!.answer(["a"]);
     expect(await got).toEqual(["a"]);
     const failing = receive(1);

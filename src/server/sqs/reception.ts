@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SqsEngine, SqsMessageRecord } from "../../db/sqs-engine.js";
 
 /** Messages that fall due without anybody saying so (another server's delays and timeouts) are looked for this often. */
@@ -163,11 +164,12 @@ export class Reception {
     }
   }
 
-  /** Somebody else may be at the queue's lanes for a moment. */
+  /** Somebody else may be at the queue's lanes for a moment, or have its messages in hand without giving them to anybody. */
   async #claim(wanted: number, seconds: number, groupLimit: number | undefined): ReturnType<SqsEngine["receive"]> {
     for (let tries = 1; ; tries += 1) {
       const claimed = await this.engine.receive(this.queue, wanted, seconds, groupLimit);
       if (claimed.messages.length > 0 || !claimed.more || tries === mostTries) return claimed;
+      await sleep(tries * 3);
     }
   }
 

@@ -16,9 +16,8 @@ import { SqsError } from "./wire/errors.js";
 const knownMs = 1000;
 /** How long the answer to an attempt is remembered. */
 const attemptMs = 300_000;
-const sending = { mostItems: 500, mostSize: 4_000_000, atOnce: 2 };
-const sendingInOrder = { ...sending, atOnce: 1 };
-const deleting = { mostItems: 500, mostSize: Infinity, atOnce: 2 };
+const sending = { mostItems: 500, mostSize: 4_000_000 };
+const deleting = { mostItems: 500, mostSize: Infinity };
 
 interface Known {
   readonly queue: Promise<SqsQueue | undefined>;
@@ -104,7 +103,7 @@ export class SqsService {
 
   send(queue: SqsQueue, messages: readonly Prepared[]): Promise<PromiseSettledResult<JobId>[]> {
     let collector = this.#sends.get(queue.queue);
-    if (!collector) this.#sends.set(queue.queue, (collector = new Collector((some) => this.#send(queue.queue, some), queue.isFifo ? sendingInOrder : sending)));
+    if (!collector) this.#sends.set(queue.queue, (collector = new Collector((some) => this.#send(queue.queue, some), sending)));
     return Promise.allSettled(messages.map((message) => collector.add(message, message.bytes)));
   }
 

@@ -162,6 +162,25 @@ describe("queues", () => {
     }
   });
 
+  it("may be changed by several at once, each its own attribute", async () => {
+    const dead = await create();
+    const url = await create();
+    const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: arn(nameOf(dead)), maxReceiveCount: 3 });
+    await Promise.all([
+      set(url, { RedrivePolicy }),
+      set(url, { VisibilityTimeout: "7" }),
+      set(url, { MessageRetentionPeriod: "100" }),
+      set(url, { DelaySeconds: "0" }),
+    ]);
+    expect(await attributes(url, "RedrivePolicy", "VisibilityTimeout", "MessageRetentionPeriod")).toEqual({
+      RedrivePolicy,
+      VisibilityTimeout: "7",
+      MessageRetentionPeriod: "100",
+    });
+    const [row] = await db.sql("select options from millrace.queue where name = $1", [nameOf(url)]);
+    expect(row!["options"]).toMatchObject({ deadLetterQueue: nameOf(dead), deadLetterAfter: 3, leaseSeconds: 7, ttlSeconds: 100, lostAlone: false });
+  });
+
   it("lose policies that are set to nothing [sqs 19]", async () => {
     const dead = await create();
     const url = await create();
