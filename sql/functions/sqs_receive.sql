@@ -3,7 +3,7 @@
 -- times in milliseconds; more: there may be more to claim right now, or in a moment: what somebody else is just taking back or letting go is seen by nobody.
 -- p_group_limit: at most so many of one group, where groups are in order. Locks, writes and raises as job_claim_json.
 create or replace function sqs_receive(p_queue text, p_limit int, p_seconds float8, p_group_limit int default null) returns json
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_ended constant boolean := exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= clock_now());  -- a look at the first pages, as claims do
   v_claims json := job_claim_json(array[p_queue], '{message}', p_limit, 'sqs', p_seconds, null, null, 67108864, false, true, p_group_limit);

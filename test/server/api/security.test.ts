@@ -291,16 +291,14 @@ describe("bad clients", () => {
 
   it("viewers are bounded", async () => {
     const controllers: AbortController[] = [];
-    const statuses: number[] = [];
+    const answers: Response[] = []; // kept: an answer nobody has any more is hung up on when memory is tidied
     for (let i = 0; i < 205; i += 1) {
       const controller = new AbortController();
       controllers.push(controller);
-      statuses.push(
-        (await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal: controller.signal })).status,
-      );
+      answers.push(await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal: controller.signal }));
     }
-    expect(statuses.filter((status) => status === 200)).toHaveLength(200);
-    expect(statuses.filter((status) => status === 503)).toHaveLength(5);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(200);
+    expect(answers.filter(({ status }) => status === 503)).toHaveLength(5);
     for (const controller of controllers) controller.abort();
   });
 });
