@@ -29,9 +29,11 @@ begin
     v_first := (select coalesce(jsonb_object_agg(x.hash, x.first), '{}') from (
       select k.track # k.lane as hash, min(j) as first from claim k join lane l on l.key = k.lane cross join unnest(k.jobs) j where l.queue_id = v_queue and k.track is not null group by 1) x);
   end if;
-  v_again := array(select distinct x from unnest(s.jobs) x where x & 1 = 1);  -- tracks of jobs claimable again are opened when they are first named
+  -- Tracks of jobs claimable again are opened when they are first named. That the group was found empty is not true any more then: nobody had looked there.
+  v_again := array(select distinct x from unnest(s.jobs) x where x & 1 = 1 and not exists (select from lane_cursor c where c.track = x));
   if v_again <> '{}' then
     perform tracks_open(v_again, p_lane);
+    update lane_cursor c set since = null from unnest(v_again) x where c.track = x & -4 and c.since is not null;
   end if;
   select array_agg(u.x), array_agg(u.i) into v_called, v_at
     from (select u.x, u.i::int from unnest(s.jobs, s.tickets, s.xids) with ordinality u (x, ticket, xid, i)

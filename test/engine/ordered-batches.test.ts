@@ -14,6 +14,18 @@ const claim = async (queue: string, limit = 10, groupLimit?: number): Promise<Cl
   db.engine.claim({ queues: [queue], limit, leaseSeconds: 60, ...(groupLimit === undefined ? {} : { groupLimit }) });
 const inputs = (jobs: readonly ClaimedJob[]): string[] => jobs.map((job) => job.input as string);
 const sorted = (names: readonly string[]): string[] => [...names].sort((a, b) => a.localeCompare(b));
+/** All that decides on who may go, for whoever has to find out why nobody did. */
+async function factsOf(queue: string): Promise<string> {
+  const [facts] = await db.sql(
+    `select pg_current_snapshot()::text as snapshot, (select json_agg(c) from (select lane::text, track::text, jobs::text, until from claim) c) as claims,
+            (select json_agg(a) from (select job_id::text, track::text, lane::text, due_at, chain, attempt from agenda) a) as agenda,
+            (select json_agg(c) from (select track::text, seq, head_xid, head_ticket, head_offset, late_xids, turn, since, credit from lane_cursor) c) as cursors,
+            (select json_agg(t) from (select t.lane::text, t.xid, t.id, t.jobs::text from ticket t join lane l on t.lane = l.key + 2 join queue q on q.id = l.queue_id where q.name = $1 order by t.xid desc, t.id desc limit 20) t) as line,
+            (select json_agg(j) from (select state, count(*) from jobs where queue = $1 group by 1) j) as jobs`,
+    [queue],
+  );
+  return JSON.stringify(facts);
+}
 const ordered = async (): Promise<string> => newQueue(db, { ordered: "batches" });
 
 describe("groups in ordered batches", () => {
@@ -115,10 +127,12 @@ describe("groups in ordered batches", () => {
     const ended = new Map<string, number[]>(groups.map((group) => [group, []]));
     const held = new Map<string, Set<number>>(groups.map((group) => [group, new Set()]));
     let left = 100;
+    const deadline = Date.now() + 15_000;
     const wrong: string[] = [];
     await Promise.all(
       times(10).map(async (n) => {
         for (let turn = n; left > 0; turn += 1) {
+          if (Date.now() > deadline) throw new Error(`${left} jobs left: ${await factsOf(queue)}`);
           const jobs = await db.engine.claim({ queues: [queue], limit: 1 + (turn % 7), leaseSeconds: 60 });
           for (const { group, input } of jobs.map((job) => ({ group: job.group!, input: Number(job.input) }))) {
             const running = held.get(group)!;
