@@ -1,12 +1,12 @@
 -- turns_advance: put the cursors of groups where a reading has brought them, and note when the next turn of each comes: at p_turn where there is more;
--- for the one whose turn did not fit (p_cut, its place among them) still at its entry, with the rest of it. The caller has the lane's lock.
+-- for the one whose turn did not fit (p_cut, its place among them) still at its entry, with the rest of it. p_dated: note since when also where there is more. The caller has the lane's lock.
 -- Writes: lane_cursor, in place 64 times, then as a new row, so that versions an old snapshot keeps alive are never walked.
-create or replace function turns_advance(r turns_reading, p_turn bigint, p_cut int, p_cut_turn bigint, p_credit int) returns boolean
+create or replace function turns_advance(r turns_reading, p_turn bigint, p_cut int, p_cut_turn bigint, p_credit int, p_dated boolean) returns boolean
 language plpgsql as $$
 begin
   with moved as materialized (
     select c.*, case when r.more[c.i] then case when c.i = p_cut then p_cut_turn else p_turn end end as next, case when c.i = p_cut and r.more[c.i] then p_credit end as rest,
-           case when not r.more[c.i] then r.low end as empty_since
+           case when p_dated or not r.more[c.i] then r.low end as empty_since
       from unnest(r.cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, served, i)
   ), updated as (
     update lane_cursor k set uses = k.uses + 1, head_xid = m.head_xid, head_ticket = m.head_ticket, head_offset = m.head_offset,

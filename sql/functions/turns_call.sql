@@ -1,5 +1,6 @@
 -- turns_call: whose turn it is: of what was read of a lane's line, the entries that count, and the groups among them that may go, until their turns fill p_room.
--- An entry counts when it is the one that the last visit of its group appended, or a later one; of a group that was found empty, one of a transaction that had not ended then.
+-- An entry counts when it is the one that the last visit of its group appended, or a later one; of a group that was found empty, one of a transaction that had not ended then
+-- (in ordered batches whatever the last visit found: several of a group may end at once, and who is slow to commit may be in line before those who were faster).
 -- A group may not go when it is paused, has no room (groupMaxRunning, or ordered and its last job is not done with) or no token (rate): these leave the line, and are put back
 -- by whoever makes the change. One that owes (p_time: the lane's time, where jobs have costs) may not go either, but keeps its place.
 -- In ordered batches (p_grouping: limit, of one group in one claim) a group goes up to the first of its jobs that runs, waits for its time or is held by somebody (barriers).
@@ -38,7 +39,7 @@ begin
   select array_agg(u.x), array_agg(u.i) into v_called, v_at
     from (select u.x, u.i::int from unnest(s.jobs, s.tickets, s.xids) with ordinality u (x, ticket, xid, i)
             left join lateral (select c.turn, c.since from lane_cursor c where c.track = u.x & -4 order by c.seq desc limit 1) c on true
-           where u.ticket >= c.turn or (c.turn is null and (u.xid < c.since) is not true) order by u.i limit p_most) u;
+           where u.ticket >= c.turn or ((c.turn is null or v_batches) and (u.xid < c.since) is not true) order by u.i limit p_most) u;
   r.is_all := coalesce(cardinality(v_called), 0) < p_most;
   r.last_place := v_at[cardinality(v_at)];
   loop

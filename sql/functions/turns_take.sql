@@ -22,6 +22,7 @@ declare
   v_batches constant boolean := coalesce(p_grouping ->> 'ordered' = 'batches', false);
   v_named constant boolean := p_grouping ?| '{own,most,ordered}';  -- claims name their group, so that what runs of it can be counted
   v_rated constant boolean := p_grouping ?| '{own,rate}';
+  v_low constant bigint := case when v_batches then pg_snapshot_xmin(pg_current_snapshot())::text::bigint end;  -- who ends from now on may be unseen below, and counts
   v_time numeric := case when v_costs then coalesce(c_line.served, 0) end;
   v_turn_size int := greatest(1, p_wanted / 200);
   v_need constant int := greatest(p_wanted / v_turn_size, case when v_costs then 50 end);  -- with costs, many may owe
@@ -129,6 +130,8 @@ begin
     end if;
   end if;
 
+  g.low := least(g.low, v_low);
+
   -- Their jobs, in claims of their own where they are counted.
   v_used := array_fill(0, array[cardinality(r.keys)]);
   for h in
@@ -158,10 +161,10 @@ begin
   v_cut := cardinality(r.keys);
   if v_rest > 0 and g.more[v_cut] then
     v_last := r.places[v_cut] - 1;
-    v_moved := turns_advance(g, v_turn, v_cut, s.tickets[v_last + 1], v_rest);
+    v_moved := turns_advance(g, v_turn, v_cut, s.tickets[v_last + 1], v_rest, v_batches);
     g.more[v_cut] := false;
   else
-    v_moved := turns_advance(g, v_turn, null, null, null);
+    v_moved := turns_advance(g, v_turn, null, null, null, v_batches);
   end if;
   v_moved := track_advance(s, v_last);
   if v_ordered and not v_batches then
