@@ -3,9 +3,10 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, type Pag
 import { afterAll, afterEach, beforeAll } from "vitest";
 
 const path = process.env["CHROMIUM_PATH"] ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((one) => existsSync(one));
-/** Where there is no browser, tests of the dashboard are skipped and say so. */
-export const hasBrowser = path !== undefined;
-if (!hasBrowser) console.warn("tests of the dashboard are skipped: no Chromium; install it, or name it in CHROMIUM_PATH");
+/** Tests in a browser are those of `npm run test:browser`; where there is none, they are skipped and say so. */
+const isWanted = process.env["ALL_PAGES"] !== undefined;
+export const hasBrowser = path !== undefined && isWanted;
+if (isWanted && !hasBrowser) console.warn("tests of the dashboard are skipped: no Chromium; install it, or name it in CHROMIUM_PATH");
 
 export interface TestPage {
   readonly page: Page;

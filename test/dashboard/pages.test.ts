@@ -46,10 +46,7 @@ const hostiles: readonly (readonly [address: string, heading: RegExp])[] = [
   [`schedules/${encodeURIComponent(hostile)}`, /img src=x/],
 ];
 
-/** Every page in three worlds takes a minute or two: `npm run test:browser`. */
-const isWanted = hasBrowser && process.env["ALL_PAGES"] !== undefined;
-
-describe.skipIf(!isWanted)("every page", () => {
+describe.skipIf(!hasBrowser)("every page", () => {
   const open = useBrowser();
 
   for (const [size, pages] of [
