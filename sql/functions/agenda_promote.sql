@@ -46,19 +46,24 @@ begin
   return v_promoted;
 end $$;
 
--- agenda_chain: jobs of ordered batches whose time has come: their groups get in line, where the queue still is in ordered batches; elsewhere they are promoted like any others.
--- Writes: agenda, ticket.
+-- agenda_chain: jobs of ordered batches whose time has come: their groups get in line. Writes: agenda, ticket.
 create or replace function agenda_chain(p_lanes bigint[], p_now timestamptz, p_limit int) returns void
 language plpgsql as $$
 begin
   with due as (
-    update agenda a set chain = case when q.options ->> 'ordered' = 'batches' then 1 end
-      from lane l join queue q on q.id = l.queue_id
-     where l.key = a.lane and a.job_id = any (array(
-       select g.job_id from agenda g where g.due_at <= p_now and g.chain = 0 and g.lane = any (p_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
-    returning a.lane, a.track, a.job_id, a.chain
+    update agenda set chain = 1 where job_id = any (array(
+      select g.job_id from agenda g where g.due_at <= p_now and g.chain = 0 and g.lane = any (p_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
+    returning lane, track, job_id
   )
   insert into ticket (lane, xid, slot, jobs)
   select lane + 2, xid_now(), ticket_slot(xid_now()), array_agg(track order by first)
-    from (select lane, track, min(job_id) as first from due where chain = 1 group by 1, 2) t group by lane;
+    from (select lane, track, min(job_id) as first from due group by 1, 2) t group by lane;
+end $$;
+
+-- agenda_unchain: jobs that came back in ordered batches, where the queue has another order now: nobody takes them by their ids any more, so they are promoted like any others. Writes: agenda.
+create or replace function agenda_unchain() returns void
+language plpgsql as $$
+begin
+  update agenda a set chain = null from lane l join queue q on q.id = l.queue_id
+   where a.chain is not null and l.key = a.lane and (q.options ->> 'ordered') is distinct from 'batches';
 end $$;

@@ -27,6 +27,7 @@ begin
     perform cell_at_home();
     update cell c set server_id = server_id() where c.server_id is null and server_id() is not null;
     v_lanes := lane_discover();
+    perform agenda_unchain();
     v_promoted := agenda_promote(10000) + postponed_return();
     v_reaped := claim_reap(1000);
     perform sheds_pass();

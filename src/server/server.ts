@@ -59,12 +59,6 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** What every part of the server is made of. */
-export interface Parts {
-  readonly mill: Millrace;
-  readonly log: Log;
-}
-
 /** Serve a database over HTTP: SQS, the API, the dashboard, and what operations need. */
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const { host = "127.0.0.1", port = 8484, prefix = "", graceMs = 10_000, drainDelayMs = 0, log = () => {}, tracing } = options;

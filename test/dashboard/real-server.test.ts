@@ -177,6 +177,7 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       expect(await get()).toMatchObject({ rule: { cron: "0 3 * * *", tz: "Europe/Berlin" }, job: { type: "report" }, input: { kind: "daily" } });
       await page.getByLabel("Rule", { exact: true }).fill("every 15m");
       await page.getByRole("button", { name: "Show the next runs" }).click();
+      await page.getByRole("list", { name: "Next runs" }).waitFor();
       expect(await page.getByRole("list", { name: "Next runs" }).getByRole("listitem").count()).toBe(10);
       await page.getByLabel("Rule", { exact: true }).fill("61 * * * *");
       await page.getByRole("button", { name: "Show the next runs" }).click();

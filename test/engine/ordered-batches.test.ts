@@ -112,7 +112,8 @@ describe("groups in ordered batches", () => {
     expect(inputs(await claim(two))).toEqual(["b1"]);
     expect(await db.engine.depth(two)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
 
-    const [late] = await claim(three, 1);
+    const [now, late] = await claim(three, 2);
+    await db.engine.release(now!);
     await db.engine.release(late!, 5);
     await db.engine.queuePut(three, { ordered: false });
     await db.moveClock(6);

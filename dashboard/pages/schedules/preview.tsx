@@ -5,7 +5,7 @@ import { Button } from "../../parts/button.js";
 import { Labelled } from "../../parts/labelled.js";
 import { Problem } from "../../parts/load.js";
 import { Panel } from "../../parts/panel.js";
-import { Ago, Moment } from "../../parts/time.js";
+import { Slots } from "./slots.js";
 
 interface Answer {
   readonly items: readonly string[];
@@ -49,18 +49,7 @@ export function Preview(): JSX.Element {
       </form>
       {error !== undefined && <Problem error={error} />}
       {answer?.description && <p>{answer.description}</p>}
-      {answer && (
-        <ol class="slots" aria-label="Next runs">
-          {answer.items.map((at) => (
-            <li key={at}>
-              <Moment at={at} />{" "}
-              <span class="muted">
-                <Ago at={at} />
-              </span>
-            </li>
-          ))}
-        </ol>
-      )}
+      {answer && <Slots times={answer.items} />}
     </Panel>
   );
 }

@@ -11,6 +11,7 @@ import { Facts, PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Table } from "../../parts/table.js";
 import { Ago, Moment } from "../../parts/time.js";
+import { Slots } from "./slots.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
 import type { EventOfSchedule, List, Schedule, ScheduleRun } from "../../wire.js";
@@ -146,22 +147,7 @@ function Next({ path }: { path: string }): JSX.Element {
   return (
     <Panel title="Next runs">
       <Load of={next} lines={4}>
-        {(times) =>
-          times.length === 0 ? (
-            <p class="muted">None: it is paused, or there are no more.</p>
-          ) : (
-            <ol class="slots" aria-label="Next runs">
-              {times.map((at) => (
-                <li key={at}>
-                  <Moment at={at} />{" "}
-                  <span class="muted">
-                    <Ago at={at} />
-                  </span>
-                </li>
-              ))}
-            </ol>
-          )
-        }
+        {(times) => (times.length === 0 ? <p class="muted">None: it is paused, or there are no more.</p> : <Slots times={times} />)}
       </Load>
     </Panel>
   );

@@ -133,19 +133,17 @@ export const queueDetails = z.strictObject({ ...queueFields, depth }).meta({ id:
 
 export const rate = z.strictObject({ perSecond: z.number().positive(), burst: z.number().min(1).optional() }).meta({ id: "Rate" });
 
-const liveQueue = z
-  .strictObject({
-    queue: text,
-    state: queueState,
-    ready: count,
-    delayed: count,
-    running: count,
-    oldestReadySeconds: maybe(z.number()),
-    in: maybe(z.number()),
-    out: maybe(z.number()),
-    failed: maybe(z.number()),
-  })
-  .meta({ id: "LiveQueue" });
+/** What is measured of a queue, or of all of them. */
+const measured = {
+  ready: count,
+  delayed: count,
+  running: count,
+  oldestReadySeconds: maybe(z.number()),
+  in: maybe(z.number()),
+  out: maybe(z.number()),
+  failed: maybe(z.number()),
+};
+const liveQueue = z.strictObject({ queue: text, state: queueState, ...measured }).meta({ id: "LiveQueue" });
 
 export const overview = z
   .strictObject({
@@ -169,20 +167,7 @@ export const overview = z
 
 export const moment = z.strictObject({ overview, queues: z.array(liveQueue) }).meta({ id: "Moment" });
 
-export const point = z
-  .strictObject({
-    at: time,
-    ready: count,
-    delayed: count,
-    running: count,
-    oldestReadySeconds: maybe(z.number()),
-    in: maybe(z.number()),
-    out: maybe(z.number()),
-    failed: maybe(z.number()),
-    p50: maybe(z.number()),
-    p95: maybe(z.number()),
-  })
-  .meta({ id: "Point" });
+export const point = z.strictObject({ at: time, ...measured, p50: maybe(z.number()), p95: maybe(z.number()) }).meta({ id: "Point" });
 
 export const runningJob = z
   .strictObject({
