@@ -68,7 +68,8 @@ begin
                case when v_rule ? 'delays' then least(coalesce(m.revived_after, 0) + jsonb_array_length(v_rule -> 'delays') + 1, m.max_attempts)
                     else least(coalesce(m.max_attempts, j.max_attempts), v_most) end as last) p
       cross join lateral (
-        select v_now + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
+        select case when v_chained and p_outcome = 'lost' and v_rule is null then least(h.until, v_now) else v_now end
+               + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
                             else retry_delay(p.retry, u.attempt - p.before) end as due_at) x
       cross join lateral (
         select case when v_options ? 'blocked' then calendar_free(v_options -> 'blocked', x.due_at) else x.due_at end as due_at,

@@ -71,7 +71,7 @@ begin
              where (a.room > 0) is not false and (e.key = any (r.owing)) is not true
                and not (v_ordered and (exists (select from agenda g where g.job_id = (c.c).held) or exists (select from postponed o where o.job_id = (c.c).held)))
                and not exists (select from pause z where z.queue_id = v_queue and z.hash = e.key # p_lane and (z.type is null or z.type = (select l.type from lane l where l.key = p_lane)))) x) x
-     where x.before < p_room;
+     where x.before < p_room or v_batches;
     exit when r.keys is not null or r.owing is null;
     r.time := d.due;
   end loop;
@@ -81,5 +81,34 @@ begin
   if v_rated then
     perform groups_snooze(p_lane, v_queue, v_rate, v_called);
   end if;
+  return case when v_batches and r.keys is not null then turns_sort(p_lane, r, cardinality(s.jobs), p_room) else r end;
+end $$;
+
+-- turns_sort: groups of ordered batches go in the order in which the first job of each became claimable, until p_room is full, each with as many jobs as it has.
+-- The line moves on to the first of those that have to wait (last_place): of those that go, entries behind it no longer count afterwards. p_end: where the line was read to.
+create or replace function turns_sort(p_lane bigint, r turns_called, p_end int, p_room int) returns turns_called
+language plpgsql as $$
+declare
+  v_now constant timestamptz := clock_now();
+  g turns_reading := turns_read(p_lane, r.keys, r.quanta, r.cursors);
+  v_place int;
+begin
+  select array_agg(x.key order by x.i) filter (where x.goes), array_agg(x.n order by x.i) filter (where x.goes), array_agg(x.place order by x.i) filter (where x.goes),
+         array_agg(r.cursors[x.g] order by x.i) filter (where x.goes), array_agg(x.room order by x.i) filter (where x.goes), array_agg(x.rate order by x.i) filter (where x.goes),
+         array_agg(x.barrier order by x.i) filter (where x.goes), sum(x.n) filter (where x.goes), min(x.place) filter (where not x.goes)
+    into r.keys, r.quanta, r.places, r.cursors, r.rooms, r.rates, r.barriers, r.total, v_place
+    from (
+      select x.*, sum(x.n) over (order by x.i) - x.n < p_room or x.n = 0 as goes
+        from (
+          select u.key, u.g, u.place, u.room, u.rate, u.barrier, least(u.quantum, back.n + case when u.barrier is null then coalesce(fresh.n, 0) else 0 end)::int as n,
+                 row_number() over (order by coalesce(back.since, j.run_at) nulls first, u.g) as i
+            from unnest(r.keys, r.quanta, r.places, r.rooms, r.rates, r.barriers) with ordinality u (key, quantum, place, room, rate, barrier, g)
+            cross join lateral (
+              select count(*) as n, (array_agg(a.due_at order by a.job_id))[1] as since from (
+                select a.job_id, a.due_at from agenda a where a.track = u.key and a.chain is not null and a.due_at <= v_now and (a.job_id < u.barrier) is not false order by a.job_id limit u.quantum) a) back
+            left join (select f.g, min(f.job) as first, count(*) as n from unnest(g.groups, g.jobs) f (g, job) group by f.g) fresh on fresh.g = u.g
+            left join job j on back.since is null and j.slot = job_slot(fresh.first) and j.id = fresh.first) x) x;
+  r.total := greatest(r.total, 1);
+  r.last_place := coalesce(v_place - 1, case when r.is_all then p_end else r.last_place end);
   return r;
 end $$;

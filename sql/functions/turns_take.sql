@@ -26,10 +26,12 @@ declare
   v_time numeric := case when v_costs then coalesce(c_line.served, 0) end;
   v_turn_size int := greatest(1, p_wanted / 200);
   v_need constant int := greatest(p_wanted / v_turn_size, case when v_costs then 50 end);  -- with costs, many may owe
-  v_look int := v_need + 20;
+  v_most constant int := v_need * 2 + case when v_batches then 20 else 0 end;  -- those who have waited longest are looked for among them
+  v_look int := v_need + case when v_batches then 50 else 20 end;
   v_passed int := 0;
   v_own_turn boolean;
   v_tokens uuid[];
+  v_keys bigint[];
   v_factor int; v_rest int; v_last int; v_cut int; v_used int[]; v_turn bigint; v_round boolean;
   v_moved boolean;  -- assigned, because that costs less than perform
   t record;
@@ -58,7 +60,7 @@ begin
 
   -- Whose turn it is.
   loop
-    r := turns_call(p_lane, p_grouping, s, v_need * 2, p_wanted - jobs, v_turn_size, v_time);
+    r := turns_call(p_lane, p_grouping, s, v_most, p_wanted - jobs, v_turn_size, v_time);
     exit when r.keys is not null;
     v_moved := track_advance(s, case when r.is_all then cardinality(s.jobs) else r.last_place end);
     v_passed := v_passed + 1;
@@ -82,12 +84,12 @@ begin
   -- When all that are in line fit, their turns grow to fill the room. What does not fit of the last one's turn is left for the next claim.
   r.is_all := r.is_all and cardinality(r.keys) = r.live;
   v_factor := (p_wanted - jobs) / r.total;
-  if r.is_all and cardinality(s.jobs) < v_look and v_factor > 1 then
+  if r.is_all and cardinality(s.jobs) < v_look and v_factor > 1 and not v_batches then
     v_turn_size := v_turn_size * v_factor;
     select array_agg(least(u.q * v_factor, u.room) order by u.i), sum(least(u.q * v_factor, u.room)) into r.quanta, r.total from unnest(r.quanta, r.rooms) with ordinality u (q, room, i);
   end if;
   v_rest := greatest(r.total - (p_wanted - jobs), 0);
-  v_last := case when v_rest = 0 and r.is_all then cardinality(s.jobs) else r.places[cardinality(r.places)] end;  -- when all go, what follows does not count
+  v_last := case when v_batches then r.last_place when v_rest = 0 and r.is_all then cardinality(s.jobs) else r.places[cardinality(r.places)] end;  -- when all go, what follows does not count
   if v_rest > 0 then
     r.quanta[cardinality(r.quanta)] := r.quanta[cardinality(r.quanta)] - v_rest;
   end if;
@@ -100,11 +102,10 @@ begin
   if v_ordered then  -- the head must be found before anybody has read that it is in line again
     perform tracks_open(array(select k + 1 from unnest(r.keys) k), p_lane);
   end if;
+  v_keys := r.keys;
   if v_batches then
-    t := turns_recall(p_lane, p_about, r, p_max_bytes, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, p_shed);
-    claimed := coalesce(claimed || ',' || t.claimed, claimed, t.claimed);
-    jobs := jobs + t.jobs; bytes := bytes + t.bytes;
-    r.quanta := t.fresh;
+    h := turns_recall(p_lane, r);
+    r.quanta := h.fresh;
   end if;
   g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
   if v_costs and g.jobs is not null then
@@ -123,25 +124,29 @@ begin
     elsif t.groups is not null then
       stop := true;
       v_rest := r.quanta[t.groups] - t.quantum + case when t.groups = cardinality(r.keys) then v_rest else 0 end;
-      v_last := r.places[t.groups];
+      v_last := case when v_batches then least(r.last_place, (select min(x) - 1 from unnest(r.places[t.groups + 1:]) x)) else r.places[t.groups] end;
       r.keys := r.keys[1:t.groups];
       r.quanta := r.quanta[1:t.groups - 1] || t.quantum;
       g := turns_read(p_lane, r.keys, r.quanta, r.cursors[1:t.groups]);
     end if;
   end if;
 
-  g.low := least(g.low, v_low);
+  if v_batches then
+    g.jobs := h.jobs || g.jobs; g.attempts := h.attempts || g.attempts; g.versions := h.versions || g.versions; g.groups := h.groups || g.groups;
+    g.alones := array_fill(false, array[coalesce(cardinality(h.jobs), 0)]) || g.alones;
+    g.low := least(g.low, v_low);
+  end if;
 
   -- Their jobs, in claims of their own where they are counted.
-  v_used := array_fill(0, array[cardinality(r.keys)]);
+  v_used := array_fill(0, array[cardinality(v_keys)]);
   for h in
     select x.slot, array_agg(x.id order by x.id, x.i) as ids, array_agg(x.attempt order by x.id, x.i) as attempts, array_agg(x.version order by x.id, x.i) as versions,
            bool_or(x.alone) as alone, min(x.g) as g
       from (select job_slot(u.id) as slot, u.* from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) with ordinality u (id, attempt, version, alone, g, i)) x
-     group by x.slot, case when p_lease_factor is not null then x.attempt end, case when v_named or v_rated then x.g end, case when x.alone then x.id end order by min(x.i)
+     group by x.slot, case when p_lease_factor is not null then x.attempt end, case when v_named or v_rated then x.g end, case when x.alone then x.id end order by case when v_batches then min(x.g) end, min(x.i)
   loop
     t := jobs_hand_out(p_lane, p_about, h.slot, h.ids, h.attempts, h.versions, h.alone, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged,
-                       case when v_named then r.keys[h.g] end, p_shed);
+                       case when v_named then v_keys[h.g] end, p_shed);
     if t.claimed is not null then
       claimed := coalesce(claimed || ',', '') || t.claimed;
       if v_costs then
@@ -159,7 +164,7 @@ begin
   -- Back in line, those that have more, and the line moves on.
   v_turn := nextval('ticket_id_seq');
   v_cut := cardinality(r.keys);
-  if v_rest > 0 and g.more[v_cut] then
+  if v_rest > 0 and g.more[v_cut] and not v_batches then
     v_last := r.places[v_cut] - 1;
     v_moved := turns_advance(g, v_turn, v_cut, s.tickets[v_last + 1], v_rest, v_batches);
     g.more[v_cut] := false;
@@ -194,49 +199,38 @@ begin
   end if;
 end $$;
 
--- turns_recall: of groups in ordered batches, claim the jobs that came back, in the order of their ids, up to each one's quantum and barrier; and say how many fresh ones may follow:
--- none while one of the group runs, waits, or is in somebody's hands. The caller has the lane's lock. Writes: agenda, tally, claim, postponed.
-create or replace function turns_recall(
-  p_lane bigint, p_about text, r turns_called, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8, p_lease_cap float8, p_track_start boolean, p_flagged boolean,
-  p_shed boolean, out claimed text, out jobs int, out bytes bigint, out fresh int[])
+-- turns_recall: of groups in ordered batches, take the jobs that came back from the agenda, in the order of their ids, up to each one's quantum and barrier; and say how many fresh ones may follow:
+-- none while one of the group runs, waits, or is in somebody's hands. groups: whose job each is, by the place in r.keys. The caller has the lane's lock. Writes: agenda, tally.
+create or replace function turns_recall(p_lane bigint, r turns_called, out jobs bigint[], out attempts int[], out versions int[], out groups int[], out fresh int[])
 language plpgsql as $$
 declare
   v_now constant timestamptz := clock_now();
-  v_n int;
+  v_ids bigint[];
   h record;
   t record;
 begin
-  jobs := 0; bytes := 0;
   if exists (select from lane_purge p where p.lane = p_lane) then
     perform agenda_drop(p_lane);
   end if;
   fresh := array(select case when r.barriers[i] is null then r.quanta[i] else 0 end from generate_subscripts(r.keys, 1) i order by i);
   for h in
-    select u.g, min(u.quantum) as quantum, array_agg(a.job_id order by a.job_id) as ids
+    select u.g::int, min(u.quantum) as quantum, array_agg(a.job_id order by a.job_id) as ids
       from unnest(r.keys, r.quanta, r.barriers) with ordinality u (key, quantum, barrier, g)
       cross join lateral (
         select a.job_id from agenda a where a.track = u.key and a.chain is not null and a.due_at <= v_now and (a.job_id < u.barrier) is not false order by a.job_id limit u.quantum + 1) a
      group by u.g order by u.g
   loop
-    v_n := 0;
-    for t in
-      with locked as (select a.job_id from agenda a where a.job_id = any (h.ids[1:h.quantum]) for update skip locked),
-      gone as (
-        delete from agenda a where a.job_id in (
-          select u.id from unnest(h.ids[1:h.quantum]) with ordinality u (id, i)
-           where u.i < coalesce((select min(o.i) from unnest(h.ids) with ordinality o (id, i) where o.i <= h.quantum and o.id not in (select job_id from locked)), h.quantum + 1)) returning *
-      ), counted as (
-        insert into tally (lane, ready, delayed) select p_lane, count(*), -count(*) from gone having count(*) > 0
-      )
-      select job_slot(x.job_id) as slot, array_agg(x.job_id order by x.job_id) as ids, array_agg(x.attempt order by x.job_id) as attempts, array_agg(x.version order by x.job_id) as versions
-        from gone x group by 1, case when p_lease_factor is not null then x.attempt end order by min(x.job_id)
-    loop
-      v_n := v_n + cardinality(t.ids);
-      t := jobs_hand_out(p_lane, p_about, t.slot, t.ids, t.attempts, t.versions, false, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, r.keys[h.g], p_shed);
-      claimed := coalesce(claimed || ',' || t.claimed, claimed, t.claimed);
-      jobs := jobs + t.jobs; bytes := bytes + t.bytes;
-    end loop;
-    fresh[h.g] := case when v_n = cardinality(h.ids) then greatest(fresh[h.g] - v_n, 0) else 0 end;
+    v_ids := h.ids[1:h.quantum];
+    with locked as (select a.job_id from agenda a where a.job_id = any (v_ids) for update skip locked),
+    gone as (
+      delete from agenda a where a.job_id = any (v_ids)
+         and a.job_id < coalesce((select min(id) from unnest(v_ids) id where id not in (select job_id from locked)), 9223372036854775807) returning *
+    ), counted as (
+      insert into tally (lane, ready, delayed) select p_lane, count(*), -count(*) from gone having count(*) > 0
+    )
+    select array_agg(x.job_id order by x.job_id) as ids, array_agg(x.attempt order by x.job_id) as attempts, array_agg(x.version order by x.job_id) as versions, count(*)::int as n into t from gone x;
+    jobs := jobs || t.ids; attempts := attempts || t.attempts; versions := versions || t.versions; groups := groups || array_fill(h.g, array[t.n]);
+    fresh[h.g] := case when t.n = cardinality(h.ids) then greatest(fresh[h.g] - t.n, 0) else 0 end;
   end loop;
 end $$;
 

@@ -2,7 +2,6 @@ import {
   type ClaimColumns,
   type Claimed,
   asDate,
-  decodeAudit,
   decodeBreaker,
   decodeClaims,
   decodeDecision,
@@ -13,10 +12,7 @@ import {
   decodeQueue,
   decodeQueueEvent,
   decodeRunStats,
-  decodeRunning,
-  decodeSample,
   decodeStage,
-  decodeWorker,
 } from "./decode.js";
 import {
   checkId,
@@ -43,10 +39,10 @@ import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
 import { ScheduleEngine } from "./schedule-engine.js";
+import { ServerEngine } from "./server-engine.js";
 import { SqsEngine } from "./sqs-engine.js";
 import { checkSchemaName, defaultSchema, statementPrefix } from "./schema-name.js";
 import type {
-  AuditRecord,
   BreakerRecord,
   CancelFilter,
   ClaimOptions,
@@ -62,8 +58,6 @@ import type {
   FailureGroup,
   FailureRetry,
   FailuresRetried,
-  FindFilter,
-  Found,
   GroupDepth,
   GroupOptions,
   ResourceOptions,
@@ -77,8 +71,6 @@ import type {
   JobRecord,
   Json,
   ListFilter,
-  LiveSample,
-  LiveSampleOptions,
   MaintenanceReport,
   NewJob,
   PauseRecord,
@@ -90,12 +82,10 @@ import type {
   Retention,
   RunStats,
   RunStatsFilter,
-  RunningJob,
   Settlement,
   SpaceReport,
   StageRecord,
   TypeDepth,
-  WorkerRecord,
 } from "./types.js";
 
 /** Options of `new Engine`. */
@@ -113,22 +103,6 @@ const mostClaimTries = 10;
 const stageBatch = 10_000;
 const callKeys = new Set(["tx"]);
 const settlementKeys = new Set(["token", "outcome", "jobs", "results", "logs", "error", "delaySeconds"]);
-const findKeys = new Set<string>([
-  "queue",
-  "state",
-  "type",
-  "tenant",
-  "group",
-  "fingerprint",
-  "error",
-  "undecided",
-  "isLive",
-  "createdFrom",
-  "createdTo",
-  "before",
-  "limit",
-  "seconds",
-] satisfies (keyof FindFilter)[]);
 const claimKeys = new Set<string>([
   "queues",
   "types",
@@ -161,6 +135,10 @@ export class Engine {
   /** The verbs on schedules. */
   readonly schedules: ScheduleEngine = new ScheduleEngine((...call) => this.#call(...call));
   /** What the SQS endpoint needs beyond the verbs here. @internal */
+  readonly server: ServerEngine = new ServerEngine(
+    (...call) => this.#call(...call),
+    (work) => this.transaction(work),
+  );
   readonly sqs: SqsEngine = new SqsEngine((...call) => this.#call(...call));
   readonly #pool: ConnectionPool;
   readonly #prepare: boolean;
@@ -631,61 +609,6 @@ export class Engine {
     return rows.map(decodeJob);
   }
 
-  /** Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for something rare among many. `byIds` shows them. */
-  async find(filter: FindFilter = {}, call?: CallOptions): Promise<Found> {
-    checkKeys(filter, findKeys);
-    const {
-      queue,
-      state,
-      type,
-      tenant,
-      group,
-      fingerprint,
-      error,
-      undecided = false,
-      isLive = false,
-      createdFrom,
-      createdTo,
-      before,
-      limit = 100,
-      seconds = 2,
-    } = filter;
-    const values = [
-      queue,
-      state,
-      type,
-      tenant,
-      group,
-      fingerprint,
-      error,
-      undecided,
-      isLive,
-      createdFrom,
-      createdTo,
-      before && checkId(before),
-      limit,
-      seconds,
-    ];
-    const text = `select to_json(ids::text[]) as ids, next::text
-                    from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8)`;
-    const [row] = await this.#call(
-      "job_find",
-      text,
-      values.map((value) => value ?? null),
-      call,
-    );
-    return row as unknown as Found;
-  }
-
-  /** These jobs, newest first, as many as fit into `maxBytes` of stored inputs, results and errors, but always one; those that are gone are left out. Default 64 MiB. */
-  async byIds(ids: readonly JobId[], maxBytes = 67_108_864, call?: CallOptions): Promise<JobRecord[]> {
-    const text = `select *, id::text as id_text
-                    from (select v.*, row_number() over newest as n, sum(coalesce(pg_column_size(v.input), 0) + coalesce(pg_column_size(v.result), 0) + coalesce(pg_column_size(v.last_error), 0)) over newest as bytes
-                            from :jobs v where v.id = any ($1::bigint[]) window newest as (order by v.id desc)) shown
-                   where n = 1 or bytes <= $2::bigint order by shown.id desc`;
-    return (await this.#call("jobs", text, [encodeIds(ids), maxBytes], call)).map(decodeJob);
-  }
-
   /** How many jobs that match every filter given are in each state; at least one filter. A tenant's are found by its index, others by a scan. */
   async count(filter: CountFilter, call?: CallOptions): Promise<JobCounts> {
     checkKeys(filter, new Set(["queue", "type", "tenant", "group", "createdFrom", "createdTo"]));
@@ -906,59 +829,6 @@ export class Engine {
   async limits(call?: CallOptions): Promise<LimitRecord[]> {
     const text = 'select kind, queue, name, max_running as "maxRunning", rate, in_use as "inUse" from :limits order by kind, queue, name';
     return (await this.#call("limits", text, [], call)) as unknown as LimitRecord[];
-  }
-
-  /** Jobs that somebody holds just now, those that began first ahead. */
-  async running(limit = 100, call?: CallOptions): Promise<RunningJob[]> {
-    const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims order by started_at, job_id limit $1::int`;
-    return (await this.#call("claims", text, [limit], call)).map(decodeRunning);
-  }
-
-  /** Those who hold jobs just now, and how many. */
-  async workers(call?: CallOptions): Promise<WorkerRecord[]> {
-    const text = `select worker, count(*) as held, count(*) filter (where started) as running, json_agg(distinct type) as types, json_agg(distinct queue) as queues, min(started_at) as since
-                    from :claims group by worker order by worker nulls last`;
-    return (await this.#call("workers", text, [], call)).map(decodeWorker);
-  }
-
-  /** What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see live_sample.sql. */
-  async liveSample(since: LiveSampleOptions = {}): Promise<LiveSample> {
-    checkKeys(since, new Set(["from", "ends", "ages", "failures"]));
-    const values = [since.from ?? null, since.ends ?? null, since.ages ?? true, since.failures ?? true];
-    const value = await this.#value("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean, $4::boolean) as value", values, undefined);
-    return decodeSample(value as Record<string, unknown>);
-  }
-
-  /** Note what somebody did; in the transaction that does it. */
-  async auditAdd(entry: Omit<AuditRecord, "id" | "at">, call?: CallOptions): Promise<void> {
-    const values = [entry.who, entry.action, entry.object, entry.result, entry.count ?? null, entry.address ?? null, entry.requestId ?? null];
-    await this.#call("audit_add", "select :audit_add($1::text, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text)", values, call);
-  }
-
-  /** What was noted, newest first; before an id when paging. */
-  async audit(filter: { readonly before?: string; readonly limit?: number; readonly who?: string } = {}, call?: CallOptions): Promise<AuditRecord[]> {
-    checkKeys(filter, new Set(["before", "limit", "who"]));
-    const text = `select *, id::text as id_text from :audits where ($1::bigint is null or id < $1) and ($3::text is null or who = $3) order by audits.id desc limit $2::int`;
-    const values = [filter.before === undefined ? null : checkId(filter.before), filter.limit ?? 100, filter.who ?? null];
-    return (await this.#call("audits", text, values, call)).map(decodeAudit);
-  }
-
-  /**
-   * Do something once for a key, however often it is asked for: whoever asks again within a day gets the first answer, and whoever asks meanwhile waits for it.
-   * `request` tells one request from another; null when the key was used for another one.
-   */
-  async once<T extends Json>(
-    key: string,
-    request: string,
-    work: (tx: Queryable) => Promise<T>,
-  ): Promise<{ readonly answer: T; readonly isNew: boolean } | null> {
-    return this.transaction(async (tx) => {
-      const found = await this.#value("idempotent_begin", "select :idempotent_begin($1::text, $2::text) as value", [key, request], { tx });
-      if (found !== null) return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };
-      const answer = await work(tx);
-      await this.#call("idempotent_end", "select :idempotent_end($1::text, $2::json)", [key, JSON.stringify({ value: answer })], { tx });
-      return { answer, isNew: true };
-    });
   }
 
   /** Set the defaults of a job type, in all queues. */

@@ -42,7 +42,7 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "sch
   readonly tokens?: readonly TokenEntry[];
   /** How long `/readyz` says no before the server stops listening, so that load balancers send no more. Default 0. */
   readonly drainDelayMs?: number;
-  /** Makes each request of the API a span, below the one of its `traceparent`. Default none. */
+  /** Makes each request of the API and of SQS clients a span, below the one of its `traceparent`. Default none. */
   readonly tracing?: Tracing;
   /** How often each token may ask. Default 1000 times a second, 2000 at once. */
   readonly rate?: RateOptions;
@@ -93,7 +93,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     { mill, auth, live, checkup, log, version: version(), wake: (queue) => wakeUp.tell(queue) },
     { observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds), ...(tracing ? { tracing } : {}) },
   );
-  const sqs = new Sqs(options.sqs ?? {}, { engine, connection: connectionOf(connection), prefix, log });
+  const sqs = new Sqs(options.sqs ?? {}, { engine, connection: connectionOf(connection), prefix, log, tracing });
   const listener = new Listener(
     { host, port, prefix, graceMs, log },
     route([

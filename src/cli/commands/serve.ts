@@ -1,3 +1,8 @@
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { type OpenTelemetryApi, openTelemetryTracing } from "../../observe/opentelemetry.js";
+import type { Tracing } from "../../observe/tracing.js";
 import { type LogLevel, jsonLog } from "../../server/log.js";
 import { startServer } from "../../server/server.js";
 import { type Command, databaseOptions } from "../command.js";
@@ -17,6 +22,7 @@ export const serveCommand: Command = {
     "Listens on this machine only unless there are tokens: lines of `NAME ROLE SHA256` in a file (`--tokens`) or in the variable `MILLRACE_TOKENS`, as `millrace tokens new` makes them. " +
       "The file is read again on SIGHUP. What happens is logged to the standard error, one JSON object a line.",
     "SQS clients sign with a key of `--sqs-keys`, or of the variable `MILLRACE_SQS_KEYS`: lines of `ACCESS_KEY_ID SECRET_ACCESS_KEY`. Without tokens and keys any key is accepted, on this machine only.",
+    "Spans go wherever the SDK sends them that the process was started with, such as `node --import ./telemetry.mjs node_modules/.bin/millrace serve --opentelemetry`.",
     "SIGTERM or Ctrl-C lets requests in progress end; a second one ends at once. See docs/server.md.",
   ],
   arguments: [],
@@ -26,6 +32,8 @@ export const serveCommand: Command = {
     prefix: { value: "PATH", help: "serve everything below this path, such as /queue" },
     tokens: { value: "FILE", help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)", isFile: true },
     "sqs-keys": { value: "FILE", help: "keys of SQS clients (default: MILLRACE_SQS_KEYS, then none, or any without tokens)", isFile: true },
+    rate: { value: "N", help: "requests a second of each token of the API; twice as many at once", default: "1000" },
+    opentelemetry: { help: "make each request a span, by the @opentelemetry/api that is installed in this folder" },
     "drain-delay": { value: "DURATION", help: "how long /readyz says no before it stops listening", default: "1s" },
     "log-level": { value: "LEVEL", help: "what is worth a line", choices: levels, default: "info" },
     ...databaseOptions,
@@ -35,6 +43,8 @@ export const serveCommand: Command = {
     const tokens = tokensOf(options);
     const keys = keysOf(options);
     const prefix = prefixOf(options);
+    const perSecond = options.integer("rate", 1, 1_000_000);
+    const tracing = options.flag("opentelemetry") ? await tracingHere() : undefined;
     const signals = stopSignals();
     const server = await startServer({
       connection: { connectionString: databaseUrl(options), application_name: "millrace serve" },
@@ -44,7 +54,9 @@ export const serveCommand: Command = {
       prefix,
       drainDelayMs: options.duration("drain-delay"),
       log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(redact(line))),
+      rate: { perSecond, burst: perSecond * 2 },
       ...(tokens === undefined ? {} : { tokens }),
+      ...(tracing === undefined ? {} : { tracing }),
       sqs: keys === undefined ? { anyKey: tokens === undefined } : { keys },
     });
     const reload = (): void => {
@@ -79,4 +91,15 @@ function prefixOf(options: Options): string {
   const prefix = (options.given("prefix") ?? "").replace(/\/+$/, "");
   if (prefix !== "" && !/^(\/[\w.~-]+)+$/.test(prefix)) throw new UsageError(`--prefix cannot be "${prefix}"`, 'give a path such as "/queue"');
   return prefix;
+}
+
+/** Spans through the API package of the application: it leads to whatever SDK was started, by a global that all its copies share. */
+async function tracingHere(): Promise<Tracing> {
+  let file: string;
+  try {
+    file = createRequire(path.join(process.cwd(), "package.json")).resolve("@opentelemetry/api");
+  } catch {
+    throw new UsageError("@opentelemetry/api is not installed in this folder", "npm install @opentelemetry/api, and an SDK that is loaded with node --import");
+  }
+  return openTelemetryTracing((await import(pathToFileURL(file).href)) as OpenTelemetryApi);
 }

@@ -14,8 +14,8 @@ export async function findJobs(
   filter: JobFilter,
   { limit, before }: { readonly limit: number; readonly before?: JobId | undefined },
 ): Promise<{ readonly items: readonly JobRecord[]; readonly next?: string }> {
-  const { ids, next } = await engine.find({ ...filter, limit, ...(before === undefined ? {} : { before }) });
-  const items = ids.length === 0 ? [] : await engine.byIds(ids, pageBytes);
+  const { ids, next } = await engine.server.find({ ...filter, limit, ...(before === undefined ? {} : { before }) });
+  const items = ids.length === 0 ? [] : await engine.server.byIds(ids, pageBytes);
   const last = items.at(-1)?.id;
   if (last !== undefined && last !== ids.at(-1)) return { items, next: last };
   return { items, ...(next === null ? {} : { next }) };
@@ -23,6 +23,6 @@ export async function findJobs(
 
 /** How many jobs match: exactly up to ten thousand, as long as that takes two seconds at most. */
 export async function countJobs({ engine }: Millrace, filter: JobFilter): Promise<{ readonly count: number; readonly isExact: boolean }> {
-  const { ids, next } = await engine.find({ ...filter, limit: countedMost });
+  const { ids, next } = await engine.server.find({ ...filter, limit: countedMost });
   return { count: ids.length, isExact: next === null };
 }

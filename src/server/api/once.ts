@@ -15,7 +15,7 @@ export async function onceFor<T>({ exchange, identity, mill, body }: Call, plain
     .update(`${exchange.path}\n${JSON.stringify(body)}`)
     .digest("hex");
   // A key is its sender's own: nobody learns of, or gets in the way of, what others did.
-  const found = await mill.engine.once(`${identity.name} ${key}`, request, work as (tx: Queryable) => Promise<Json>);
+  const found = await mill.engine.server.once(`${identity.name} ${key}`, request, work as (tx: Queryable) => Promise<Json>);
   if (!found) throw new ApiError("keyReused", `the Idempotency-Key "${key}" was used for another request`, "use a new key for each request");
   if (!found.isNew) exchange.response.setHeader("idempotency-replayed", "true");
   return found.answer as T;

@@ -25,13 +25,13 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
         return await engine.transaction(async (tx) => {
           await boundWaits(tx);
           const done = await work(tx);
-          await engine.auditAdd(entry(object, "done", countOf(done)), { tx });
+          await engine.server.auditAdd(entry(object, "done", countOf(done)), { tx });
           return done;
         });
       } catch (error) {
         if (error instanceof DatabaseUnavailableError) throw error; // there is nowhere to note it
         const result = error instanceof MillraceError ? error.code : "error";
-        await engine
+        await engine.server
           .auditAdd(entry(object, result))
           .catch((lost) => log("warn", "could not record an act that failed", { id: exchange.id, error: String(lost) }));
         throw error;

@@ -139,7 +139,7 @@ export class Live {
     const ages = performance.now() - this.#oldest.at > agesMs;
     const from = this.#before?.to;
     const ends = from && (this.#ends.findLast(({ at }) => at <= from.getTime()) ?? this.#ends[0])?.ends;
-    const sample = await this.engine.liveSample({ ...(from ? { from } : {}), ...(ends ? { ends } : {}), ages, failures });
+    const sample = await this.engine.server.liveSample({ ...(from ? { from } : {}), ...(ends ? { ends } : {}), ages, failures });
     const seconds = sample.from === null ? undefined : (sample.to.getTime() - sample.from.getTime()) / 1000;
     // One that came too soon after the one before had no time to look at; the next one has.
     this.#before = seconds === undefined && this.#before ? { ...sample, to: this.#before.to } : sample;

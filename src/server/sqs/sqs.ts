@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { Engine } from "../../db/engine.js";
 import { DatabaseUnavailableError, InvalidArgumentError, QueueClosedError, QueueFullError, QueueNotFoundError } from "../../db/errors.js";
+import { type Tracing, traceHeader } from "../../observe/tracing.js";
 import { BodyTooLargeError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
 import type { Log } from "../log.js";
 import type { ActionContext, ActionHandlers } from "./context.js";
@@ -37,6 +38,8 @@ export interface SqsParts {
   readonly connection: string | pg.ClientConfig;
   readonly prefix: string;
   readonly log: Log;
+  /** Makes each request a span, below the one of its `traceparent`. */
+  readonly tracing?: Tracing | undefined;
 }
 
 /** What a receiver is about to get, by the list it gets, so that it can be given back if it does not. */
@@ -103,7 +106,7 @@ export class Sqs {
   async #act(exchange: Exchange, call: Call): Promise<void> {
     let output;
     try {
-      output = await this.#run(call.action, call, this.#contextOf(exchange, call));
+      output = await this.#traced(exchange, call.action, () => this.#run(call.action, call, this.#contextOf(exchange, call)));
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal.status >= 500)
@@ -122,6 +125,13 @@ export class Sqs {
 
   #run<A extends Action>(action: A, { input }: Call, context: ActionContext): Promise<Output<A>> {
     return this.#actions[action](input as never, context);
+  }
+
+  #traced<T>({ id, request }: Exchange, action: Action, work: () => Promise<T>): Promise<T> {
+    const { tracing } = this.parts;
+    const parent = request.headers[traceHeader];
+    const attributes = { "rpc.system": "aws-api", "rpc.service": "SQS", "rpc.method": action, "millrace.request_id": id };
+    return tracing ? tracing.run({ name: `SQS.${action}`, parent: typeof parent === "string" ? parent : undefined, attributes }, work) : work();
   }
 
   #contextOf({ request, signal, stopping }: Exchange, { account, region, protocol, pathQueue, traceHeader }: Call): ActionContext {

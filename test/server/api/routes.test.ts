@@ -149,6 +149,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "POST /jobs/{id}/cancel": () => [{ params: { id: ids.withPayload }, expected: { done: true } }],
   "POST /claims": () => [{ body: { queues: ["work", "default"], limit: 2, leaseSeconds: 10 } }, { body: { types: [] } }],
   "POST /claims/extend": () => [{ body: { tokens: [held.token], seconds: 60 }, expected: { items: [{ token: held.token, jobIds: [held.id] }] } }],
+  "POST /claims/progress": () => [{ body: { token: held.token, job: held.id, progress: { percent: 50 } }, expected: { done: true } }],
   "POST /claims/settle": () => [
     {
       body: {
@@ -209,6 +210,7 @@ const elsewhere = ["GET /live", "GET /jobs/{id}/payload", "POST /jobs/stream"];
 const first = ["PUT /schedules/{name}"];
 const last = [
   "POST /claims/extend",
+  "POST /claims/progress",
   "POST /claims/settle",
   "POST /queues/{queue}/redrive",
   "POST /jobs/{id}/discard",

@@ -3,7 +3,7 @@ import { LeaseLostError } from "../../../db/errors.js";
 import type { ClaimedJob, JobError, Settlement } from "../../../db/types.js";
 import { given } from "../given.js";
 import { route } from "../route.js";
-import { jobId, jsonValue, listOf, time } from "../schemas.js";
+import { done, jobId, jsonValue, listOf, time } from "../schemas.js";
 
 const token = z.string().meta({ description: "the lease, as the claim answered it" });
 const claimed = z
@@ -86,6 +86,18 @@ export const claimRoutes = [
     async handle({ mill, body }) {
       const held = await mill.engine.extend(body.tokens, body.seconds);
       return { items: [...held].map(([held, lease]) => ({ token: held, ...lease })) };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/claims/progress",
+    role: "worker",
+    summary: "tell how far a claimed job is; shown in listings, and there for its next attempt",
+    body: z.strictObject({ token, job: jobId, progress: jsonValue }),
+    answer: done,
+    async handle({ mill, body }) {
+      await mill.engine.progressPut({ id: body.job, token: body.token }, body.progress);
+      return { done: true };
     },
   }),
   route({

@@ -75,7 +75,7 @@ export const liveRoutes = [
     summary: "jobs that somebody holds, those that began first ahead",
     query: z.strictObject({ limit: limitOf(1000, 100) }),
     answer: listOf(runningJob),
-    handle: async ({ mill, query }) => ({ items: await mill.engine.running(query.limit) }),
+    handle: async ({ mill, query }) => ({ items: await mill.engine.server.running(query.limit) }),
   }),
   route({
     method: "GET",
@@ -83,7 +83,7 @@ export const liveRoutes = [
     role: "reader",
     summary: "those who hold jobs; a worker that holds none is not known to the database",
     answer: listOf(workerRecord),
-    handle: async ({ mill }) => ({ items: (await mill.engine.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })) }),
+    handle: async ({ mill }) => ({ items: (await mill.engine.server.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })) }),
   }),
 ];
 

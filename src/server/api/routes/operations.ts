@@ -44,7 +44,7 @@ export const operationRoutes = [
     }),
     answer: listOf(auditRecord),
     async handle({ mill, query: { who, limit, cursor } }) {
-      const items = await mill.engine.audit({ limit, ...(who === undefined ? {} : { who }), ...(cursor === undefined ? {} : { before: cursor }) });
+      const items = await mill.engine.server.audit({ limit, ...(who === undefined ? {} : { who }), ...(cursor === undefined ? {} : { before: cursor }) });
       return { items, ...(items.length === limit ? { next: items.at(-1)!.id } : {}) };
     },
   }),

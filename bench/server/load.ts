@@ -1,0 +1,146 @@
+// One process full of clients: does what it is told as an argument, and prints how long that took.
+import {
+  DeleteMessageBatchCommand,
+  DeleteMessageCommand,
+  type Message,
+  ReceiveMessageCommand,
+  SQSClient,
+  SendMessageBatchCommand,
+  SendMessageCommand,
+} from "@aws-sdk/client-sqs";
+import { Agent } from "node:http";
+import { Millrace } from "../../src/client/millrace.js";
+import { payloads } from "../engine/measure.js";
+import { key } from "./systems.js";
+
+/** What a process of clients does. */
+export type Task =
+  /** Send `count` messages, `size` in a call; or receive and delete as many. */
+  | {
+      readonly act: "send" | "receive";
+      readonly url: string;
+      readonly queueUrl: string;
+      readonly clients: number;
+      readonly count: number;
+      readonly size: number;
+    }
+  /** Enqueue one by one, through the client on a database, or through the HTTP API. */
+  | { readonly act: "library" | "api"; readonly url: string; readonly queue: string; readonly clients: number; readonly count: number }
+  /** Wait for messages that never come. */
+  | { readonly act: "wait"; readonly url: string; readonly queueUrls: readonly string[]; readonly clients: number; readonly seconds: number };
+
+/** What it took. */
+export interface Taken {
+  readonly seconds: number;
+  /** Processor time of the clients themselves. */
+  readonly cpuSeconds: number;
+}
+
+const task = JSON.parse(process.argv[2]!) as Task;
+const bodies = payloads(1000).map((payload) => JSON.stringify(payload));
+const warmUp = 300;
+
+const taken = await run(task);
+console.log(JSON.stringify(taken));
+process.exit(0);
+
+async function run(given: Task): Promise<Taken> {
+  switch (given.act) {
+    case "send":
+      return sending(given);
+    case "receive":
+      return receiving(given);
+    case "wait":
+      return waiting(given);
+    default:
+      return enqueueing(given);
+  }
+}
+
+async function sending({ url, queueUrl: QueueUrl, clients, count, size }: Extract<Task, { act: "send" | "receive" }>): Promise<Taken> {
+  const client = sdk(url, clients);
+  const send = (at: number): Promise<unknown> => {
+    if (size === 1) return client.send(new SendMessageCommand({ QueueUrl, MessageBody: bodies[at % 1000] }));
+    const Entries = Array.from({ length: size }, (_, i) => ({ Id: String(i), MessageBody: bodies[(at + i) % 1000] }));
+    return client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+  };
+  await together(clients, warmUp, size, send);
+  return timed(() => together(clients, count, size, send));
+}
+
+/** Until so many were deleted: what a client got is deleted before it asks again. */
+async function receiving({ url, queueUrl: QueueUrl, clients, count, size }: Extract<Task, { act: "send" | "receive" }>): Promise<Taken> {
+  const client = sdk(url, clients);
+  let deleted = 0;
+  const consume = async (most: number): Promise<void> => {
+    while (deleted < most) {
+      const { Messages = [] } = await client.send(new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: size, WaitTimeSeconds: 1 }));
+      if (Messages.length === 0) continue;
+      await client.send(remove(QueueUrl, Messages));
+      deleted += Messages.length;
+    }
+  };
+  const until = async (most: number): Promise<void> => void (await Promise.all(Array.from({ length: clients }, () => consume(most))));
+  await until(warmUp);
+  const before = deleted;
+  const taken = await timed(() => until(before + count));
+  return { ...taken, seconds: (taken.seconds * count) / (deleted - before) }; // those on their way in the end count too
+}
+
+function remove(QueueUrl: string, messages: readonly Message[]): DeleteMessageBatchCommand {
+  if (messages.length === 1) return new DeleteMessageCommand({ QueueUrl, ReceiptHandle: messages[0]!.ReceiptHandle }) as never;
+  return new DeleteMessageBatchCommand({ QueueUrl, Entries: messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle })) });
+}
+
+async function enqueueing({ act, url, queue, clients, count }: Extract<Task, { act: "library" | "api" }>): Promise<Taken> {
+  const enqueue = act === "library" ? byLibrary(url, queue) : byApi(url, queue, clients);
+  await together(clients, warmUp, 1, enqueue);
+  return timed(() => together(clients, count, 1, enqueue));
+}
+
+function byLibrary(url: string, queue: string): (at: number) => Promise<unknown> {
+  const mill = new Millrace({ connection: url });
+  return (at) => mill.enqueue("message", JSON.parse(bodies[at % 1000]!), { queue });
+}
+
+function byApi(url: string, queue: string, clients: number): (at: number) => Promise<unknown> {
+  const post = poster(`${url}/api/v1/jobs`, new Agent({ keepAlive: true, maxSockets: clients }));
+  return (at) => post(`{"type":"message","queue":"${queue}","input":${bodies[at % 1000]}}`);
+}
+
+async function waiting({ url, queueUrls, clients, seconds }: Extract<Task, { act: "wait" }>): Promise<Taken> {
+  const client = sdk(url, clients);
+  return timed(async () => {
+    await Promise.all(
+      Array.from({ length: clients }, (_, i) =>
+        client.send(new ReceiveMessageCommand({ QueueUrl: queueUrls[i % queueUrls.length], WaitTimeSeconds: seconds })),
+      ),
+    );
+  });
+}
+
+function sdk(endpoint: string, clients: number): SQSClient {
+  const httpAgent = new Agent({ keepAlive: true, maxSockets: clients });
+  return new SQSClient({ endpoint, region: "us-east-1", credentials: key, maxAttempts: 1, requestHandler: { httpAgent } });
+}
+
+/** `count` things, so many of them in a call, by so many at once. */
+async function together(clients: number, count: number, size: number, act: (at: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const one = async (): Promise<void> => {
+    while (next < count) {
+      const at = next;
+      next += size;
+      await act(at);
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, one));
+}
+
+async function timed(work: () => Promise<unknown>): Promise<Taken> {
+  const cpu = process.cpuUsage();
+  const began = performance.now();
+  await work();
+  const { user, system } = process.cpuUsage(cpu);
+  return { seconds: (performance.now() - began) / 1000, cpuSeconds: (user + system) / 1e6 };
+}

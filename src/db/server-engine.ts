@@ -1,0 +1,143 @@
+import { decodeAudit, decodeJob, decodeRunning, decodeSample, decodeWorker } from "./decode.js";
+import { checkId, checkKeys, encodeIds } from "./encode.js";
+import type { CallOptions, Queryable } from "./queryable.js";
+import type { AuditRecord, FindFilter, Found, JobId, JobRecord, Json, LiveSample, LiveSampleOptions, RunningJob, WorkerRecord } from "./types.js";
+
+const findKeys = new Set<string>([
+  "queue",
+  "state",
+  "type",
+  "tenant",
+  "group",
+  "fingerprint",
+  "error",
+  "undecided",
+  "isLive",
+  "createdFrom",
+  "createdTo",
+  "before",
+  "limit",
+  "seconds",
+] satisfies (keyof FindFilter)[]);
+
+type Call = (name: string, text: string, values: unknown[], call?: CallOptions) => Promise<readonly Record<string, unknown>[]>;
+
+/** What only a server asks for: jobs that somebody looks for, who does what right now, live samples, the audit, and requests that are repeated. */
+export class ServerEngine {
+  constructor(
+    private readonly call: Call,
+    private readonly transaction: <T>(work: (tx: Queryable) => Promise<T>) => Promise<T>,
+  ) {}
+
+  /** Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for something rare among many. `byIds` shows them. */
+  async find(filter: FindFilter = {}, call?: CallOptions): Promise<Found> {
+    checkKeys(filter, findKeys);
+    const {
+      queue,
+      state,
+      type,
+      tenant,
+      group,
+      fingerprint,
+      error,
+      undecided = false,
+      isLive = false,
+      createdFrom,
+      createdTo,
+      before,
+      limit = 100,
+      seconds = 2,
+    } = filter;
+    const values = [
+      queue,
+      state,
+      type,
+      tenant,
+      group,
+      fingerprint,
+      error,
+      undecided,
+      isLive,
+      createdFrom,
+      createdTo,
+      before && checkId(before),
+      limit,
+      seconds,
+    ];
+    const text = `select to_json(ids::text[]) as ids, next::text
+                    from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8)`;
+    const [row] = await this.call(
+      "job_find",
+      text,
+      values.map((value) => value ?? null),
+      call,
+    );
+    return row as unknown as Found;
+  }
+
+  /** These jobs, newest first, as many as fit into `maxBytes` of stored inputs, results and errors, but always one; those that are gone are left out. Default 64 MiB. */
+  async byIds(ids: readonly JobId[], maxBytes = 67_108_864, call?: CallOptions): Promise<JobRecord[]> {
+    const text = `select *, id::text as id_text
+                    from (select v.*, row_number() over newest as n, sum(coalesce(pg_column_size(v.input), 0) + coalesce(pg_column_size(v.result), 0) + coalesce(pg_column_size(v.last_error), 0)) over newest as bytes
+                            from :jobs v where v.id = any ($1::bigint[]) window newest as (order by v.id desc)) shown
+                   where n = 1 or bytes <= $2::bigint order by shown.id desc`;
+    return (await this.call("jobs", text, [encodeIds(ids), maxBytes], call)).map(decodeJob);
+  }
+
+  /** Jobs that somebody holds just now, those that began first ahead. */
+  async running(limit = 100, call?: CallOptions): Promise<RunningJob[]> {
+    const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims order by started_at, job_id limit $1::int`;
+    return (await this.call("claims", text, [limit], call)).map(decodeRunning);
+  }
+
+  /** Those who hold jobs just now, and how many. */
+  async workers(call?: CallOptions): Promise<WorkerRecord[]> {
+    const text = `select worker, count(*) as held, count(*) filter (where started) as running, json_agg(distinct type) as types, json_agg(distinct queue) as queues, min(started_at) as since
+                    from :claims group by worker order by worker nulls last`;
+    return (await this.call("workers", text, [], call)).map(decodeWorker);
+  }
+
+  /** What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see live_sample.sql. */
+  async liveSample(since: LiveSampleOptions = {}): Promise<LiveSample> {
+    checkKeys(since, new Set(["from", "ends", "ages", "failures"]));
+    const values = [since.from ?? null, since.ends ?? null, since.ages ?? true, since.failures ?? true];
+    const value = valueOf(await this.call("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean, $4::boolean) as value", values));
+    return decodeSample(value as Record<string, unknown>);
+  }
+
+  /** Note what somebody did; in the transaction that does it. */
+  async auditAdd(entry: Omit<AuditRecord, "id" | "at">, call?: CallOptions): Promise<void> {
+    const values = [entry.who, entry.action, entry.object, entry.result, entry.count ?? null, entry.address ?? null, entry.requestId ?? null];
+    await this.call("audit_add", "select :audit_add($1::text, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text)", values, call);
+  }
+
+  /** What was noted, newest first; before an id when paging. */
+  async audit(filter: { readonly before?: string; readonly limit?: number; readonly who?: string } = {}, call?: CallOptions): Promise<AuditRecord[]> {
+    checkKeys(filter, new Set(["before", "limit", "who"]));
+    const text = `select *, id::text as id_text from :audits where ($1::bigint is null or id < $1) and ($3::text is null or who = $3) order by audits.id desc limit $2::int`;
+    const values = [filter.before === undefined ? null : checkId(filter.before), filter.limit ?? 100, filter.who ?? null];
+    return (await this.call("audits", text, values, call)).map(decodeAudit);
+  }
+
+  /**
+   * Do something once for a key, however often it is asked for: whoever asks again within a day gets the first answer, and whoever asks meanwhile waits for it.
+   * `request` tells one request from another; null when the key was used for another one.
+   */
+  async once<T extends Json>(
+    key: string,
+    request: string,
+    work: (tx: Queryable) => Promise<T>,
+  ): Promise<{ readonly answer: T; readonly isNew: boolean } | null> {
+    return this.transaction(async (tx) => {
+      const found = valueOf(await this.call("idempotent_begin", "select :idempotent_begin($1::text, $2::text) as value", [key, request], { tx }));
+      if (found !== null) return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };
+      const answer = await work(tx);
+      await this.call("idempotent_end", "select :idempotent_end($1::text, $2::json)", [key, JSON.stringify({ value: answer })], { tx });
+      return { answer, isNew: true };
+    });
+  }
+}
+
+function valueOf([row]: readonly Record<string, unknown>[]): Json {
+  return (row?.["value"] ?? null) as Json;
+}
