@@ -5,20 +5,33 @@ import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, ResourceOpt
 /** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it. */
 export function toJson(value: unknown, what = "input"): string {
   if (value === undefined) return "null";
-  checkJson(value, what, 0);
-  return JSON.stringify(value);
+  checkJson(value, what, 0, undefined, false);
+  const text = JSON.stringify(value);
+  if (mayBeBroken(text)) checkJson(value, what, 0, undefined, true);
+  return text;
 }
 
 /** JSON text of a list of values; undefined ones become null. */
 export function toJsonList(values: readonly unknown[], what: string): string {
-  for (let i = 0; i < values.length; i += 1) if (values[i] !== undefined) checkJson(values[i], what, 0, i);
-  return JSON.stringify(values);
+  const check = (withStrings: boolean): void => {
+    for (let i = 0; i < values.length; i += 1) if (values[i] !== undefined) checkJson(values[i], what, 0, i, withStrings);
+  };
+  check(false);
+  const text = JSON.stringify(values);
+  if (mayBeBroken(text)) check(true);
+  return text;
+}
+
+/** NUL and halves of surrogate pairs are written as escapes: without any in the whole, no string needs to be looked at. */
+function mayBeBroken(text: string): boolean {
+  return text.includes("\\u0000") || text.includes("\\ud");
 }
 
 /** The path is put together only when something is wrong: this runs for every job. */
-function checkJson(value: unknown, path: string, depth: number, index?: number | string): void {
+function checkJson(value: unknown, path: string, depth: number, index: number | string | undefined, withStrings: boolean): void {
   switch (typeof value) {
     case "string":
+      if (!withStrings) return;
       if (value.includes("\0")) throw notJson(path, index, "NUL in a string, which PostgreSQL cannot hold");
       if (!value.isWellFormed()) throw notJson(path, index, "half a surrogate pair");
       return;
@@ -37,24 +50,29 @@ function checkJson(value: unknown, path: string, depth: number, index?: number |
   if (typeof plain === "function") {
     const json: unknown = value instanceof Date && Number.isNaN(value.getTime()) ? undefined : (plain as () => unknown).call(value);
     if (json === undefined || ArrayBuffer.isView(value)) throw notJson(path, index, value.constructor.name);
-    checkJson(json, path, depth + 1, index);
+    checkJson(json, path, depth + 1, index, withStrings);
     return;
   }
   if (depth > 1000) throw new InvalidArgumentError("the value is not JSON: it contains itself, or has more than 1000 levels", remedy);
   try {
     if (Array.isArray(value)) {
-      for (let i = 0; i < value.length; i += 1) checkJson(value[i], "", depth + 1, i);
-    } else if (notPlain.some((kind) => value instanceof kind) || ArrayBuffer.isView(value)) {
+      for (let i = 0; i < value.length; i += 1) checkJson(value[i], "", depth + 1, i, withStrings);
+    } else if (!isPlain(value) && (notPlain.some((kind) => value instanceof kind) || ArrayBuffer.isView(value))) {
       throw notJson("", undefined, value.constructor.name);
     } else {
       for (const key in value) {
         const member = (value as Record<string, unknown>)[key];
-        if (member !== undefined) checkJson(member, "", depth + 1, key);
+        if (member !== undefined) checkJson(member, "", depth + 1, key, withStrings);
       }
     }
   } catch (error) {
     throw error instanceof NotJson ? new NotJson(place(path, index) + error.path, error.what) : error;
   }
+}
+
+/** Most are, and need no closer look. */
+function isPlain(value: object): boolean {
+  return Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /** Objects that JSON would turn into something else, usually `{}`. */
@@ -127,7 +145,7 @@ function encodeOption(key: string, value: unknown): unknown {
   if (typeof value === "string") return checkText(value, key);
   if (key === "maxAttempts" && value === Infinity) return "unlimited";
   if (typeof value === "number") return checkNumber(key, value);
-  if (typeof value === "object") checkJson(value, key, 0);
+  if (typeof value === "object") checkJson(value, key, 0, undefined, true);
   return value;
 }
 
