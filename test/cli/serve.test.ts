@@ -49,11 +49,34 @@ describe("serve", () => {
     expect(ended.stderr).not.toContain(ann!.token);
   }, 60_000);
 
+  it("--opentelemetry makes spans of requests, of the API and of SQS clients, below those of whoever asks", async () => {
+    const telemetry = new URL("../support/telemetry.mjs", import.meta.url);
+    const server = new Running(["serve", "--port", "0", "--opentelemetry", "--log-level", "error", "--drain-delay", "0s", "--json"], {
+      url: db.url,
+      cwd: path.dirname(telemetry.pathname),
+      env: { NODE_OPTIONS: `--import ${telemetry.href}` },
+    });
+    await server.until('"listening"');
+    const { url } = JSON.parse(server.stdout.split("\n")[0]!) as { url: string };
+    const [trace, parent] = ["0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"];
+    const headers = { traceparent: `00-${trace}-${parent}-01` };
+    await fetch(`${url}/api/v1/queues`, { headers });
+    await fetch(`${url}/?Action=ListQueues`, { headers });
+    server.kill("SIGTERM");
+    const { stderr } = await server.ended;
+    const spans = stderr.split("\n").filter((line) => line.startsWith('{"span"')).map((line) => JSON.parse(line) as unknown);
+    expect(spans).toEqual(
+      ["GET /queues", "SQS.ListQueues"].map((span) => expect.objectContaining({ span, trace, parent, attributes: expect.objectContaining({ "millrace.request_id": expect.any(String) }) })),
+    );
+  }, 60_000);
+
   it("refuses what cannot be", async () => {
     const refused = async (...args: string[]) => (await millrace(["serve", "--port", "0", ...args], { url: db.url })).stderr;
     expect(await refused("--host", "0.0.0.0")).toContain('make tokens with "millrace tokens new"');
     expect(await refused("--prefix", "queue")).toContain('give a path such as "/queue"');
     expect(await refused("--tokens", "/nowhere")).toContain("/nowhere cannot be read");
+    expect(await refused("--opentelemetry")).toContain("npm install @opentelemetry/api");
+    expect(await refused("--rate", "0")).toContain("--rate");
     writeFileSync(path.join(folder.path, "bad.txt"), "ann admin secret");
     expect(await refused("--tokens", path.join(folder.path, "bad.txt"))).toContain("line 1 of the tokens cannot be read");
     const { port } = new URL(db.url); // PostgreSQL has it

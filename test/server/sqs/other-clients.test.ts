@@ -1,10 +1,12 @@
-import { GetQueueAttributesCommand, GetQueueUrlCommand } from "@aws-sdk/client-sqs";
+import { CreateQueueCommand, GetQueueAttributesCommand, GetQueueUrlCommand } from "@aws-sdk/client-sqs";
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { Producer } from "sqs-producer";
+import { Squiss } from "squiss-ts";
 import { afterAll, describe, expect, it } from "vitest";
 import { useDatabase } from "../../support/database.js";
 import { newName, useSqs } from "../../support/sqs.js";
@@ -23,6 +25,44 @@ const processes: ChildProcess[] = [];
 afterAll(() => {
   for (const process of processes) process.kill("SIGKILL");
   rmSync(folder, { recursive: true, force: true });
+});
+
+describe("JavaScript", () => {
+  it("sqs-producer sends, one and many, and asks how many there are [sqs 66]", async () => {
+    const { QueueUrl } = await sqs.client.send(new CreateQueueCommand({ QueueName: newName() }));
+    const producer = Producer.create({ queueUrl: QueueUrl!, sqs: sqs.client });
+    await producer.send("one");
+    const many = Array.from({ length: 25 }, (_, i) => ({ id: `id-${i}`, body: `m${i}`, delaySeconds: i % 2 ? 60 : 0 }));
+    expect(await producer.send(many)).toHaveLength(25);
+    expect(await producer.queueSize()).toBe(14);
+  });
+
+  it("squiss-ts sends, receives, gives back and deletes [sqs 66]", async () => {
+    const QueueName = newName();
+    await sqs.client.send(new CreateQueueCommand({ QueueName }));
+    const squiss = new Squiss({
+      awsConfig: { region: "us-east-1", endpoint: sqs.server.url, credentials: { accessKeyId: "any", secretAccessKey: "anyanyany" } },
+      queueName: QueueName,
+      correctQueueUrl: true,
+      bodyFormat: "json",
+      receiveWaitTimeSecs: 1,
+      deleteWaitMs: 50,
+    });
+    const tried = new Map<number, number>();
+    const deleted: number[] = [];
+    squiss.on("message", (message) => {
+      const { n } = message.body as { n: number };
+      tried.set(n, (tried.get(n) ?? 0) + 1);
+      if (n === 3 && tried.get(n) === 1) void message.changeVisibility(0);
+      else void message.del().then(() => deleted.push(n));
+    });
+    await squiss.sendMessages(Array.from({ length: 12 }, (_, n) => ({ n })));
+    await squiss.start();
+    await until("all were deleted", () => deleted.length === 12);
+    await squiss.stop();
+    expect(tried.get(3)).toBe(2);
+    expect(deleted.sort((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, n) => n));
+  });
 });
 
 describe("the command line of AWS", () => {
