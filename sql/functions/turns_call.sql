@@ -85,7 +85,7 @@ begin
 end $$;
 
 -- turns_sort: groups of ordered batches go in the order in which the first job of each became claimable, until p_room is full, each with as many jobs as it has.
--- The line moves on to the first of those that have to wait (last_place): of those that go, entries behind it no longer count afterwards. p_end: where the line was read to.
+-- Those that have nothing go too, first, so that they leave the line. The line moves on to the first of those that have to wait (last_place): of those that go, entries behind it no longer count afterwards. p_end: where the line was read to.
 create or replace function turns_sort(p_lane bigint, r turns_called, p_end int, p_room int) returns turns_called
 language plpgsql as $$
 declare
@@ -93,7 +93,7 @@ declare
   g turns_reading := turns_read(p_lane, r.keys, r.quanta, r.cursors);
   v_place int;
 begin
-  select array_agg(x.key order by x.i) filter (where x.goes), array_agg(x.n order by x.i) filter (where x.goes), array_agg(x.place order by x.i) filter (where x.goes),
+  select array_agg(x.key order by x.i) filter (where x.goes), array_agg(case when x.n = 0 and x.barrier is null then 1 else x.n end order by x.i) filter (where x.goes), array_agg(x.place order by x.i) filter (where x.goes),
          array_agg(r.cursors[x.g] order by x.i) filter (where x.goes), array_agg(x.room order by x.i) filter (where x.goes), array_agg(x.rate order by x.i) filter (where x.goes),
          array_agg(x.barrier order by x.i) filter (where x.goes), sum(x.n) filter (where x.goes), min(x.place) filter (where not x.goes)
     into r.keys, r.quanta, r.places, r.cursors, r.rooms, r.rates, r.barriers, r.total, v_place
