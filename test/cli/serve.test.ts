@@ -64,9 +64,14 @@ describe("serve", () => {
     await fetch(`${url}/?Action=ListQueues`, { headers });
     server.kill("SIGTERM");
     const { stderr } = await server.ended;
-    const spans = stderr.split("\n").filter((line) => line.startsWith('{"span"')).map((line) => JSON.parse(line) as unknown);
+    const spans = stderr
+      .split("\n")
+      .filter((line) => line.startsWith('{"span"'))
+      .map((line) => JSON.parse(line) as unknown);
     expect(spans).toEqual(
-      ["GET /queues", "SQS.ListQueues"].map((span) => expect.objectContaining({ span, trace, parent, attributes: expect.objectContaining({ "millrace.request_id": expect.any(String) }) })),
+      ["GET /queues", "SQS.ListQueues"].map((span) =>
+        expect.objectContaining({ span, trace, parent, attributes: expect.objectContaining({ "millrace.request_id": expect.any(String) }) }),
+      ),
     );
   }, 60_000);
 

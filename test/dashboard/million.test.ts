@@ -69,7 +69,12 @@ describe.skipIf(!hasBrowser)("the dashboard with a million jobs", () => {
     await visit("failures");
     expect(await page.locator("main").innerText()).toContain("mailbox");
     slow.sort(([, a], [, b]) => b - a);
-    console.log(`slowest requests with ${waiting.toLocaleString("en")} waiting:\n${slow.slice(0, 6).map(([path, ms]) => `  ${Math.round(ms)} ms ${path}`).join("\n")}`);
+    console.log(
+      `slowest requests with ${waiting.toLocaleString("en")} waiting:\n${slow
+        .slice(0, 6)
+        .map(([path, ms]) => `  ${Math.round(ms)} ms ${path}`)
+        .join("\n")}`,
+    );
     expect(opened.complaints).toEqual([]);
   }, 300_000);
 });
