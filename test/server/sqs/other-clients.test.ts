@@ -68,26 +68,22 @@ describe("JavaScript", () => {
 });
 
 describe("the command line of AWS", () => {
-  it.for(commands)(
-    "%s does all of it [sqs 67]",
-    async (command, { skip }) => {
-      if (!isWanted || !runs(command, "--version")) skip();
-      const { stdout } = await promisify(execFile)("bash", [support("sqs-awscli.sh"), command, sqs.server.url, newName()]);
-      expect(stdout.trim().split("\n")).toEqual([
-        "listed 2",
-        "same yes",
-        "tags by-hand",
-        "sources 1",
-        "sent 2",
-        'got one <&> "1"\t1\t1',
-        "third three",
-        "counts 0\t2\t20",
-        "changed 7 None\tyes",
-        "NonExistentQueue",
-      ]);
-    },
-    120_000,
-  );
+  it.for(commands)("%s does all of it [sqs 67]", { timeout: 120_000 }, async (command, { skip }) => {
+    if (!isWanted || !runs(command, "--version")) skip();
+    const { stdout } = await promisify(execFile)("bash", [support("sqs-awscli.sh"), command, sqs.server.url, newName()]);
+    expect(stdout.trim().split("\n")).toEqual([
+      "listed 2",
+      "same yes",
+      "tags by-hand",
+      "sources 1",
+      "sent 2",
+      'got one <&> "1"\t1\t1',
+      "third three",
+      "counts 0\t2\t20",
+      "changed 7 None\tyes",
+      "NonExistentQueue",
+    ]);
+  });
 });
 
 describe.skipIf(!hasCelery)("Celery", () => {
