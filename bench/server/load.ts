@@ -8,7 +8,7 @@ import {
   SendMessageBatchCommand,
   SendMessageCommand,
 } from "@aws-sdk/client-sqs";
-import { Agent } from "node:http";
+import { Agent, request } from "node:http";
 import { Millrace } from "../../src/client/millrace.js";
 import { payloads } from "../engine/measure.js";
 import { key } from "./systems.js";
@@ -83,7 +83,7 @@ async function receiving({ url, queueUrl: QueueUrl, clients, count, size }: Extr
   const until = async (most: number): Promise<void> => void (await Promise.all(Array.from({ length: clients }, () => consume(most))));
   await until(warmUp);
   const before = deleted;
-  const taken = await timed(() => until(before + count));
+  const taken = await timed(() => until(before + count - clients * size)); // warming up may have taken that many more
   return { ...taken, seconds: (taken.seconds * count) / (deleted - before) }; // those on their way in the end count too
 }
 
@@ -106,6 +106,20 @@ function byLibrary(url: string, queue: string): (at: number) => Promise<unknown>
 function byApi(url: string, queue: string, clients: number): (at: number) => Promise<unknown> {
   const post = poster(`${url}/api/v1/jobs`, new Agent({ keepAlive: true, maxSockets: clients }));
   return (at) => post(`{"type":"message","queue":"${queue}","input":${bodies[at % 1000]}}`);
+}
+
+/** Posts JSON, and fails when the answer is not a good one. */
+function poster(url: string, agent: Agent): (body: string) => Promise<unknown> {
+  return (body) =>
+    new Promise((resolve, reject) => {
+      const posted = request(url, { method: "POST", agent, headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) } });
+      posted.on("error", reject);
+      posted.on("response", (response) => {
+        response.resume();
+        response.on("end", () => (response.statusCode === 200 ? resolve(undefined) : reject(new Error(`${url} answered ${response.statusCode}`))));
+      });
+      posted.end(body);
+    });
 }
 
 async function waiting({ url, queueUrls, clients, seconds }: Extract<Task, { act: "wait" }>): Promise<Taken> {
