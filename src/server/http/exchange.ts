@@ -26,17 +26,23 @@ export class BodyTooLargeError extends Error {
   }
 }
 
-/** The whole body, as it was sent. */
-export async function readBody({ request }: Exchange, limit: number): Promise<Buffer> {
-  if (Number(request.headers["content-length"] ?? 0) > limit) throw new BodyTooLargeError(limit);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limit) throw new BodyTooLargeError(limit);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, size);
+/** The whole body, as it was sent. By events, because most bodies are one piece, and iterating over it would cost more than the rest of the request. */
+export function readBody({ request }: Exchange, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (Number(request.headers["content-length"] ?? 0) > limit) return reject(new BodyTooLargeError(limit));
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) {
+        request.pause();
+        reject(new BodyTooLargeError(limit));
+      } else chunks.push(chunk);
+    });
+    request.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
+    request.on("error", reject);
+    request.on("close", () => reject(new Error("the client has gone"))); // after the end it says nothing
+  });
 }
 
 /** Answer with a body that is complete. */

@@ -28,8 +28,9 @@ const mostHeaderBytes = 16_384;
 export class Listener {
   readonly #server: Server;
   readonly #stopping = new AbortController();
-  readonly #ending = new AbortController();
   readonly #running = new Set<Promise<void>>();
+  /** To tell all requests in progress that nobody waits for them any longer. */
+  readonly #open = new Set<AbortController>();
 
   constructor(
     private readonly options: ListenerOptions,
@@ -57,7 +58,7 @@ export class Listener {
     this.#stopping.abort();
     this.#server.closeIdleConnections();
     await Promise.race([Promise.allSettled(this.#running), sleep(this.options.graceMs, undefined, { ref: false })]);
-    this.#ending.abort();
+    for (const controller of this.#open) controller.abort();
     this.#server.closeAllConnections();
     await closed;
   }
@@ -71,6 +72,7 @@ export class Listener {
     const began = performance.now();
     const id = randomUUID();
     const gone = new AbortController();
+    this.#open.add(gone);
     // Only of those who went too early: firing the signal after every answer was a third of the cost of a small request.
     response.on("close", () => {
       if (!response.writableFinished) gone.abort();
@@ -87,7 +89,7 @@ export class Listener {
       id,
       path: target.startsWith(`${prefix}/`) ? target.slice(prefix.length) : target === prefix ? "/" : "",
       query: new URLSearchParams(search),
-      signal: AbortSignal.any([gone.signal, this.#ending.signal]),
+      signal: gone.signal,
       stopping: this.#stopping.signal,
     };
     try {
@@ -100,6 +102,7 @@ export class Listener {
       if (!response.headersSent) answer(exchange, 500, { "content-type": "text/plain" }, `something went wrong here; the log tells more of request ${id}\n`);
       else response.destroy();
     }
+    this.#open.delete(gone);
     // A body nobody read would stay in the way of the connection's next request.
     if (!request.complete) response.once("finish", () => request.destroy());
     log("debug", "request", { id, method: request.method, path: exchange.path, status: response.statusCode, ms: Math.round(performance.now() - began) });

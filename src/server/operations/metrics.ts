@@ -16,6 +16,7 @@ export const serverMetrics = {
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 interface Timing {
+  readonly labels: string;
   sum: number;
   count: number;
   readonly below: number[];
@@ -23,7 +24,7 @@ interface Timing {
 
 /** Counts requests, and prints all that is known in the text format of Prometheus. */
 export class ServerMetrics {
-  readonly #requests = new Map<string, number>();
+  readonly #requests = new Map<string, { readonly labels: string; count: number }>();
   readonly #timings = new Map<string, Timing>();
   readonly #loopDelay = monitorEventLoopDelay({ resolution: 20 });
 
@@ -37,10 +38,12 @@ export class ServerMetrics {
 
   /** Routes are those of a table, so that there is an end to them: never what a client has sent. */
   count(method: string, route: string, status: number, seconds: number): void {
-    const key = labels({ method, route, status: String(status) });
-    this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1);
-    const of = labels({ method, route });
-    const timing = this.#timings.get(of) ?? { sum: 0, count: 0, below: buckets.map(() => 0) };
+    const of = `${method} ${route}`;
+    const key = `${of} ${status}`;
+    const requests = this.#requests.get(key) ?? { labels: labels({ method, route, status: String(status) }), count: 0 };
+    this.#requests.set(key, requests);
+    requests.count += 1;
+    const timing = this.#timings.get(of) ?? { labels: labels({ method, route }), sum: 0, count: 0, below: buckets.map(() => 0) };
     this.#timings.set(of, timing);
     timing.sum += seconds;
     timing.count += 1;
@@ -65,11 +68,11 @@ export class ServerMetrics {
       ...metric("loopDelay", this.#loopDelays()),
       ...metric(
         "requests",
-        [...this.#requests].map(([key, n]) => `${serverMetrics.requests.name}{${key}} ${n}`),
+        [...this.#requests.values()].map(({ labels: key, count }) => `${serverMetrics.requests.name}{${key}} ${count}`),
       ),
       ...metric(
         "duration",
-        [...this.#timings].flatMap(([key, { sum, count, below }]) => [
+        [...this.#timings.values()].flatMap(({ labels: key, sum, count, below }) => [
           ...buckets.map((limit, i) => `${durationName}_bucket{${key},le="${limit}"} ${below[i]}`),
           `${durationName}_bucket{${key},le="+Inf"} ${count}`,
           `${durationName}_sum{${key}} ${sum}`,

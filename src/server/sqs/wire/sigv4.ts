@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import { SqsError } from "./errors.js";
 import { pairsOf, unescape } from "./form.js";
 import { type WireRequest, headerOf, targetOf } from "./request.js";
@@ -188,9 +188,9 @@ function refuseWrongTime({ date, madeAt, expiryMs }: Claim, now: number): void {
 /** The hash the signature was made over. Where the client names one, it must be that of the body, or say that there is none. */
 function payloadHashOf(request: WireRequest, { payload }: Claim): string {
   if (payload === unsignedPayload) return payload;
-  const hash = createHash("sha256").update(request.body).digest("hex");
-  if (payload !== undefined && payload !== hash) throw wrong("The value of x-amz-content-sha256 is not the SHA-256 hash of the body.");
-  return payload ?? hash;
+  const made = hash("sha256", request.body);
+  if (payload !== undefined && payload !== made) throw wrong("The value of x-amz-content-sha256 is not the SHA-256 hash of the body.");
+  return made;
 }
 
 function canonicalRequest(request: WireRequest, { signedHeaders }: Claim, query: string, payload: string): string {
@@ -228,15 +228,34 @@ function escape(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-function isSignedBy({ day, region, service, end, date, signature }: Claim, { secretAccessKey }: AccessKey, canonical: string): boolean {
-  const key = [day, region, service, end].reduce<string | Buffer>(
-    (secret, part) => createHmac("sha256", secret).update(part).digest(),
-    `AWS4${secretAccessKey}`,
-  );
-  const text = [algorithm, date, `${day}/${region}/${service}/${end}`, createHash("sha256").update(canonical).digest("hex")].join("\n");
-  const given = Buffer.from(signature);
-  const made = Buffer.from(createHmac("sha256", key).update(text).digest("hex"));
+function isSignedBy(claim: Claim, key: AccessKey, canonical: string): boolean {
+  const text = [algorithm, claim.date, scopeText(claim), hash("sha256", canonical)].join("\n");
+  const given = Buffer.from(claim.signature);
+  const made = Buffer.from(createHmac("sha256", signingKeyOf(claim, key)).update(text).digest("hex"));
   return given.length === made.length && timingSafeEqual(given, made);
+}
+
+const scopeText = ({ day, region, service, end }: Claim): string => `${day}/${region}/${service}/${end}`;
+
+/** Each is good for one day and region, and costs as much as all the rest: the latest are kept. */
+const signingKeys = new WeakMap<AccessKey, Map<string, Buffer>>();
+const mostSigningKeys = 100;
+
+function signingKeyOf(claim: Claim, key: AccessKey): Buffer {
+  let kept = signingKeys.get(key);
+  if (!kept) signingKeys.set(key, (kept = new Map()));
+  const scope = scopeText(claim);
+  let made = kept.get(scope);
+  if (!made) {
+    const { day, region, service, end } = claim;
+    made = [day, region, service, end].reduce<Buffer>(
+      (secret, part) => createHmac("sha256", secret).update(part).digest(),
+      Buffer.from(`AWS4${key.secretAccessKey}`),
+    );
+    if (kept.size === mostSigningKeys) kept.clear();
+    kept.set(scope, made);
+  }
+  return made;
 }
 
 /** The text tells what we read, so that one sees what a proxy changed: almost always the host. */
