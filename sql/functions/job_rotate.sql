@@ -82,9 +82,12 @@ declare
   v_results_from timestamptz := p_now - retention_of('results');
   v_many constant int := 10000;
   v_began constant timestamptz := clock_now();
-  v_keep bigint[] := jobs_keep(p_slot, p_now, v_many);
+  v_keep bigint[];
   k_jobs job[]; k_attempts attempt[]; k_amendments amendment[]; k_progress progress[]; k_pieces payload_piece[];
 begin
+  -- Who has enqueued into it and not committed yet is waited for before anything is counted, else their jobs would go unseen; nobody else writes here, and readers are not in the way.
+  execute format('lock table job_%s in share row exclusive mode', n);
+  v_keep := jobs_keep(p_slot, p_now, v_many);
   if cardinality(v_keep) < v_many then
     execute format('lock table job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s in access exclusive mode', n);
     -- only a revival could have made a job worth keeping meanwhile; it leaves an amendment
