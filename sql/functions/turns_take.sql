@@ -32,6 +32,7 @@ declare
   v_own_turn boolean;
   v_tokens uuid[];
   v_keys bigint[];
+  v_back boolean := false;
   v_factor int; v_rest int; v_last int; v_cut int; v_used int[]; v_turn bigint; v_round boolean;
   v_moved boolean;  -- assigned, because that costs less than perform
   t record;
@@ -119,8 +120,16 @@ begin
     t := turns_fit(g, p_max_bytes, p_first and jobs = 0);
     if t.groups = 0 then
       stop := true;
-      v_moved := track_advance(s, 0);
-      return;
+      r.quanta := array_fill(0, array[cardinality(r.keys)]);
+      v_rest := 0;
+      if v_batches then  -- what came back has been taken, and goes
+        v_back := h.jobs is not null;
+      end if;
+      if not v_back then
+        v_moved := track_advance(s, 0);
+        return;
+      end if;
+      g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
     elsif t.groups is not null then
       stop := true;
       v_rest := r.quanta[t.groups] - t.quantum + case when t.groups = cardinality(r.keys) then v_rest else 0 end;

@@ -164,6 +164,26 @@ describe("groups in ordered batches", () => {
     for (const group of groups) expect(ended.get(group)).toEqual(times(20));
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   }, 120_000);
+
+  it("keep what came back when what follows it has too many bytes for the claim", async () => {
+    const queue = await ordered();
+    const seen: string[] = [];
+    for (const kind of ["same", "other"]) {
+      await db.engine.enqueue({ type: "t", queue, group: "a", input: `${kind}1` });
+      const [first] = await claim(queue);
+      await db.engine.release(first!);
+      await db.engine.enqueue({ type: "t", queue, group: "a", input: "x".repeat(50_000) });
+      await db.engine.enqueue({ type: "t", queue, input: "y".repeat(2000) });
+      if (kind === "other") await db.engine.enqueue({ type: "t", queue, group: "b", input: "z".repeat(50_000) });
+      for (let quiet = 0; quiet < 2;) {
+        const jobs = await db.engine.claim({ queues: [queue], limit: 10, maxBytes: 3000 });
+        quiet = jobs.length === 0 ? quiet + 1 : 0;
+        for (const job of jobs) seen.push(String(job.input).slice(0, 6));
+        for (const job of jobs) await db.engine.complete(job);
+      }
+    }
+    expect(sorted(seen)).toEqual(sorted(["same1", "xxxxxx", "yyyyyy", "other1", "xxxxxx", "yyyyyy", "zzzzzz"]));
+  });
 });
 
 describe("lostAlone: false", () => {
