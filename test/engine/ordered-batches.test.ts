@@ -178,7 +178,7 @@ describe("groups in ordered batches", () => {
       for (let quiet = 0; quiet < 2;) {
         const jobs = await db.engine.claim({ queues: [queue], limit: 10, maxBytes: 3000 });
         quiet = jobs.length === 0 ? quiet + 1 : 0;
-        for (const job of jobs) seen.push(String(job.input).slice(0, 6));
+        for (const job of jobs) seen.push((job.input as string).slice(0, 6));
         for (const job of jobs) await db.engine.complete(job);
       }
     }
