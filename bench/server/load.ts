@@ -1,17 +1,8 @@
 // One process full of clients: does what it is told as an argument, and prints how long that took.
-import {
-  DeleteMessageBatchCommand,
-  DeleteMessageCommand,
-  type Message,
-  ReceiveMessageCommand,
-  SQSClient,
-  SendMessageBatchCommand,
-  SendMessageCommand,
-} from "@aws-sdk/client-sqs";
 import { Agent, request } from "node:http";
 import { Millrace } from "../../src/client/millrace.js";
 import { payloads } from "../engine/measure.js";
-import { key } from "./systems.js";
+import { type SqsCalls, answered, lightCalls, sdkCalls } from "./calls.js";
 
 /** What a process of clients does. */
 export type Task =
@@ -23,11 +14,15 @@ export type Task =
       readonly clients: number;
       readonly count: number;
       readonly size: number;
+      /** With requests made by hand, instead of the AWS SDK. */
+      readonly light?: boolean;
     }
   /** Enqueue one by one, through the client on a database, or through the HTTP API. */
   | { readonly act: "library" | "api"; readonly url: string; readonly queue: string; readonly clients: number; readonly count: number }
   /** Wait for messages that never come. */
   | { readonly act: "wait"; readonly url: string; readonly queueUrls: readonly string[]; readonly clients: number; readonly seconds: number };
+
+type QueueTask = Extract<Task, { act: "send" | "receive" }>;
 
 /** What it took. */
 export interface Taken {
@@ -57,27 +52,25 @@ async function run(given: Task): Promise<Taken> {
   }
 }
 
-async function sending({ url, queueUrl: QueueUrl, clients, count, size }: Extract<Task, { act: "send" | "receive" }>): Promise<Taken> {
-  const client = sdk(url, clients);
-  const send = (at: number): Promise<unknown> => {
-    if (size === 1) return client.send(new SendMessageCommand({ QueueUrl, MessageBody: bodies[at % 1000] }));
-    const Entries = Array.from({ length: size }, (_, i) => ({ Id: String(i), MessageBody: bodies[(at + i) % 1000] }));
-    return client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
-  };
+async function sending(given: QueueTask): Promise<Taken> {
+  const { clients, count, size } = given;
+  const calls = callsOf(given);
+  const send = (at: number): Promise<unknown> => calls.send(Array.from({ length: size }, (_, i) => bodies[(at + i) % 1000]!));
   await together(clients, warmUp, size, send);
   return timed(() => together(clients, count, size, send));
 }
 
 /** Until so many were deleted: what a client got is deleted before it asks again. */
-async function receiving({ url, queueUrl: QueueUrl, clients, count, size }: Extract<Task, { act: "send" | "receive" }>): Promise<Taken> {
-  const client = sdk(url, clients);
+async function receiving(given: QueueTask): Promise<Taken> {
+  const { clients, count, size } = given;
+  const calls = callsOf(given);
   let deleted = 0;
   const consume = async (most: number): Promise<void> => {
     while (deleted < most) {
-      const { Messages = [] } = await client.send(new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: size, WaitTimeSeconds: 1 }));
-      if (Messages.length === 0) continue;
-      await client.send(remove(QueueUrl, Messages));
-      deleted += Messages.length;
+      const handles = await calls.receive(size, 1);
+      if (handles.length === 0) continue;
+      await calls.delete(handles);
+      deleted += handles.length;
     }
   };
   const until = async (most: number): Promise<void> => void (await Promise.all(Array.from({ length: clients }, () => consume(most))));
@@ -87,9 +80,8 @@ async function receiving({ url, queueUrl: QueueUrl, clients, count, size }: Extr
   return { ...taken, seconds: (taken.seconds * count) / (deleted - before) }; // those on their way in the end count too
 }
 
-function remove(QueueUrl: string, messages: readonly Message[]): DeleteMessageBatchCommand {
-  if (messages.length === 1) return new DeleteMessageCommand({ QueueUrl, ReceiptHandle: messages[0]!.ReceiptHandle }) as never;
-  return new DeleteMessageBatchCommand({ QueueUrl, Entries: messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle })) });
+function callsOf({ url, queueUrl, clients, light = false }: QueueTask): SqsCalls {
+  return (light ? lightCalls : sdkCalls)(url, queueUrl, clients);
 }
 
 async function enqueueing({ act, url, queue, clients, count }: Extract<Task, { act: "library" | "api" }>): Promise<Taken> {
@@ -104,38 +96,17 @@ function byLibrary(url: string, queue: string): (at: number) => Promise<unknown>
 }
 
 function byApi(url: string, queue: string, clients: number): (at: number) => Promise<unknown> {
-  const post = poster(`${url}/api/v1/jobs`, new Agent({ keepAlive: true, maxSockets: clients }));
-  return (at) => post(`{"type":"message","queue":"${queue}","input":${bodies[at % 1000]}}`);
-}
-
-/** Posts JSON, and fails when the answer is not a good one. */
-function poster(url: string, agent: Agent): (body: string) => Promise<unknown> {
-  return (body) =>
-    new Promise((resolve, reject) => {
-      const posted = request(url, { method: "POST", agent, headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) } });
-      posted.on("error", reject);
-      posted.on("response", (response) => {
-        response.resume();
-        response.on("end", () => (response.statusCode === 200 ? resolve(undefined) : reject(new Error(`${url} answered ${response.statusCode}`))));
-      });
-      posted.end(body);
-    });
+  const agent = new Agent({ keepAlive: true, maxSockets: clients });
+  return (at) => {
+    const body = `{"type":"message","queue":"${queue}","input":${bodies[at % 1000]}}`;
+    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+    return answered(request(`${url}/api/v1/jobs`, { method: "POST", agent, headers }), body);
+  };
 }
 
 async function waiting({ url, queueUrls, clients, seconds }: Extract<Task, { act: "wait" }>): Promise<Taken> {
-  const client = sdk(url, clients);
-  return timed(async () => {
-    await Promise.all(
-      Array.from({ length: clients }, (_, i) =>
-        client.send(new ReceiveMessageCommand({ QueueUrl: queueUrls[i % queueUrls.length], WaitTimeSeconds: seconds })),
-      ),
-    );
-  });
-}
-
-function sdk(endpoint: string, clients: number): SQSClient {
-  const httpAgent = new Agent({ keepAlive: true, maxSockets: clients });
-  return new SQSClient({ endpoint, region: "us-east-1", credentials: key, maxAttempts: 1, requestHandler: { httpAgent } });
+  const queues = queueUrls.map((queueUrl) => sdkCalls(url, queueUrl, clients));
+  return timed(() => Promise.all(Array.from({ length: clients }, (_, i) => queues[i % queues.length]!.receive(1, seconds))));
 }
 
 /** `count` things, so many of them in a call, by so many at once. */

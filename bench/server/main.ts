@@ -43,18 +43,24 @@ try {
   if (isWanted("deep-fifo")) await deepFifo();
   await mill.close();
 
-  /** Messages sent, and received and deleted, one by one and in tens, through the AWS SDK. */
+  /** Messages sent, and received and deleted, one by one and in tens: through the AWS SDK, and by clients that do less. */
   async function sqs(): Promise<void> {
     const rates: Record<string, Record<string, number[]>> = {};
     for (let round = 0; round < size.rounds; round += 1) {
       for (const system of round % 2 === 0 ? systems : systems.toReversed()) {
-        for (const many of [1, 10]) {
+        for (const [many, light] of [
+          [1, false],
+          [10, false],
+          [1, true],
+          [10, true],
+        ] as const) {
           const count = many === 1 ? size.single : size.tens;
-          const queueUrl = await newQueue(system, `bench-${round}-${many}`);
+          const name = `${many === 1 ? "single" : "tens"}${light ? "-light" : ""}`;
+          const queueUrl = await newQueue(system, `bench-${round}-${name}`);
           for (const act of ["send", "receive"] as const) {
             // Those for warming up are sent too, and received too.
-            const rate = await measured(system, act, count / many, { act, url: system.url, queueUrl, clients, count, size: many });
-            ((rates[`${act === "send" ? "send" : "receive-delete"}-${many === 1 ? "single" : "tens"}`] ??= {})[system.name] ??= []).push(rate * many);
+            const rate = await measured(system, `${act} ${name}`, count / many, { act, url: system.url, queueUrl, clients, count, size: many, light });
+            ((rates[`${act === "send" ? "send" : "receive-delete"}-${name}`] ??= {})[system.name] ??= []).push(rate * many);
           }
         }
       }
@@ -116,7 +122,7 @@ try {
           await mill.engine.enqueueEach(inputs.map((input, i) => ({ type: "message", input, queue: queueName, group: `g${i}` })));
         }
         const count = size.shallow - 1000;
-        all.push(await measured(ours, `${name} FIFO`, count, { act: "receive", url: ours.url, queueUrl, clients: 16, count, size: 1 }));
+        all.push(await measured(ours, `${name} FIFO`, count, { act: "receive", url: ours.url, queueUrl, clients: 16, count, size: 1, light: true }));
       }
       report("deep-fifo", name, median(all), `received and deleted per second, ${waiting.toLocaleString("en")} waiting, 16 clients`, spread(all));
     }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { freePort } from "./port.js";
+import { freePort } from "../../src/embedded/free-port.js";
 
 /** A server that speaks SQS, in a process of its own. */
 export interface SqsSystem {

@@ -81,34 +81,44 @@ begin
   if v_rated then
     perform groups_snooze(p_lane, v_queue, v_rate, v_called);
   end if;
-  return case when v_batches and r.keys is not null then turns_sort(p_lane, r, cardinality(s.jobs), p_room) else r end;
+  return r;
 end $$;
 
 -- turns_sort: groups of ordered batches go in the order in which the first job of each became claimable, until p_room is full, each with as many jobs as it has.
--- Those that have nothing go too, first, so that they leave the line. The line moves on to the first of those that have to wait (last_place): of those that go, entries behind it no longer count afterwards. p_end: where the line was read to.
-create or replace function turns_sort(p_lane bigint, r turns_called, p_end int, p_room int) returns turns_called
+-- Those that have nothing go too, first, so that they leave the line. The line moves on to the first of those that have to wait (last_place): of those that go, entries behind it no longer count afterwards.
+-- p_end: where the line was read to. reading: what those that go have, where all of it is fresh and goes whole; otherwise null, and it has to be read again.
+create or replace function turns_sort(p_lane bigint, p_called turns_called, p_end int, p_room int, out called turns_called, out reading turns_reading)
 language plpgsql as $$
 declare
   v_now constant timestamptz := clock_now();
-  g turns_reading := turns_read(p_lane, r.keys, r.quanta, r.cursors);
-  v_place int;
+  g turns_reading := turns_read(p_lane, p_called.keys, p_called.quanta, p_called.cursors);
+  v_from int[]; v_fresh boolean; v_place int;
 begin
+  called := p_called;
   select array_agg(x.key order by x.i) filter (where x.goes), array_agg(case when x.n = 0 and x.barrier is null then 1 else x.n end order by x.i) filter (where x.goes), array_agg(x.place order by x.i) filter (where x.goes),
-         array_agg(r.cursors[x.g] order by x.i) filter (where x.goes), array_agg(x.room order by x.i) filter (where x.goes), array_agg(x.rate order by x.i) filter (where x.goes),
-         array_agg(x.barrier order by x.i) filter (where x.goes), sum(x.n) filter (where x.goes), min(x.place) filter (where not x.goes)
-    into r.keys, r.quanta, r.places, r.cursors, r.rooms, r.rates, r.barriers, r.total, v_place
+         array_agg(p_called.cursors[x.g] order by x.i) filter (where x.goes), array_agg(x.room order by x.i) filter (where x.goes), array_agg(x.rate order by x.i) filter (where x.goes),
+         array_agg(x.barrier order by x.i) filter (where x.goes), sum(x.n) filter (where x.goes), min(x.place) filter (where not x.goes),
+         array_agg(x.g::int order by x.i) filter (where x.goes), bool_and(x.back = 0 and x.barrier is null) filter (where x.goes)
+    into called.keys, called.quanta, called.places, called.cursors, called.rooms, called.rates, called.barriers, called.total, v_place, v_from, v_fresh
     from (
       select x.*, sum(x.n) over (order by x.i) - x.n < p_room or x.n = 0 as goes
         from (
-          select u.key, u.g, u.place, u.room, u.rate, u.barrier, least(u.quantum, back.n + case when u.barrier is null then coalesce(fresh.n, 0) else 0 end)::int as n,
+          select u.key, u.g, u.place, u.room, u.rate, u.barrier, back.n as back, least(u.quantum, back.n + case when u.barrier is null then coalesce(fresh.n, 0) else 0 end)::int as n,
                  row_number() over (order by coalesce(back.since, j.run_at) nulls first, u.g) as i
-            from unnest(r.keys, r.quanta, r.places, r.rooms, r.rates, r.barriers) with ordinality u (key, quantum, place, room, rate, barrier, g)
+            from unnest(p_called.keys, p_called.quanta, p_called.places, p_called.rooms, p_called.rates, p_called.barriers) with ordinality u (key, quantum, place, room, rate, barrier, g)
             cross join lateral (
               select count(*) as n, (array_agg(a.due_at order by a.job_id))[1] as since from (
                 select a.job_id, a.due_at from agenda a where a.track = u.key and a.chain is not null and a.due_at <= v_now and (a.job_id < u.barrier) is not false order by a.job_id limit u.quantum) a) back
             left join (select f.g, min(f.job) as first, count(*) as n from unnest(g.groups, g.jobs) f (g, job) group by f.g) fresh on fresh.g = u.g
             left join job j on back.since is null and j.slot = job_slot(fresh.first) and j.id = fresh.first) x) x;
-  r.total := greatest(r.total, 1);
-  r.last_place := coalesce(v_place - 1, case when r.is_all then p_end else r.last_place end);
-  return r;
+  if v_fresh and called.total <= p_room and cardinality(g.cursors) = cardinality(p_called.keys) then
+    reading := g;
+    select array_agg(f.job order by u.i, f.n), array_agg(f.attempt order by u.i, f.n), array_agg(f.version order by u.i, f.n), array_agg(f.alone order by u.i, f.n), array_agg(u.i::int order by u.i, f.n)
+      into reading.jobs, reading.attempts, reading.versions, reading.alones, reading.groups
+      from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) with ordinality f (job, attempt, version, alone, g, n) join unnest(v_from) with ordinality u (g, i) on u.g = f.g;
+    reading.more := array(select g.more[u.g] from unnest(v_from) with ordinality u (g, i) order by u.i);
+    reading.cursors := array(select g.cursors[u.g] from unnest(v_from) with ordinality u (g, i) order by u.i);
+  end if;
+  called.total := greatest(called.total, 1);
+  called.last_place := coalesce(v_place - 1, case when called.is_all then p_end else called.last_place end);
 end $$;

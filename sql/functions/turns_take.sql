@@ -32,7 +32,7 @@ declare
   v_own_turn boolean;
   v_tokens uuid[];
   v_keys bigint[];
-  v_back boolean := false;
+  v_back boolean := false;  -- some jobs of ordered batches came back
   v_factor int; v_rest int; v_last int; v_cut int; v_used int[]; v_turn bigint; v_round boolean;
   v_moved boolean;  -- assigned, because that costs less than perform
   t record;
@@ -82,6 +82,11 @@ begin
     end if;
   end loop;
 
+  if v_batches then
+    t := turns_sort(p_lane, r, cardinality(s.jobs), p_wanted - jobs);
+    r := t.called; g := t.reading;
+  end if;
+
   -- When all that are in line fit, their turns grow to fill the room. What does not fit of the last one's turn is left for the next claim.
   r.is_all := r.is_all and cardinality(r.keys) = r.live;
   v_factor := (p_wanted - jobs) / r.total;
@@ -100,15 +105,18 @@ begin
     perform track_shed(p_lane, track_cursor(k.key + o.again), null) from unnest(r.keys) k (key) cross join (values (0), (1)) o (again);
     r.cursors := array(select c.c from unnest(r.keys) with ordinality k (key, i) left join lateral (select c from lane_cursor c where c.track = k.key order by c.seq desc limit 1) c on true order by k.i);
   end if;
-  if v_ordered then  -- the head must be found before anybody has read that it is in line again
+  if v_ordered and not v_batches then  -- the head must be found before anybody has read that it is in line again
     perform tracks_open(array(select k + 1 from unnest(r.keys) k), p_lane);
   end if;
   v_keys := r.keys;
-  if v_batches then
-    h := turns_recall(p_lane, r);
-    r.quanta := h.fresh;
+  if g.low is null or p_shed then  -- not read yet, or something was dropped since
+    if v_batches then
+      h := turns_recall(p_lane, r);
+      r.quanta := h.fresh;
+      v_back := h.jobs is not null;
+    end if;
+    g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
   end if;
-  g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
   if v_costs and g.jobs is not null then
     v_used := turns_afford(g, r);
     if v_used is not null then
@@ -122,10 +130,7 @@ begin
       stop := true;
       r.quanta := array_fill(0, array[cardinality(r.keys)]);
       v_rest := 0;
-      if v_batches then  -- what came back has been taken, and goes
-        v_back := h.jobs is not null;
-      end if;
-      if not v_back then
+      if not v_back then  -- what came back has been taken, and goes
         v_moved := track_advance(s, 0);
         return;
       end if;
@@ -140,11 +145,11 @@ begin
     end if;
   end if;
 
-  if v_batches then
+  if v_back then
     g.jobs := h.jobs || g.jobs; g.attempts := h.attempts || g.attempts; g.versions := h.versions || g.versions; g.groups := h.groups || g.groups;
-    g.alones := array_fill(false, array[coalesce(cardinality(h.jobs), 0)]) || g.alones;
-    g.low := least(g.low, v_low);
+    g.alones := array_fill(false, array[cardinality(h.jobs)]) || g.alones;
   end if;
+  g.low := least(g.low, v_low);
 
   -- Their jobs, in claims of their own where they are counted.
   v_used := array_fill(0, array[cardinality(v_keys)]);
