@@ -66,14 +66,34 @@ async function expectPoisonsFailed(world: World, ids: readonly string[]): Promis
 
 /** Good jobs lost an attempt only to the first attempt of a poisonous one. */
 async function expectBystandersOnly(world: World, poisons: readonly string[]): Promise<void> {
-  const [row] = await world.sql<{ innocent: number; again: number; needless: number }>(
+  const [row] = await world.sql<{ innocent: number; again: number; needless: number; late: number }>(
     `with first as (select worker from millrace.attempts where job_id = any ($1::bigint[]) and attempt = 1),
+          later as (select worker from millrace.attempts where job_id = any ($1::bigint[]) and worker not in (select worker from first)),
           lost as (select * from millrace.attempts where outcome = 'lost' and job_id <> all ($1::bigint[]))
      select (select count(*)::int from lost) as innocent,
             (select (count(*) - count(distinct job))::int from chaos.effect where job <> all ($1::bigint[])) as again,
-            (select count(*)::int from lost where worker not in (select worker from first)) as needless`,
+            (select count(*)::int from lost where worker in (select worker from later)) as needless,
+            (select count(*)::int from lost where worker not in (select worker from first union all select worker from later)) as late`,
     [poisons],
   );
-  if (!row || row.needless > 0) throw new Error(`${row?.needless} attempts of good jobs were lost to a poisonous job that should have run alone`);
-  world.remarks.push(`${row.again} good jobs ran again (${row.innocent} lost attempts), all beside a first death`);
+  if (!row || row.needless > 0) {
+    const facts = JSON.stringify(await factsOfNeedless(world, poisons));
+    throw new Error(`${row?.needless} attempts of good jobs were lost to a poisonous job that should have run alone: ${facts}`);
+  }
+  const late = row.late > 0 ? `, but for ${row.late} whose leases ended for want of processor time` : "";
+  world.remarks.push(`${row.again} good jobs ran again (${row.innocent} lost attempts), all beside a first death${late}`);
+}
+
+/** By worker: when good jobs were lost that should not have been, and the attempts of poisonous ones there, if any. */
+function factsOfNeedless(world: World, poisons: readonly string[]): Promise<object[]> {
+  return world.sql(
+    `select w.worker, w.lost, w.first_start, w.last_start, w.first_end, w.last_end,
+            (select json_agg(json_build_array(p.job_id, p.attempt, p.started_at, p.finished_at, p.outcome) order by p.started_at)
+               from millrace.attempts p where p.job_id = any ($1::bigint[]) and p.worker = w.worker) as poisons
+       from (select a.worker, count(*)::int as lost, min(a.started_at) as first_start, max(a.started_at) as last_start, min(a.finished_at) as first_end, max(a.finished_at) as last_end
+               from millrace.attempts a
+              where a.outcome = 'lost' and a.job_id <> all ($1::bigint[])
+                and a.worker not in (select f.worker from millrace.attempts f where f.job_id = any ($1::bigint[]) and f.attempt = 1) group by a.worker) w`,
+    [poisons],
+  );
 }

@@ -16,7 +16,7 @@ begin
   return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;
 
--- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed expire. p_lost: alone, where the queue does not say otherwise.
+-- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed expire. p_lost, or their last attempt was: alone, where the queue does not say otherwise.
 -- The amendment notes when: nothing else would tell, and a purge made while they ran must not take them.
 -- Writes: ticket or agenda, tally, amendment, attempt (expired ones).
 create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz, p_lost boolean) returns void
@@ -26,7 +26,7 @@ declare
   v_expired bigint[];
   v_options constant jsonb := (select q.options from lane l join queue q on q.id = l.queue_id where l.key = h.lane);
   v_chained constant boolean := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);  -- claims take them by their ids, so that they keep their order
-  v_alone constant boolean := p_lost and not v_chained and (v_options -> 'lostAlone') is distinct from 'false';
+  v_apart constant boolean := not v_chained and (v_options -> 'lostAlone') is distinct from 'false';
   g record;
 begin
   perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
@@ -39,17 +39,21 @@ begin
     perform job_expire(h.slot, v_expired);
   end if;
   for g in
-    select u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, v_alone, h.track is not null) as track, array_agg(u.id order by u.id) as jobs
+    select u.attempt, coalesce(m.version, 0) as version, x.alone, t.track, array_agg(u.id order by u.id) as jobs
       from unnest(p_jobs, p_attempts) u (id, attempt) join job j on j.slot = h.slot and j.id = u.id left join amendment m on m.slot = h.slot and m.job_id = u.id
+     cross join lateral (
+       select v_apart and (p_lost or (u.attempt > 1 and exists (
+         select from attempt a where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt - 1 and a.outcome = 'lost'))) as alone) x
+     cross join lateral (select track_again(h.lane, j.group_key, x.alone, h.track is not null) as track) t
      where u.id not in (select unnest(v_expired))
-     group by u.attempt, coalesce(m.version, 0), track_again(h.lane, j.group_key, v_alone, h.track is not null), case when v_alone then u.id end order by min(u.id)
+     group by u.attempt, coalesce(m.version, 0), x.alone, t.track, case when x.alone then u.id end order by min(u.id)
   loop
     if p_due_at <= v_now and not v_chained then
-      perform tickets_append(h.lane, g.track + 1, g.jobs, g.attempt, g.version, v_alone);
+      perform tickets_append(h.lane, g.track + 1, g.jobs, g.attempt, g.version, g.alone);
       insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
-      select id, p_due_at, h.lane, g.track, g.attempt, g.version, v_alone, v_now, case when v_chained then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
+      select id, p_due_at, h.lane, g.track, g.attempt, g.version, g.alone, v_now, case when v_chained then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
       insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
     end if;
   end loop;

@@ -203,6 +203,27 @@ describe("jobs running past their lease", () => {
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 
+  it("go alone also when they were given back since, now or later, and others go as they went [#134]", async () => {
+    const queue = await newQueue(db);
+    const { id } = await db.engine.enqueue({ type: "t", queue });
+    await claimOne(db, queue, { leaseSeconds: 10 });
+    await db.moveClock(10);
+    for (const delaySeconds of [0, 5]) {
+      const suspect = await claimOne(db, queue);
+      expect(suspect).toMatchObject({ id, attempt: 2, alone: true });
+      await db.engine.release(suspect, delaySeconds);
+      await db.moveClock(delaySeconds);
+    }
+    const failing = await claimOne(db, queue);
+    expect(failing).toMatchObject({ id, attempt: 2, alone: true });
+    await db.engine.retry(failing, { message: "not lost" });
+    await db.moveClock(60);
+    const third = await claimOne(db, queue);
+    expect(third).toMatchObject({ id, attempt: 3, alone: false });
+    await db.engine.release(third);
+    expect(await claimOne(db, queue)).toMatchObject({ id, attempt: 3, alone: false });
+  });
+
   it("end failed (lost) by the sweep alone when no worker claims any more [#136]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, maxAttempts: 1 });
