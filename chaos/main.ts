@@ -40,16 +40,12 @@ if (values.help || values.list || chosen.length === 0) {
 
 const startedAt = performance.now();
 const reports: Report[] = [];
-const queue = [...chosen];
-await Promise.all(
-  Array.from({ length: Math.max(1, Number(values["at-once"]) || 1) }, async () => {
-    for (let next = queue.shift(); next; next = queue.shift()) {
-      const report = await run(next, values.long);
-      reports.push(report);
-      console.log(`${line(report)}${report.remark === "" ? "" : `\n    ${report.remark}`}`);
-    }
-  }),
+const isAlone = (scenario: Scenario): boolean => values.long && scenario.isCrowded === true;
+await runAll(
+  chosen.filter((scenario) => !isAlone(scenario)),
+  Math.max(1, Number(values["at-once"]) || 1),
 );
+await runAll(chosen.filter(isAlone), 1);
 
 const count = (outcome: Report["outcome"]): number => reports.filter((report) => report.outcome === outcome).length;
 if (count("impossible") > 0) console.log(`\n${count("impossible")} could not run on this machine`);
@@ -57,6 +53,18 @@ console.log(`\n${Math.round((performance.now() - startedAt) / 1000)} s in all`);
 console.log(`${count("passed")} passed, ${count("failed")} failed`);
 if (values.json) console.log(JSON.stringify({ passed: count("passed"), failed: count("failed"), scenarios: reports }));
 process.exit(count("failed") === 0 ? 0 : 1);
+
+async function runAll(some: readonly Scenario[], atOnce: number): Promise<void> {
+  const queue = [...some];
+  const one = async (): Promise<void> => {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const report = await run(next, values.long);
+      reports.push(report);
+      console.log(`${line(report)}${report.remark === "" ? "" : `\n    ${report.remark}`}`);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, one));
+}
 
 async function run(scenario: Scenario, isLong: boolean): Promise<Report> {
   const { name } = scenario;

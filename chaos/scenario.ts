@@ -4,6 +4,8 @@ import type { World } from "./world.js";
 /** One way of hurting a queue. */
 export interface Scenario {
   readonly name: string;
+  /** In the long form its processes fill a machine: nothing else runs beside it there. */
+  readonly isCrowded?: boolean;
   /** Settings of its server. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Where its server keeps its data, when that matters. Called before the server starts. */

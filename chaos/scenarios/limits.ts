@@ -5,6 +5,7 @@ import type { World } from "../world.js";
 /** A limit is never exceeded while processes claim as fast as they can and are killed at random, and all of it can be used again afterwards. */
 export const limitsUnderAttack: Scenario = {
   name: "limits, with twenty processes killed at random",
+  isCrowded: true,
   async run(world) {
     await world.engine.queuePut("default", { maxRunning: 12 });
     await world.engine.resourcePut("gpu", { maxRunning: 5 });
@@ -31,6 +32,7 @@ export const limitsUnderAttack: Scenario = {
 /** The jobs of a group end in their order, one at a time, while handlers fail, and processes die. */
 export const orderUnderAttack: Scenario = {
   name: "ordered groups, with handlers that fail and processes that die",
+  isCrowded: true,
   async run(world) {
     const [groups, processes] = world.isLong ? [1000, 50] : [100, 10];
     await world.engine.queuePut("default", { ordered: true });
