@@ -16,5 +16,6 @@ begin
     exit when cardinality(v_ids) >= p_limit;
   end loop;
   return query
-  select v.* from unnest(v_ids || v_aside) with ordinality u (id, i) join jobs v on v.id = u.id where v.state in ('ready', 'blocked') order by u.i limit p_limit;
+  select v.* from unnest(v_ids || v_aside) with ordinality u (id, i) cross join lateral (select * from jobs x where x.id = u.id offset 0) v  -- one by one, whatever the planner thinks
+   where v.state in ('ready', 'blocked') order by u.i limit p_limit;
 end $$;

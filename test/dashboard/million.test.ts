@@ -11,6 +11,7 @@ const failed = 3000;
 
 describe.skipIf(!hasBrowser)("the dashboard with a million jobs", () => {
   const open = useBrowser();
+  const asked = new Set<string>();
   const slow: [path: string, ms: number][] = [];
   let page: Page;
   let someId: string;
@@ -39,15 +40,19 @@ describe.skipIf(!hasBrowser)("the dashboard with a million jobs", () => {
   async function visit(address: string): Promise<void> {
     await page.evaluate((to) => (location.hash = `#/${to}`), address);
     await page.locator("h1").waitFor();
-    await page.waitForFunction(() => document.querySelectorAll(".skeleton").length === 0);
+    await page.waitForFunction(() => document.querySelectorAll(".skeleton").length === 0).catch((error: unknown) => {
+      throw new Error(`${address} is not there yet: it waits for ${[...asked].join(", ")}`, { cause: error });
+    });
     expect(await page.locator(".problem").allInnerTexts(), address).toEqual([]);
   }
 
   it("shows every page, counts all of them, pages through them and finds one among them", async () => {
     const opened = await open();
     page = opened.page;
+    page.on("request", (request) => asked.add(request.url()));
     page.on("requestfinished", (request) => {
       const { pathname, search } = new URL(request.url());
+      asked.delete(request.url());
       if (pathname.startsWith("/api/") && !pathname.endsWith("/live")) slow.push([pathname + search, request.timing().responseEnd]);
     });
     await page.addInitScript((token) => sessionStorage.setItem("millrace.token", token), server.tokens.admin);
