@@ -173,6 +173,22 @@ describe("peeking", () => {
     expect((await claimOne(db, queue)).input).toBe("urgent");
     expect((await db.engine.peek(queue)).map((job) => job.input)).toEqual(["calm"]);
   });
+
+  it("costs what it shows, however many wait behind", async () => {
+    const queue = await newQueue(db);
+    const client = await db.connect();
+    const pages = async (): Promise<number> => {
+      const { rows } = await client.query("explain (analyze, buffers, format json) select count(*) from job_peek($1, 20)", [queue]);
+      const plan = rows[0]["QUERY PLAN"][0].Plan;
+      return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    };
+    const inputs = Array.from({ length: 1000 }, (_, n) => n);
+    await db.engine.enqueueMany("t", inputs, { queue });
+    await pages(); // the session's first call reads the catalog
+    const shallow = await pages();
+    for (let n = 1; n < 20; n += 1) await db.engine.enqueueMany("t", inputs, { queue });
+    expect(await pages()).toBeLessThan(shallow * 1.5);
+  });
 });
 
 describe("the view jobs", () => {
