@@ -65,6 +65,8 @@ async function repaired(world: World): Promise<void> {
   await world.producer({ jobs: 600, perSecond: 400 }).exit;
   await world.drained();
   survived([worker]);
+  worker.kill("SIGTERM");
+  await worker.exit;
 }
 
 const contents = `select format('%I.%I', n.nspname, c.relname) as name, c.relkind = 'S' as "isSequence"

@@ -19,15 +19,18 @@ begin
   if not found then
     return 0;
   end if;
+  -- Most of them have ended by then. The limit makes sure that each is looked up by itself: joined, all that ever ended would be read, perhaps for each of them.
   v_due := array(
     select due.id from (
-      select j.slot, j.id, j.start_by from job j where j.start_by > s.swept_until and j.start_by <= v_now
-      union all
-      select m.slot, m.job_id, m.start_by from amendment m where m.start_by > s.swept_until and m.start_by <= v_now) due
-      left join amendment m on m.slot = due.slot and m.job_id = due.id
-     where coalesce(m.start_by, due.start_by) <= v_now and m.closed_at is null
-       and not exists (select from job_attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
-       and not exists (select from claim c where due.id = any (c.jobs))
+      select due.id, due.start_by from (
+        select j.slot, j.id, j.start_by from job j where j.start_by > s.swept_until and j.start_by <= v_now
+        union all
+        select m.slot, m.job_id, m.start_by from amendment m where m.start_by > s.swept_until and m.start_by <= v_now) due
+        left join amendment m on m.slot = due.slot and m.job_id = due.id
+       where coalesce(m.start_by, due.start_by) <= v_now and m.closed_at is null
+         and (select true from job_attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0) limit 1) is null
+      offset 0) due
+     where not exists (select from claim c where due.id = any (c.jobs))
        and not exists (select from agenda g where g.job_id = due.id and g.due_at = 'infinity')
      order by due.start_by limit p_limit);
 

@@ -13,8 +13,8 @@ begin
     select j.id from job j
      where (p_tenant is null or j.tenant = p_tenant) and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)
        and (p_fingerprint is null or j.id in (select unnest(array[f.job_id, f.follow_up]) from fingerprint f where f.fingerprint = p_fingerprint))
-       and not exists (
-         select from job_attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
-          where a.slot = j.slot and a.job_id = j.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
+       and (  -- the limit makes sure that each is looked up by itself: joined, all that ever ended would be read
+         select true from job_attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
+          where a.slot = j.slot and a.job_id = j.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0) limit 1) is null
      order by j.id limit p_limit), p_because);
 end $$;

@@ -28,8 +28,6 @@ begin
     update cell c set server_id = server_id() where c.server_id is null and server_id() is not null;
     v_lanes := lane_discover();
     perform agenda_unchain();
-    v_promoted := agenda_promote(10000) + postponed_return();
-    v_reaped := claim_reap(1000);
     perform sheds_pass();
     v_expired := expiry_sweep_run(10000);
     v_folded := tally_fold(100000);
@@ -37,6 +35,9 @@ begin
     update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000;
     perform fingerprint_release(array(
       select job_id from fingerprint where (until <= v_now or follow_up is not null) and job_over(job_id) limit 1000));
+    -- Late: until this transaction has ended, nobody can claim what becomes claimable here.
+    v_promoted := agenda_promote(10000) + postponed_return();
+    v_reaped := claim_reap(1000);
     v_finished := queues_finish(v_closing);  -- last: nothing is waited for while queues are locked
   end if;
   return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded, 'finished', v_finished);

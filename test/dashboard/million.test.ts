@@ -40,9 +40,11 @@ describe.skipIf(!hasBrowser)("the dashboard with a million jobs", () => {
   async function visit(address: string): Promise<void> {
     await page.evaluate((to) => (location.hash = `#/${to}`), address);
     await page.locator("h1").waitFor();
-    await page.waitForFunction(() => document.querySelectorAll(".skeleton").length === 0).catch((error: unknown) => {
-      throw new Error(`${address} is not there yet: it waits for ${[...asked].join(", ")}`, { cause: error });
-    });
+    await page
+      .waitForFunction(() => document.querySelectorAll(".skeleton").length === 0)
+      .catch((error: unknown) => {
+        throw new Error(`${address} is not there yet: it waits for ${[...asked].join(", ")}`, { cause: error });
+      });
     expect(await page.locator(".problem").allInnerTexts(), address).toEqual([]);
   }
 
