@@ -14,7 +14,7 @@ export const restoredDump: Scenario = {
   name: "a dump restored into another server, then repaired",
   async run(world) {
     let from = world.server;
-    for (let move = 0; move < world.many(1); move += 1) {
+    for (let move = 0; move < (world.isLong ? 3 : 1); move += 1) {
       const to = new ChaosServer();
       world.onClose(() => to.remove());
       await Promise.all([workHalfWay(world), prepare(to)]);
