@@ -55,7 +55,7 @@ export const cutNetwork: Scenario = {
 export const halfOpenConnections: Scenario = {
   name: "a worker's connections left half-open for good",
   async run(world) {
-    const producer = world.producer({ jobs: 2000, perSecond: 33, input: { sleepMs: 50 } });
+    const producer = world.producer({ jobs: 3000, perSecond: 33, input: { sleepMs: 50 } }); // for longer than it takes to notice
     const { own, worker } = await withOwnWay(world, "15s");
     world.worker();
     let longest = 0;
