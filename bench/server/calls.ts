@@ -18,38 +18,39 @@ export interface SqsCalls {
   delete(handles: readonly string[]): Promise<unknown>;
 }
 
+/** Sends one request, and gives what it was answered. */
+type Call = (action: keyof typeof commands, input: object) => Promise<unknown>;
+
+/** All of them are sent in the same way, whatever their types are. */
+const commands = {
+  SendMessage: SendMessageCommand,
+  SendMessageBatch: SendMessageBatchCommand,
+  ReceiveMessage: ReceiveMessageCommand,
+  DeleteMessage: DeleteMessageCommand,
+  DeleteMessageBatch: DeleteMessageBatchCommand,
+};
+
 /** Through the AWS SDK: what users do. It takes more processor time for a call than a server does. */
-export function sdkCalls(endpoint: string, QueueUrl: string, sockets: number): SqsCalls {
+export function sdkCalls(endpoint: string, queueUrl: string, sockets: number): SqsCalls {
   const httpAgent = new Agent({ keepAlive: true, maxSockets: sockets });
   const client = new SQSClient({ endpoint, region: "us-east-1", credentials: key, maxAttempts: 1, requestHandler: { httpAgent } });
-  return {
-    send(bodies) {
-      if (bodies.length === 1) return client.send(new SendMessageCommand({ QueueUrl, MessageBody: bodies[0] }));
-      return client.send(new SendMessageBatchCommand({ QueueUrl, Entries: bodies.map((MessageBody, i) => ({ Id: String(i), MessageBody })) }));
-    },
-    async receive(most, waitSeconds) {
-      const { Messages = [] } = await client.send(new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: most, WaitTimeSeconds: waitSeconds }));
-      return Messages.map(({ ReceiptHandle }) => ReceiptHandle!);
-    },
-    delete(handles) {
-      if (handles.length === 1) return client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: handles[0] }));
-      return client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: handles.map((ReceiptHandle, i) => ({ Id: String(i), ReceiptHandle })) }));
-    },
-  };
+  return callsBy((action, input) => client.send(new (commands[action] as typeof SendMessageCommand)(input as never)), queueUrl);
 }
 
 /** The same requests, signed and sent with as little work as possible: what the server can do when its clients have machines of their own. */
-export function lightCalls(endpoint: string, QueueUrl: string, sockets: number): SqsCalls {
-  const call = signedPoster(endpoint, sockets);
+export function lightCalls(endpoint: string, queueUrl: string, sockets: number): SqsCalls {
+  return callsBy(signedPoster(endpoint, sockets), queueUrl);
+}
+
+function callsBy(call: Call, QueueUrl: string): SqsCalls {
   return {
     send(bodies) {
       if (bodies.length === 1) return call("SendMessage", { QueueUrl, MessageBody: bodies[0] });
       return call("SendMessageBatch", { QueueUrl, Entries: bodies.map((MessageBody, i) => ({ Id: String(i), MessageBody })) });
     },
     async receive(most, waitSeconds) {
-      const { Messages = [] } = (await call("ReceiveMessage", { QueueUrl, MaxNumberOfMessages: most, WaitTimeSeconds: waitSeconds })) as {
-        readonly Messages?: readonly { readonly ReceiptHandle: string }[];
-      };
+      const answer = await call("ReceiveMessage", { QueueUrl, MaxNumberOfMessages: most, WaitTimeSeconds: waitSeconds });
+      const { Messages = [] } = answer as { readonly Messages?: readonly { readonly ReceiptHandle: string }[] };
       return Messages.map(({ ReceiptHandle }) => ReceiptHandle);
     },
     delete(handles) {
@@ -60,7 +61,7 @@ export function lightCalls(endpoint: string, QueueUrl: string, sockets: number):
 }
 
 /** Signature Version 4 over the host, the date and the target, with the day's key made once. */
-function signedPoster(endpoint: string, sockets: number): (action: string, input: object) => Promise<unknown> {
+function signedPoster(endpoint: string, sockets: number): Call {
   const { hostname, port, host } = new URL(endpoint);
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
   const date = new Date().toISOString().replace(/[-:]|\.\d+/g, ""); // good for a quarter of an hour

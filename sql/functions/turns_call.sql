@@ -86,7 +86,7 @@ end $$;
 
 -- turns_sort: groups of ordered batches go in the order in which the first job of each became claimable, until p_room is full, each with as many jobs as it has.
 -- Those that have nothing go too, first, so that they leave the line. The line moves on to the first of those that have to wait (last_place): of those that go, entries behind it no longer count afterwards.
--- p_end: where the line was read to. reading: what those that go have, where all of it is fresh and goes whole; otherwise null, and it has to be read again.
+-- p_end: where the line was read to. reading: what those that go have, where all of it is fresh and goes whole (its bytes are those of all that were looked at, and so a bound); otherwise null, and it has to be read again.
 create or replace function turns_sort(p_lane bigint, p_called turns_called, p_end int, p_room int, out called turns_called, out reading turns_reading)
 language plpgsql as $$
 declare
