@@ -14,7 +14,7 @@ export const frozenNetwork: Scenario = {
     for (let blow = 0; blow < world.many(1); blow += 1) {
       await hasRunMore(world, worker);
       own.freeze();
-      await sleep(3000);
+      await sleep(3000); // its lease has ended by now, and what it had begun too
       const before = await runs(world, worker);
       await sleep(2000);
       if ((await runs(world, worker)) > before) throw new Error("a worker that was cut off past its lease went on starting jobs");

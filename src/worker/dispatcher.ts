@@ -4,6 +4,7 @@ import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { Registration } from "./handler.js";
+import { Leases } from "./leases.js";
 import type { Outcome } from "./outcome.js";
 import { Outbox } from "./outbox.js";
 import { Quarantine } from "./quarantine.js";
@@ -47,6 +48,8 @@ const abandonAfterMs = 5000;
 const longestReportDelayMs = 10;
 const smoothing = 0.2;
 const longestTurnMs = 10;
+/** The heartbeat is heard within this, once the event loop turns. */
+const hearingMs = 10;
 
 /**
  * Hands claimed jobs to their handlers, never more at once than allowed, and collects the outcomes.
@@ -58,6 +61,7 @@ export class Dispatcher implements RunObserver {
   /** Runs whose jobs have ended and whose handlers have not. */
   readonly #lingering = new Map<Run, NodeJS.Timeout>();
   readonly #outbox = new Outbox();
+  readonly #leases = new Leases();
   #parcels = 0;
   #busySlots = 0;
   #waiting = 0;
@@ -66,6 +70,8 @@ export class Dispatcher implements RunObserver {
   #stopped = false;
   #isStarting = false;
   #turnBeganAt = 0;
+  /** What the heartbeat had to say was heard since the first lease seemed to have ended. */
+  #hasListened = false;
   readonly #quarantine = new Quarantine(() => this.#changed());
 
   constructor(
@@ -169,11 +175,13 @@ export class Dispatcher implements RunObserver {
     return wanted;
   }
 
-  /** Take in claimed jobs and start what can start. When nothing starts any more, they go back unharmed. */
-  accept(jobs: readonly ClaimedJob[]): void {
+  /** Take in claimed jobs and start what can start. When nothing starts any more, they go back unharmed. `askedAt`: when they were asked for. */
+  accept(jobs: readonly ClaimedJob[], askedAt: number): void {
     const receivedAt = performance.now();
     let parcel: Parcel | undefined;
+    let token: string | undefined;
     for (const job of jobs) {
+      if (job.token !== token) this.#leases.confirm((token = job.token), leaseMsOf(job), askedAt);
       const line = this.#lines.get(job.type);
       if (!line) continue;
       if (job.attempt === 1)
@@ -205,15 +213,37 @@ export class Dispatcher implements RunObserver {
     while (!this.#stopped && this.#busySlots < this.concurrency && !this.#quarantine.isWatching) {
       const line = this.#nextLine();
       if (!line) break;
-      const { receivedAt } = line.parcels[0]!;
-      this.#start(line, this.#take(line, line.registration.size), receivedAt);
+      const { receivedAt, jobs, next } = line.parcels[0]!;
+      if (this.#leases.hasEnded(jobs[next]!.token) && !this.#hasListened) {
+        this.#listenFirst();
+        return;
+      }
+      const held = this.#heldOf(this.#take(line, line.registration.size));
+      if (held.length > 0) this.#start(line, held, receivedAt);
       if (performance.now() - this.#turnBeganAt > longestTurnMs) {
         setImmediate(() => this.#newTurn());
         return;
       }
     }
     this.#isStarting = false;
+    this.#hasListened = false;
     if (this.#quarantine.waiting) this.#startSuspect(this.#quarantine.waiting);
+  }
+
+  /** A lease that seems to have ended may have been prolonged while the event loop was busy. */
+  #listenFirst(): void {
+    setTimeout(() => {
+      this.#hasListened = true;
+      this.#newTurn();
+    }, hearingMs);
+  }
+
+  /** Those whose lease has not ended. The others may run elsewhere by now: they go back, unless somebody has them already. */
+  #heldOf(jobs: ClaimedJob[]): ClaimedJob[] {
+    const late = jobs.filter(({ token }) => this.#leases.hasEnded(token));
+    if (late.length === 0) return jobs;
+    this.#giveBackUnharmed(late);
+    return jobs.filter((job) => !late.includes(job));
   }
 
   /** Only when nothing would be lost with it: nothing runs or waits, and every outcome is in the database. No claim is on its way, since none is wanted. */
@@ -222,6 +252,7 @@ export class Dispatcher implements RunObserver {
     const hasSlot = this.#busySlots < this.concurrency && line.calls < (line.registration.concurrency ?? Infinity);
     const isAlone = this.isIdle && this.#outbox.onTheirWay === 0;
     if (!hasSlot || !(isAlone || this.#quarantine.isOverdue)) return;
+    if (this.#leases.hasEnded(job.token)) return this.#giveBackUnharmed(this.#quarantine.dismiss());
     this.#quarantine.watch();
     this.#start(line, [job], receivedAt);
   }
@@ -367,22 +398,31 @@ export class Dispatcher implements RunObserver {
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, -jobs.length);
   }
 
+  /** The database has prolonged these. */
+  prolonged(tokens: Iterable<string>, leaseMs: number, askedAt: number): void {
+    for (const token of tokens) this.#leases.confirm(token, leaseMs, askedAt);
+  }
+
   /** Tokens of everything held here. */
   tokens(): Map<string, HeldClaim> {
     const held: ClaimedJob[] = [];
     for (const run of this.#runs) held.push(...run.openJobs);
     for (const line of this.#lines.values()) for (const { jobs, next } of line.parcels) held.push(...jobs.slice(next));
     if (this.#quarantine.waiting) held.push(this.#quarantine.waiting.job);
-    return byToken(held);
+    const tokens = byToken(held);
+    this.#leases.keep(tokens);
+    return tokens;
   }
 }
 
+const leaseMsOf = ({ leaseEndsAt, claimedAt }: ClaimedJob): number => leaseEndsAt.getTime() - claimedAt.getTime();
+
 export function byToken(jobs: readonly ClaimedJob[]): Map<string, HeldClaim> {
   const tokens = new Map<string, HeldClaim>();
-  for (const { token, id, leaseEndsAt, claimedAt } of jobs) {
-    const claim = tokens.get(token);
-    if (claim) claim.ids.push(id);
-    else tokens.set(token, { ids: [id], leaseMs: leaseEndsAt.getTime() - claimedAt.getTime() });
+  for (const job of jobs) {
+    const claim = tokens.get(job.token);
+    if (claim) claim.ids.push(job.id);
+    else tokens.set(job.token, { ids: [job.id], leaseMs: leaseMsOf(job) });
   }
   return tokens;
 }

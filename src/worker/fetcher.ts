@@ -124,7 +124,7 @@ export class Fetcher {
       else if (wakes === this.#wakes) this.#plan(wanted, claims);
       if (jobs.length > 0) {
         this.hooks.onClaimed(jobs);
-        this.dispatcher.accept(jobs);
+        this.dispatcher.accept(jobs, startedAt);
       }
       this.#measure(startedAt, wanted.length, jobs.length);
     } catch (error) {

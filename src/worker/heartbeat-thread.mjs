@@ -69,9 +69,10 @@ async function extend() {
     if (!client || group.size === 0) continue;
     const asked = [...group];
     const text = `select token, to_json(job_ids::text[]) as job_ids from ${client.escapeIdentifier(data.schema)}.claim_extend($1::uuid[], $2::float8)`;
+    const askedAt = process.hrtime.bigint();
     const { rows } = await client.query(text, [asked, leaseMs / 1000]);
     answeredAt = performance.now();
-    tell({ kind: "extended", asked, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids])) });
+    tell({ kind: "extended", asked, leaseMs, askedAt, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids])) });
   }
 }
 

@@ -8,6 +8,8 @@ import type { WorkerSettings } from "./worker-options.js";
 export interface HeartbeatHooks {
   /** What everybody holds, by token. */
   readonly held: () => ReadonlyMap<string, HeldClaim>;
+  /** Leases of this length were prolonged, asked for at this time of `performance.now()`. */
+  readonly onProlonged: (tokens: Iterable<string>, leaseMs: number, askedAt: number) => void;
   readonly onLost: (ids: ReadonlySet<JobId>) => void;
   /** Somebody enqueued something in one of our queues. */
   readonly onWake: () => void;
@@ -19,7 +21,14 @@ export type TokensByLease = ReadonlyMap<number, readonly string[]>;
 
 /** What the thread tells. */
 export type FromThread =
-  | { readonly kind: "extended"; readonly held: readonly (readonly [token: string, ids: readonly JobId[]])[]; readonly asked: readonly string[] }
+  | {
+      readonly kind: "extended";
+      readonly held: readonly (readonly [token: string, ids: readonly JobId[]])[];
+      readonly asked: readonly string[];
+      readonly leaseMs: number;
+      /** In nanoseconds of the monotonic clock, which is the same in all threads. */
+      readonly askedAt: bigint;
+    }
   | { readonly kind: "wake" }
   | { readonly kind: "error"; readonly message: string };
 
@@ -125,7 +134,10 @@ export class Heartbeat {
   #hear(message: FromThread): void {
     if (message.kind === "wake") this.hooks.onWake();
     else if (message.kind === "error") this.hooks.onError(new Error(message.message));
-    else this.#compare(new Map(message.held), new Set(message.asked));
+    else {
+      const agoMs = Number(process.hrtime.bigint() - message.askedAt) / 1e6; // the event loop may have been busy since
+      this.#compare(new Map(message.held), { ...message, askedAt: performance.now() - agoMs });
+    }
   }
 
   /** With the thread: tell it what is still held. Without: extend here. */
@@ -139,9 +151,10 @@ export class Heartbeat {
 
   async #extend(tokens: TokensByLease): Promise<void> {
     for (const [leaseMs, asked] of tokens) {
+      const askedAt = performance.now();
       try {
         const extended = await this.engine.extend(asked, leaseMs / 1000);
-        this.#compare(new Map([...extended].map(([token, { jobIds }]) => [token, jobIds])), new Set(asked));
+        this.#compare(new Map([...extended].map(([token, { jobIds }]) => [token, jobIds])), { asked, leaseMs, askedAt });
       } catch (error) {
         this.hooks.onError(error);
       }
@@ -149,7 +162,12 @@ export class Heartbeat {
   }
 
   /** Whatever we hold by a token that was asked for, and the database does not, is lost. */
-  #compare(inDatabase: ReadonlyMap<string, readonly JobId[]>, asked: ReadonlySet<string>): void {
+  #compare(
+    inDatabase: ReadonlyMap<string, readonly JobId[]>,
+    of: { readonly asked: readonly string[]; readonly leaseMs: number; readonly askedAt: number },
+  ): void {
+    this.hooks.onProlonged(inDatabase.keys(), of.leaseMs, of.askedAt);
+    const asked = new Set(of.asked);
     const lost = new Set<JobId>();
     for (const [token, { ids }] of this.hooks.held()) {
       if (!asked.has(token)) continue;

@@ -28,7 +28,7 @@ class Bench {
   }
 
   job(id: string, more: Partial<ClaimedJob> = {}): ClaimedJob {
-    const [claimedAt, leaseEndsAt] = [new Date(0), new Date(30 * second)];
+    const [claimedAt, leaseEndsAt] = [new Date(0), new Date(3600 * second)];
     const token = `token ${(this.#jobs += 1)}`;
     return {
       id,
@@ -77,8 +77,11 @@ describe("a suspect", () => {
 
   it("starts once what was here has run and is recorded; meanwhile nothing is claimed", async () => {
     const bench = new Bench();
-    bench.dispatcher.accept([1, 2, 3, 4].map((n) => bench.job(`job ${n}`)));
-    bench.dispatcher.accept([bench.suspect("suspect")]);
+    bench.dispatcher.accept(
+      [1, 2, 3, 4].map((n) => bench.job(`job ${n}`)),
+      performance.now(),
+    );
+    bench.dispatcher.accept([bench.suspect("suspect")], performance.now());
     expect([bench.started, bench.wants, bench.dispatcher.held]).toEqual([["job 1", "job 2", "job 3"], false, 5]);
     expect([...bench.dispatcher.tokens().values()].flatMap(({ ids }) => ids)).toContain("suspect");
     for (const n of [1, 2, 3, 4]) await bench.end(`job ${n}`);
@@ -94,29 +97,29 @@ describe("a suspect", () => {
 
   it("that survives its first second is joined by others, and the fetcher is told", async () => {
     const bench = new Bench();
-    bench.dispatcher.accept([bench.suspect("suspect")]);
+    bench.dispatcher.accept([bench.suspect("suspect")], performance.now());
     expect([bench.started, bench.wants, bench.changes]).toEqual([["suspect"], false, 0]);
     await vi.advanceTimersByTimeAsync(suspectMs - 1);
     expect([bench.wants, bench.changes]).toEqual([false, 0]);
     await vi.advanceTimersByTimeAsync(1);
     expect([bench.wants, bench.changes]).toEqual([true, 1]);
-    bench.dispatcher.accept([bench.job("job")]);
+    bench.dispatcher.accept([bench.job("job")], performance.now());
     expect(bench.started).toEqual(["suspect", "job"]);
   });
 
   it("that ends sooner makes room at once", async () => {
     const bench = new Bench();
-    bench.dispatcher.accept([bench.suspect("suspect")]);
+    bench.dispatcher.accept([bench.suspect("suspect")], performance.now());
     await bench.end("suspect");
     expect([bench.wants, bench.report()]).toEqual([true, ["suspect succeeded"]]);
-    bench.dispatcher.accept([bench.suspect("next")]);
+    bench.dispatcher.accept([bench.suspect("next")], performance.now());
     await vi.advanceTimersByTimeAsync(suspectMs - 1);
     expect([bench.started, bench.wants]).toEqual([["suspect", "next"], false]);
   });
 
   it("goes alone: a second one, of a type claimed apart, is given back", () => {
     const bench = new Bench();
-    bench.dispatcher.accept([bench.suspect("first"), bench.suspect("second", { type: "limited" })]);
+    bench.dispatcher.accept([bench.suspect("first"), bench.suspect("second", { type: "limited" })], performance.now());
     expect(bench.started).toEqual([]);
     expect(bench.report()).toEqual(["second released"]);
     expect([bench.started, bench.dispatcher.held]).toEqual([["first"], 1]);
@@ -125,7 +128,7 @@ describe("a suspect", () => {
   it("that was lost or cancelled while it waits is forgotten", async () => {
     const bench = new Bench();
     const suspect = bench.suspect("suspect");
-    bench.dispatcher.accept([bench.job("job"), suspect]);
+    bench.dispatcher.accept([bench.job("job"), suspect], performance.now());
     expect(bench.dispatcher.lose(new Set(["suspect"]))).toEqual([suspect]);
     expect([bench.wants, bench.dispatcher.held, bench.changes]).toEqual([true, 1, 1]);
     await bench.end("job");
@@ -134,9 +137,9 @@ describe("a suspect", () => {
 
   it("that still waits when the worker stops is given back", () => {
     const bench = new Bench();
-    bench.dispatcher.accept([bench.job("job"), bench.suspect("suspect")]);
+    bench.dispatcher.accept([bench.job("job"), bench.suspect("suspect")], performance.now());
     bench.dispatcher.stop();
-    bench.dispatcher.accept([bench.suspect("too late")]);
+    bench.dispatcher.accept([bench.suspect("too late")], performance.now());
     expect([bench.report(), bench.started]).toEqual([["suspect released", "too late released"], ["job"]]);
   });
 
@@ -146,7 +149,10 @@ describe("a suspect", () => {
     [9, 3600],
   ])("in attempt %d waits %d seconds at most for handlers that do not end, so that a worker never stands still for good", async (attempt, seconds) => {
     const bench = new Bench();
-    bench.dispatcher.accept([bench.job("long"), bench.job("limited", { type: "limited" }), bench.suspect("suspect", { type: "limited", attempt })]);
+    bench.dispatcher.accept(
+      [bench.job("long"), bench.job("limited", { type: "limited" }), bench.suspect("suspect", { type: "limited", attempt })],
+      performance.now(),
+    );
     await vi.advanceTimersByTimeAsync((seconds - 1) * second);
     await bench.end("limited");
     bench.report();
@@ -159,7 +165,7 @@ describe("a suspect", () => {
 
   it("that is overdue leaves the limit of its type alone", async () => {
     const bench = new Bench();
-    bench.dispatcher.accept([bench.job("limited", { type: "limited" }), bench.suspect("suspect", { type: "limited" })]);
+    bench.dispatcher.accept([bench.job("limited", { type: "limited" }), bench.suspect("suspect", { type: "limited" })], performance.now());
     await vi.advanceTimersByTimeAsync(60 * second);
     expect(bench.started).toEqual(["limited"]);
     await bench.end("limited");

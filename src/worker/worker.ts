@@ -129,6 +129,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     });
     this.#heartbeat = new Heartbeat(parts.engine, parts.pool, this.settings, {
       held: () => this.#dispatcher.tokens(),
+      onProlonged: (tokens, leaseMs, askedAt) => this.#dispatcher.prolonged(tokens, leaseMs, askedAt),
       onLost: (ids) => this.#onLost(ids),
       onWake: () => this.#fetcher.wake(),
       onError,

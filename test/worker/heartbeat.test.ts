@@ -113,6 +113,30 @@ describe("when connections break", () => {
     expect((await test.mill.jobs.get(id))!.job.attempts).toBe(1);
   });
 
+  it("a worker that is cut off starts none of those that wait in it once their lease has ended, and all of them end [#92 #95]", async () => {
+    const queue = await test.queue();
+    const proxy = await startProxy(test.db.url);
+    const starts: number[] = [];
+    const options = { lease: "1500ms", concurrency: 1, prefetch: 50, heartbeatThread: true } as const;
+    const worker = test.worker(queue, options, test.open({ connection: proxy.url })).handle(work, async ({ input }) => {
+      starts.push(performance.now());
+      await sleep(input.ms);
+    });
+    worker.on("error", () => {});
+    const inputs = Array.from({ length: 40 }, () => ({ ms: 100 }));
+    const made = await test.mill.enqueueMany(work, inputs, { queue });
+    await worker.start();
+    await until("most of them wait here", () => worker.held > 30 && starts.length > 0);
+    proxy.freeze();
+    const frozenAt = performance.now();
+    await sleep(3000);
+    const began = starts.length;
+    expect(starts.filter((at) => at > frozenAt + 1600)).toEqual([]);
+    expect([began > 5, began < 25]).toEqual([true, true]);
+    proxy.thaw();
+    await Promise.all(made.map((job) => test.mill.result(job, { timeout: "40s" })));
+  });
+
   it("a connection that no thread can have is kept alive from the event loop, which is told [#95]", async () => {
     const queue = await test.queue();
     const errors: unknown[] = [];
