@@ -76,7 +76,7 @@ begin
             perform job_copy(j.id, j.target, '{"redriven": true}'::json);
             perform job_complete((c ->> 'token')::uuid, array[j.id]);
             v_moved := v_moved + 1;
-            v_queues := v_queues || (select q.name from queue q where q.id = j.target and q.name <> all (v_queues));
+            v_queues := v_queues || array(select q.name from queue q where q.id = j.target and q.name <> all (v_queues));
           end if;
         end loop;
       end loop;

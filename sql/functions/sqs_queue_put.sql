@@ -16,7 +16,7 @@ begin
     return 'deleted';
   end if;
   if q.name is not null then
-    perform queue_purge(p_queue);  -- what was sent by somebody who had not seen the deletion
+    perform queue_purge(p_queue), sqs_seen_forget(q.queue_id);  -- what was sent by somebody who had not seen the deletion
   end if;
   perform queue_put(p_queue, p_options);
   insert into sqs_queue (name, queue_id, attributes, tags, created_at, changed_at) values (p_name, queue_id(p_queue), p_attributes, p_tags, v_now, v_now)
@@ -74,23 +74,33 @@ create or replace function sqs_sources_link(p_target text, p_queue text) returns
 language plpgsql as $$
 begin
   perform queue_put(q.name, jsonb_build_object('deadLetterQueue', p_queue,
-            'deadLetterAfter', case when p_queue is not null then ((s.attributes ->> 'RedrivePolicy')::jsonb ->> 'maxReceiveCount')::int end))
+            'deadLetterAfter', case when p_queue is not null then ((s.attributes ->> 'RedrivePolicy')::jsonb ->> 'maxReceiveCount')::numeric::int end))
      from sqs_queue s join queue q on q.id = s.queue_id where s.attributes ->> 'deadLetterTarget' = p_target and s.deleted_at is null order by q.id;
 end $$;
 
--- sqs_queue_purge: note that a queue is emptied, which may be once in p_wait_seconds, and forget which messages it has seen. False when it is too soon.
--- Locks: fingerprint rows. Writes: sqs_queue, fingerprint.
-create or replace function sqs_queue_purge(p_name text, p_wait_seconds float8) returns boolean
+-- sqs_queue_purge: a queue may be emptied once in p_wait_seconds. False when it is too soon. Once it is empty (p_is_done), that is noted, and which messages it has seen is forgotten:
+-- whoever fails in between may begin again. Locks: fingerprint rows. Writes: sqs_queue, fingerprint.
+create or replace function sqs_queue_purge(p_name text, p_wait_seconds float8, p_is_done boolean) returns boolean
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_id int;
 begin
-  update sqs_queue set purged_at = clock_now()
-   where name = p_name and deleted_at is null and (purged_at is null or purged_at <= clock_now() - make_interval(secs => p_wait_seconds)) returning queue_id into v_id;
+  select queue_id into v_id from sqs_queue
+   where name = p_name and deleted_at is null and (purged_at is null or purged_at <= clock_now() - make_interval(secs => p_wait_seconds));
   if not found then
     return false;
   end if;
-  delete from fingerprint f using (select queue_id, fingerprint from fingerprint where queue_id = v_id order by fingerprint for update) x
-   where f.queue_id = x.queue_id and f.fingerprint = x.fingerprint;
+  if p_is_done then
+    update sqs_queue set purged_at = clock_now() where name = p_name;
+    perform sqs_seen_forget(v_id);
+  end if;
   return true;
+end $$;
+
+-- sqs_seen_forget: no message of a queue is a duplicate of one before. Locks: fingerprint rows. Writes: fingerprint.
+create or replace function sqs_seen_forget(p_queue_id int) returns void
+language plpgsql as $$
+begin
+  delete from fingerprint f using (select queue_id, fingerprint from fingerprint where queue_id = p_queue_id order by fingerprint for update) x
+   where f.queue_id = x.queue_id and f.fingerprint = x.fingerprint;
 end $$;

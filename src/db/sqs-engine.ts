@@ -84,8 +84,9 @@ export class SqsEngine {
     return this.#value("sqs_queue_delete", "select :sqs_queue_delete($1::text) as value", [name]);
   }
 
-  queuePurge(name: string, waitSeconds: number): Promise<boolean> {
-    return this.#value("sqs_queue_purge", "select :sqs_queue_purge($1::text, $2::float8) as value", [name, waitSeconds]);
+  queuePurge(name: string, waitSeconds: number, step: "may it be" | "it is empty"): Promise<boolean> {
+    const text = "select :sqs_queue_purge($1::text, $2::float8, $3::boolean) as value";
+    return this.#value("sqs_queue_purge", text, [name, waitSeconds, step === "it is empty"]);
   }
 
   queueGet(name: string): Promise<SqsQueueRecord | null> {

@@ -3,7 +3,7 @@ import type { JobId } from "../../db/types.js";
 import type { SqsQueue } from "./attributes.js";
 import { checkEntries, eachEntry } from "./batch.js";
 import type { ActionHandlers } from "./context.js";
-import { type Prepared, prepare, receivedAs, sentAs, sizeOf, wantedBy } from "./message.js";
+import { type Prepared, checkFifo, prepare, receivedAs, sentAs, sizeOf, wantedBy } from "./message.js";
 import { arnOf, externalName } from "./names.js";
 import type { Receipts } from "./receipt.js";
 import type { SqsService } from "./service.js";
@@ -33,6 +33,7 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
       if (bytes > mostBatchBytes) {
         throw new SqsError("BatchRequestTooLong", `Batch requests cannot be longer than ${mostBatchBytes} bytes. You have sent ${bytes} bytes.`);
       }
+      for (const entry of input.Entries) checkFifo(queue, entry, true);
       const failed: FailedEntry[] = [];
       const good: { readonly entry: (typeof input.Entries)[number]; readonly prepared: Prepared }[] = [];
       for (const entry of input.Entries) {
@@ -51,7 +52,7 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
       for (const [i, { entry }] of good.entries()) {
         const result = results[i]!;
         if (result.status === "fulfilled") sent.push({ Id: entry.Id, ...sentAs(queue, entry, result.value) });
-        else failed.push(failureOf(result.reason).entry(entry.Id));
+        else failed.push(service.refusal(result.reason).entry(entry.Id));
       }
       return { Successful: sent, Failed: failed };
     },
@@ -70,7 +71,8 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
       const messages = records.map((record) =>
         receivedAs(queue, record, handleOf(receipts, queue, record), context.account, (source) => arnOf(externalName(source), context), wanted),
       );
-      if (messages.length > 0) onDelivery(messages, () => service.release(queue.queue, records));
+      // Whoever named the attempt asks again when the answer got lost, and may have asked already.
+      if (messages.length > 0 && input.ReceiveRequestAttemptId === undefined) onDelivery(messages, () => service.release(queue.queue, records));
       return { Messages: messages };
     },
 
@@ -83,7 +85,11 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
       const queue = await service.queueOf(input, context);
       checkEntries("DeleteMessageBatchRequestEntry", input.Entries);
       const receipts = await service.receipts();
-      return eachEntry(input.Entries, (entry) => remove(queue, entry, receipts), failureOf);
+      return eachEntry(
+        input.Entries,
+        (entry) => remove(queue, entry, receipts),
+        (error) => service.refusal(error),
+      );
     },
 
     async ChangeMessageVisibility(input, context) {
@@ -95,7 +101,11 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
       const queue = await service.queueOf(input, context);
       checkEntries("ChangeMessageVisibilityBatchRequestEntry", input.Entries);
       const receipts = await service.receipts();
-      return eachEntry(input.Entries, (entry) => hide(queue, entry, entry.VisibilityTimeout, receipts), failureOf);
+      return eachEntry(
+        input.Entries,
+        (entry) => hide(queue, entry, entry.VisibilityTimeout, receipts),
+        (error) => service.refusal(error),
+      );
     },
   };
 
@@ -129,11 +139,6 @@ const handleOf = (receipts: Receipts, queue: SqsQueue, { id, token, receivedAt }
 function idOf(result: PromiseSettledResult<JobId>): JobId {
   if (result.status === "rejected") throw result.reason;
   return result.value;
-}
-
-/** Why an entry of a batch failed: what is ours to blame tells nothing of itself. */
-function failureOf(error: unknown): SqsError {
-  return error instanceof SqsError ? error : new SqsError("InternalFailure");
 }
 
 const outOfRange = (name: string, value: number, reason: string) => invalidParameter(`Value ${value} for parameter ${name} is invalid. Reason: ${reason}`);

@@ -14,6 +14,8 @@ export const messageType = "message";
 /** How long a duplicate is recognised, whatever became of the first. */
 const duplicateSeconds = 300;
 const mostAttributes = 10;
+/** It counts towards no other limit. */
+const mostTraceLength = 2048;
 
 /** What SendMessage and an entry of its batch have in common. */
 export type Outgoing = Omit<Input<"SendMessage">, "QueueUrl">;
@@ -30,7 +32,7 @@ export interface Prepared {
 export function sizeOf({ MessageBody, MessageAttributes }: Pick<Outgoing, "MessageBody" | "MessageAttributes">): number {
   let size = Buffer.byteLength(MessageBody);
   for (const [name, { DataType, StringValue, BinaryValue }] of Object.entries(MessageAttributes ?? {})) {
-    size += Buffer.byteLength(name) + Buffer.byteLength(DataType) + (StringValue === undefined ? (BinaryValue?.length ?? 0) : Buffer.byteLength(StringValue));
+    size += Buffer.byteLength(name) + Buffer.byteLength(DataType) + (BinaryValue?.length ?? 0) + Buffer.byteLength(StringValue ?? "");
   }
   return size;
 }
@@ -122,6 +124,14 @@ function delayOf(queue: SqsQueue, delay: number | undefined): { readonly delaySe
   return seconds > 0 ? { delaySeconds: seconds } : {};
 }
 
+/** What a message of a FIFO queue must have; a batch in which one lacks it is refused as a whole. */
+export function checkFifo(queue: SqsQueue, { MessageGroupId: group, MessageDeduplicationId: id }: Outgoing, isEntry: boolean): void {
+  if (!queue.isFifo) return;
+  if (group === undefined) throw isEntry ? invalidParameter("The request must contain the parameter MessageGroupId.") : missingParameter("MessageGroupId");
+  if (id === undefined && !queue.hashesBodies)
+    throw invalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly");
+}
+
 /** Group and fingerprint: which messages follow each other, and which are the same. */
 function identityOf(queue: SqsQueue, message: Outgoing, isEntry: boolean): Readonly<Record<string, Json>> {
   const { MessageGroupId: group, MessageDeduplicationId: given, MessageBody: body } = message;
@@ -132,11 +142,8 @@ function identityOf(queue: SqsQueue, message: Outgoing, isEntry: boolean): Reado
       `Value ${given} for parameter MessageDeduplicationId is invalid. Reason: The request includes a parameter that is not valid for this queue type.`,
     );
   }
-  if (group === undefined) throw isEntry ? invalidParameter("The request must contain the parameter MessageGroupId.") : missingParameter("MessageGroupId");
+  checkFifo(queue, message, isEntry);
   if (given !== undefined) checkIdentity("MessageDeduplicationId", given);
-  if (given === undefined && !queue.hashesBodies) {
-    throw invalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly");
-  }
   const id = given ?? createHash("sha256").update(body).digest("hex");
   // Neither has spaces.
   return { fingerprint: queue.isScopedByGroup ? `${group} ${id}` : id, fingerprintMode: "window", fingerprintSeconds: duplicateSeconds };
@@ -188,7 +195,7 @@ function checkAttributeValue(
   if (type === "Binary" ? !BinaryValue?.length : !StringValue) {
     throw invalidParameter(`Message (${kind}) attribute '${name}' must contain a non-empty value of type '${type === "Binary" ? "Binary" : "String"}'.`);
   }
-  if (type !== "Binary" && BinaryValue !== undefined) {
+  if ((type === "Binary" ? StringValue : BinaryValue) !== undefined) {
     throw invalidParameter(`Message (${kind}) attribute '${name}' has a value of another type than '${DataType}'.`);
   }
   if (StringValue !== undefined && hasIllegalCharacters(StringValue)) {
@@ -215,6 +222,8 @@ function checkSystemAttributes(attributes: Attributes): void {
     if (name !== "AWSTraceHeader")
       throw invalidParameter(`Message (system) attribute '${name}' is invalid. You must use only the following supported attributes: AWSTraceHeader.`);
     checkAttributeValue("system", name, value);
+    if ((value.StringValue?.length ?? 0) > mostTraceLength)
+      throw invalidParameter(`Message (system) attribute '${name}' is invalid. Reason: It must be at most ${mostTraceLength} characters.`);
     if (!value.DataType.startsWith("String"))
       throw invalidParameter(`The type of message (system) attribute '${name}' is invalid. You must use only the following supported type prefixes: String.`);
   }

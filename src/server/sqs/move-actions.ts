@@ -17,6 +17,7 @@ export function moveActions(
       const from = await queueOfArn("SourceArn", source);
       if ((await sqs.queueList("", "", 1, from)).length === 0) throw invalidParameter("Source queue must be configured as a Dead Letter Queue.");
       const to = destination === undefined ? undefined : await queueOfArn("DestinationArn", destination);
+      if (to === from) throw invalidParameter(`Value ${destination} for parameter DestinationArn is invalid. Reason: It is the source itself.`);
       if (perSecond !== undefined && (perSecond < 1 || perSecond > mostPerSecond)) {
         throw invalidParameter(
           `Value ${perSecond} for parameter MaxNumberOfMessagesPerSecond is invalid. Reason: You must enter a value between 1 and ${mostPerSecond}.`,

@@ -74,5 +74,5 @@ const oneOrAll = <T>(values: readonly T[]): T | readonly T[] => (values.length =
 function readPolicy(text: string | undefined): Policy | undefined {
   if (text === undefined) return undefined;
   const policy = JSON.parse(text) as Policy;
-  return { ...policy, Statement: Array.isArray(policy.Statement) ? policy.Statement : [] };
+  return { ...policy, Statement: [policy.Statement ?? []].flat() }; // one alone need not be a list
 }

@@ -23,6 +23,8 @@ const pauseSeconds = 60;
 const mostResults = 1000;
 const mostTags = 50;
 const cancelAtOnce = 1000;
+/** As many as one look at those in flight shows. */
+const mostInFlight = 100_000;
 
 type QueueActions = Pick<
   ActionHandlers,
@@ -81,18 +83,19 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
 
     async DeleteQueue(input, context) {
       const { name, queue } = await service.currentQueueOf(input, context);
+      await empty(queue); // before it is gone, so that whoever fails here may try again
       const isThere = await engine.sqs.queueDelete(name);
       service.forget(name);
       if (!isThere) throw new SqsError("QueueDoesNotExist");
-      await empty(queue);
+      await empty(queue); // of what came meanwhile
     },
 
     async PurgeQueue(input, context) {
       const { name, queue } = await service.currentQueueOf(input, context);
-      if (!(await engine.sqs.queuePurge(name, pauseSeconds))) {
-        throw new SqsError("PurgeQueueInProgress", `Only one PurgeQueue operation on ${name} is allowed every 60 seconds.`);
-      }
+      const inProgress = new SqsError("PurgeQueueInProgress", `Only one PurgeQueue operation on ${name} is allowed every 60 seconds.`);
+      if (!(await engine.sqs.queuePurge(name, pauseSeconds, "may it be"))) throw inProgress;
       await empty(queue);
+      if (!(await engine.sqs.queuePurge(name, pauseSeconds, "it is empty"))) throw inProgress;
     },
 
     async GetQueueAttributes({ AttributeNames: asked = [], ...input }, context) {
@@ -155,8 +158,12 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
   async function empty(queue: string): Promise<void> {
     const before = await engine.sqs.inFlight(queue);
     await engine.purge(queue);
-    const ids = [...new Set([...before, ...(await engine.sqs.inFlight(queue))])];
-    for (let at = 0; at < ids.length; at += cancelAtOnce) await engine.sqs.deleteLate(ids.slice(at, at + cancelAtOnce), false);
+    let ids = [...new Set([...before, ...(await engine.sqs.inFlight(queue))])];
+    for (;;) {
+      for (let at = 0; at < ids.length; at += cancelAtOnce) await engine.sqs.deleteLate(ids.slice(at, at + cancelAtOnce), false);
+      if (ids.length < mostInFlight) return;
+      ids = await engine.sqs.inFlight(queue);
+    }
   }
 
   async function counts({ queue }: SqsQueueRecord): Promise<Record<string, string>> {

@@ -10,12 +10,16 @@ import type { Prepared } from "./message.js";
 import { queueNameOf } from "./names.js";
 import { Receipts } from "./receipt.js";
 import { type ReceiveRequest, Reception } from "./reception.js";
+import { refusalOf } from "./refusal.js";
 import { SqsError } from "./wire/errors.js";
 
 /** What another server changed of a queue is known after this long at the latest. */
 const knownMs = 1000;
 /** How long the answer to an attempt is remembered. */
 const attemptMs = 300_000;
+/** Whoever names more attempts than fit in here gets other messages when one of the first is repeated. */
+const mostAttempts = 10_000;
+const mostAttemptBytes = 67_108_864;
 const sending = { mostItems: 500, mostSize: 4_000_000 };
 const deleting = { mostItems: 500, mostSize: Infinity };
 
@@ -28,6 +32,8 @@ interface Known {
 interface Attempt {
   readonly records: Promise<readonly SqsMessageRecord[]>;
   readonly since: number;
+  /** Of the bodies, once they are known. */
+  bytes: number;
 }
 
 /** What became of a message that was to be deleted. */
@@ -148,15 +154,29 @@ export class SqsService {
       const records = await before.records;
       if (records.length > 0 && (await this.#prolong(records, request.visibilitySeconds))) return records;
     }
-    for (const [old, { since }] of this.#attempts) {
-      if (performance.now() - since < attemptMs) break;
-      this.#attempts.delete(old);
-    }
     const records = receive();
+    const attempt: Attempt = { records, since: performance.now(), bytes: 0 };
     this.#attempts.delete(key);
-    this.#attempts.set(key, { records, since: performance.now() });
-    records.catch(() => this.#attempts.delete(key));
+    this.#attempts.set(key, attempt);
+    records.then(
+      (got) => {
+        attempt.bytes = got.reduce((sum, { body }) => sum + body.length, 0);
+        this.#forgetAttempts();
+      },
+      () => this.#attempts.delete(key),
+    );
     return records;
+  }
+
+  /** Those that are too old, and the oldest when all together are too large. */
+  #forgetAttempts(): void {
+    let bytes = 0;
+    for (const attempt of this.#attempts.values()) bytes += attempt.bytes;
+    for (const [key, attempt] of this.#attempts) {
+      if (performance.now() - attempt.since < attemptMs && bytes <= mostAttemptBytes && this.#attempts.size <= mostAttempts) break;
+      this.#attempts.delete(key);
+      bytes -= attempt.bytes;
+    }
   }
 
   async #prolong(records: readonly SqsMessageRecord[], seconds: number): Promise<boolean> {
@@ -174,6 +194,13 @@ export class SqsService {
       this.#receptions.set(queue, reception);
     }
     return reception;
+  }
+
+  /** What the sender of one entry of a batch is told; what is ours to blame is logged, since the batch itself succeeds. */
+  refusal(error: unknown): SqsError {
+    const refusal = refusalOf(error);
+    if (refusal.status >= 500) this.log("error", "an entry of a batch failed", { error: String((error as Error)?.stack ?? error) });
+    return refusal;
   }
 
   /** Give messages back that nobody got: as if they had not been received. */

@@ -1,6 +1,5 @@
 import type pg from "pg";
 import type { Engine } from "../../db/engine.js";
-import { DatabaseUnavailableError, InvalidArgumentError, QueueClosedError, QueueFullError, QueueNotFoundError } from "../../db/errors.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
 import { BodyTooLargeError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
 import type { Log } from "../log.js";
@@ -10,9 +9,10 @@ import { messageActions } from "./message-actions.js";
 import { moveActions } from "./move-actions.js";
 import { permissionActions } from "./permission-actions.js";
 import { queueActions } from "./queue-actions.js";
+import { refusalOf } from "./refusal.js";
 import { SqsService } from "./service.js";
 import { MoveUpkeep } from "./upkeep.js";
-import { SqsError, invalidParameter } from "./wire/errors.js";
+import { SqsError } from "./wire/errors.js";
 import { mostBodyBytes } from "./wire/limits.js";
 import type { Action, Message, Output } from "./wire/model.js";
 import type { WireRequest } from "./wire/request.js";
@@ -156,14 +156,4 @@ function wireRequestOf({ id, path, request }: Exchange): Omit<WireRequest, "body
 
 function send(exchange: Exchange, { status, headers, body }: WireAnswer): void {
   answer(exchange, status, headers, body);
-}
-
-/** What a client is told of an error that the engine raised. */
-function refusalOf(error: unknown): SqsError {
-  if (error instanceof SqsError) return error;
-  if (error instanceof InvalidArgumentError) return invalidParameter(error.message);
-  if (error instanceof QueueNotFoundError) return new SqsError("QueueDoesNotExist");
-  if (error instanceof QueueFullError) return new SqsError("RequestThrottled", error.message);
-  if (error instanceof QueueClosedError) return new SqsError("UnsupportedOperation", error.message);
-  return new SqsError(error instanceof DatabaseUnavailableError ? "ServiceUnavailable" : "InternalFailure");
 }

@@ -156,6 +156,14 @@ describe("presigned URLs", () => {
     expect(readRequest(url(), { keys }, made)).toMatchObject({ call: { action: "SendMessage", input: { MessageBody: "hi" }, account: "123456789012" } });
   });
 
+  it("must not have a body that nobody signed: it could name another action", () => {
+    const unsigned = { date, payload: "UNSIGNED-PAYLOAD" };
+    const post = { ...form(), url: "/123456789012/q?Action=SendMessage&MessageBody=hi&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD", body: Buffer.alloc(0) };
+    const good = presigned(post, "3600", unsigned);
+    expect(outcome(good, made)).toBe("taken");
+    expect(outcome({ ...good, body: Buffer.from("Action=DeleteQueue") }, made)).toEqual(mismatch);
+  });
+
   it("fail when changed, when a body is added, and when incomplete", () => {
     const good = url();
     expect(outcome({ ...good, url: good.url.replace("=hi", "=ho") }, made)).toEqual(mismatch);

@@ -43,6 +43,17 @@ const bury = async (source: string): Promise<void> => {
 };
 
 describe("dead letters", () => {
+  it("find their queue again when it was deleted and made anew, however their policy writes its number [sqs 59]", async () => {
+    const { client } = await sqs.another({ refuseRecentNames: false });
+    const dead = await create();
+    const source = await create({ RedrivePolicy: `{"deadLetterTargetArn":"${arn(dead)}","maxReceiveCount":1.0}` });
+    await client.send(new DeleteQueueCommand({ QueueUrl: dead }));
+    await client.send(new CreateQueueCommand({ QueueName: dead.split("/").at(-1)! }));
+    await send(source);
+    await bury(source);
+    expect(await receive(dead)).toHaveLength(1);
+  });
+
   it("are messages that were received so often, with all they had [sqs 59]", async () => {
     const dead = await create();
     const source = await withDead(dead, 2);
@@ -156,6 +167,12 @@ describe("move tasks", () => {
   const tasks = async (SourceArn: string, MaxResults?: number) =>
     (await sqs.client.send(new ListMessageMoveTasksCommand({ SourceArn, MaxResults }))).Results ?? [];
   const ended = async (SourceArn: string, status: string) => until(`the task is ${status}`, async () => (await tasks(SourceArn))[0]?.Status === status);
+
+  it("do not move letters to where they are [sqs 62]", async () => {
+    const dead = await create();
+    await withDead(dead);
+    await expect(start(arn(dead), { DestinationArn: arn(dead) })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+  });
 
   it("bring letters back to where each came from, as new messages [sqs 62]", async () => {
     const dead = await create();

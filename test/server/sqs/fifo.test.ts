@@ -7,6 +7,7 @@ import {
   ReceiveMessageCommand,
   type ReceiveMessageCommandInput,
   SendMessageBatchCommand,
+  type SendMessageBatchRequestEntry,
   SendMessageCommand,
   type SendMessageCommandInput,
   SetQueueAttributesCommand,
@@ -39,21 +40,17 @@ describe("FIFO queues", () => {
     });
     const noId = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly";
     await expect(send(url, "m", "g", { MessageDeduplicationId: undefined })).rejects.toMatchObject({ Code: "InvalidParameterValue", message: noId });
-    const { Failed, Successful } = await sqs.client.send(
-      new SendMessageBatchCommand({
-        QueueUrl: url,
-        Entries: [
-          { Id: "a", MessageBody: "m", MessageDeduplicationId: "x" },
-          { Id: "b", MessageBody: "m", MessageGroupId: "g" },
-          { Id: "c", MessageBody: "m", MessageGroupId: "g", MessageDeduplicationId: "y" },
-        ],
-      }),
-    );
-    expect(Successful).toMatchObject([{ Id: "c", SequenceNumber: expect.stringMatching(/^\d{20}$/) }]);
-    expect(Failed).toMatchObject([
-      { Id: "a", Code: "InvalidParameterValue", Message: "The request must contain the parameter MessageGroupId." },
-      { Id: "b", Code: "InvalidParameterValue", Message: noId },
-    ]);
+    const good = { Id: "a", MessageBody: "m", MessageGroupId: "g", MessageDeduplicationId: "y" };
+    const batch = (...Entries: SendMessageBatchRequestEntry[]) => sqs.client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries }));
+    // One entry without them, and all of the batch is refused.
+    await expect(batch(good, { Id: "b", MessageBody: "m", MessageDeduplicationId: "x" })).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+      message: "The request must contain the parameter MessageGroupId.",
+    });
+    await expect(batch(good, { Id: "b", MessageBody: "m", MessageGroupId: "g" })).rejects.toMatchObject({ Code: "InvalidParameterValue", message: noId });
+    const { Attributes } = await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["ApproximateNumberOfMessages"] }));
+    expect(Attributes).toEqual({ ApproximateNumberOfMessages: "0" });
+    expect((await batch(good)).Successful).toMatchObject([{ Id: "a", SequenceNumber: expect.stringMatching(/^\d{20}$/) }]);
   });
 
   it("recognise duplicates for five minutes, whatever became of the first [sqs 50]", async () => {

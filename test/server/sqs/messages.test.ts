@@ -114,6 +114,15 @@ describe("sending", () => {
     expect((await receive(url, { MaxNumberOfMessages: 10 })).map(({ Body }) => Body)).toEqual(["m", "n"]);
   });
 
+  it("says of a full queue the same to one message and to an entry of a batch [sqs 30]", async () => {
+    const url = await create();
+    await db.engine.queuePut(url.split("/").at(-1)!, { maxDepth: 1 });
+    await send(url);
+    await expect(send(url)).rejects.toMatchObject({ Code: "RequestThrottled" });
+    const { Failed } = await sqs.client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries: [{ Id: "a", MessageBody: "m" }] }));
+    expect(Failed).toMatchObject([{ Id: "a", Code: "RequestThrottled" }]);
+  });
+
   it("counts body and attributes, to the byte [sqs 31]", async () => {
     const url = await create({ MaximumMessageSize: "1024" });
     const MessageAttributes = { name: text("välue") }; // 4 + 6 + 6
@@ -177,6 +186,9 @@ describe("sending", () => {
     await refused({ a: text("v\u0001") });
     await refused({ a: text("one", "Number") });
     await refused({ a: { DataType: "Binary" } });
+    await refused({ a: { DataType: "Binary", BinaryValue: new Uint8Array([1]), StringValue: "" } });
+    const trace = { AWSTraceHeader: text("x".repeat(2049)) };
+    await expect(send(url, "m", { MessageSystemAttributes: trace })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
     await refused(
       Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`a${i}`, text("v")])),
       "Number of message attributes [11] exceeds the allowed maximum [10].",

@@ -241,6 +241,34 @@ describe("queues", () => {
     await client.send(new CreateQueueCommand({ QueueName: name }));
   });
 
+  it("come back without a memory of what was sent before [sqs 22]", async () => {
+    const { client } = await sqs.another({ refuseRecentNames: false });
+    const make = () => client.send(new CreateQueueCommand({ QueueName: name, Attributes: { FifoQueue: "true" } }));
+    const name = newName(".fifo");
+    const { QueueUrl } = await make();
+    const send = (MessageBody: string) => client.send(new SendMessageCommand({ QueueUrl, MessageBody, MessageGroupId: "g", MessageDeduplicationId: "same" }));
+    await send("before");
+    await client.send(new DeleteQueueCommand({ QueueUrl }));
+    await make();
+    await send("after");
+    const { Messages } = await client.send(new ReceiveMessageCommand({ QueueUrl }));
+    expect(Messages).toMatchObject([{ Body: "after" }]);
+  });
+
+  it("can be purged and deleted again after a purge or a deletion that failed half-way [sqs 23]", async () => {
+    const url = await create(newName());
+    await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m" }));
+    await db.sql("alter function millrace.queue_purge(text) rename to queue_purge_away");
+    await expect(sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }))).rejects.toMatchObject({ Code: "InternalFailure" });
+    await expect(sqs.client.send(new DeleteQueueCommand({ QueueUrl: url }))).rejects.toMatchObject({ Code: "InternalFailure" });
+    await db.sql("alter function millrace.queue_purge_away(text) rename to queue_purge");
+    expect(await attributes(url, "ApproximateNumberOfMessages")).toEqual({ ApproximateNumberOfMessages: "1" });
+    await sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }));
+    expect(await attributes(url, "ApproximateNumberOfMessages")).toEqual({ ApproximateNumberOfMessages: "0" });
+    await sqs.client.send(new DeleteQueueCommand({ QueueUrl: url }));
+    await expect(attributes(url, "All")).rejects.toMatchObject({ name: "QueueDoesNotExist" });
+  });
+
   it("are purged of what waits, is in flight and is delayed, and of what they have seen, once a minute [sqs 23]", async () => {
     const url = await create(newName(".fifo"), { FifoQueue: "true" });
     const send = (group: string) =>

@@ -121,6 +121,9 @@ function presignedClaim(request: WireRequest, search: string): Claim {
     return value;
   };
   if (field("X-Amz-Algorithm") !== algorithm) throw incomplete(`Unsupported AWS 'algorithm': it must be ${algorithm}.`);
+  // Its holder may do what it says, so it must say all of it.
+  const payload = fields.get("X-Amz-Content-Sha256") ?? headerOf(request, "x-amz-content-sha256");
+  if (request.body.length > 0 && payload === unsignedPayload) throw wrong("A presigned request whose payload is unsigned must not have a body.");
   const expiry = field("X-Amz-Expires");
   if (!/^\d{1,6}$/.test(expiry) || Number(expiry) > mostExpirySeconds) throw incomplete(`'X-Amz-Expires' must be at most ${mostExpirySeconds} seconds.`);
   return {
@@ -133,7 +136,7 @@ function presignedClaim(request: WireRequest, search: string): Claim {
       .filter(([name]) => unescape(name) !== "X-Amz-Signature")
       .map((pair) => pair.join("="))
       .join("&"),
-    payload: fields.get("X-Amz-Content-Sha256") ?? headerOf(request, "x-amz-content-sha256"),
+    payload,
   };
 }
 
