@@ -2,7 +2,7 @@ import pg from "pg";
 import { Millrace } from "../../client/millrace.js";
 import { migrate } from "../../db/migrate.js";
 import type { Log } from "../../server/log.js";
-import { type RunningServer, startServer } from "../../server/server.js";
+import type { RunningServer } from "../../server/server.js";
 import type { Command } from "../command.js";
 import { devFolder } from "../database.js";
 import { produceDemo, registerDemo } from "../demo-jobs.js";
@@ -83,6 +83,7 @@ async function startHttp(url: string, port: number, out: Output): Promise<Runnin
   const log: Log = (level, message, facts) => {
     if (level === "warn" || level === "error") out.note(`! server: ${message} ${JSON.stringify(facts ?? {})}`);
   };
+  const { startServer } = await import("../../server/server.js");
   return startServer({ connection: { connectionString: url, application_name: "millrace dev" }, port, log, graceMs: 2000, sqs: { anyKey: true } });
 }
 

@@ -4,7 +4,6 @@ import { pathToFileURL } from "node:url";
 import { type OpenTelemetryApi, openTelemetryTracing } from "../../observe/opentelemetry.js";
 import type { Tracing } from "../../observe/tracing.js";
 import { type LogLevel, jsonLog } from "../../server/log.js";
-import { startServer } from "../../server/server.js";
 import { type Command, databaseOptions } from "../command.js";
 import { databaseUrl } from "../database.js";
 import type { Options } from "../options.js";
@@ -45,6 +44,7 @@ export const serveCommand: Command = {
     const prefix = prefixOf(options);
     const perSecond = options.integer("rate", 1, 1_000_000);
     const tracing = options.flag("opentelemetry") ? await tracingHere() : undefined;
+    const { startServer } = await import("../../server/server.js"); // half of the program, and no other command needs it
     const signals = stopSignals();
     const server = await startServer({
       connection: { connectionString: databaseUrl(options), application_name: "millrace serve" },
