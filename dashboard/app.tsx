@@ -165,7 +165,7 @@ function Side({ open }: { open: boolean }): JSX.Element {
   );
 }
 
-const words = { live: "Live", connecting: "Connecting", lost: "Reconnecting", paused: "Paused" } as const;
+const words = { live: "Live", connecting: "Connecting", lost: "Reconnecting", blind: "No database", paused: "Paused" } as const;
 
 /** Whether what is seen is of now. */
 function Light(): JSX.Element {

@@ -10,10 +10,10 @@ const keptSeconds = 600;
 /** Of each queue less: its sparklines are small. */
 const keptOfQueue = 60;
 const longestWaitMs = 30_000;
-/** The server says something at least every two seconds. */
+/** The server says something at least every two seconds, if only that its database does not answer. */
 const silenceMs = 15_000;
 
-export const connection = signal<"connecting" | "live" | "paused" | "lost">("connecting");
+export const connection = signal<"connecting" | "live" | "paused" | "blind" | "lost">("connecting");
 export const overview = signal<Overview | null>(null);
 /** Of all queues together, oldest first. */
 export const recent = signal<readonly Point[]>([]);
@@ -79,9 +79,11 @@ async function listen(signal: AbortSignal): Promise<void> {
   try {
     const response = await request("GET", "live", { signal: either, headers: { accept: "text/event-stream" } });
     for await (const { event, data } of events(response.body!)) {
+      if (event === "message") continue; // only keeps the connection open
       clearTimeout(alarm);
       alarm = setTimeout(() => silent.abort(), silenceMs);
       if (event === "sample") take(JSON.parse(data) as Sample);
+      else if (event === "blind") connection.value = "blind";
     }
   } finally {
     clearTimeout(alarm);

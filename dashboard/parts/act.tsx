@@ -44,7 +44,7 @@ export interface Act {
   readonly after?: () => void;
 }
 
-export const because: Field = { name: "because", label: "Why", hint: "kept with it, and in the audit log" };
+export const because: Field = { name: "because", label: "Why", hint: "kept with what is changed" };
 
 const asked = signal<Act | null>(null);
 
@@ -85,6 +85,7 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
     }
   };
   const nothing = typeof touch === "object" && touch.count === 0;
+  const isUncounted = act.count !== undefined && (touch === "counting" || touch === "incomplete");
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="act-title" onClose={close} onCancel={(event) => busy && event.preventDefault()}>
       <form onSubmit={(event) => void submit(event)}>
@@ -102,8 +103,10 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
         {act.count && <Touched touch={touch} unit={act.unit ?? ["job", "jobs"]} />}
         {error !== undefined && <Problem error={error} />}
         <footer>
-          <Button onClick={() => dialog.current!.close()}>Keep as it is</Button>
-          <Button type="submit" kind={act.danger ? "danger" : "main"} disabled={busy || nothing}>
+          <Button disabled={busy} onClick={() => dialog.current!.close()}>
+            Keep as it is
+          </Button>
+          <Button type="submit" kind={act.danger ? "danger" : "main"} disabled={busy || nothing || isUncounted}>
             {busy ? "Working…" : act.button}
           </Button>
         </footer>

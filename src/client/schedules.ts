@@ -68,7 +68,7 @@ export class Schedules {
     const now = (await this.engine.schedules.now(callOf({ tx }))).getTime();
     const parsed = parseRule(rule);
     const next = preview(await this.#slotsOf(parsed, now), now, previewed);
-    if (next.length === 0) await this.#mustBeKnown(name, parsed, callOf({ tx }));
+    if (next.length === 0) await this.mustBeKnown(name, parsed, callOf({ tx }));
     const { input, ...jobOptions } = job;
     const answer = await this.engine.schedules.put(
       name,
@@ -89,8 +89,8 @@ export class Schedules {
     return { name, ...answer, next };
   }
 
-  /** One whose last slot has passed may be declared again, as it is, by every process that starts. */
-  async #mustBeKnown(name: string, rule: Rule, call: CallOptions | undefined): Promise<void> {
+  /** One whose last slot has passed may be declared again, as it is, by every process that starts. @internal */
+  async mustBeKnown(name: string, rule: Rule, call: CallOptions | undefined): Promise<void> {
     const [record] = await this.engine.schedules.list({ name }, call);
     if (!record || !isDeepStrictEqual(record.rule, JSON.parse(JSON.stringify(rule))))
       throw new InvalidArgumentError(`schedule "${name}" would never run`, "its rule has no slot in the future; check its times, startsAt, endsAt and except");

@@ -135,10 +135,7 @@ export class Engine {
   /** The verbs on schedules. */
   readonly schedules: ScheduleEngine = new ScheduleEngine((...call) => this.#call(...call));
   /** What only a server asks for. @internal */
-  readonly server: ServerEngine = new ServerEngine(
-    (...call) => this.#call(...call),
-    (work) => this.transaction(work),
-  );
+  readonly server: ServerEngine = new ServerEngine((...call) => this.#call(...call));
   /** What the SQS endpoint needs beyond the verbs here. @internal */
   readonly sqs: SqsEngine = new SqsEngine((...call) => this.#call(...call));
   readonly #pool: ConnectionPool;

@@ -24,10 +24,7 @@ type Call = (name: string, text: string, values: unknown[], call?: CallOptions) 
 
 /** What only a server asks for: jobs that somebody looks for, who does what right now, live samples, the audit, and requests that are repeated. */
 export class ServerEngine {
-  constructor(
-    private readonly call: Call,
-    private readonly transaction: <T>(work: (tx: Queryable) => Promise<T>) => Promise<T>,
-  ) {}
+  constructor(private readonly call: Call) {}
 
   /** Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for something rare among many. `byIds` shows them. */
   async find(filter: FindFilter = {}, call?: CallOptions): Promise<Found> {
@@ -78,7 +75,7 @@ export class ServerEngine {
   /** These jobs, newest first, as many as fit into `maxBytes` of stored inputs, results and errors, but always one; those that are gone are left out. Default 64 MiB. */
   async byIds(ids: readonly JobId[], maxBytes = 67_108_864, call?: CallOptions): Promise<JobRecord[]> {
     const text = `select *, id::text as id_text
-                    from (select v.*, row_number() over newest as n, sum(coalesce(pg_column_size(v.input), 0) + coalesce(pg_column_size(v.result), 0) + coalesce(pg_column_size(v.last_error), 0)) over newest as bytes
+                    from (select v.*, row_number() over newest as n, sum(coalesce(octet_length(v.input::text), 0) + coalesce(octet_length(v.result::text), 0) + coalesce(octet_length(v.last_error::text), 0)) over newest as bytes
                             from :jobs v where v.id = any ($1::bigint[]) window newest as (order by v.id desc)) shown
                    where n = 1 or bytes <= $2::bigint order by shown.id desc`;
     return (await this.call("jobs", text, [encodeIds(ids), maxBytes], call)).map(decodeJob);
@@ -121,20 +118,29 @@ export class ServerEngine {
 
   /**
    * Do something once for a key, however often it is asked for: whoever asks again within a day gets the first answer, and whoever asks meanwhile waits for it.
+   * All of it is in the transaction `call.tx`.
    * `request` tells one request from another; null when the key was used for another one.
    */
   async once<T extends Json>(
     key: string,
     request: string,
-    work: (tx: Queryable) => Promise<T>,
+    work: () => Promise<T>,
+    call: { readonly tx: Queryable },
   ): Promise<{ readonly answer: T; readonly isNew: boolean } | null> {
-    return this.transaction(async (tx) => {
-      const found = valueOf(await this.call("idempotent_begin", "select :idempotent_begin($1::text, $2::text) as value", [key, request], { tx }));
-      if (found !== null) return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };
-      const answer = await work(tx);
-      await this.call("idempotent_end", "select :idempotent_end($1::text, $2::json)", [key, JSON.stringify({ value: answer })], { tx });
-      return { answer, isNew: true };
-    });
+    const found = valueOf(await this.call("idempotent_begin", "select :idempotent_begin($1::text, $2::text) as value", [key, request], call));
+    if (found !== null) return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };
+    const answer = await work();
+    await this.call("idempotent_end", "select :idempotent_end($1::text, $2::json)", [key, JSON.stringify({ value: answer })], call);
+    return { answer, isNew: true };
+  }
+
+  /** As `peek` of the engine, but no more than so many bytes of inputs. */
+  async peek(queue: string, limit: number, maxBytes: number): Promise<JobRecord[]> {
+    const text = `select *, id::text as id_text
+                    from (select p.*, sum(coalesce(octet_length(p.input::text), 0) + coalesce(octet_length(p.last_error::text), 0)) over (order by p.ordinality) as bytes
+                            from :job_peek($1::text, $2::int) with ordinality p) shown
+                   where ordinality = 1 or bytes <= $3::bigint order by ordinality`;
+    return (await this.call("job_peek", text, [queue, limit, maxBytes])).map(decodeJob);
   }
 }
 

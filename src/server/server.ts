@@ -6,6 +6,7 @@ import type { MillraceOptions } from "../client/millrace.js";
 import { WakeUp } from "../client/wake-up.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import type { Tracing } from "../observe/tracing.js";
+import { lineOf } from "./api/line.js";
 import { apiPart, apiPath } from "./api/router.js";
 import { routes as apiRoutes } from "./api/routes/index.js";
 import { Auth } from "./auth/auth.js";
@@ -23,6 +24,9 @@ import { ServerMetrics } from "./operations/metrics.js";
 import { operationPaths, operationsPart } from "./operations/operations.js";
 import { Sqs, type SqsOptions } from "./sqs/sqs.js";
 import { version } from "./version.js";
+
+/** Unless the caller says otherwise. */
+const mostConnections = 20;
 
 /** What `startServer` takes. */
 export interface ServerOptions extends Pick<MillraceOptions, "connection" | "schema" | "prepare"> {
@@ -72,7 +76,9 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   }
   const connection = options.connection ?? process.env["DATABASE_URL"];
   if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
-  const pool = isPool(connection) ? connection : newPool(connection);
+  const pool = isPool(connection)
+    ? connection
+    : newPool({ max: mostConnections, ...(typeof connection === "string" ? { connectionString: connection } : connection) });
   const mill = new Millrace({
     connection: pool,
     ...(options.schema === undefined ? {} : { schema: options.schema }),
@@ -90,7 +96,17 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const operations = operationsPart({ engine, auth, live, metrics, isStopping: () => isStopping });
   const api = apiPart(
     apiRoutes,
-    { mill, auth, live, checkup, log, version: version(), wake: (queue) => wakeUp.tell(queue) },
+    {
+      mill,
+      auth,
+      live,
+      checkup,
+      log,
+      version: version(),
+      looks: lineOf(Math.ceil(pool.options.max / 5)),
+      waits: lineOf(Math.ceil(pool.options.max / 3)),
+      wake: (queue) => wakeUp.tell(queue),
+    },
     { observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds), ...(tracing ? { tracing } : {}) },
   );
   const sqs = new Sqs(options.sqs ?? {}, { engine, connection: connectionOf(connection), prefix, log, tracing });

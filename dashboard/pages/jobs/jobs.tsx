@@ -99,12 +99,11 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }): JSX.Element {
   );
 }
 
-/** Cancel or retry all that is listed, where the server can say exactly that; otherwise the buttons say what is missing. */
+/** Cancel or retry all that is listed, where the server can do exactly that; otherwise the buttons say what is in the way. Retrying does not tell failed from expired. */
 function BulkActs({ filter }: { filter: Filter }): JSX.Element {
   const { state, ...rest } = filter;
   const keys = Object.keys(rest);
-  const hasEnded = ["succeeded", "failed", "expired", "cancelled"].includes(state ?? "");
-  const cancellable = !hasEnded && keys.some((key) => key !== "queue") && keys.every((key) => ["queue", "type", "tenant", "key"].includes(key));
+  const cancellable = !state && keys.some((key) => key !== "queue") && keys.every((key) => ["queue", "type", "tenant", "key"].includes(key));
   const retriable = (state === "failed" || state === "expired") && rest["type"] !== undefined && keys.every((key) => ["queue", "type"].includes(key));
   return (
     <>
@@ -115,7 +114,12 @@ function BulkActs({ filter }: { filter: Filter }): JSX.Element {
       >
         Retry all
       </Button>
-      <Button kind="danger" disabled={!cancellable} title={cancellable ? "" : "Choose a type, tenant or key first"} onClick={() => perform(cancelAll(rest))}>
+      <Button
+        kind="danger"
+        disabled={!cancellable}
+        title={cancellable ? "" : "Choose a type, tenant or key first, and any state"}
+        onClick={() => perform(cancelAll(rest))}
+      >
         Cancel all
       </Button>
     </>

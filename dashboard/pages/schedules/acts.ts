@@ -56,9 +56,10 @@ export const remove = (schedule: Schedule): Act => ({
   danger: true,
   run: () => send("DELETE", `schedules/${segment(schedule.name)}`),
   done: () => `${schedule.name} is removed`,
-  undo: () => {
-    const { rule, job, input, options } = schedule;
-    return send("PUT", `schedules/${segment(schedule.name)}`, { rule, job, input, options });
+  undo: async () => {
+    const { name, rule, job, input, options, version, app, pausedAt } = schedule;
+    await send("PUT", `schedules/${segment(name)}`, { rule, job, input, options, ...(version !== null && { version }), ...(app !== null && { app }) });
+    if (pausedAt !== null) await post(name, "pause", { because: "it was paused when it was removed" });
   },
   after: () => go(to(["schedules"])),
 });

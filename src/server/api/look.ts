@@ -1,20 +1,21 @@
-import type { Millrace } from "../../client/millrace.js";
 import type { FindFilter, JobId, JobRecord } from "../../db/types.js";
+import type { ApiParts } from "./route.js";
 
 /** Counting goes no further than this. */
 const countedMost = 10_000;
 /** A page has no more than this, so that jobs with large inputs make more pages and not larger ones. */
-const pageBytes = 8_388_608;
+export const pageBytes = 8_388_608;
 
+type Looking = Pick<ApiParts, "mill" | "looks">;
 export type JobFilter = Omit<FindFilter, "before" | "limit" | "seconds">;
 
 /** Jobs that match, newest first, and where to go on. A look takes two seconds at most, so that a page may be short, or empty, and have a next one. */
 export async function findJobs(
-  { engine }: Millrace,
+  { mill: { engine }, looks }: Looking,
   filter: JobFilter,
   { limit, before }: { readonly limit: number; readonly before?: JobId | undefined },
 ): Promise<{ readonly items: readonly JobRecord[]; readonly next?: string }> {
-  const { ids, next } = await engine.server.find({ ...filter, limit, ...(before === undefined ? {} : { before }) });
+  const { ids, next } = await looks(() => engine.server.find({ ...filter, limit, ...(before === undefined ? {} : { before }) }));
   const items = ids.length === 0 ? [] : await engine.server.byIds(ids, pageBytes);
   const last = items.at(-1)?.id;
   if (last !== undefined && last !== ids.at(-1)) return { items, next: last };
@@ -22,7 +23,7 @@ export async function findJobs(
 }
 
 /** How many jobs match: exactly up to ten thousand, as long as that takes two seconds at most. */
-export async function countJobs({ engine }: Millrace, filter: JobFilter): Promise<{ readonly count: number; readonly isExact: boolean }> {
-  const { ids, next } = await engine.server.find({ ...filter, limit: countedMost });
+export async function countJobs({ mill: { engine }, looks }: Looking, filter: JobFilter): Promise<{ readonly count: number; readonly isExact: boolean }> {
+  const { ids, next } = await looks(() => engine.server.find({ ...filter, limit: countedMost }));
   return { count: ids.length, isExact: next === null };
 }

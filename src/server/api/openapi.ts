@@ -40,7 +40,7 @@ export function openApi(routes: readonly Route[], version: string): Json {
         .map(({ code, title }) => `${code} ${title}`)
         .join("; ")}.`,
     },
-    servers: [{ url: "/api/v1" }],
+    servers: [{ url: "../v1" }], // from where the document is, so that it holds under any prefix
     security: [{ token: [] }],
     paths,
     components: {

@@ -1,11 +1,9 @@
 import type { Identity } from "../auth/tokens.js";
 import type { Exchange } from "../http/exchange.js";
 import type { ApiParts, Call, Route } from "./route.js";
-import { DatabaseUnavailableError, MillraceError } from "../../db/errors.js";
-import type { Queryable } from "../../db/queryable.js";
-
-const lockTimeout = "5s";
-const statementTimeout = "60s";
+import { DatabaseUnavailableError } from "../../db/errors.js";
+import { bounded } from "./bounded.js";
+import { problemOf } from "./problem.js";
 
 /** How what was done comes on record: `Call.act` and `Call.pretend` of one request. */
 export function recorder(route: Route, exchange: Exchange, identity: Identity, { mill, log }: ApiParts): Pick<Call, "act" | "pretend"> {
@@ -22,15 +20,14 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
   return {
     async act(object, work) {
       try {
-        return await engine.transaction(async (tx) => {
-          await boundWaits(tx);
+        return await bounded(engine, async (tx) => {
           const done = await work(tx);
           await engine.server.auditAdd(entry(object, "done", countOf(done)), { tx });
           return done;
         });
       } catch (error) {
         if (error instanceof DatabaseUnavailableError) throw error; // there is nowhere to note it
-        const result = error instanceof MillraceError ? error.code : "error";
+        const result = problemOf(error, exchange.id)?.problem.code ?? "error";
         await engine.server
           .auditAdd(entry(object, result))
           .catch((lost) => log("warn", "could not record an act that failed", { id: exchange.id, error: String(lost) }));
@@ -40,23 +37,15 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
     async pretend(work) {
       let pretended: { readonly done: Awaited<ReturnType<typeof work>> } | undefined;
       const back = new Error("taken back");
-      await engine
-        .transaction(async (tx) => {
-          await boundWaits(tx);
-          pretended = { done: await work(tx) };
-          throw back;
-        })
-        .catch((error) => {
-          if (error !== back) throw error;
-        });
+      await bounded(engine, async (tx) => {
+        pretended = { done: await work(tx) };
+        throw back;
+      }).catch((error) => {
+        if (error !== back) throw error;
+      });
       return pretended!.done;
     },
   };
-}
-
-/** Whoever has an open transaction on the same jobs must not take the server's connections one by one. */
-async function boundWaits(tx: Queryable): Promise<void> {
-  await tx.query({ text: "select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)", values: [lockTimeout, statementTimeout] });
 }
 
 /** How many were touched, where the act says so. */

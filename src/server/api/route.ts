@@ -7,6 +7,7 @@ import type { Identity } from "../auth/tokens.js";
 import type { Exchange } from "../http/exchange.js";
 import type { Live } from "../live/live.js";
 import type { Log } from "../log.js";
+import type { Line } from "./line.js";
 import type { Checkup } from "../operations/checkup.js";
 
 /** What routes are made of. */
@@ -17,6 +18,10 @@ export interface ApiParts {
   readonly checkup: Checkup;
   readonly log: Log;
   readonly version: string;
+  /** For looks at many jobs, each of which may take a connection for its two seconds: the others are left to those who work. */
+  readonly looks: Line;
+  /** For those who may have to wait for somebody's transaction, and hold a connection meanwhile. */
+  readonly waits: Line;
   /** Wake workers that sleep on a queue, after a commit. */
   readonly wake: (queue: string) => void;
 }

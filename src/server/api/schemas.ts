@@ -10,6 +10,11 @@ export const jobId = z
 /** What a request gives as a time becomes a Date. */
 export const timeInput = z.iso.datetime({ offset: true, error: "give an ISO 8601 time such as 2026-03-01T08:00:00Z" }).transform((text) => new Date(text));
 export const limitOf = (most: number, usual: number) => z.coerce.number().int().min(1).max(most).default(usual);
+/** Seconds up to now, separated by commas: 60,3600. */
+export const windows = z
+  .string()
+  .regex(/^\d{1,9}(,\d{1,9}){0,99}$/, "give 1 to 100 numbers of seconds, separated by commas")
+  .transform((text) => text.split(",").map(Number));
 export const flag = z.enum(["true", "false"]).transform((text) => text === "true");
 const text = z.string();
 const maybe = <Schema extends z.ZodType>(schema: Schema) => schema.nullable();

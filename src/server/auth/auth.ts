@@ -36,6 +36,11 @@ export class Auth {
     this.#entries = entries;
   }
 
+  /** Whether whoever asked is still known: for answers that may last longer than their token. */
+  knows({ request }: Exchange): boolean {
+    return this.#entries === undefined || tokenOwner(request, this.#entries) !== undefined;
+  }
+
   /** Whoever asks, when they may ask for this. */
   admit({ request }: Exchange, needs: Role): Identity {
     const identity = this.#entries === undefined ? this.#anybody(request) : this.#bearer(request, this.#entries);
@@ -52,18 +57,26 @@ export class Auth {
   }
 
   #bearer(request: Exchange["request"], entries: readonly TokenEntry[]): Identity {
-    const [, token] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "") ?? [];
-    const found = token === undefined ? undefined : findToken(entries, token);
+    const found = tokenOwner(request, entries);
     if (found) return found;
     const waitSeconds = this.#wrong.take(request.socket.remoteAddress ?? "");
     if (waitSeconds > 0) throw tooMany(waitSeconds, "too many wrong tokens from this address");
     throw new ApiError(
       "noToken",
-      token === undefined ? "there is no token" : "nobody has this token",
+      tokenOf(request) === undefined ? "there is no token" : "nobody has this token",
       'send "Authorization: Bearer TOKEN"; "millrace tokens new" makes one',
       { "www-authenticate": 'Bearer realm="millrace"' },
     );
   }
+}
+
+function tokenOf(request: Exchange["request"]): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];
+}
+
+function tokenOwner(request: Exchange["request"], entries: readonly TokenEntry[]): Identity | undefined {
+  const token = tokenOf(request);
+  return token === undefined ? undefined : findToken(entries, token);
 }
 
 function tooMany(waitSeconds: number, message: string): ApiError {

@@ -66,7 +66,7 @@ export function dashboardPart(...folders: readonly string[]): Part {
     const { request, path: at } = exchange;
     if (request.method !== "GET" && request.method !== "HEAD")
       answer(exchange, 405, { ...always, allow: "GET, HEAD", "content-type": "text/plain" }, "only GET\n");
-    else if (at === "/" || at === "/dashboard") redirect(exchange, "dashboard/");
+    else if (at === "/" || at === "/dashboard") redirect(exchange, at === "/" ? `${lastWord(request.url)}dashboard/` : "dashboard/");
     else if (files.size === 0) answer(exchange, 503, { ...always, "content-type": "text/plain" }, "the dashboard was not built; run npm run build\n");
     else serve(exchange, files, at.slice(home.length));
   };
@@ -91,6 +91,12 @@ function send({ request, response }: Exchange, { type, body, packed, tag, isHash
   const bytes = isPacked ? packed : body;
   response.writeHead(200, { ...headers, "content-type": type, "content-length": bytes.length, ...(isPacked && { "content-encoding": "gzip" }) });
   response.end(request.method === "HEAD" ? undefined : bytes);
+}
+
+/** What a relative address must repeat: a prefix that was asked for without a slash at its end. */
+function lastWord(url = "/"): string {
+  const word = url.replace(/\?.*/s, "").split("/").at(-1)!;
+  return word === "" ? "" : `${word}/`;
 }
 
 function redirect(exchange: Exchange, location: string): void {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Server as NetServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../log.js";
 import { type Exchange, type Part, answer } from "./exchange.js";
@@ -29,7 +29,7 @@ export class Listener {
   readonly #server: Server;
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
-  /** To tell all requests in progress that nobody waits for them any longer. */
+  /** Of all requests whose answer is not out yet: to tell them that nobody waits for them any longer. */
   readonly #open = new Set<AbortController>();
 
   constructor(
@@ -54,10 +54,11 @@ export class Listener {
   /** No new requests; those in progress end within the grace. */
   async stop(): Promise<void> {
     const closed = once(this.#server, "close");
-    this.#server.close();
+    // Listen no longer. What HTTP adds to that cuts off answers that were handed over and are still on their way.
+    NetServer.prototype.close.call(this.#server);
     this.#stopping.abort();
-    this.#server.closeIdleConnections();
-    await Promise.race([Promise.allSettled(this.#running), sleep(this.options.graceMs, undefined, { ref: false })]);
+    // Connections that were kept open may bring another request, and an answer is not out when it was handed over.
+    for (const end = performance.now() + this.options.graceMs; this.#running.size + this.#open.size > 0 && performance.now() < end;) await sleep(10);
     for (const controller of this.#open) controller.abort();
     this.#server.closeAllConnections();
     await closed;
@@ -75,6 +76,7 @@ export class Listener {
     this.#open.add(gone);
     // Only of those who went too early: firing the signal after every answer was a third of the cost of a small request.
     response.on("close", () => {
+      this.#open.delete(gone);
       if (!response.writableFinished) gone.abort();
     });
     request.on("error", () => gone.abort());
@@ -102,7 +104,6 @@ export class Listener {
       if (!response.headersSent) answer(exchange, 500, { "content-type": "text/plain" }, `something went wrong here; the log tells more of request ${id}\n`);
       else response.destroy();
     }
-    this.#open.delete(gone);
     // A body nobody read would stay in the way of the connection's next request.
     if (!request.complete) response.once("finish", () => request.destroy());
     log("debug", "request", { id, method: request.method, path: exchange.path, status: response.statusCode, ms: Math.round(performance.now() - began) });

@@ -38,8 +38,8 @@ export interface Moment {
   readonly queues: readonly LiveQueue[];
 }
 
-/** Somebody who looks; told of each moment. */
-export type Viewer = (moment: Moment) => void;
+/** Somebody who looks; told of each moment, and with undefined that there is none because the database did not answer. */
+export type Viewer = (moment: Moment | undefined) => void;
 
 const watchedMs = 1000;
 const quietMs = 2000;
@@ -100,9 +100,9 @@ export class Live {
     return this.#sample();
   }
 
-  /** What it looked like when somebody last looked; undefined before the first time. */
+  /** What it looked like when somebody last looked, unless that was too long ago to be shown as now. */
   get last(): Moment | undefined {
-    return this.#latest?.moment;
+    return this.#latest && performance.now() - this.#latest.takenAt < 2 * quietMs ? this.#latest.moment : undefined;
   }
 
   /** Of one queue, or of all together. */
@@ -122,6 +122,7 @@ export class Live {
         for (const viewer of this.#viewers) viewer(moment);
       } catch (error) {
         this.log("warn", "could not look at the queues", { error: (error as Error).message });
+        for (const viewer of this.#viewers) viewer(undefined);
       }
       this.#wake = new AbortController();
       const pauseMs = this.#viewers.size === 0 ? unwatchedMs : isQuiet ? quietMs : watchedMs;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { moment } from "../../../src/server/api/schemas.js";
 import { until } from "../../support/wait.js";
+import { makeToken, parseTokens } from "../../../src/server/auth/tokens.js";
+import { startServer } from "../../../src/server/server.js";
 import { useServer } from "./server.js";
 
 const server = useServer();
@@ -49,5 +51,41 @@ describe("overview and live", () => {
         { queue: "mail", ready: 90 },
       ],
     });
+  });
+
+  it("says so while the database does not answer, and goes on afterwards", async () => {
+    const ending = new AbortController();
+    const response = await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal: ending.signal });
+    const events: string[] = [];
+    const reading = (async () => {
+      for await (const chunk of response.body!)
+        for (const [, event] of Buffer.from(chunk)
+          .toString()
+          .matchAll(/^event: (\w+)$/gm))
+          events.push(event!);
+    })().catch(() => {});
+    await until("a sample", () => events.at(-1) === "sample");
+    await server.db.sql("alter function millrace.live_sample rename to live_sample_away");
+    await until("it is blind", () => events.at(-1) === "blind");
+    await server.db.sql("alter function millrace.live_sample_away rename to live_sample");
+    await until("it sees again", () => events.at(-1) === "sample");
+    ending.abort();
+    await reading;
+  });
+
+  it("ends for those whose token is no longer one", async () => {
+    const [one, other] = [makeToken("one", "reader"), makeToken("other", "reader")];
+    const tokens = (...lines: string[]) => parseTokens(lines.join("\n"));
+    const running = await startServer({ connection: server.db.url, port: 0, tokens: tokens(one.line, other.line) });
+    const look = (token: string) => fetch(`${running.url}/api/v1/live`, { headers: { authorization: `Bearer ${token}` } });
+    try {
+      const [ends, lasts] = [await look(one.token), await look(other.token)];
+      running.replaceTokens(tokens(other.line));
+      await expect(ends.text()).rejects.toThrow();
+      const { value } = await lasts.body!.getReader().read();
+      expect(Buffer.from(value).toString()).toContain("retry");
+    } finally {
+      await running.stop();
+    }
   });
 });

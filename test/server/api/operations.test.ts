@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { apiErrors } from "../../../src/server/api/problem.js";
 import { serverMetrics } from "../../../src/server/operations/metrics.js";
@@ -18,6 +21,12 @@ describe("operations", () => {
     expect((await fetch(`${origin}/healthz`)).status).toBe(404);
     expect((await fetch(`${origin}/queuex/healthz`)).status).toBe(404);
     expect((await fetch(`${server.url}/healthz`, { method: "POST" })).status).toBe(405);
+  });
+
+  it("a browser finds the dashboard below the prefix, with and without a slash at its end", async () => {
+    const open = (path: string) => fetch(`${new URL(server.url).origin}${path}`, { headers: { accept: "text/html" }, redirect: "manual" });
+    for (const path of ["/queue", "/queue/", "/queue/dashboard"])
+      expect(new URL((await open(path)).headers.get("location")!, `http://host${path}`).pathname, path).toBe("/queue/dashboard/");
   });
 
   it("metrics are those that docs/observability.md lists, for readers", async () => {
@@ -67,6 +76,25 @@ describe("operations", () => {
     expect(performance.now() - began).toBeLessThan(8000);
     await expect(fetch(`${stopping.url}/healthz`)).rejects.toThrow("fetch failed");
     await stopping.stop(); // a second time is harmless
+  });
+
+  it("an answer that somebody reads slowly is not cut off by a stop", async () => {
+    const stopping = await startServer({ connection: { connectionString: server.db.url, max: 3 }, port: 0 });
+    for (let i = 0; i < 7; i += 1) await server.db.engine.enqueue({ type: "large", input: "x".repeat(1_000_000) });
+    const socket = connect(Number(new URL(stopping.url).port), "127.0.0.1");
+    socket.write("GET /api/v1/jobs?type=large HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n");
+    const [head] = (await once(socket, "data")) as [Buffer];
+    socket.pause();
+    await sleep(200); // it is handed over by now, and does not fit into the buffers between us
+    const stopped = stopping.stop();
+    await sleep(200);
+    let size = head.length;
+    socket.on("data", (chunk) => (size += chunk.length)).resume();
+    await once(socket, "close");
+    await stopped;
+    const [, length] = /content-length: (\d+)/i.exec(head.toString())!;
+    expect(size).toBe(head.indexOf("\r\n\r\n") + 4 + Number(length));
+    expect(size).toBeGreaterThan(7_000_000);
   });
 
   it("without a database it is alive, not ready, answers 503, and recovers", async () => {

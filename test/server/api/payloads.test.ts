@@ -47,6 +47,8 @@ describe("payloads", () => {
     for (const [query, range] of [
       ["", "bytes=10-"],
       ["", "bytes=5-4"],
+      ["", "bytes=-0"],
+      ["?offset=10", ""],
       ["?offset=11", ""],
     ] as const)
       expect((await read(id, query, range === "" ? {} : { range })).status, `${query} ${range}`).toBe(416);

@@ -96,6 +96,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   ],
   "GET /queues/{queue}/peek": () => [{ params: { queue: "work" }, expected: { items: [{ id: ids.withPayload, maxAttempts: "unlimited" }] } }],
   "GET /queues/{queue}/events": () => [{ params: { queue: "fresh" } }],
+  "GET /events": () => [{ expected: { items: expect.arrayContaining([expect.objectContaining({ queue: "fresh" })]) } }],
   "GET /stages": () => [{ expected: { items: [{ queue: "work", stage: "approval", jobs: 1 }, { stage: "other" }] } }],
   "POST /queues/{queue}/stages/{stage}/release": () => [
     { params: { queue: "work", stage: "approval" }, body: { dryRun: true }, expected: { count: 1 } },
@@ -127,6 +128,15 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { query: "undecided=true&limit=1" },
     { query: "group=acme" },
     { query: `cursor=${ids.failed}`, expected: { items: [] } },
+  ],
+  "GET /jobs/counts": () => [{ query: "tenant=nobody&queue=work", expected: { ready: 0, failed: 0 } }],
+  "GET /jobs/durations": () => [
+    { query: "type=work&windows=60,86400", expected: { items: [{ type: "work", windowSeconds: 60, failed: 1 }, { windowSeconds: 86_400 }] } },
+    {},
+  ],
+  "GET /jobs/{id}/result": () => [
+    { params: { id: ids.failed }, expected: { state: "failed", result: null, error: expect.stringContaining("could not") } },
+    { params: { id: held.id }, query: "waitSeconds=1", expected: { state: "running", result: null, error: null } },
   ],
   "POST /jobs/count": () => [{ body: { state: "failed", queue: "work" }, expected: { count: 1, isExact: true } }],
   "POST /jobs/cancel": () => [
@@ -193,6 +203,11 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   ],
   "GET /schedules/{name}/runs": () => [{ params: { name: "nightly" } }],
   "GET /schedules/{name}/events": () => [{ params: { name: "nightly" } }],
+  "GET /schedules/{name}/durations": () => [
+    { params: { name: "nightly" }, query: "runs=3&windows=60", expected: { items: [{ windowSeconds: null }, { windowSeconds: 60 }] } },
+  ],
+  "GET /schedule-events": () => [{ query: "limit=2" }],
+  "PUT /calendars/{name}": () => [{ params: { name: "holidays" }, body: { days: ["2026-12-25"] } }],
   "GET /schedules/{name}/next": () => [{ params: { name: "nightly" }, query: "count=2" }],
   "GET /limits": () => [{ expected: { items: expect.arrayContaining([expect.objectContaining({ kind: "resource", name: "gpu", maxRunning: 4 })]) } }],
   "PUT /resources/{name}": () => [{ params: { name: "api:x" }, body: { maxRunning: 2, rate: null }, expected: { maxRunning: 2 } }],

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { InvalidArgumentError, JobNotFoundError } from "../../../db/errors.js";
+import { InvalidArgumentError, JobFailedError, JobNotFoundError, TimeoutError } from "../../../db/errors.js";
 import type { Enqueued, JobId, NewJob } from "../../../db/types.js";
 import { traceHeader } from "../../../observe/tracing.js";
 import { given } from "../given.js";
 import { type JobFilter, countJobs, findJobs } from "../look.js";
 import { newJob, toNewJob } from "../new-job.js";
-import { onceFor } from "../once.js";
+import { enqueueOnce } from "../once.js";
 import { type Call, route } from "../route.js";
 import {
   attemptRecord,
@@ -22,7 +22,9 @@ import {
   jsonValue,
   limitOf,
   listOf,
+  time,
   timeInput,
+  windows,
 } from "../schemas.js";
 
 /** JSON that carries jobs may be this long; payloads beyond it come as streams (payloads.ts). */
@@ -60,11 +62,7 @@ export const jobRoutes = [
     answer: enqueued,
     async handle(call) {
       const job = traced(call, toNewJob(call.body));
-      const answer = await onceFor(
-        call,
-        () => call.mill.engine.enqueue(job),
-        (tx) => call.mill.engine.enqueue(job, { tx }),
-      );
+      const answer = await enqueueOnce(call, [job], (options) => call.mill.engine.enqueue(job, options));
       call.wake(job.queue ?? "default");
       return answer;
     },
@@ -79,11 +77,7 @@ export const jobRoutes = [
     answer: listOf(enqueued),
     async handle(call) {
       const jobs: NewJob[] = call.body.jobs.map((job) => traced(call, toNewJob(job)));
-      const items = await onceFor<Enqueued[]>(
-        call,
-        () => call.mill.engine.enqueueEach(jobs),
-        (tx) => call.mill.engine.enqueueEach(jobs, { tx }),
-      );
+      const items = await enqueueOnce<Enqueued[]>(call, jobs, (options) => call.mill.engine.enqueueEach(jobs, options));
       for (const queue of new Set(jobs.map((job) => job.queue ?? "default"))) call.wake(queue);
       return { items };
     },
@@ -95,9 +89,9 @@ export const jobRoutes = [
     summary: "jobs that match every filter given, newest first. It looks for two seconds: a page with `next` may be short, or empty",
     query: z.strictObject({ ...jobFilter, undecided: flag.optional(), limit: limitOf(1000, 50), cursor: jobId.optional() }),
     answer: listOf(jobRecord),
-    async handle({ mill, query }) {
+    async handle({ mill, looks, query }) {
       const { limit, cursor, ...filter } = query;
-      return findJobs(mill, filterOf(filter), { limit, before: cursor });
+      return findJobs({ mill, looks }, filterOf(filter), { limit, before: cursor });
     },
   }),
   route({
@@ -107,7 +101,39 @@ export const jobRoutes = [
     summary: "how many jobs match every filter given: exactly up to 10,000, as long as it does not take too long",
     body: z.strictObject({ ...jobFilter, undecided: z.boolean().optional() }),
     answer: counted,
-    handle: async ({ mill, body }) => countJobs(mill, filterOf(body)),
+    handle: async ({ mill, looks, body }) => countJobs({ mill, looks }, filterOf(body)),
+  }),
+  route({
+    method: "GET",
+    path: "/jobs/counts",
+    role: "reader",
+    summary: "how many jobs of a tenant are in each state",
+    query: z.strictObject({ tenant: z.string(), queue: z.string().optional(), type: z.string().optional(), group: z.string().optional() }),
+    answer: z.record(jobState, z.number().int()),
+    handle: async ({ mill, query }) => mill.engine.count(given(query)),
+  }),
+  route({
+    method: "GET",
+    path: "/jobs/durations",
+    role: "reader",
+    summary: "how many attempts of each type ended within windows up to now, and how long they took",
+    query: z.strictObject({ type: z.string().optional(), queue: z.string().optional(), windows: windows.optional() }),
+    answer: listOf(
+      z
+        .strictObject({
+          type: z.string(),
+          windowSeconds: z.number(),
+          runs: z.number().int(),
+          succeeded: z.number().int(),
+          failed: z.number().int(),
+          totalSeconds: z.number(),
+          averageSeconds: z.number().nullable(),
+          lastSeconds: z.number().nullable(),
+          lastFinishedAt: time.nullable(),
+        })
+        .meta({ id: "Durations" }),
+    ),
+    handle: async ({ mill, query: { windows: windowsSeconds, ...rest } }) => ({ items: await mill.engine.runStats(given({ ...rest, windowsSeconds })) }),
   }),
   route({
     method: "POST",
@@ -116,7 +142,7 @@ export const jobRoutes = [
     summary: "cancel jobs by id, or all that match: a filter needs a type, a tenant or a key. 100,000 at most in one request",
     body: z.strictObject({ ids: ids.optional(), filter: cancelFilter.optional(), because, dryRun }),
     answer: counted,
-    async handle({ mill, body, act, pretend }) {
+    async handle({ mill, looks, body, act, pretend }) {
       if (body.ids !== undefined) {
         oneOf(body);
         const cancel = (tx: object) => mill.engine.cancel(body.ids!, body.because, { tx });
@@ -126,16 +152,16 @@ export const jobRoutes = [
       const filter = given({ ...rest, fingerprint });
       if (filter.type === undefined && filter.tenant === undefined && fingerprint === undefined)
         throw new InvalidArgumentError("cancelling needs a type, a tenant or a key", "use POST /queues/{queue}/purge to drop all waiting jobs of a queue");
-      if (body.dryRun) return countJobs(mill, { ...filter, isLive: true });
+      if (body.dryRun) return countJobs({ mill, looks }, { ...filter, isLive: true });
       const count = await act(`jobs ${JSON.stringify(filter)}`, (tx) => mill.engine.cancelWhere({ ...filter, ...given({ because: body.because }) }, { tx }));
-      return { count, isExact: count < 100_000 };
+      return upToMost(count);
     },
   }),
   route({
     method: "POST",
     path: "/jobs/retry",
     role: "admin",
-    summary: "give failed and expired jobs more attempts: by id, or all of a type",
+    summary: "give failed and expired jobs more attempts: by id, or all of a type, 100,000 at most in one request",
     body: z.strictObject({
       ids: ids.optional(),
       filter: retryFilter.optional(),
@@ -145,7 +171,7 @@ export const jobRoutes = [
       dryRun,
     }),
     answer: counted,
-    async handle({ mill, body, identity, act, pretend }) {
+    async handle({ mill, looks, body, identity, act, pretend }) {
       const note = { by: identity.name, ...given({ because: body.because, perSecond: body.perSecond }) };
       if (body.ids !== undefined) {
         oneOf(body);
@@ -153,8 +179,8 @@ export const jobRoutes = [
         return exactly(body.dryRun ? await pretend(retry) : await act(jobsName(body.ids), retry));
       }
       const filter = given(oneOf(body));
-      if (body.dryRun) return countJobs(mill, { ...filter, undecided: true });
-      return exactly(await act(`jobs ${JSON.stringify(filter)}`, (tx) => mill.engine.addRetries(body.attempts, { ...filter, ...note }, { tx })));
+      if (body.dryRun) return countJobs({ mill, looks }, { ...filter, undecided: true });
+      return upToMost(await act(`jobs ${JSON.stringify(filter)}`, (tx) => mill.engine.addRetries(body.attempts, { ...filter, ...note }, { tx })));
     },
   }),
   route({
@@ -169,6 +195,15 @@ export const jobRoutes = [
       if (!found) throw noJob(id);
       return { ...found, decisions };
     },
+  }),
+  route({
+    method: "GET",
+    path: "/jobs/{id}/result",
+    role: "reader",
+    summary: "how a job ended, with its result or its error; waits for that up to `waitSeconds`, and tells the state it is in when it has not ended by then",
+    query: z.strictObject({ waitSeconds: limitOf(20, 1) }),
+    answer: z.strictObject({ state: jobState, result: jsonValue, error: z.string().nullable() }).meta({ id: "Outcome" }),
+    handle: outcome,
   }),
   route({
     method: "POST",
@@ -205,8 +240,22 @@ export const jobRoutes = [
   }),
 ];
 
+/** Nobody holds a connection while waiting: one look at a time asks for all who wait. */
+async function outcome({ mill, params, query, exchange }: Call<{ readonly waitSeconds: number }>): Promise<object> {
+  const signal = AbortSignal.any([exchange.signal, exchange.stopping]);
+  try {
+    return { state: "succeeded", result: await mill.result(params["id"]!, { timeout: query.waitSeconds * 1000, signal }), error: null };
+  } catch (error) {
+    if (error instanceof JobFailedError) return { state: error.state, result: null, error: error.message };
+    if (!(error instanceof TimeoutError) && !exchange.stopping.aborted) throw error;
+    const found = await mill.engine.get(params["id"]!);
+    if (!found) throw noJob(params["id"]!);
+    return { state: found.job.state, result: found.job.result, error: found.job.lastError?.message ?? null };
+  }
+}
+
 /** A job joins the trace of its request, unless it names another. */
-function traced({ exchange }: Call, job: NewJob): NewJob {
+export function traced({ exchange }: Call, job: NewJob): NewJob {
   const trace = exchange.request.headers[traceHeader];
   if (typeof trace !== "string" || !/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace) || job.headers?.[traceHeader] !== undefined) return job;
   return { ...job, headers: { ...job.headers, [traceHeader]: trace } };
@@ -214,6 +263,8 @@ function traced({ exchange }: Call, job: NewJob): NewJob {
 
 const one = (count: number) => ({ done: count === 1 });
 const exactly = (count: number) => ({ count, isExact: true });
+/** One statement of the engine touches no more than this; whoever wants the rest asks again. */
+const upToMost = (count: number) => ({ count, isExact: count < 100_000 });
 const jobsName = (jobs: readonly JobId[]): string => (jobs.length === 1 ? `job ${jobs[0]}` : `${jobs.length} jobs from ${jobs[0]} on`);
 
 /** Ids or a filter, never both. */

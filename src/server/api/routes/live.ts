@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { z } from "zod";
 import type { Moment } from "../../live/live.js";
 import { ApiError } from "../problem.js";
@@ -24,9 +25,11 @@ export const liveRoutes = [
     method: "GET",
     path: "/live",
     role: "reader",
-    summary: "every second what it looks like, as server-sent events: `sample` with `{ overview, queues }`, two seconds apart while nothing changes",
+    summary:
+      "every second what it looks like, as server-sent events: `sample` with `{ overview, queues }`, two seconds apart while nothing changes, and `blind` while the database does not answer",
     answer: { raw: "text/event-stream", shape: moment },
-    async handle({ live, exchange: { response, signal, stopping, request } }) {
+    async handle({ auth, live, exchange }) {
+      const { response, signal, stopping, request } = exchange;
       if (live.viewers >= mostViewers)
         throw new ApiError("busy", `${mostViewers} viewers look already`, "close a page of the dashboard, or look again later", { "retry-after": "10" });
       response.writeHead(200, {
@@ -36,20 +39,17 @@ export const liveRoutes = [
         "x-content-type-options": "nosniff",
       });
       if (request.method === "HEAD") return;
-      const show = (moment: Moment): void => {
-        if (response.writableLength > mostBehindBytes) response.destroy();
-        else response.write(`event: sample\ndata: ${toJsonText(moment)}\n\n`);
+      const show = (moment: Moment | undefined): void => {
+        if (response.writableLength > mostBehindBytes || !auth.knows(exchange)) response.destroy();
+        else if (moment) response.write(`event: sample\ndata: ${toJsonText(moment)}\n\n`);
+        else response.write("event: blind\ndata: {}\n\n");
       };
       response.write("retry: 2000\n\n");
       if (live.last) show(live.last);
       const beat = setInterval(() => response.write(":\n\n"), beatMs);
       const leave = live.watch(show);
-      await new Promise<void>((resolve) => {
-        for (const end of [signal, stopping]) {
-          if (end.aborted) resolve();
-          else end.addEventListener("abort", () => resolve(), { once: true });
-        }
-      });
+      const end = AbortSignal.any([signal, stopping]);
+      if (!end.aborted) await once(end, "abort");
       leave();
       clearInterval(beat);
       response.end();

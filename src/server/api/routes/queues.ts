@@ -2,6 +2,7 @@ import { z } from "zod";
 import { QueueNotFoundError } from "../../../db/errors.js";
 import type { GroupOptions, QueuePart, QueueRecord } from "../../../db/types.js";
 import { given } from "../given.js";
+import { pageBytes } from "../look.js";
 import type { Call } from "../route.js";
 import { route } from "../route.js";
 import { because, counted, done, dryRun, jobId, jobRecord, limitOf, listOf, queueDetails, queueRecord, rate, time, timeInput } from "../schemas.js";
@@ -234,10 +235,10 @@ export const queueRoutes = [
     method: "GET",
     path: "/queues/{queue}/peek",
     role: "reader",
-    summary: "the jobs a claim would look at next, untouched",
+    summary: "the jobs a claim would look at next, untouched; fewer where their inputs are large",
     query: z.strictObject({ limit: limitOf(1000, 10) }),
     answer: listOf(jobRecord),
-    handle: async ({ mill, params, query }) => ({ items: await mill.engine.peek(params["queue"], query.limit) }),
+    handle: async ({ mill, params, query }) => ({ items: await mill.engine.server.peek(params["queue"]!, query.limit, pageBytes) }),
   }),
   route({
     method: "GET",
@@ -249,6 +250,18 @@ export const queueRoutes = [
     async handle({ mill, params, query }) {
       const { events, cursor } = await mill.engine.queueEvents(query.cursor);
       return { items: events.filter(({ queue }) => queue === params["queue"]), next: cursor };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/events",
+    role: "reader",
+    summary: "what happened to all queues since the cursor of an earlier answer, or all of what is kept; `next` is always there",
+    query: z.strictObject({ cursor: z.string().max(10_000).optional() }),
+    answer: z.strictObject({ items: z.array(queueEvent), next: z.string() }),
+    async handle({ mill, query }) {
+      const { events, cursor } = await mill.engine.queueEvents(query.cursor);
+      return { items: events, next: cursor };
     },
   }),
   route({

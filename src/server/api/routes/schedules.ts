@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { InvalidArgumentError } from "../../../db/errors.js";
 import type { PutSchedule } from "../../../db/schedule-engine.js";
 import type { Json } from "../../../db/types.js";
 import { describeRule } from "../../../schedule/describe-rule.js";
@@ -7,7 +6,7 @@ import { parseRule } from "../../../schedule/parse-rule.js";
 import type { RuleInput } from "../../../schedule/rule.js";
 import { given } from "../given.js";
 import { type Call, route } from "../route.js";
-import { because, counted, done, dryRun, jobId, jsonValue, limitOf, listOf, time, timeInput } from "../schemas.js";
+import { because, counted, done, dryRun, jobId, jsonValue, limitOf, listOf, time, timeInput, windows } from "../schemas.js";
 
 const rule = z.looseObject({}).meta({ id: "Rule", description: "one of cron, every, after, rrule, times and at, with its options: see docs/schedules.md" });
 const text = z.string().nullable();
@@ -141,6 +140,7 @@ export const scheduleRoutes = [
       input: z.unknown().optional(),
       options: z.looseObject({}).optional().meta({ description: "overlap, missed, afterFailure, maxRuns, keepRuns: see docs/schedules.md" }),
       version: z.number().int().optional(),
+      app: z.string().optional().meta({ description: "the application it belongs to" }),
     }),
     answer: z.strictObject({ name: z.string(), change: z.enum(["created", "changed", "unchanged", "older"]), next: z.array(time) }),
     async handle(call) {
@@ -148,8 +148,9 @@ export const scheduleRoutes = [
       const name = nameOf(call);
       const parsed = parseRule(body.rule as unknown as RuleInput);
       const next = await mill.schedules.next(body.rule as unknown as RuleInput);
-      if (next.length === 0) throw new InvalidArgumentError(`schedule "${name}" would never run`, "its rule has no slot in the future");
-      const schedule = { rule: parsed, job: body.job, options: body.options ?? {}, by: identity.name, ...given({ input: body.input, version: body.version }) };
+      if (next.length === 0) await mill.schedules.mustBeKnown(name, parsed, undefined);
+      const { input, version, app } = body;
+      const schedule = { rule: parsed, job: body.job, options: body.options ?? {}, by: identity.name, ...given({ input, version, app }) };
       const { change } = await act(`schedule ${name}`, (tx) => mill.engine.schedules.put(name, schedule as unknown as PutSchedule, { tx }));
       return { name, change, next };
     },
@@ -232,6 +233,49 @@ export const scheduleRoutes = [
     query: z.strictObject({ limit: limitOf(1000, 100) }),
     answer: listOf(scheduleEvent),
     handle: async (call) => ({ items: await call.mill.engine.schedules.events(nameOf(call), call.query.limit) }),
+  }),
+  route({
+    method: "GET",
+    path: "/schedules/{name}/durations",
+    role: "reader",
+    summary: "how many of its runs ended, and how long they took: of the latest, and within windows up to now",
+    query: z.strictObject({ runs: limitOf(1000, 10), windows: windows.optional() }),
+    answer: listOf(
+      z
+        .strictObject({
+          windowSeconds: z.number().nullable().meta({ description: "null: of the latest runs, however long ago" }),
+          runs: z.number().int(),
+          succeeded: z.number().int(),
+          attempts: z.number().int(),
+          totalSeconds: z.number(),
+          averageSeconds: z.number().nullable(),
+        })
+        .meta({ id: "ScheduleDurations" }),
+    ),
+    handle: async (call) => ({
+      items: await call.mill.engine.schedules.stats(nameOf(call), { runs: call.query.runs, ...given({ windows: call.query.windows }) }),
+    }),
+  }),
+  route({
+    method: "GET",
+    path: "/schedule-events",
+    role: "reader",
+    summary: "what happened to all schedules, newest first",
+    query: z.strictObject({ limit: limitOf(1000, 100) }),
+    answer: listOf(scheduleEvent),
+    handle: async ({ mill, query }) => ({ items: await mill.engine.schedules.events(undefined, query.limit) }),
+  }),
+  route({
+    method: "PUT",
+    path: "/calendars/{name}",
+    role: "admin",
+    summary: "name days on which schedules that have this calendar make no run; none forgets it",
+    body: z.strictObject({ days: z.array(z.iso.date()).max(10_000) }),
+    answer: done,
+    async handle(call) {
+      await call.act(`calendar ${nameOf(call)}`, (tx) => call.mill.engine.schedules.calendarPut(nameOf(call), call.body.days, { tx }));
+      return { done: true };
+    },
   }),
   route({
     method: "GET",
