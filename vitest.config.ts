@@ -12,5 +12,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     maxWorkers: 2,
     pool: "forks",
+    isolate: false, // files share their process, one after another: what they import is loaded once
   },
 });

@@ -8,10 +8,12 @@ returns table (job_id bigint, queue text, type text, priority int, attempt int, 
 language plpgsql security definer set search_path from current set jit = off as $$
 begin
   return query
-  select i.value::bigint, c.value ->> 'queue', c.value ->> 'type', (c.value ->> 'priority')::int, coalesce((c.value #>> array['attempts', (i.n - 1)::text])::int, 1),
-         coalesce(c.value #>> array['maxAttempts', (i.n - 1)::text], c.value ->> 'maxAttempts')::int, c.value -> 'inputs' -> (i.n - 1)::int,
-         case when json_typeof(c.value -> 'extras' -> (i.n - 1)::int) <> 'null' then c.value -> 'extras' -> (i.n - 1)::int end,
-         job_created_at(i.value::bigint), (c.value ->> 'token')::uuid, (c.value ->> 'leaseEndsAt')::timestamptz
-    from json_array_elements(job_claim_json(p_queues, p_types, p_limit, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap_seconds, p_max_bytes, p_track_start, p_group_limit => p_group_limit)) c
-    cross join lateral json_array_elements_text(c.value -> 'ids') with ordinality i (value, n);
+  select u.id::bigint, c.queue, c.type, c.priority, coalesce(u.attempt::int, 1), coalesce(u.most, case when json_typeof(c.most) = 'number' then c.most #>> '{}' end)::int, u.input, case when json_typeof(u.extras) <> 'null' then u.extras end,
+         job_created_at(u.id::bigint), c.token, c.lease_ends_at
+    from json_array_elements(job_claim_json(p_queues, p_types, p_limit, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap_seconds, p_max_bytes, p_track_start, p_group_limit => p_group_limit)) v
+    cross join lateral (select v.value ->> 'queue' as queue, v.value ->> 'type' as type, (v.value ->> 'priority')::int as priority, v.value -> 'maxAttempts' as most,
+                               (v.value ->> 'token')::uuid as token, (v.value ->> 'leaseEndsAt')::timestamptz as lease_ends_at offset 0) c  -- once for each claim: it has all of its inputs
+    cross join lateral rows from (json_array_elements_text(v.value -> 'ids'), json_array_elements(v.value -> 'inputs'), json_array_elements(v.value -> 'extras'),
+                                  json_array_elements_text(v.value -> 'attempts'), json_array_elements_text(case when json_typeof(c.most) = 'array' then c.most end))
+                       u (id, input, extras, attempt, most);
 end $$;

@@ -33,10 +33,10 @@ begin
              case when p_group_limit is not null then min(c.i) over (partition by u.extras ->> 'group') end as turn,  -- what came back of a group, and what is new, go together
              c.i as claim, u.i as place
       from json_array_elements(v_claims) with ordinality e (value, i)
-     cross join lateral (select e.value ->> 'token' as token, e.i) c
+     cross join lateral (select e.value ->> 'token' as token, floor(date_part('epoch', (e.value ->> 'claimedAt')::timestamptz) * 1000) as at, e.i offset 0) c  -- once for each claim: it has all of its bodies
      cross join lateral rows from (json_array_elements_text(e.value -> 'ids'), json_array_elements(e.value -> 'inputs'), json_array_elements(e.value -> 'extras'), json_array_elements_text(e.value -> 'attempts'))
                         with ordinality u (id, input, extras, attempt, i)
-     cross join lateral (select coalesce(u.attempt::int, 1) as attempt, floor(date_part('epoch', (e.value ->> 'claimedAt')::timestamptz) * 1000) as at,
+     cross join lateral (select coalesce(u.attempt::int, 1) as attempt, c.at,
                                 case when (u.extras -> 'source' ->> 'attempts') is not null then u.extras -> 'source' end as source) x
      where c.token is not null) m));
 end $$;

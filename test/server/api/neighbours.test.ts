@@ -1,22 +1,31 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { startServer } from "../../../src/server/server.js";
 import { useServer } from "./server.js";
 
 const server = useServer();
 
 describe("whoever asks for much", () => {
   it("waits for a fingerprint that somebody holds, not for ever, and leaves connections to others", async () => {
+    const small = await startServer({ connection: { connectionString: server.db.url, max: 4 }, port: 0 });
+    onTestFinished(() => small.stop());
+    const ask = async (method: string, path: string, body?: object, headers: object = {}) => {
+      const json = body && { body: JSON.stringify(body), headers: { "content-type": "application/json", ...headers } };
+      const response = await fetch(`${small.url}/api/v1${path}`, { method, ...json });
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+    };
     const holder = await server.db.connect();
     await holder.query("begin");
     await holder.query(`select millrace.job_enqueue('held', '1', '{"fingerprint": "f"}')`);
-    const headers = { "idempotency-key": "k" };
-    const waiting = Array.from({ length: 12 }, (_, i) => server.ask("POST", "/jobs", { type: "held", fingerprint: "f" }, i % 2 ? { headers } : {}));
-    const began = performance.now();
-    expect((await server.ask("GET", "/queues/default")).status).toBe(200);
-    expect((await server.ask("POST", "/jobs", { type: "other" })).status).toBe(200);
-    expect(performance.now() - began).toBeLessThan(4000);
-    for (const { status, body } of await Promise.all(waiting)) expect([status, body.code]).toEqual([504, "MR111"]);
+    const enqueue = (headers = {}) => ask("POST", "/jobs", { type: "held", fingerprint: "f" }, headers);
+    const waiting = [enqueue(), enqueue({ "idempotency-key": "k" })];
+    const behind = [enqueue(), enqueue({ "idempotency-key": "l" }), enqueue()];
+    expect((await ask("GET", "/queues/default")).status).toBe(200);
+    expect((await ask("POST", "/jobs", { type: "other" })).status).toBe(200);
+    for (const { status, body } of await Promise.all(waiting)) expect([status, body["code"]]).toEqual([504, "MR111"]);
     await holder.query("rollback");
-    expect((await server.ask("POST", "/jobs", { type: "held", fingerprint: "f" }, { headers })).body).toMatchObject({ duplicate: false });
+    const made = await Promise.all(behind);
+    expect(made.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(made.filter(({ body }) => body["duplicate"] === false)).toHaveLength(1);
   });
 
   it("gets no more than eight megabytes of what is next in line, or listed", async () => {
