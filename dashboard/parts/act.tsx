@@ -117,6 +117,7 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
 
 /** What an act would touch, or why that is not known. */
 function useCount(act: Act, values: Values): Touch | "counting" | "unknown" | "incomplete" {
+  const { because: _why, ...counted } = values; // it touches the same, whatever the reason
   const [touch, setTouch] = useState<Touch | "counting" | "unknown" | "incomplete">("counting");
   useEffect(() => {
     if (!act.count) return;
@@ -131,7 +132,7 @@ function useCount(act: Act, values: Values): Touch | "counting" | "unknown" | "i
       current = false;
       clearTimeout(timer);
     };
-  }, [act, JSON.stringify(values)]);
+  }, [act, JSON.stringify(counted)]);
   return touch;
 }
 

@@ -72,7 +72,7 @@ export class ServerEngine {
     return row as unknown as Found;
   }
 
-  /** These jobs, newest first, as many as fit into `maxBytes` of stored inputs, results and errors, but always one; those that are gone are left out. Default 64 MiB. */
+  /** These jobs, newest first, as many as fit into `maxBytes` of inputs, results and errors, but always one; those that are gone are left out. Default 64 MiB. */
   async byIds(ids: readonly JobId[], maxBytes = 67_108_864, call?: CallOptions): Promise<JobRecord[]> {
     const text = `select *, id::text as id_text
                     from (select v.*, row_number() over newest as n, sum(coalesce(octet_length(v.input::text), 0) + coalesce(octet_length(v.result::text), 0) + coalesce(octet_length(v.last_error::text), 0)) over newest as bytes
@@ -134,7 +134,7 @@ export class ServerEngine {
     return { answer, isNew: true };
   }
 
-  /** As `peek` of the engine, but no more than so many bytes of inputs. */
+  /** As `peek` of the engine, but no more than so many bytes of inputs and errors; always one. */
   async peek(queue: string, limit: number, maxBytes: number): Promise<JobRecord[]> {
     const text = `select *, id::text as id_text
                     from (select p.*, sum(coalesce(octet_length(p.input::text), 0) + coalesce(octet_length(p.last_error::text), 0)) over (order by p.ordinality) as bytes
