@@ -12,6 +12,14 @@ language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid:
 create or replace function lane_entry(p_lane bigint) returns bigint
 language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid::bigint * 4 + 2) $$;
 
+-- lane_birth: taken by the one who makes a lane of what producers have announced.
+create or replace function lane_birth(p_lane bigint) returns bigint
+language sql stable as $$ select hashint8extended(p_lane, 'scout'::regclass::oid::bigint * 4) $$;
+
+-- ring_pin: shared by those who give ended jobs of a day another life; taken by whoever gives back its space.
+create or replace function ring_pin(p_slot smallint) returns bigint
+language sql stable as $$ select hashint8extended(p_slot, 'ring'::regclass::oid::bigint * 4) $$;
+
 -- job_mark: taken by the one who decides on a waiting job.
 create or replace function job_mark(p_job_id bigint) returns bigint
 language sql stable as $$ select hashint8extended(p_job_id, 'lane'::regclass::oid::bigint * 4 + 3) $$;

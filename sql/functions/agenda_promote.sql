@@ -1,5 +1,5 @@
 -- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call it.
--- Rows another process is moving are skipped; rows of a purged backlog vanish here. Jobs of ordered batches that came back stay where they are: their group gets in line.
+-- Rows another process is moving are skipped, and those that were dropped stay for agenda_drop. Jobs of ordered batches that came back stay where they are: their group gets in line.
 -- Returns how many became claimable.
 -- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket, tally.
 create or replace function agenda_promote(p_limit int default 1000) returns int
@@ -17,20 +17,17 @@ begin
   if v_chained then
     perform agenda_chain(v_lanes, v_now, p_limit);
   end if;
+  if exists (select from lane_purge p where p.leftover and p.lane = any (v_lanes)) then
+    perform agenda_drop(v_lanes, p_limit);
+  end if;
   with due as (
     delete from agenda where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) and g.chain is null order by g.due_at, g.job_id limit p_limit for update skip locked))
+      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) and g.chain is null
+         and not (exists (select from lane_purge p where p.leftover and p.lane = g.lane) and agenda_dropped(g))
+       order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
-  ), dropped as materialized (
-    select d.job_id, d.lane, bool_and(p.before is not null) as counted
-      from due d join lane_purge p on p.lane = d.lane and purge_saw(p, d.xid, d.job_id)
-       and (p.group_key is null or p.group_key = (select j.group_key from job j where j.slot = job_slot(d.job_id) and j.id = d.job_id))
-     group by d.job_id, d.lane
-  ), uncounted as (  -- a purge has counted all that waits; jobs below an id are counted when they are met
-    insert into tally (lane, delayed) select lane, -count(*) from dropped where counted group by lane
   ), kept as (
-    select d.*, d.track + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk
-      from due d where d.job_id not in (select job_id from dropped)
+    select d.*, d.track + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk from due d
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
     select again, v_xid, ticket_slot(v_xid), attempt, version, alone, array_agg(job_id order by job_id)
@@ -64,6 +61,7 @@ end $$;
 create or replace function agenda_unchain() returns void
 language plpgsql as $$
 begin
-  update agenda a set chain = null from lane l join queue q on q.id = l.queue_id
-   where a.chain is not null and l.key = a.lane and (q.options ->> 'ordered') is distinct from 'batches';
+  update agenda set chain = null where job_id = any (array(
+    select a.job_id from agenda a join lane l on l.key = a.lane join queue q on q.id = l.queue_id
+     where a.chain is not null and (q.options ->> 'ordered') is distinct from 'batches' limit 10000 for update of a skip locked));
 end $$;

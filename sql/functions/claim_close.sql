@@ -14,6 +14,15 @@ begin
   return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;
 
+-- lane_enter: whoever puts jobs back into a lane shares its entry, so that a purge waits for it, or is waited for. Returns the time from then on: later than
+-- that of each purge before it, also when the clock was put back. Locks: the lane's entry, shared.
+create or replace function lane_enter(p_lane bigint) returns timestamptz
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(lane_entry(p_lane));
+  return greatest(clock_now(), (select max(p.purged_at) + interval '1 microsecond' from lane_purge p where p.lane = p_lane));
+end $$;
+
 -- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each.
 -- The error's rule (errorRules), when it has one, stands for the retry policy; a list of delays for the number of attempts too. What the handler said
 -- itself, that trying again would not help, or when to, goes first. A lost attempt is retried at once, and alone unless the queue says otherwise (lostAlone). With deadLetterAfter, and somewhere to go, so many attempts
@@ -24,7 +33,7 @@ create or replace function attempts_close(h claim, p_outcome job_outcome, p_erro
   p_reason failure_reason, p_dead_letter int) returns void
 language plpgsql as $$
 declare
-  v_now timestamptz := clock_now();
+  v_now timestamptz := lane_enter(h.lane);
   v_xid bigint := xid_now();
   v_final bigint[];
   v_buried record;
@@ -37,7 +46,7 @@ declare
   v_chained boolean;  -- claims take them by their ids, so that they keep their order
   v_alone boolean;
 begin
-  perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
+  perform days_check(h.slot);
   select c.options || q.options || coalesce(t.options, '{}') into v_options
     from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
   v_chained := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);

@@ -1,7 +1,7 @@
 -- claim_detach: take jobs out of the claim that a token names. Only jobs the claim still holds are returned, one row
 -- per part, with jobs and attempts cut down to them; whoever gets them decides their outcome. Null jobs: all of them.
 -- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim, ticket. Raises: MR002, MR005 for a token
--- without jobs when no ids were given.
+-- without jobs when no ids were given, MR007 when the snapshot is older than the table (snapshot_check).
 create or replace function claim_detach(p_token uuid, p_jobs bigint[]) returns setof claim
 language plpgsql as $$
 declare
@@ -10,6 +10,7 @@ declare
   v_rest bigint[];
   v_rest_attempts int[];
 begin
+  perform claims_check();
   for c in select * from claim where token = p_token order by part for update loop
     c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
     v_all := v_all || c.jobs;

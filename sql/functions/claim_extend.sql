@@ -12,6 +12,7 @@ begin
   if p_seconds is null or not p_seconds between 0.001 and 1e9 then
     perform raise_error('MR001', format('a lease of %s seconds is not possible', p_seconds), 'give more than 0');
   end if;
+  perform claims_check();
   return query
   with held as (
     select c.token, c.part from claim c where c.token = any (p_tokens) order by c.token, c.part for update skip locked

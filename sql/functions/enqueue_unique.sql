@@ -26,6 +26,9 @@ begin
     exit when found;
     select * into f from fingerprint where queue_id = p.queue_id and fingerprint = p.fingerprint for update;
     continue when not found;
+    if p.fingerprint_mode in ('replace', 'debounce') and not (job_over(f.job_id) and (f.follow_up is null or job_over(f.follow_up))) then
+      perform job_hold(array_remove(array[f.job_id, f.follow_up], null));  -- before its state is read: it may be claimed or end meanwhile
+    end if;
     v_state := job_state(f.job_id);
     if f.follow_up is not null and job_over(f.follow_up) then
       f.follow_up := null;

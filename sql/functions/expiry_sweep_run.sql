@@ -1,8 +1,9 @@
--- expiry_sweep_run: make jobs whose time to start has passed visible as expired. Any process may call it.
--- Reads the expiry indexes only from where all earlier transactions were known to have ended, so that a late commit is not missed.
--- A lane somebody holds jobs of is left for the next time, and so is a busy one unless p_wait: for callers that hold locks already. Returns how many were closed.
--- Locks: the sweep's own row and lane flags (skipped when taken), lanes in key order. Writes: amendment, agenda, tally, fingerprint.
-create or replace function expiry_sweep_run(p_limit int default 10000, p_wait boolean default true) returns int
+-- expiry_sweep_run: make jobs whose time to start has passed visible as expired. Any process may call it. Claims do the same with those they meet; this finds those that nobody meets.
+-- Reads the expiry indexes only from where all earlier transactions were known to have ended, so that a late commit is not missed: whoever has a higher number than the sweep that
+-- wrote a point down got it after that point (p_before: a time before this transaction had its number; null: it had one already, and no point is written down).
+-- Lanes that are busy, or that somebody holds jobs of, are left for the next time: nothing is waited for. Returns how many were closed.
+-- Locks: the sweep's own row, lane flags and lanes (all skipped when taken). Writes: amendment, agenda, tally, fingerprint.
+create or replace function expiry_sweep_run(p_limit int default 10000, p_before timestamptz default null) returns int
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   s expiry_sweep;
@@ -38,14 +39,19 @@ begin
     select lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, array_agg(j.id order by j.id) as jobs
       from (select distinct id from unnest(v_due) id) u join job j on j.slot = job_slot(u.id) and j.id = u.id group by 1 order by 1
   loop
-    if not pg_try_advisory_xact_lock(lane_flag(d.lane)) or not (p_wait or pg_try_advisory_xact_lock(lane_lock(d.lane))) then
+    if not pg_try_advisory_xact_lock(lane_flag(d.lane)) or not pg_try_advisory_xact_lock(lane_lock(d.lane)) then
       v_skipped := true;
       continue;
     end if;
-    perform pg_advisory_xact_lock(lane_lock(d.lane));
     for v_at in 1 .. cardinality(d.jobs) loop
       continue when not job_overdue(d.jobs[v_at], v_now);  -- it may have ended, or its time been moved, since the look
-      delete from agenda where job_id = d.jobs[v_at] returning true into v_waited;
+      perform from agenda where job_id = d.jobs[v_at] for update skip locked;
+      v_waited := found;
+      if not v_waited and exists (select from agenda where job_id = d.jobs[v_at]) then  -- somebody is promoting it
+        v_skipped := true;
+        continue;
+      end if;
+      delete from agenda where job_id = d.jobs[v_at];
       if job_close_waiting(job_slot(d.jobs[v_at]), array[d.jobs[v_at]], 'expired', null) <> '{}' then
         insert into tally (lane, ready, delayed) values (d.lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
         v_closed := v_closed || d.jobs[v_at];
@@ -53,8 +59,8 @@ begin
     end loop;
   end loop;
   perform fingerprint_release(v_closed);
-  if not v_skipped and cardinality(v_due) < p_limit and pg_snapshot_xmin(v_snapshot)::text::bigint >= s.candidate_xmax then
-    update expiry_sweep set swept_until = s.candidate, candidate = v_now, candidate_xmax = pg_snapshot_xmax(v_snapshot)::text::bigint;
+  if p_before is not null and not v_skipped and cardinality(v_due) < p_limit and pg_snapshot_xmin(v_snapshot)::text::bigint > s.candidate_xid then
+    update expiry_sweep set swept_until = s.candidate, candidate = p_before, candidate_xid = xid_now();
   end if;
   return cardinality(v_closed);
 end $$;

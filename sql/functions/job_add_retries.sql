@@ -1,14 +1,14 @@
 -- job_add_retries: give finished-without-success jobs p_attempts more attempts and a renewed expiry, and make them claimable.
 -- By ids, or all failed and expired ones of a type; discarded ones stay as they are. Leaves a record of who decided it, and why.
 -- p_per_second spreads them over time, oldest first, from p_start_at on (default now); their expiry counts from when each is due.
--- Jobs of a finished queue cannot be retried; of a type in all queues, those are left alone. Returns how many.
--- Locks: closed queues, their fingerprints, then as job_hold. Writes: amendment, ticket or agenda, tally, fingerprint, decision. Raises: MR001, MR002, MR003, MR014.
+-- Jobs of a finished queue cannot be retried; of a type in all queues, those are left alone. So are those whose fingerprint names another live job. Returns how many.
+-- Locks: the pins of their days (ring_pin), closed queues, their fingerprints, then as job_hold. Writes: amendment, ticket or agenda, tally, fingerprint, decision. Raises: MR001, MR002, MR003, MR014.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null, p_queue text default null, p_limit int default 100000,
   p_by text default null, p_because text default null, p_per_second float8 default null, p_start_at timestamptz default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := case when p_queue is not null then queue_id(p_queue) end;
-  v_now timestamptz := clock_now();
+  v_now timestamptz;
   v_step constant interval := rate_step(p_per_second);
   v_due timestamptz;
   v_count int := 0;
@@ -23,7 +23,10 @@ begin
     perform raise_error('MR001', format('%s attempts cannot be added', p_attempts), 'give 1 or more');
   elsif (p_jobs is null) = (p_type is null) then
     perform raise_error('MR001', 'adding retries needs either job ids or a type', null);
-  elsif p_jobs is not null then
+  end if;
+  perform pg_advisory_xact_lock_shared(ring_pin(slot)) from (
+    select distinct job_slot(id) as slot from unnest(p_jobs) id union select slot from ring where p_jobs is null order by 1) days;
+  if p_jobs is not null then
     perform job_must_exist(p_jobs);
   end if;
   v_finished := queues_reenter(case when p_jobs is not null then array(select distinct j.queue_id from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id)
@@ -35,7 +38,7 @@ begin
   select array_agg(f.queue_id), array_agg(f.fingerprint) into v_queues, v_fingerprints from (
     select distinct j.queue_id, j.fingerprint from job j
      where j.fingerprint is not null and (p_jobs is null or j.id = any (p_jobs)) and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)
-       and (p_jobs is not null or j.start_by <= v_now or j.id in (select e.id from jobs_ended(p_jobs, p_type, v_queue_id, p_limit) e))) f;
+       and (p_jobs is not null or j.start_by <= clock_now() or j.id in (select e.id from jobs_ended(p_jobs, p_type, v_queue_id, p_limit) e))) f;
   if v_queues is not null then
     perform fingerprints_reserve(v_queues, v_fingerprints);
   end if;
@@ -44,18 +47,23 @@ begin
   else
     perform lanes_seize(array(select key from lane where type = p_type and (v_queue_id is null or queue_id = v_queue_id) order by key));
   end if;
-  perform expiry_sweep_run(100000, false);  -- what has expired but was not seen yet counts too
+  perform expiry_sweep_run(100000);  -- what has expired but was not seen yet counts too
+  v_now := greatest(clock_now(), (select max(p.purged_at) + interval '1 microsecond' from lane_purge p));  -- later than a purge that was waited for (lane_enter)
   for d in
     select e.*, case when isfinite(e.start_by) then e.start_by - e.counted_from end as ttl, e.deadline - e.counted_from as time_left from jobs_ended(p_jobs, p_type, v_queue_id, p_limit) e
   loop
     continue when d.queue_id = any (v_finished);
+    if d.fingerprint is not null then  -- one live job has it at a time
+      update fingerprint set job_id = d.id, follow_up = null
+       where queue_id = d.queue_id and fingerprint = d.fingerprint and (job_id = d.id or job_over(job_id)) and (follow_up is null or job_over(follow_up));
+      continue when not found;
+    end if;
     v_due := greatest(v_now, coalesce(p_start_at, v_now) + v_step * v_count);
     insert into amendment (job_id, slot, updated_at) values (d.id, d.slot, v_now) on conflict do nothing;
     update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = coalesce(v_due + d.ttl, d.start_by), deadline = v_due + d.time_left,
            revived_at = v_now, closed_at = null, closed_as = null, note = null, updated_at = v_now
      where slot = d.slot and job_id = d.id and (closed_at is not null or revived_after < d.attempt) and discarded_at is null returning version into v_version;
     continue when not found;
-    update fingerprint set job_id = d.id where queue_id = d.queue_id and fingerprint = d.fingerprint and follow_up is null and job_over(job_id);
     insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
     v_lane := lane_key(d.queue_id, d.type, d.priority, d.resources);
     if v_due <= v_now then

@@ -143,9 +143,9 @@ begin
         v_most := v_most - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
         v_stop := v_stop and t.jobs = 0 or t.stop or v_idle = 50 or (t.jobs = 0 and t.more and l.limits @? '$[*].serial');  -- whose turn it is must be asked again
-        exit when v_most = 0 or not t.more or v_stop;
+        exit when v_most <= 0 or not t.more or v_stop;
       end loop;
-      exit when v_room = 0 or v_stop;
+      exit when v_room <= 0 or v_stop;
     end loop;
     if v_room = p_limit and v_pass = 1 and v_may_wait then  -- only busy lanes had work: wait for one, but never against the order of keys
       v_busy := (select min(x) from unnest(v_locked) x where v_held is null or x > v_held);

@@ -36,16 +36,17 @@ begin
   perform pg_advisory_xact_lock(lane_lock(lane)) from unnest(p_lanes) lane;
 end $$;
 
--- jobs_held: those of some jobs that another transaction holds right now. Reads the server's list of locks.
+-- jobs_held: those of some jobs that another transaction holds right now, a prepared one too, which has no process. Reads the server's list of locks.
 create or replace function jobs_held(p_jobs bigint[]) returns bigint[]
 language sql volatile as $$
   select coalesce(array_agg(id), '{}') from unnest(p_jobs) id where job_mark(id) in (
     select (k.classid::bigint << 32) | k.objid::bigint from pg_locks k
-     where k.locktype = 'advisory' and k.objsubid = 1 and k.granted and k.pid <> pg_backend_pid())
+     where k.locktype = 'advisory' and k.objsubid = 1 and k.granted and k.pid is distinct from pg_backend_pid())
 $$;
 
--- postponed_return: jobs that claims went round become claimable again once nobody holds them. Any process may call it.
--- Those that were cancelled or changed meanwhile have a higher version, which makes the ticket void. Locks: the entry of lanes, skipped when taken. Writes: postponed, ticket.
+-- postponed_return: jobs that claims went round become claimable again once nobody holds them; until the end of this transaction nobody else can. Any process may call it.
+-- Those that were cancelled or changed meanwhile have a higher version, and those that were purged are gone: they stay away. In ordered batches they wait in the agenda, to be taken by their ids.
+-- Locks: the entry of lanes and the jobs' marks, skipped when taken. Writes: postponed, ticket, agenda, tally.
 create or replace function postponed_return() returns int
 language plpgsql as $$
 declare
@@ -54,13 +55,18 @@ declare
 begin
   for p in
     delete from postponed where ctid = any (array(
-      select o.ctid from postponed o
-       where job_id <> all (jobs_held(array(select job_id from postponed))) and pg_try_advisory_xact_lock_shared(lane_entry(o.lane))
-       limit 1000 for update skip locked))
+      select o.ctid from postponed o where pg_try_advisory_xact_lock_shared(lane_entry(o.lane)) and pg_try_advisory_xact_lock(job_mark(o.job_id)) limit 200 for update skip locked))
     returning *
   loop
-    continue when exists (select from lane_purge l where l.lane = p.lane and l.before is null and purge_saw(l, p.xid, p.job_id));
-    perform tickets_append(p.lane, p.track + 1, array[p.job_id], p.attempt, p.version, p.alone);
+    continue when exists (select from lane_purge l where l.lane = p.lane and l.before is null and purge_saw(l, p.xid, p.job_id))
+               or exists (select from amendment m where m.slot = job_slot(p.job_id) and m.job_id = p.job_id and m.version > p.version);
+    if p.track <> p.lane and exists (select from lane l join queue q on q.id = l.queue_id where l.key = p.lane and q.options ->> 'ordered' = 'batches') then
+      insert into agenda (job_id, due_at, lane, track, attempt, version, created_at, chain) values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, clock_now(), 1);
+      insert into tally (lane, ready, delayed) values (p.lane, -1, 1);
+      insert into ticket (lane, xid, slot, jobs) values (p.lane + 2, xid_now(), ticket_slot(xid_now()), array[p.track]);
+    else
+      perform tickets_append(p.lane, p.track + 1, array[p.job_id], p.attempt, p.version, p.alone);
+    end if;
     v_n := v_n + 1;
   end loop;
   return v_n;

@@ -22,14 +22,14 @@ end $$;
 create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz, p_lost boolean) returns void
 language plpgsql as $$
 declare
-  v_now timestamptz := clock_now();
+  v_now timestamptz := lane_enter(h.lane);
   v_expired bigint[];
   v_options constant jsonb := (select q.options from lane l join queue q on q.id = l.queue_id where l.key = h.lane);
   v_chained constant boolean := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);  -- claims take them by their ids, so that they keep their order
   v_apart constant boolean := not v_chained and (v_options -> 'lostAlone') is distinct from 'false';
   g record;
 begin
-  perform pg_advisory_xact_lock_shared(lane_entry(h.lane));
+  perform days_check(h.slot);
   update amendment set revived_at = v_now, updated_at = v_now where slot = h.slot and job_id = any (p_jobs);
   insert into amendment (job_id, slot, revived_at, updated_at)
   select id, h.slot, v_now, v_now from unnest(p_jobs) id on conflict do nothing;

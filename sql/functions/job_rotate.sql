@@ -1,6 +1,7 @@
 -- job_rotate: give back the space of jobs whose retention has passed, one ring child (a day of jobs) at a time.
 -- Few survivors are put back into the truncated child in the same transaction; with many, the rest is deleted in batches
 -- and the child truncated when they have gone. Nothing that is not final is ever dropped. Any process may call it.
+-- A child whose ended jobs somebody is giving another life is left for later (ring_pin).
 -- One child per call. Returns 1 when a child was worked on, else 0. Retention is counted from the finish; see docs/options.md for the defaults.
 create or replace function job_rotate() returns int
 language plpgsql security definer set search_path from current set jit = off set lock_timeout = '200ms' as $$
@@ -19,12 +20,14 @@ begin
       if v_now < v_end + v_shortest then
         -- too young to be emptied; what is left of the last time round the ring goes one by one
         continue when r.rotated_at > v_now - interval '12 hours' or not exists (select from job j where j.slot = r.slot and j.id < job_id_at(v_end - interval '1 day'));
+        continue when not pg_try_advisory_xact_lock(ring_pin(r.slot));
         perform ring_delete(r.slot, v_now);
         update ring set rotated_at = v_now where slot = r.slot;
         return 1;
       end if;
       continue when r.rotated_at >= v_end + v_shortest and (r.survivors = 0 or r.rotated_at > v_now - interval '12 hours');
       continue when r.survivors = 0 and not exists (select from job j where j.slot = r.slot);
+      continue when not pg_try_advisory_xact_lock(ring_pin(r.slot));
       perform ring_rotate(r.slot, v_now);
       return 1;
     exception when lock_not_available or deadlock_detected then
@@ -81,19 +84,15 @@ declare
   v_attempts_from timestamptz := p_now - retention_of('attempts');
   v_results_from timestamptz := p_now - retention_of('results');
   v_many constant int := 10000;
-  v_began constant timestamptz := clock_now();
   v_keep bigint[];
   k_jobs job[]; k_attempts attempt[]; k_amendments amendment[]; k_progress progress[]; k_pieces payload_piece[];
 begin
   -- Who has enqueued into it and not committed yet is waited for before anything is counted, else their jobs would go unseen; nobody else writes here, and readers are not in the way.
+  -- Only another life could make an ended job worth keeping from then on: the caller has the pin.
   execute format('lock table job_%s in share row exclusive mode', n);
   v_keep := jobs_keep(p_slot, p_now, v_many);
   if cardinality(v_keep) < v_many then
     execute format('lock table job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s in access exclusive mode', n);
-    -- only a revival could have made a job worth keeping meanwhile; it leaves an amendment
-    if exists (select from amendment m where m.slot = p_slot and m.revived_at >= v_began) then
-      return;
-    end if;
     k_jobs := array(select j from job j where j.slot = p_slot and j.id = any (v_keep));
     k_attempts := array(
       select row(a.*)::attempt from job_attempt a

@@ -10,6 +10,7 @@ begin
     perform raise_error('MR001', format('a visibility of %s seconds is not possible', p_seconds), 'give 0 to 43200');
   end if;
   v_until := clock_now() + make_interval(secs => p_seconds);
+  perform claims_check();
   update claim set until = v_until, touched_at = clock_now() where token = p_token and jobs = array[p_job];
   if found then
     return v_until;

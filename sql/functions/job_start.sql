@@ -6,6 +6,7 @@ declare
   c claim;
   v_all bigint[] := '{}';
 begin
+  perform claims_check();
   for c in select * from claim where token = p_token order by part for update loop
     v_all := v_all || c.jobs;
     update claim set unstarted = array(select id from unnest(c.unstarted) id where id not in (select unnest(p_jobs))), touched_at = clock_now()

@@ -1,20 +1,25 @@
 -- lane_discover: turn scouts into lanes with a cursor at the oldest ticket they can have. Any process may call it.
--- For given queues it waits for whoever is doing the same, so that a claim sees their lanes; for all (null) it skips.
+-- For given queues it waits for whoever is doing the same, so that a claim sees their lanes; for all (null) it skips what is in somebody's hands, and waits for nobody.
 -- Locked before they are deleted: who finds them gone after that wait has written nothing, and may still wait for a lane.
--- Locks: scout rows. Writes: lane, lane_cursor, scout.
+-- Locks: scout rows, then births of lanes in key order. Writes: lane, lane_cursor, scout.
 create or replace function lane_discover(p_queue_ids int[] default null) returns int
 language plpgsql set enable_seqscan = off as $$
 declare
+  v_scouts tid[] := case when p_queue_ids is null
+    then array(select ctid from scout limit 1000 for update skip locked)
+    else array(select ctid from scout where queue_id = any (p_queue_ids) for update) end;
+  v_lanes bigint[] := array(select distinct lane from scout where ctid = any (v_scouts) order by lane);
   s record;
   v_new int := 0;
 begin
+  if p_queue_ids is null then
+    v_lanes := array(select lane from unnest(v_lanes) lane where pg_try_advisory_xact_lock(lane_birth(lane)));
+  else
+    perform pg_advisory_xact_lock(lane_birth(lane)) from unnest(v_lanes) lane;
+  end if;
   for s in
-    with gone as (
-      delete from scout where ctid = any (case when p_queue_ids is null
-          then array(select ctid from scout limit 1000 for update skip locked)
-          else array(select ctid from scout where queue_id = any (p_queue_ids) for update) end)
-      returning *
-    ) select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped, bool_or(costs) as costs from gone group by 1, 2, 3, 4, 5 order by lane
+    with gone as (delete from scout where ctid = any (v_scouts) and lane = any (v_lanes) returning *)
+    select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped, bool_or(costs) as costs from gone group by 1, 2, 3, 4, 5 order by lane
   loop
     insert into lane as l (key, queue_id, type, priority, resources, grouped, costs) values (s.lane, s.queue_id, s.type, s.priority, s.resources, s.grouped, s.costs)
     on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs

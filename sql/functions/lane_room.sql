@@ -65,7 +65,7 @@ language plpgsql as $$
 declare
   v_lanes constant bigint[] := array(select key from lane where queue_id = p_queue_id and not grouped);
 begin
-  if p_ordered and (exists (select from agenda a where a.attempt > 1 and a.lane = any (v_lanes)) or exists (select from postponed o where o.lane = any (v_lanes))) then
+  if p_ordered and (exists (select from agenda a where a.attempt > 1 and a.lane = any (v_lanes) and not agenda_dropped(a)) or exists (select from postponed o where o.lane = any (v_lanes))) then
     return true;
   end if;
   return cardinality(v_lanes) > 1 and p_lane = any (v_lanes) and p_lane <> (

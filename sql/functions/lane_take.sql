@@ -88,8 +88,9 @@ begin
     end if;
   end if;
 
+  -- In the order of transactions days may alternate at midnight, so the first and the last job do not tell what is between them.
   v_slot := job_slot(v_jobs[1]);
-  if job_slot(v_jobs[v_k]) <> v_slot or a.jobs is not null then
+  if v_k > 1 then
     v_k := least(v_k, coalesce((select min(i) - 1 from unnest(v_jobs) with ordinality u (x, i) where job_slot(x) <> v_slot), v_k));
   end if;
   if coalesce(f.bytes, 0) + coalesce(a.bytes, 0) > p_max_bytes then
@@ -107,7 +108,8 @@ begin
     select array_agg(u.id order by u.id, u.i), array_agg(u.attempt order by u.id, u.i), array_agg(u.version order by u.id, u.i)
       into v_jobs, v_attempts, v_versions from unnest(v_jobs, v_attempts, v_versions) with ordinality u (id, attempt, version, i);
   end if;
-  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged, null, p_shed);
+  h := jobs_hand_out(p_lane, p_about, v_slot, v_jobs, v_attempts, v_versions, coalesce(v_alones[1], false), p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start,
+    case when p_flagged then jobs_held(v_jobs) else '{}' end, null, p_shed);
   claimed := h.claimed; jobs := h.jobs; bytes := h.bytes;
   -- When everything that was read is taken, and that was less than asked for, there is no more.
   more := v_k >= p_wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0);

@@ -5,6 +5,7 @@ language plpgsql security definer set search_path from current set jit = off as 
 declare
   v_now timestamptz := clock_now();
 begin
+  perform claims_check();
   perform from claim where token = p_token and p_job = any (jobs) for update;
   if not found then
     perform job_must_exist(array[p_job]);

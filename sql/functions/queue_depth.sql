@@ -9,16 +9,13 @@ declare
   v_due bigint;
   v_now timestamptz := clock_now();
 begin
-  if exists (select from scout where queue_id = v_id) then
-    perform lane_discover(array[v_id]);
-  end if;
   select q.paused_at is not null or exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
          or q.options ? 'waitsFor' and queue_waits(q.id) is not null into v_paused from queue q where q.id = v_id;
   select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0), coalesce(sum(d.staged), 0) into ready, delayed, staged
     from (select lane, x.ready, x.delayed, x.staged from lane_depth x union all select lane, y.ready, y.delayed, y.staged from tally y) d
-   where d.lane in (select key from lane where queue_id = v_id);
+   where d.lane in (select key from lane_known where queue_id = v_id);
   select count(*) into v_due from (
-    select from agenda g join lane l on l.key = g.lane where g.due_at <= v_now and l.queue_id = v_id limit 10000) due;
+    select from agenda g join lane_known l on l.key = g.lane where g.due_at <= v_now and l.queue_id = v_id and not agenda_dropped(g) limit 10000) due;
   ready := ready + v_due;
   delayed := delayed - v_due;
   ready := greatest(ready, 0);
@@ -26,7 +23,7 @@ begin
   select coalesce(sum(cardinality(c.jobs)), 0) into running from claim c join lane l on l.key = c.lane where l.queue_id = v_id;
   if ready > 0 then
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at
-      from (select lane_oldest(l.key) as job from lane l where l.queue_id = v_id) first
+      from queue_oldest(v_id, 1000, true) first (job)
       join job j on j.slot = job_slot(first.job) and j.id = first.job;
     oldest_age_seconds := age_seconds(clock_now(), oldest_ready_at);
   end if;
@@ -35,6 +32,19 @@ begin
     blocked := ready;
     ready := 0;
   end if;
+end $$;
+
+-- queue_oldest: the oldest ready job of each lane of a queue, also of those that nobody has claimed from yet.
+create or replace function queue_oldest(p_queue_id int, p_groups int, p_aside boolean) returns setof bigint
+language plpgsql as $$
+begin
+  return query
+  select lane_oldest(l.key, p_groups, p_aside) from lane l where l.queue_id = p_queue_id
+  union all
+  select k.jobs[1] from scout s cross join lateral (
+    select k.jobs from ticket k where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2 order by n.xid, n.id limit 1) else s.lane end
+     order by k.xid, k.id limit 1) k
+   where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane);
 end $$;
 
 -- lane_oldest: the oldest job that is ready in this lane, or null. Looks at 50 jobs of each of the lane's own tracks and at the next one of each of p_groups groups in line

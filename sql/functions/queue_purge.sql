@@ -1,13 +1,15 @@
 -- queue_purge: drop all waiting jobs of a queue, ready and delayed, by moving its cursors to the end of the log.
 -- The cost does not depend on the backlog. Running jobs go on; jobs of transactions still open arrive afterwards and stay.
--- Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Returns how many were dropped.
--- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor, lane_purge, tally, aside. Raises: MR003.
+-- Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Lanes that nobody knew when it began stay as they are: what is in them came later.
+-- Returns how many were dropped.
+-- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor, lane_purge, tally, aside, agenda. Raises: MR003.
 create or replace function queue_purge(p_queue text) returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := queue_id(p_queue);
   v_own bigint := xid_now();
   v_last bigint := job_id_new();  -- jobs of this very transaction: those so far are purged, those to come are not
+  v_ticket bigint := nextval('ticket_id_seq');
   v_purged bigint;
   v_lanes bigint[];
 begin
@@ -23,7 +25,7 @@ begin
       from lane l cross join lateral (values (l.key), (l.key + 1)) t (key)
       cross join lateral (select c.seq from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
       left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k where k.lane = t.key and k.xid = v_own order by k.id desc limit 1) own on true
-     where l.queue_id = v_queue_id
+     where l.key = any (v_lanes)
   ), passed as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
     select t.key, t.seq + 1, greatest(snap.xmax, v_own), case when v_own >= snap.xmax then coalesce(t.own_ticket, 0) else 0 end,
@@ -43,14 +45,15 @@ begin
   ), forgotten as (  -- what earlier ones dropped, this one drops too
     delete from lane_purge where lane = any (v_lanes)
   ), noted as (
-    insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at) select t.lane, snap.s, v_own, v_last, clock_now() from (select distinct lane from track) t cross join snap
+    insert into lane_purge (lane, snapshot, own_xid, own_job, own_ticket, purged_at) select t.lane, snap.s, v_own, v_last, v_ticket, clock_now() from (select distinct lane from track) t cross join snap
   ), depth as materialized (
-    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed, sum(d.staged) as staged
-      from (select lane, ready, delayed, staged from lane_depth union all select lane, ready, delayed, staged from tally) d
+    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed
+      from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d
      where d.lane in (select lane from track) group by d.lane
   ), counted as (
-    insert into tally (lane, ready, delayed, staged) select lane, -ready, -delayed, -staged from depth
+    insert into tally (lane, ready) select lane, -ready from depth  -- what waits for its time is uncounted as it leaves the agenda
   )
   select coalesce(sum(ready + delayed), 0) into v_purged from depth;
+  perform agenda_drop(v_lanes, 10000);  -- more than that is left to upkeep
   return v_purged;
 end $$;

@@ -41,11 +41,6 @@ create or replace function queue_age(p_queue_id int) returns float8
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
   return (select age_seconds(clock_now(), min(greatest(job_created_at(j.id), j.run_at)))
-            from (select lane_oldest(l.key, 50, false) as job from lane l where l.queue_id = p_queue_id
-                  union all  -- nobody has claimed from these yet
-                  select k.jobs[1] from scout s cross join lateral (
-                    select k.jobs from ticket k where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2 order by n.xid, n.id limit 1) else s.lane end
-                     order by k.xid, k.id limit 1) k
-                   where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane)) first
+            from queue_oldest(p_queue_id, 50, false) first (job)
             join job j on j.slot = job_slot(first.job) and j.id = first.job where job_state(j.id) in ('ready', 'blocked'));
 end $$;

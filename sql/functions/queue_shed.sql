@@ -1,4 +1,4 @@
--- queue_shed: drop the waiting jobs of a queue that were enqueued before a time, or of these only jobs of one type or one group. Ready and delayed ones; running jobs go on, and
+-- queue_shed: drop the waiting jobs of a queue that were enqueued before a time, or of these only jobs of one type or one group. Ready, delayed and staged ones; running jobs go on, and
 -- jobs of transactions still open arrive afterwards and stay, as with queue_purge. Takes no longer the more there are ready, because it only writes down that they are dropped:
 -- they are "cancelled" at once, and are passed over, many at a time, and taken out of the depth, here and by the claims and the maintenance that follow.
 -- Returns how many were taken out already: all of them, except beyond 100,000 of a lane, and of groups, which are passed over when their turn comes.
@@ -20,19 +20,10 @@ begin
   v_lanes := array(select key from lane where queue_id = v_queue_id and (p_type is null or type = p_type) order by key);
   perform lanes_seize(v_lanes);
   perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(v_lanes) lane;
-  perform expiry_sweep_run(100000, false);  -- a claim may have passed over jobs that had expired, and left it to the sweep to take them out of the depth
   delete from lane_purge where lane = any (v_lanes) and before <= v_before and (p_group is null or group_key = p_group);  -- this one drops what they dropped
   insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at, before, group_key, is_open)
   select lane, pg_current_snapshot(), xid_now(), v_last, clock_now(), v_before, p_group, true from unnest(v_lanes) lane;
-  with gone as (
-    delete from agenda g using lane_purge p where p.lane = g.lane and p.before = v_before and p.group_key is not distinct from p_group and purge_saw(p, g.xid, g.job_id)
-       and g.job_id < v_before and g.due_at < 'infinity' and g.lane = any (v_lanes)
-       and (p_group is null or exists (select from job j where j.slot = job_slot(g.job_id) and j.id = g.job_id and j.group_key = p_group))
-    returning g.lane, exists (select from lane_purge o where o.lane = g.lane and o.before is null and purge_saw(o, g.xid, g.job_id)) as was_purged  -- and is not counted any more
-  ), counted as (
-    insert into tally (lane, delayed) select lane, -count(*) from gone where not was_purged group by lane
-  )
-  select count(*) into v_dropped from gone where not was_purged;
+  v_dropped := agenda_drop(v_lanes, null);
   return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(v_lanes) lane cross join lateral lane_shed(lane) s);
 end $$;
 

@@ -41,7 +41,6 @@ begin
   for q in select * from queues_done(v_locked) loop
     if q.delayed = 0 then
       update queue set finished_at = clock_now() where id = q.id;  -- not before its last job, whose end the look above has seen
-      delete from agenda g using lane l where l.queue_id = q.id and g.lane = l.key and g.stage is not null;  -- purged ones
       v_count := v_count + 1;
       perform queue_event_add(q.name, 'finished');
       perform queue_event_add(b.name, 'released', null, format('queue "%s" has finished', q.name)), queue_notify(array[b.name])
@@ -59,7 +58,8 @@ begin
 end $$;
 
 -- queues_done: those of some closed queues that have no live jobs but staged ones (delayed says how many), wait for no other, and have no failed job to be decided on
--- (onFailure). All transactions that may have enqueued without seeing the close have ended. In one statement, so by one snapshot.
+-- (onFailure). All transactions that may have enqueued without seeing the close have ended. In one statement, so by one snapshot. The counts say when to look, the logs decide;
+-- where they disagree, upkeep puts the counts right (counts_prove).
 create or replace function queues_done(p_queue_ids int[]) returns table (id int, name text, stages jsonb, delayed bigint)
 language plpgsql as $$
 begin
@@ -75,6 +75,7 @@ begin
      and coalesce(live.ready, 0) = 0 and coalesce(live.delayed, 0) = coalesce(live.staged, 0)
      and queue_waits(q.id) is null
      and not exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
+     and not exists (select from lane_known l cross join lateral lane_waiting(l.key, 1000000000) w where l.queue_id = q.id and not w.is_dropped and not w.is_staged)
    order by q.id;
 end $$;
 

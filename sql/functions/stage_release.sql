@@ -19,7 +19,7 @@ begin
   ), counted as (
     insert into tally (lane, staged) select lane, -count(*) from freed group by lane
   )
-  select array_agg(id), array_agg(least(due_at + (start_by - counted_from), deadline)) into v_timed, v_ends from freed where isfinite(start_by);
+  select array_agg(id), array_agg(greatest(v_now, least(due_at + (start_by - counted_from), deadline))) into v_timed, v_ends from freed where isfinite(start_by);
   if v_timed is not null then
     insert into amendment (job_id, slot, updated_at) select id, job_slot(id), v_now from unnest(v_timed) id on conflict do nothing;
     update amendment m set start_by = u.ends_at, updated_at = v_now from unnest(v_timed, v_ends) u (id, ends_at) where m.slot = job_slot(u.id) and m.job_id = u.id;
@@ -38,23 +38,23 @@ begin
   perform name_check('stage', p_stage);
   v_count := job_cancel(array(
     select g.job_id from agenda g join lane_known l on l.key = g.lane where l.queue_id = v_queue_id and g.stage = p_stage
-       and not exists (select from lane_purge p where p.lane = g.lane and purge_saw(p, g.xid, g.job_id)) order by g.job_id limit p_limit), p_because);
+       and not agenda_dropped(g) order by g.job_id limit p_limit), p_because);
   if v_count > 0 then
     perform queue_event_add(p_queue, 'stageCancelled', p_by, p_because, null, null, null, p_stage, v_count);
   end if;
   return v_count;
 end $$;
 
--- stage_take: lock the next staged jobs of a queue; those that were purged meanwhile vanish here. Locks: agenda rows, in the order of ids. Writes: agenda.
+-- stage_take: lock the next staged jobs of a queue. Locks: agenda rows, in the order of ids.
 create or replace function stage_take(p_queue text, p_stage text, p_limit int) returns bigint[]
 language plpgsql as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
+  v_lanes constant bigint[] := array(select distinct key from lane_known where queue_id = v_queue_id order by key);
   v_jobs bigint[];
 begin
   perform name_check('stage', p_stage);
   v_jobs := array(
-    select g.job_id from agenda g join lane_known l on l.key = g.lane where l.queue_id = v_queue_id and g.stage = p_stage order by g.job_id limit p_limit for update of g);
-  delete from agenda g using lane_purge p where g.job_id = any (v_jobs) and p.lane = g.lane and purge_saw(p, g.xid, g.job_id);
+    select g.job_id from agenda g where g.lane = any (v_lanes) and g.stage = p_stage and not agenda_dropped(g) order by g.job_id limit p_limit for update of g);
   return array(select g.job_id from agenda g where g.job_id = any (v_jobs) and g.stage = p_stage order by g.job_id);
 end $$;

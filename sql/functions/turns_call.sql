@@ -60,16 +60,16 @@ begin
               left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true
               left join lateral (select w.weight, w.max_running, w.rate from group_setting w where w.queue_id = v_queue and w.hash = e.key # p_lane limit 1) w on true
               left join lateral (
-                select least((v_first ->> (e.key # p_lane)::text)::bigint, (select min(g.job_id) from agenda g where g.track = e.key and g.chain is not null and g.due_at > v_now),
+                select least((v_first ->> (e.key # p_lane)::text)::bigint, (select min(g.job_id) from agenda g where g.track = e.key and g.chain is not null and g.due_at > v_now and not agenda_dropped(g)),
                              (select min(o.job_id) from postponed o where o.track = e.key)) as barrier where v_batches) b on true
               cross join lateral (
                 select coalesce(w.rate, v_rate) as rate,
                        least(case when v_ordered then 1 else coalesce(w.max_running, v_most) end - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0),
                              case when b.barrier is not null then (
-                               select count(*) from (select from agenda g where g.track = e.key and g.chain is not null and g.due_at <= v_now and g.job_id < b.barrier limit p_room) n) end,
+                               select count(*) from (select from agenda g where g.track = e.key and g.chain is not null and g.due_at <= v_now and g.job_id < b.barrier and not agenda_dropped(g) limit p_room) n) end,
                              case when v_rated then floor(bucket_level(group_bucket(v_queue, e.key # p_lane), coalesce(w.rate, v_rate))) end)::int as room) a
              where (a.room > 0) is not false and (e.key = any (r.owing)) is not true
-               and not (v_ordered and (exists (select from agenda g where g.job_id = (c.c).held) or exists (select from postponed o where o.job_id = (c.c).held)))
+               and not (v_ordered and (exists (select from agenda g where g.job_id = (c.c).held and not agenda_dropped(g)) or exists (select from postponed o where o.job_id = (c.c).held)))
                and not exists (select from pause z where z.queue_id = v_queue and z.hash = e.key # p_lane and (z.type is null or z.type = (select l.type from lane l where l.key = p_lane)))) x) x
      where x.before < p_room or v_batches;
     exit when r.keys is not null or r.owing is null;
@@ -95,7 +95,7 @@ declare
   v_from int[]; v_fresh boolean; v_place int;
 begin
   called := p_called;
-  select array_agg(x.key order by x.i) filter (where x.goes), array_agg(case when x.n = 0 and x.barrier is null then 1 else x.n end order by x.i) filter (where x.goes), array_agg(x.place order by x.i) filter (where x.goes),
+  select array_agg(x.key order by x.i) filter (where x.goes), array_agg(x.n order by x.i) filter (where x.goes), array_agg(x.place order by x.i) filter (where x.goes),
          array_agg(p_called.cursors[x.g] order by x.i) filter (where x.goes), array_agg(x.room order by x.i) filter (where x.goes), array_agg(x.rate order by x.i) filter (where x.goes),
          array_agg(x.barrier order by x.i) filter (where x.goes), sum(x.n) filter (where x.goes), min(x.place) filter (where not x.goes),
          array_agg(x.g::int order by x.i) filter (where x.goes), bool_and(x.back = 0 and x.barrier is null) filter (where x.goes)
@@ -108,7 +108,7 @@ begin
             from unnest(p_called.keys, p_called.quanta, p_called.places, p_called.rooms, p_called.rates, p_called.barriers) with ordinality u (key, quantum, place, room, rate, barrier, g)
             cross join lateral (
               select count(*) as n, (array_agg(a.due_at order by a.job_id))[1] as since from (
-                select a.job_id, a.due_at from agenda a where a.track = u.key and a.chain is not null and a.due_at <= v_now and (a.job_id < u.barrier) is not false order by a.job_id limit u.quantum) a) back
+                select a.job_id, a.due_at from agenda a where a.track = u.key and a.chain is not null and a.due_at <= v_now and (a.job_id < u.barrier) is not false and not agenda_dropped(a) order by a.job_id limit u.quantum) a) back
             left join (select f.g, min(f.job) as first, count(*) as n from unnest(g.groups, g.jobs) f (g, job) group by f.g) fresh on fresh.g = u.g
             left join job j on back.since is null and j.slot = job_slot(fresh.first) and j.id = fresh.first) x) x;
   if v_fresh and called.total <= p_room and cardinality(g.cursors) = cardinality(p_called.keys) then

@@ -66,7 +66,7 @@ begin
              order by k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
          where c.late_xids <> '{}' and k.before - l.n <= c.quantum and l.xid <> v_own and pg_visible_in_snapshot(l.xid::text::xid8, pg_current_snapshot())
-           and (k.xid = v_purge.own_xid and j.job <= v_purge.own_job) is not true
+           and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true
         union all
         select false, 0, k.xid, k.id, k.skip + j.n::int, j.job, k.attempt, k.version, k.alone, k.bytes
           from (
@@ -77,7 +77,7 @@ begin
              where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid >= start.xid and k.xid < ((start.xid >> 18) + 1) << 18 and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
              order by k.xid, k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
-         where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and j.job <= v_purge.own_job) is not true) f on true
+         where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true) f on true
   ), taken as (
     select f.i, max(array[f.place, f.xid, f.ticket, f.n]) filter (where not f.late and f.place <= f.quantum) as head,
            array_agg(f.xid) filter (where f.special) as xids, array_agg(f.ticket) filter (where f.special) as tickets, array_agg(f.n) filter (where f.special) as ns,

@@ -20,7 +20,7 @@ declare
   v_costs constant boolean := p_grouping ? 'costs';
   v_ordered constant boolean := p_grouping ? 'ordered';
   v_batches constant boolean := coalesce(p_grouping ->> 'ordered' = 'batches', false);
-  v_named constant boolean := p_grouping ?| '{own,most,ordered}';  -- claims name their group, so that what runs of it can be counted
+  v_named constant boolean := p_grouping ?| '{own,most,rate,ordered}';  -- claims name their group, so that what runs of it can be counted, and what comes back stays in it
   v_rated constant boolean := p_grouping ?| '{own,rate}';
   v_low constant bigint := case when v_batches then pg_snapshot_xmin(pg_current_snapshot())::text::bigint end;  -- who ends from now on may be unseen below, and counts
   v_time numeric := case when v_costs then coalesce(c_line.served, 0) end;
@@ -33,6 +33,7 @@ declare
   v_tokens uuid[];
   v_keys bigint[];
   v_back boolean := false;  -- some jobs of ordered batches came back
+  v_held bigint[] := '{}';  -- by one look: who holds a job from now on waits for this claim
   v_factor int; v_rest int; v_last int; v_cut int; v_used int[]; v_turn bigint; v_round boolean;
   v_moved boolean;  -- assigned, because that costs less than perform
   t record;
@@ -151,15 +152,22 @@ begin
   end if;
   g.low := least(g.low, v_low);
 
+  if p_flagged then
+    v_held := jobs_held(g.jobs);
+    if v_batches and v_held <> '{}' then
+      g := turns_hold_back(p_lane, v_keys, g, v_held);
+    end if;
+  end if;
+
   -- Their jobs, in claims of their own where they are counted.
   v_used := array_fill(0, array[cardinality(v_keys)]);
   for h in
     select x.slot, array_agg(x.id order by x.id, x.i) as ids, array_agg(x.attempt order by x.id, x.i) as attempts, array_agg(x.version order by x.id, x.i) as versions,
            bool_or(x.alone) as alone, min(x.g) as g
       from (select job_slot(u.id) as slot, u.* from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) with ordinality u (id, attempt, version, alone, g, i)) x
-     group by x.slot, case when p_lease_factor is not null then x.attempt end, case when v_named or v_rated then x.g end, case when x.alone then x.id end order by case when v_batches then min(x.g) end, min(x.i)
+     group by x.slot, case when p_lease_factor is not null then x.attempt end, case when v_named then x.g end, case when x.alone then x.id end order by case when v_batches then min(x.g) end, min(x.i)
   loop
-    t := jobs_hand_out(p_lane, p_about, h.slot, h.ids, h.attempts, h.versions, h.alone, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_flagged,
+    t := jobs_hand_out(p_lane, p_about, h.slot, h.ids, h.attempts, h.versions, h.alone, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, v_held,
                        case when v_named then v_keys[h.g] end, p_shed);
     if t.claimed is not null then
       claimed := coalesce(claimed || ',', '') || t.claimed;
@@ -213,6 +221,28 @@ begin
   end if;
 end $$;
 
+-- turns_hold_back: in ordered batches nothing goes before a job that somebody holds: what was read of its group behind it waits in the agenda, as if it had come back, until it is let go.
+-- Returns the reading without those. Writes: agenda, tally.
+create or replace function turns_hold_back(p_lane bigint, p_keys bigint[], g turns_reading, p_held bigint[]) returns turns_reading
+language plpgsql as $$
+declare
+  v_now constant timestamptz := clock_now();
+  v_first constant bigint[] := array(select (select min(f.job) from unnest(g.groups, g.jobs) f (g, job) where f.g = k and f.job = any (p_held)) from generate_subscripts(p_keys, 1) k order by k);
+begin
+  with behind as (
+    insert into agenda (job_id, due_at, lane, track, attempt, version, created_at, chain)
+    select u.job, v_now, p_lane, p_keys[u.g], coalesce(u.attempt, 1), coalesce(u.version, 0), v_now, 1 from unnest(g.jobs, g.attempts, g.versions, g.groups) u (job, attempt, version, g)
+     where u.job > v_first[u.g] and u.job <> all (p_held)
+       and not exists (select from amendment m where m.slot = job_slot(u.job) and m.job_id = u.job and m.version > coalesce(u.version, 0))  -- void, and not counted
+    returning 1)
+  insert into tally (lane, ready, delayed) select p_lane, -count(*), count(*) from behind having count(*) > 0;
+  select array_agg(u.job order by u.i), array_agg(u.attempt order by u.i), array_agg(u.version order by u.i), array_agg(u.alone order by u.i), array_agg(u.g order by u.i)
+    into g.jobs, g.attempts, g.versions, g.alones, g.groups
+    from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) with ordinality u (job, attempt, version, alone, g, i)
+   where (u.job > v_first[u.g]) is not true or u.job = any (p_held);
+  return g;
+end $$;
+
 -- turns_recall: of groups in ordered batches, take the jobs that came back from the agenda, in the order of their ids, up to each one's quantum and barrier; and say how many fresh ones may follow:
 -- none while one of the group runs, waits, or is in somebody's hands. groups: whose job each is, by the place in r.keys. The caller has the lane's lock. Writes: agenda, tally.
 create or replace function turns_recall(p_lane bigint, r turns_called, out jobs bigint[], out attempts int[], out versions int[], out groups int[], out fresh int[])
@@ -223,8 +253,8 @@ declare
   h record;
   t record;
 begin
-  if exists (select from lane_purge p where p.lane = p_lane) then
-    perform agenda_drop(p_lane);
+  if exists (select from lane_purge p where p.lane = p_lane and p.leftover) then
+    perform agenda_drop(array[p_lane], 10000);
   end if;
   fresh := array(select case when r.barriers[i] is null then r.quanta[i] else 0 end from generate_subscripts(r.keys, 1) i order by i);
   for h in
@@ -246,15 +276,4 @@ begin
     jobs := jobs || t.ids; attempts := attempts || t.attempts; versions := versions || t.versions; groups := groups || array_fill(h.g, array[t.n]);
     fresh[h.g] := case when t.n = cardinality(h.ids) then greatest(fresh[h.g] - t.n, 0) else 0 end;
   end loop;
-end $$;
-
--- agenda_drop: jobs of ordered batches that came back, and were dropped by a purge or a shedding, leave the agenda. Writes: agenda, tally.
-create or replace function agenda_drop(p_lane bigint) returns void
-language plpgsql as $$
-begin
-  with dropped as (
-    delete from agenda a using lane_purge p where a.lane = p_lane and a.chain is not null and p.lane = p_lane and purge_saw(p, a.xid, a.job_id)
-       and (p.group_key is null or p.group_key = (select j.group_key from job j where j.slot = job_slot(a.job_id) and j.id = a.job_id))
-    returning a.job_id, p.before is not null as counted)
-  insert into tally (lane, delayed) select p_lane, -count(*) from dropped where counted having count(*) > 0;
 end $$;

@@ -78,12 +78,26 @@ export async function migrate(pool: ConnectionPool, options: MigrateOptions = {}
     const functionsReplaced = history.get(0) !== release.functionsChecksum;
     if (functionsReplaced) {
       await runQuery(db, release.functionsText, []);
+      await runQuery(db, dropStale, []);
       await runQuery(db, closeToPublic(schema), []);
       await record(db, 0, "functions", release.functionsChecksum);
     }
     return { schema, version: wantedVersion(release), applied, functionsReplaced };
   });
 }
+
+/**
+ * Functions of the release before that this one has not replaced. Each one it has was written by this very transaction; what is left would be dead,
+ * or worse, make a call with a default ambiguous.
+ */
+const dropStale = `do $$
+declare
+  f text;
+begin
+  for f in select p.oid::regprocedure from pg_proc p where p.pronamespace = current_schema()::regnamespace and p.xmin <> pg_current_xact_id()::xid loop
+    execute 'drop function ' || f;
+  end loop;
+end $$`;
 
 /** Functions are for roles that were granted them, not for everybody. */
 const closeToPublic = (schema: string) => `revoke all on all functions in schema ${schema} from public`;

@@ -529,7 +529,7 @@ export interface QueueRecord {
 export type QueueState = "active" | "paused" | "waiting" | "closed" | "finished";
 
 /** What can happen to a queue; see docs/queue-states.md. */
-export const queueEventNames = ["paused", "resumed", "closed", "opened", "finished", "released", "stageReleased", "stageCancelled"] as const;
+export const queueEventNames = ["paused", "resumed", "closed", "opened", "finished", "released", "stageReleased", "stageCancelled", "recounted"] as const;
 
 /** Something that happened to a queue. */
 export interface QueueEvent {

@@ -1,6 +1,7 @@
 import { DatabaseUnavailableError } from "../db/errors.js";
 import { type Check, type Finding, type Patient, skipped, wrong } from "./check.js";
 import { clockCheck } from "./clock.js";
+import { countsCheck } from "./counts.js";
 import { indexesCheck } from "./indexes.js";
 import { maintenanceCheck } from "./maintenance.js";
 import { poolerCheck } from "./pooler.js";
@@ -9,7 +10,7 @@ import { serverCheck } from "./server.js";
 import { sizesCheck } from "./sizes.js";
 import { snapshotsCheck } from "./snapshots.js";
 
-const checks: readonly Check[] = [serverCheck, schemaCheck, snapshotsCheck, indexesCheck, poolerCheck, clockCheck, maintenanceCheck, sizesCheck];
+const checks: readonly Check[] = [serverCheck, schemaCheck, snapshotsCheck, indexesCheck, poolerCheck, clockCheck, maintenanceCheck, countsCheck, sizesCheck];
 
 /** A finding, and the check that made it. */
 export type NamedFinding = Finding & { readonly check: string };

@@ -146,7 +146,10 @@ describe("calls that meet on the same rows in opposite order", () => {
     expect(ends.map((end) => end.status)).toEqual(["fulfilled", "fulfilled"]);
   });
 
-  it("adding retries to a job and enqueueing its fingerprint again both get through [#101]", async () => {
+  it.each([
+    ["commit", 0],
+    ["rollback", 1],
+  ])("adding retries to a job waits for whoever enqueues its fingerprint again, and after a %s revives %i [#72] [#101]", async (end, revived) => {
     const queue = await newQueue(db);
     const job = { type: "t", queue, fingerprint: "f" };
     const { id } = await db.engine.enqueue(job);
@@ -157,8 +160,9 @@ describe("calls that meet on the same rows in opposite order", () => {
     const retried = db.engine.addRetries(1, { ids: [id] });
     await waitersOf(db, producer, 1);
     await db.engine.cancel([id], undefined, { tx: producer }); // wants the failed job for itself
-    await producer.query("commit");
-    expect(await retried).toBe(1);
+    await producer.query(end);
+    expect(await retried).toBe(revived);
+    expect((await db.engine.list({ queue })).filter(({ state }) => state === "ready")).toHaveLength(1);
   });
 
   it("changing the visibility of one job while its neighbours end keeps it held [#101]", async () => {
@@ -193,7 +197,7 @@ describe("the state of a job that ends in the middle of being read", () => {
   });
 });
 
-describe("a job that expires at the end of an attempt while the sweep has it on its list", () => {
+describe("a job that expires at the end of an attempt while upkeep finds its lane busy", () => {
   it("is counted once [#101]", async () => {
     const queue = await newQueue(db);
     await db.engine.enqueue({ type: "t", queue, ttlSeconds: 30, maxAttempts: 5 });
@@ -203,14 +207,13 @@ describe("a job that expires at the end of an attempt while the sweep has it on 
     await worker.query("begin");
     await worker.query("select pg_advisory_xact_lock(lane_lock($1))", [lane!.key]);
     await db.moveClock(60);
-    const sweep = db.engine.maintain();
-    await waitersOf(db, worker, 1);
+    expect(await db.engine.maintain()).toMatchObject({ expired: 0 }); // waits for nobody
     await db.moveClock(-60);
     const [job] = await db.engine.claim({ queues: [queue] }, { tx: worker });
     await db.moveClock(60);
     await db.engine.retry(job!, { message: "too late" }, 1, { tx: worker });
     await worker.query("commit");
-    expect(await sweep).toMatchObject({ expired: 0 });
+    expect(await db.engine.maintain()).toMatchObject({ expired: 0 });
     expect((await db.engine.list({ queue })).map((one) => one.state)).toEqual(["expired"]);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });

@@ -18,7 +18,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   buildIfStale();
   const server = process.env["DATABASE_URL"]
     ? undefined
-    : await startEmbeddedServer({ settings: { max_connections: "300", fsync: "off", shared_buffers: "256MB", max_wal_size: "2GB" } });
+    : await startEmbeddedServer({
+        settings: { max_connections: "300", fsync: "off", shared_buffers: "256MB", max_wal_size: "2GB", max_prepared_transactions: "20" },
+      });
   const url = server?.url ?? process.env["DATABASE_URL"]!;
   const template = `test_template_${process.pid}`;
   await onServer(url, `create database ${template}`);
