@@ -26,3 +26,29 @@ describe("groups that come and go", () => {
     expect(await claimAll(db, queue)).toEqual([]);
   });
 });
+
+describe("an ordered group whose job waits for its next attempt", () => {
+  it("keeps its order when all its tickets are gone [#158]", async () => {
+    const queue = `${await newQueue(db)}-ordered`;
+    await db.engine.queuePut(queue, { ordered: true });
+    const { id: first } = await db.engine.enqueue({ type: "t", queue, group: "g" });
+    const [job] = await db.engine.claim({ queues: [queue] });
+    await db.engine.retry(job!, { message: "not yet" }, 3600);
+    await nextTicketChild(db);
+    await db.engine.enqueue({ type: "other", queue }); // lets cursors enter the next child
+    for (let n = 0; n < 20; n += 1) {
+      await db.engine.claim({ queues: [queue] });
+      await db.engine.maintainSpace();
+    }
+    const { id: second } = await db.engine.enqueue({ type: "t", queue, group: "g" });
+    expect(await claimAll(db, queue, { types: ["t"] })).toEqual([]);
+    await db.moveClock(3600);
+    const inOrder: string[] = [];
+    for (const expected of [first, second]) {
+      const [next] = await db.engine.claim({ queues: [queue], types: ["t"] });
+      inOrder.push(next?.id ?? `not ${expected}`);
+      if (next) await db.engine.complete(next);
+    }
+    expect(inOrder).toEqual([first, second]);
+  });
+});
