@@ -119,6 +119,16 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
     expectSound("purge, then own jobs", { processes: { ...produce([1]), X: [[purge, write(1)]] } });
   });
 
+  it("three producers that straddle midnight, two claimers: a claim ends at the first job of another day", () => {
+    expectSound("midnight", { processes: { ...produce([1], [1, 1], [1]), C: [[claim(4)]], D: [[claim(2)]] }, mayRollBack: [], midnight: true });
+  });
+
+  it("midnight within a ticket, in a narrow ring, and around a claimer's own jobs", () => {
+    expectSound("midnight within a ticket", { processes: { ...produce([3], [1, 1]), C: [[claim(5)]], D: [[claim(2)]] }, mayRollBack: ["P"], midnight: true });
+    expectSound("midnight, narrow ring", { processes: { ...produce([1, 1], [1]), C: [[claim(3)]], D: [[claim(2)]] }, width: 2, midnight: true });
+    expectSound("midnight, own jobs", { processes: { ...produce([1, 1]), C: [[write(1), claim(3), write(1)]], D: [[claim(2)]] }, midnight: true });
+  });
+
   it.runIf(isFull)("three producers of every shape, two claimers with batches of 1 to 3 (MODEL=full)", { timeout: 3_600_000 }, () => {
     for (const [i, first] of shapes.entries()) {
       for (const [k, second] of shapes.entries()) {
@@ -162,6 +172,12 @@ describe("the model finds what is put in", () => {
       /lost/,
     ],
     ["a purge forgets which of its own jobs it dropped", "purgeForgetsOwn", { processes: { ...produce([1]), X: [[write(1), purge]] } }, /lost|purged/],
+    [
+      "whether jobs are of one day is asked of the first and the last only",
+      "comparesFirstAndLastDay",
+      { processes: { ...produce([1, 1], [1]), C: [[claim(3)]] }, mayRollBack: [], midnight: true },
+      /lost/,
+    ],
     ["ended late transactions are dropped although the batch could not hold them", "dropsUnread", late, /lost/],
   ];
   it.each(mutants)("%s", (name, rule, scenario, message) => {

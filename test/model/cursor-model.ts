@@ -10,7 +10,9 @@ import {
   advance,
   cursorFault,
   discover,
+  handOut,
   hasEnded,
+  ofOneDay,
   purge,
   readChild,
   readLate,
@@ -30,6 +32,8 @@ export interface Scenario {
   readonly undiscovered?: boolean;
   /** A claim may take fewer jobs than it read, because the other track, a byte limit or a lone job comes first. Default false. */
   readonly takesFewer?: boolean;
+  /** Midnight passes, at any time: jobs written later are in another ring child. Default false: all are of one day. */
+  readonly midnight?: boolean;
   /** Batch sizes of the final drain. Default 1 and 3. */
   readonly drains?: readonly number[];
   readonly rules?: Rules;
@@ -64,6 +68,8 @@ interface State {
   /** Tickets by transaction number - 1, each a list of jobs. */
   readonly log: readonly (readonly (readonly number[])[])[];
   readonly logKey: string;
+  /** Jobs written after midnight; none before it. */
+  readonly nextDay: Jobs;
   readonly cursor: Cursor | null;
   readonly cursorKey: string;
   /** Who holds the lane's lock; -1 when nobody does. */
@@ -93,6 +99,7 @@ export function cursorModel(scenario: Scenario): Model<State> {
     fates: "",
     log: [],
     logKey: "",
+    nextDay: 0,
     cursor: start,
     cursorKey: cursorKey(start),
     lock: -1,
@@ -115,7 +122,7 @@ export function cursorModel(scenario: Scenario): Model<State> {
         next.push({ name: `${name} commits`, next: end(state, who, true) });
         if (rollsBack[who]) next.push({ name: `${name} rolls back`, next: end(state, who, false) });
       } else if ("write" in op) {
-        next.push({ name: `${name} enqueues ${op.write} in one ticket`, next: write(state, who, jobsOf.get(op)!) });
+        next.push(...enqueue(state, who, jobsOf.get(op)!));
       } else if (state.lock < 0) {
         next.push({ name: `${name} locks the lane`, next: lock(state, who) });
       } else if (state.lock === who) {
@@ -126,14 +133,25 @@ export function cursorModel(scenario: Scenario): Model<State> {
     return next;
   }
 
-  function write(state: State, who: number, jobs: readonly number[]): State {
+  /** Only who writes looks at the clock: midnight passes just before one of the jobs is written, or later. */
+  function enqueue(state: State, who: number, jobs: readonly number[]): Step<State>[] {
+    const all = jobs.length;
+    const today = !scenario.midnight ? [all] : state.nextDay === 0 ? [...jobs.keys(), all] : [0];
+    return today.map((count) => {
+      const when = count === all ? "" : count === 0 ? ", after midnight" : `, ${count} before midnight`;
+      return { name: `${names[who]!} enqueues ${all} in one ticket${when}`, next: write(state, who, jobs, count) };
+    });
+  }
+
+  function write(state: State, who: number, jobs: readonly number[], today: number): State {
     const begun = withXid(state, who);
     const process = begun.processes[who]!;
     const log = begun.log.map((tickets, i) => (i === process.xid - 1 ? [...tickets, jobs] : tickets));
     return {
-      ...replace(begun, who, { ...process, op: process.op + 1, written: jobs.reduce((all, job) => all | (1 << job), process.written) }),
+      ...replace(begun, who, { ...process, op: process.op + 1, written: process.written | setOf(jobs) }),
       log,
       logKey: logKey(log),
+      nextDay: state.nextDay | setOf(jobs.slice(today)),
     };
   }
 
@@ -149,7 +167,7 @@ export function cursorModel(scenario: Scenario): Model<State> {
     const { reading } = process;
     if (reading && !reading.at) {
       const used = rules.runningFromLaterSnapshot ? { ...reading, running: takeSnapshot(state, process.xid).running } : reading;
-      const most = used.jobs.length;
+      const most = ofOneDay(used.jobs, rules);
       const choices = scenario.takesFewer ? Array.from({ length: most + 1 }, (_, i) => i) : [most];
       return choices.map((taken) => ({ name: `${name} takes ${taken} and moves the cursor`, next: move(state, who, used, taken) }));
     }
@@ -168,7 +186,7 @@ export function cursorModel(scenario: Scenario): Model<State> {
     const cursor = advance(reading, taken, process.xid, rules);
     let fault = cursorFault(reading.cursor, cursor);
     let jobs = process.taken;
-    for (const { job } of reading.jobs.slice(0, taken)) {
+    for (const { job } of handOut(reading.jobs.slice(0, taken))) {
       if ((jobs | state.handedOut) & (1 << job)) fault = `job ${job} is handed out twice`;
       jobs |= 1 << job;
     }
@@ -233,10 +251,11 @@ function drain(from: State, wanted: number, width: number, rules: Rules): { read
     cursor ??= discover(snapshot, log);
     let reading = readLate(cursor, wanted, cursor.late.length > 0 ? snapshot : null, log, rules);
     while (reading.at) reading = readChild(reading, snapshot, log, width, rules);
-    const next = advance(reading, reading.jobs.length, fates.length, rules);
+    const taken = ofOneDay(reading.jobs, rules);
+    const next = advance(reading, taken, fates.length, rules);
     const fault = cursorFault(cursor, next);
     if (fault !== undefined) return { handedOut, fault };
-    for (const { job } of reading.jobs) {
+    for (const { job } of handOut(reading.jobs.slice(0, taken))) {
       if (handedOut & (1 << job)) return { handedOut, fault: `job ${job} is handed out twice` };
       handedOut |= 1 << job;
     }
@@ -267,12 +286,14 @@ function takeSnapshot(state: Pick<State, "fates">, own: number): Snapshot {
   return { own, xmax, xmin: Math.min(xmax, running[0] ?? xmax, own === 0 ? xmax : own), running };
 }
 
-function readLog(state: Pick<State, "fates" | "log">): Log {
+function readLog(state: Pick<State, "fates" | "log" | "nextDay">): Log {
+  const dayOf = (job: number): number => (state.nextDay >> job) & 1;
   return (snapshot, from, to) => {
     const found: Handout[] = [];
     for (let xid = Math.max(from, 1); xid < Math.min(to, state.log.length + 1); xid += 1) {
       const isVisible = xid === snapshot.own || (state.fates[xid - 1] === "c" && hasEnded(xid, snapshot));
-      if (isVisible) state.log[xid - 1]!.forEach((jobs, i) => jobs.forEach((job, k) => found.push({ xid, ticket: i + 1, offset: k + 1, job })));
+      if (isVisible)
+        state.log[xid - 1]!.forEach((jobs, i) => jobs.forEach((job, k) => found.push({ xid, ticket: i + 1, offset: k + 1, job, day: dayOf(job) })));
     }
     return found;
   };
@@ -312,6 +333,7 @@ const digit = (n: number): string => String.fromCharCode(48 + Math.min(n, 70));
 function key(state: State): string {
   let text = `${state.fates}|${state.logKey}|${state.cursorKey}|${digit(state.lock + 1)}${state.committed.toString(36)},${state.handedOut.toString(36)}`;
   for (const process of state.processes) text += process.key;
+  if (state.nextDay) text += `+${state.nextDay.toString(36)}`;
   if (state.purged) text += purgeKey(state.purged);
   return state.fault === undefined ? text : text + state.fault;
 }
@@ -358,7 +380,12 @@ function show(state: State): string {
     ...(reading ? [`transaction ${xid} has read {${reading.jobs.map(({ job }) => job).join()}}, running {${reading.running.join()}}`] : []),
     ...(cursor ? [`transaction ${xid} has ${describe(cursor)}, jobs {${members(taken).join()}}`] : []),
   ]);
-  return [`transactions ${state.fates}`, describe(state.cursor), `handed out {${members(state.handedOut).join()}}`, ...inside].join(", ");
+  const midnight = state.nextDay ? [`written after midnight {${members(state.nextDay).join()}}`] : [];
+  return [`transactions ${state.fates}`, ...midnight, describe(state.cursor), `handed out {${members(state.handedOut).join()}}`, ...inside].join(", ");
+}
+
+function setOf(jobs: readonly number[]): Jobs {
+  return jobs.reduce((all, job) => all | (1 << job), 0);
 }
 
 function members(jobs: Jobs): number[] {

@@ -1,6 +1,7 @@
 /**
  * The cursor's arithmetic, statement by statement as in sql/functions/track_read.sql, track_advance.sql, lane_discover.sql and
- * queue_purge.sql. Pure functions of a snapshot; who may run between two of them is cursor-model.ts's business.
+ * queue_purge.sql, and what lane_take.sql says about days. Pure functions of a snapshot; who may run between two of them is
+ * cursor-model.ts's business.
  */
 
 /** What pg_current_snapshot() says: transactions at or above xmax are running too, but are not listed. Nor is one's own. */
@@ -20,6 +21,8 @@ export interface Position {
 
 export interface Handout extends Position {
   readonly job: number;
+  /** The ring child of jobs that it is in. Days do not follow the order of positions: who has a number may enqueue much later. */
+  readonly day: number;
 }
 
 export interface Cursor {
@@ -65,6 +68,8 @@ export interface Rules {
   readonly ignoresBeyondXmax?: boolean;
   /** A purge leaves it to its snapshot which jobs of its own transaction it has dropped. */
   readonly purgeForgetsOwn?: boolean;
+  /** Jobs are of one day when the first and the last of them are. */
+  readonly comparesFirstAndLastDay?: boolean;
 }
 
 const after = (a: Position, b: Position): boolean => (a.xid !== b.xid ? a.xid > b.xid : a.ticket !== b.ticket ? a.ticket > b.ticket : a.offset > b.offset);
@@ -116,6 +121,18 @@ export function readChild(reading: Reading, snapshot: Snapshot, log: Log, width:
     passedXid: isLast ? reading.passedXid : end,
     at: isLast ? null : { xid: end, ticket: 0, offset: 0 },
   };
+}
+
+/** lane_take: how many of the jobs read may go into one claim, which reads one ring child of jobs. */
+export function ofOneDay(jobs: readonly Handout[], rules: Rules): number {
+  const first = jobs[0]?.day;
+  const cut = rules.comparesFirstAndLastDay && jobs.at(-1)?.day === first ? -1 : jobs.findIndex(({ day }) => day !== first);
+  return cut < 0 ? jobs.length : cut;
+}
+
+/** jobs_hand_out: the jobs of a claim are read from the ring child of the first. */
+export function handOut(jobs: readonly Handout[]): readonly Handout[] {
+  return jobs.filter(({ day }) => day === jobs[0]!.day);
 }
 
 /** track_advance: the cursor past the first `taken` jobs of a reading. */
