@@ -45,7 +45,7 @@ language sql volatile as $$
 $$;
 
 -- postponed_return: jobs that claims went round become claimable again once nobody holds them; until the end of this transaction nobody else can. Any process may call it.
--- Those that were cancelled or changed meanwhile have a higher version, and those that were purged are gone: they stay away. In ordered batches they wait in the agenda, to be taken by their ids.
+-- Those that were cancelled or changed meanwhile have a higher version, and those that were purged are gone: they stay away, and their group gets in line. In ordered batches they wait in the agenda, to be taken by their ids.
 -- Locks: the entry of lanes and the jobs' marks, skipped when taken. Writes: postponed, ticket, agenda, tally.
 create or replace function postponed_return() returns int
 language plpgsql as $$
@@ -58,8 +58,11 @@ begin
       select o.ctid from postponed o where pg_try_advisory_xact_lock_shared(lane_entry(o.lane)) and pg_try_advisory_xact_lock(job_mark(o.job_id)) limit 200 for update skip locked))
     returning *
   loop
-    continue when exists (select from lane_purge l where l.lane = p.lane and l.before is null and purge_saw(l, p.xid, p.job_id))
-               or exists (select from amendment m where m.slot = job_slot(p.job_id) and m.job_id = p.job_id and m.version > p.version);
+    if exists (select from lane_purge l where l.lane = p.lane and l.before is null and purge_saw(l, p.xid, p.job_id))
+       or exists (select from amendment m where m.slot = job_slot(p.job_id) and m.job_id = p.job_id and m.version > p.version) then
+      perform group_announce(l.queue_id, p.track # p.lane) from lane l where l.key = p.lane and p.track <> p.lane;  -- who follows it may have been passed over meanwhile
+      continue;
+    end if;
     if p.track <> p.lane and exists (select from lane l join queue q on q.id = l.queue_id where l.key = p.lane and q.options ->> 'ordered' = 'batches') then
       insert into agenda (job_id, due_at, lane, track, attempt, version, created_at, chain) values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, clock_now(), 1);
       insert into tally (lane, ready, delayed) values (p.lane, -1, 1);

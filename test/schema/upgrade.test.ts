@@ -31,7 +31,7 @@ describe("a schema of the first release", () => {
     const report = (verb: string, job?: { token: string; job_id: string }) => client.query(`select ${verb}($1, array[$2::bigint])`, [job?.token, job?.job_id]);
     await report("job_complete", first);
     await report("job_fail", second);
-    await report("job_retry", third);
+    await client.query("select job_retry($1, array[$2::bigint], null, 3600)", [third?.token, third?.job_id]);
     await client.query("select job_cancel(array[$1::bigint])", [fourth?.job_id]);
     expect(held.length).toBeGreaterThan(0);
     const states = async () => (await client.query("select id, state from millrace.jobs order by id")).rows;
