@@ -1,5 +1,5 @@
 -- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call it.
--- Rows another process is moving are skipped, and those that were dropped stay for agenda_drop. Jobs of ordered batches that came back stay where they are: their group gets in line.
+-- Rows another process is moving are skipped, and those that were dropped stay for agenda_drop. Where jobs have an order (chained) they stay where they are, and their group gets in line.
 -- Returns how many became claimable.
 -- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket, tally.
 create or replace function agenda_promote(p_limit int default 1000) returns int
@@ -9,20 +9,22 @@ declare
   v_promoted int;
   v_now timestamptz := clock_now();
   v_lanes bigint[];
-  v_chained boolean;
+  v_ordered bigint[];  -- those whose groups are chained
+  v_serial bigint[];   -- those whose jobs without a group are
 begin
-  select array_agg(d.lane) filter (where pg_try_advisory_xact_lock_shared(lane_entry(d.lane))), bool_or(d.chained) into v_lanes, v_chained
-    from (select g.lane, bool_or(g.chain = 0) as chained
-            from (select lane, chain from agenda where due_at <= v_now and (chain = 1) is not true order by due_at limit p_limit) g group by 1) d;
-  if v_chained then
-    perform agenda_chain(v_lanes, v_now, p_limit);
+  select array_agg(d.lane), array_agg(d.lane) filter (where chained(q.options, true)), array_agg(d.lane) filter (where chained(q.options, false)) into v_lanes, v_ordered, v_serial
+    from (select g.lane from (select distinct lane from (select lane from agenda where due_at <= v_now and (chain = 1) is not true order by due_at limit p_limit) g) g
+           where pg_try_advisory_xact_lock_shared(lane_entry(g.lane))) d
+    left join lateral (select l.queue_id from lane_known l where l.key = d.lane limit 1) l on true left join queue q on q.id = l.queue_id;
+  if v_ordered is not null or v_serial is not null then
+    perform agenda_chain(v_ordered, v_serial, v_now, p_limit);
   end if;
   if exists (select from lane_purge p where p.leftover and p.lane = any (v_lanes)) then
     perform agenda_drop(v_lanes, p_limit);
   end if;
   with due as (
     delete from agenda where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) and g.chain is null
+      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) and g.chain is null and (g.lane = any (case when g.track = g.lane then v_serial else v_ordered end)) is not true
          and not (exists (select from lane_purge p where p.leftover and p.lane = g.lane) and agenda_dropped(g))
        order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
@@ -43,25 +45,25 @@ begin
   return v_promoted;
 end $$;
 
--- agenda_chain: jobs of ordered batches whose time has come: their groups get in line. Writes: agenda, ticket.
-create or replace function agenda_chain(p_lanes bigint[], p_now timestamptz, p_limit int) returns void
+-- agenda_chain: chained jobs whose time has come: they stay where they are, and their groups get in line. Writes: agenda, ticket.
+create or replace function agenda_chain(p_ordered bigint[], p_serial bigint[], p_now timestamptz, p_limit int) returns void
 language plpgsql as $$
 begin
   with due as (
     update agenda set chain = 1 where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= p_now and g.chain = 0 and g.lane = any (p_lanes) order by g.due_at, g.job_id limit p_limit for update skip locked))
+      select g.job_id from agenda g where g.due_at <= p_now and (g.chain = 1) is not true and g.lane = any (case when g.track = g.lane then p_serial else p_ordered end) order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning lane, track, job_id
   )
   insert into ticket (lane, xid, slot, jobs)
   select lane + 2, xid_now(), ticket_slot(xid_now()), array_agg(track order by first)
-    from (select lane, track, min(job_id) as first from due group by 1, 2) t group by lane;
+    from (select lane, track, min(job_id) as first from due where track <> lane group by 1, 2) t group by lane;
 end $$;
 
--- agenda_unchain: jobs that came back in ordered batches, where the queue has another order now: nobody takes them by their ids any more, so they are promoted like any others. Writes: agenda.
+-- agenda_unchain: jobs that were chained, in queues that have another order now: nobody takes them by their ids any more, so they are promoted like any others. Writes: agenda.
 create or replace function agenda_unchain() returns void
 language plpgsql as $$
 begin
   update agenda set chain = null where job_id = any (array(
     select a.job_id from agenda a join lane l on l.key = a.lane join queue q on q.id = l.queue_id
-     where a.chain is not null and (q.options ->> 'ordered') is distinct from 'batches' limit 10000 for update of a skip locked));
+     where a.chain is not null and not chained(q.options, a.track <> a.lane) limit 10000 for update of a skip locked));
 end $$;

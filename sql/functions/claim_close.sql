@@ -38,19 +38,20 @@ declare
   v_final bigint[];
   v_buried record;
   v_options jsonb;
+  v_queue jsonb;
   v_rule jsonb;
   v_target int := p_dead_letter;
   v_most int;
   v_timed bigint[];
   v_ends timestamptz[];
-  v_chained boolean;  -- claims take them by their ids, so that they keep their order
+  v_batches boolean;
   v_alone boolean;
 begin
   perform days_check(h.slot);
-  select c.options || q.options || coalesce(t.options, '{}') into v_options
+  select c.options || q.options || coalesce(t.options, '{}'), q.options into v_options, v_queue
     from cell c, lane l join queue q on q.id = l.queue_id left join job_type t on t.type = l.type where l.key = h.lane;
-  v_chained := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);
-  v_alone := p_outcome = 'lost' and not v_chained and (v_options -> 'lostAlone') is distinct from 'false';
+  v_batches := h.track is not null and coalesce(v_queue ->> 'ordered' = 'batches', false);
+  v_alone := p_outcome = 'lost' and not v_batches and (v_options -> 'lostAlone') is distinct from 'false';
   if v_options ? 'deadLetterQueue' and v_target is null then
     v_target := (select id from queue where name = v_options ->> 'deadLetterQueue');
     v_most := case when v_target is not null then (v_options ->> 'deadLetterAfter')::int end;
@@ -64,20 +65,21 @@ begin
   end if;
 
   with fate as materialized (
-    select u.id, u.attempt, coalesce(m.version, 0) as version, track_again(h.lane, j.group_key, v_alone, h.track is not null) as track, d.due_at, d.computed,
+    select u.id, u.attempt, coalesce(m.version, 0) as version, y.track, chained(v_queue, y.track <> h.lane) as chained, d.due_at, d.computed,
            case when p_reason = 'permanent' then 'failed'
                 when u.attempt >= p.last then 'failed'
                 when coalesce(d.computed, m.start_by, j.start_by) <= d.due_at then 'expired' end::job_final_state as state
       from unnest(h.jobs, h.attempts) u (id, attempt)
       join job j on j.slot = h.slot and j.id = u.id
       left join amendment m on m.slot = h.slot and m.job_id = u.id
+      cross join lateral (select track_again(h.lane, j.group_key, v_alone, h.track is not null) as track) y
       cross join lateral (
         select coalesce(v_rule -> 'delays', v_rule -> 'retry', j.retry, v_options -> 'retry') as retry,
                case when v_rule ? 'delays' then coalesce(m.revived_after, 0) else 0 end as before,
                case when v_rule ? 'delays' then least(coalesce(m.revived_after, 0) + jsonb_array_length(v_rule -> 'delays') + 1, m.max_attempts)
                     else least(coalesce(m.max_attempts, j.max_attempts), v_most) end as last) p
       cross join lateral (
-        select case when v_chained and p_outcome = 'lost' and v_rule is null then least(h.until, v_now) else v_now end
+        select case when v_batches and p_outcome = 'lost' and v_rule is null then least(h.until, v_now) else v_now end
                + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
                             else retry_delay(p.retry, u.attempt - p.before) end as due_at) x
       cross join lateral (
@@ -94,18 +96,18 @@ begin
     select f.* from fate f where f.state is null
   ), later as (
     insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
-    select id, due_at, h.lane, track, attempt + 1, version, v_alone, v_now, case when v_chained then (due_at <= v_now)::int end from again where due_at > v_now or v_chained
+    select id, due_at, h.lane, track, attempt + 1, version, v_alone, v_now, case when chained then (due_at <= v_now)::int end from again where due_at > v_now or chained
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
     select track + 1, v_xid, ticket_slot(v_xid), attempt + 1, version, v_alone, array_agg(id order by id)
-      from again where due_at <= v_now and not v_chained group by track, attempt, version, (case when v_alone then id end) order by min(id)
+      from again where due_at <= v_now and not chained group by track, attempt, version, (case when v_alone then id end) order by min(id)
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
-    select h.lane + 2, v_xid, ticket_slot(v_xid), array_agg(track + 1 order by first)
-      from (select track, min(id) as first from again where due_at <= v_now and track <> h.lane and not v_chained group by track) t having count(*) > 0
+    select h.lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)
+      from (select track + case when chained then 0 else 1 end as track, min(id) as first from again where due_at <= v_now and track <> h.lane group by 1) t having count(*) > 0
   ), counted as (
     insert into tally (lane, ready, delayed)
-    select h.lane, count(*) filter (where due_at <= v_now and not v_chained), count(*) filter (where due_at > v_now or v_chained) from again having count(*) > 0
+    select h.lane, count(*) filter (where due_at <= v_now and not chained), count(*) filter (where due_at > v_now or chained) from again having count(*) > 0
   )
   select array_agg(f.id) filter (where f.state is not null),
          array_agg(f.id) filter (where f.computed is not null and f.state is distinct from 'failed'),

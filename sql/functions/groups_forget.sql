@@ -1,5 +1,4 @@
 -- groups_forget: delete cursors of groups that have no ticket left, not even a passed one: who finds such a group again opens a new one. Any process may call it.
--- One of an ordered group stays as long as the job that was handed out last runs, or waits to go on.
 -- Looks at p_limit cursors at most, from a random one on, and not at those that moved lately. Returns how many were deleted.
 -- Also forgets buckets that are full again. Locks: lanes (skipped when taken). Writes: lane_cursor, bucket.
 create or replace function groups_forget(p_limit int default 10000) returns int
@@ -20,9 +19,7 @@ begin
      where c.lane is not null and c.head_xid >> 18 < v_child and not exists (select from ticket t where t.lane = c.track));
   for v_lane in select distinct c.lane from unnest(v_tracks) u (track) join lane_cursor c on c.track = u.track order by 1 loop
     continue when not pg_try_advisory_xact_lock(lane_lock(v_lane));
-    delete from lane_cursor c where c.track = any (v_tracks) and c.lane = v_lane and not exists (select from ticket t where t.lane = c.track)
-       and (c.held is null or not (  -- what follows in an ordered group waits for it
-         exists (select from agenda g where g.job_id = c.held) or exists (select from postponed o where o.job_id = c.held) or exists (select from claim k where k.track = c.track)));
+    delete from lane_cursor c where c.track = any (v_tracks) and c.lane = v_lane and not exists (select from ticket t where t.lane = c.track);
     get diagnostics v_gone = row_count;
     v_n := v_n + v_gone;
   end loop;

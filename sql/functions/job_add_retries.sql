@@ -16,6 +16,8 @@ declare
   v_queues int[];
   v_fingerprints text[];
   v_lane bigint;
+  v_track bigint;
+  v_chained boolean;
   v_finished int[];
   d record;
 begin
@@ -66,13 +68,16 @@ begin
     continue when not found;
     insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
     v_lane := lane_key(d.queue_id, d.type, d.priority, d.resources);
-    if v_due <= v_now then
-      perform tickets_append(v_lane, group_track(v_lane, d.group_key) + 1, array[d.id], d.attempt + 1, v_version, false);
+    v_track := group_track(v_lane, d.group_key);
+    v_chained := (select chained(q.options, v_track <> v_lane) from queue q where q.id = d.queue_id);
+    if v_due <= v_now and not v_chained then
+      perform tickets_append(v_lane, v_track + 1, array[d.id], d.attempt + 1, v_version, false);
       insert into tally (lane, ready) values (v_lane, 1);
     else
-      insert into agenda (job_id, due_at, lane, track, attempt, version, created_at)
-      values (d.id, v_due, v_lane, group_track(v_lane, d.group_key), d.attempt + 1, v_version, v_now);
+      insert into agenda (job_id, due_at, lane, track, attempt, version, created_at, chain)
+      values (d.id, v_due, v_lane, v_track, d.attempt + 1, v_version, v_now, case when v_due <= v_now then 1 end);
       insert into tally (lane, delayed) values (v_lane, 1);
+      perform line_append(v_lane, v_track) from (select) one where v_due <= v_now and v_track <> v_lane;
     end if;
     v_count := v_count + 1;
   end loop;

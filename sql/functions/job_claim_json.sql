@@ -126,7 +126,7 @@ begin
       loop
         if l.grouping is null or l.key <> v_key then
           t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
-                         coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed, l.key <> v_key, l.freshness);
+                         coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed, l.key <> v_key, l.freshness, coalesce(l.limits @? '$[*].serial', false));
         else
           t := turns_take(v_key, case when p_group_limit is null then l.grouping else l.grouping || jsonb_build_object('limit', p_group_limit) end, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
                           coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed);

@@ -45,7 +45,7 @@ language sql volatile as $$
 $$;
 
 -- postponed_return: jobs that claims went round become claimable again once nobody holds them; until the end of this transaction nobody else can. Any process may call it.
--- Those that were cancelled or changed meanwhile have a higher version, and those that were purged are gone: they stay away, and their group gets in line. In ordered batches they wait in the agenda, to be taken by their ids.
+-- Those that were cancelled or changed meanwhile have a higher version, and those that were purged are gone: they stay away, and their group gets in line. Where jobs have an order (chained) they wait in the agenda, to be taken by their ids.
 -- Locks: the entry of lanes and the jobs' marks, skipped when taken. Writes: postponed, ticket, agenda, tally.
 create or replace function postponed_return() returns int
 language plpgsql as $$
@@ -63,10 +63,10 @@ begin
       perform group_announce(l.queue_id, p.track # p.lane) from lane l where l.key = p.lane and p.track <> p.lane;  -- who follows it may have been passed over meanwhile
       continue;
     end if;
-    if p.track <> p.lane and exists (select from lane l join queue q on q.id = l.queue_id where l.key = p.lane and q.options ->> 'ordered' = 'batches') then
-      insert into agenda (job_id, due_at, lane, track, attempt, version, created_at, chain) values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, clock_now(), 1);
+    if (select chained(q.options, p.track <> p.lane) from lane l join queue q on q.id = l.queue_id where l.key = p.lane) then
+      insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain) values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, p.alone, clock_now(), 1);
       insert into tally (lane, ready, delayed) values (p.lane, -1, 1);
-      insert into ticket (lane, xid, slot, jobs) values (p.lane + 2, xid_now(), ticket_slot(xid_now()), array[p.track]);
+      perform line_append(p.lane, p.track) from (select) one where p.track <> p.lane;
     else
       perform tickets_append(p.lane, p.track + 1, array[p.job_id], p.attempt, p.version, p.alone);
     end if;

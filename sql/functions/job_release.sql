@@ -25,8 +25,7 @@ declare
   v_now timestamptz := lane_enter(h.lane);
   v_expired bigint[];
   v_options constant jsonb := (select q.options from lane l join queue q on q.id = l.queue_id where l.key = h.lane);
-  v_chained constant boolean := h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false);  -- claims take them by their ids, so that they keep their order
-  v_apart constant boolean := not v_chained and (v_options -> 'lostAlone') is distinct from 'false';
+  v_apart constant boolean := not (h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false)) and (v_options -> 'lostAlone') is distinct from 'false';
   g record;
 begin
   perform days_check(h.slot);
@@ -48,13 +47,16 @@ begin
      where u.id not in (select unnest(v_expired))
      group by u.attempt, coalesce(m.version, 0), x.alone, t.track, case when x.alone then u.id end order by min(u.id)
   loop
-    if p_due_at <= v_now and not v_chained then
+    if p_due_at <= v_now and not chained(v_options, g.track <> h.lane) then
       perform tickets_append(h.lane, g.track + 1, g.jobs, g.attempt, g.version, g.alone);
       insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
-      select id, p_due_at, h.lane, g.track, g.attempt, g.version, g.alone, v_now, case when v_chained then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
+      select id, p_due_at, h.lane, g.track, g.attempt, g.version, g.alone, v_now, case when chained(v_options, g.track <> h.lane) then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
       insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
+      if p_due_at <= v_now and g.track <> h.lane then
+        perform line_append(h.lane, g.track);
+      end if;
     end if;
   end loop;
 end $$;

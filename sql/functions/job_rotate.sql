@@ -63,6 +63,7 @@ create or replace function jobs_keep(p_slot smallint, p_now timestamptz, p_limit
 language plpgsql volatile as $$
 declare
   v_kept constant interval[] := retentions();
+  v_running constant bigint[] := array(select unnest(c.jobs) from claim c where c.slot = p_slot);  -- also when a purge saw them: running jobs go on
 begin
   return array(
     select j.id from job j
@@ -70,7 +71,8 @@ begin
       left join amendment m on m.slot = p_slot and m.job_id = j.id
       left join lateral (select min(p.purged_at) as purged_at from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)) p on true
      where j.slot = p_slot
-       and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) > p_now
+       and case when j.id = any (v_running) then true
+                when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) > p_now
                 when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + kept_for(v_kept, last.state) > p_now
                 when p.purged_at + v_kept[4] <= p_now then coalesce(job_purged_at(j, m) + v_kept[4] > p_now, true)
                 else true end
@@ -120,12 +122,13 @@ create or replace function ring_delete(p_slot smallint, p_now timestamptz) retur
 language plpgsql as $$
 declare
   v_kept constant interval[] := retentions();
+  v_running constant bigint[] := array(select unnest(c.jobs) from claim c where c.slot = p_slot);
 begin
   with gone as (
     select j.id from job j
       left join lateral (select a.state, a.attempt, a.finished_at from job_attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
-     where j.slot = p_slot
+     where j.slot = p_slot and j.id <> all (v_running)
        and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) <= p_now
                 when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + kept_for(v_kept, last.state) <= p_now
                 else coalesce(job_purged_at(j, m) + v_kept[4] <= p_now, false) end

@@ -32,7 +32,8 @@ begin
     v_lanes := array(
       select (u.key + first.part, u.priority, u.about, u.lease, u.lease_factor, u.lease_cap, u.limits, u.grouping, u.freshness, u.aging)::lane_candidate
         from unnest(v_lanes) u cross join lateral (
-          select 0 as part, min(coalesce(case when v_grouped then n.xid else n.job end, case when c.late_xids <> '{}' then 0 end)) as oldest
+          select 0 as part, least(min(coalesce(case when v_grouped then n.xid else n.job end, case when c.late_xids <> '{}' then 0 end)),
+                   case when u.limits @? '$[*].serial' then (select case when v_grouped then 0 else o.job_id end from chain_first(u.key) o where o.job_id is not null) end) as oldest
             from (values (u.key), (u.key + 1), (case when u.grouping is not null then u.key + 2 end)) track (key)
             cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
             left join lateral (
@@ -48,13 +49,14 @@ begin
   return v_lanes;
 end $$;
 
--- lane_grouping: how a lane treats its groups: ordered, most (running at once), rate; own: some groups have limits of their own; costs: some jobs cost more than 1.
+-- lane_grouping: how a lane treats its groups: ordered, most (running at once), rate; own: some groups have limits of their own; costs: some jobs cost more than 1;
+-- serial: jobs without a group that come back are taken by their ids.
 -- Only what is so is named.
 create or replace function lane_grouping(p_queue_id int, p_options jsonb, p_costs boolean) returns jsonb
 language plpgsql stable as $$
 begin
   return jsonb_strip_nulls(jsonb_build_object('queue', p_queue_id, 'ordered', nullif(p_options -> 'ordered', 'false'), 'most', p_options -> 'groupMaxRunning',
-    'rate', p_options -> 'groupRate', 'costs', nullif(p_costs, false),
+    'rate', p_options -> 'groupRate', 'costs', nullif(p_costs, false), 'serial', nullif(chained(p_options, false), false),
     'own', (select true from group_setting s where s.queue_id = p_queue_id and (s.max_running is not null or s.rate is not null) limit 1)));
 end $$;
 

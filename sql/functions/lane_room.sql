@@ -58,6 +58,13 @@ begin
   room := greatest(room, 0);
 end $$;
 
+-- chain_first: of the jobs of a track that came back, or came due, and are taken by their ids, the first.
+create or replace function chain_first(p_track bigint) returns agenda
+language plpgsql as $$
+begin
+  return (select a from agenda a where a.track = p_track and a.chain is not null and a.due_at <= clock_now() and not agenda_dropped(a) order by a.job_id limit 1);
+end $$;
+
 -- lane_waits: whether, in a queue that runs one job at a time, another lane has the job that is next: one whose attempt was interrupted, or else by priority
 -- and age; or, where the queue is ordered, a job that was begun waits for its next attempt. With groups their turns decide. The caller has the queue's limit.
 create or replace function lane_waits(p_lane bigint, p_queue_id int, p_ordered boolean) returns boolean
@@ -65,11 +72,11 @@ language plpgsql as $$
 declare
   v_lanes constant bigint[] := array(select key from lane where queue_id = p_queue_id and not grouped);
 begin
-  if p_ordered and (exists (select from agenda a where a.attempt > 1 and a.lane = any (v_lanes) and not agenda_dropped(a)) or exists (select from postponed o where o.lane = any (v_lanes))) then
+  if p_ordered and (exists (select from agenda a where a.track = any (v_lanes) and a.chain is not null and a.due_at > clock_now() and not agenda_dropped(a)) or exists (select from postponed o where o.lane = any (v_lanes))) then
     return true;
   end if;
   return cardinality(v_lanes) > 1 and p_lane = any (v_lanes) and p_lane <> (
-    select l.key from lane l cross join lateral (select (lane_next(l.key, 1, 0, 0))[1] as job) n
+    select l.key from lane l cross join lateral (select least((lane_next(l.key, 1, 0, 0))[1], (chain_first(l.key)).job_id) as job) n
      where l.key = any (v_lanes) and n.job is not null
      order by exists (select from attempt a where a.slot = job_slot(n.job) and a.job_id = n.job) desc, l.priority, n.job limit 1);
 end $$;

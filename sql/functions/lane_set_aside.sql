@@ -29,9 +29,9 @@ begin
         select coalesce(array_agg(l.x order by l.i), '{}') as xids, coalesce(array_agg(l.t order by l.i), '{}') as tickets, coalesce(array_agg(l.o order by l.i), '{}') as offsets
           from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (x, t, o, i) where pg_visible_in_snapshot(l.x::text::xid8, v_seen)) l
   ), fresh as (
-    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, served)
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served)
     select c.track, c.seq + 1, v_end, case when v_end = v_own then own.ticket else 0 end, case when v_end = v_own then own.place else 0 end,
-           v_running, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.held, c.since, c.served
+           v_running, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.since, c.served
       from c
       cross join lateral (  -- of its own jobs this transaction may have taken some; of others who still run nobody has
         select coalesce(c.late_tickets[i], case when c.head_xid = v_own then c.head_ticket end, 0) as ticket,

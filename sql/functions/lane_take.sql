@@ -1,12 +1,13 @@
 -- lane_take: claim up to p_wanted jobs of one lane that belong to no group. The caller has the lane's lock.
 -- Both tracks are merged by job id, so that the oldest claimable job goes first. A claim's jobs share a ring child,
 -- and, where the lease grows, an attempt number; a job that must run alone is claimed alone.
+-- p_serial: what came back, or came due, waits in the agenda, and is taken by its id when it is the oldest (chained).
 -- p_aside: of what was set aside of it, the oldest range first. p_fresh: what waits is set aside when the oldest of it is older than that.
 -- Returns the claim as JSON text (null when nothing was claimed), how many jobs it holds, how many bytes,
 -- and whether it is worth asking again. Writes: lane_cursor, claim, tally, postponed, aside.
 create or replace function lane_take(
   p_lane bigint, p_about text, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
-  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_shed boolean, p_aside boolean, p_fresh float8,
+  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_shed boolean, p_aside boolean, p_fresh float8, p_serial boolean,
   out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
 language plpgsql as $$
 declare
@@ -20,6 +21,7 @@ declare
   v_moved boolean;  -- assigned, because that costs less than perform
   v_jobs bigint[]; v_attempts int[]; v_versions int[]; v_alones boolean[]; v_again boolean[];
   v_from_f int; v_from_a int; v_k int; v_full int; v_slot smallint;
+  v_back agenda;
   h record;
 begin
   jobs := 0; bytes := 0; more := false; stop := false;
@@ -49,14 +51,31 @@ begin
     f := track_read(track_cursor(p_lane), p_wanted);
     a := track_read(track_cursor(p_lane + 1), p_wanted);
   end if;
-  if f.jobs is null and a.jobs is null then
+  if p_serial and not p_aside then
+    v_back := chain_first(p_lane);
+  end if;
+  if f.jobs is null and a.jobs is null and v_back.job_id is null then
     v_moved := track_advance(f, 0);
     v_moved := track_advance(a, 0);
     more := v_range.n is not null and aside_end(p_lane, v_range.n);
     return;
   end if;
 
-  if a.jobs is null then
+  if v_back.job_id < coalesce(least(f.jobs[1], a.jobs[1]), 9223372036854775807) then
+    stop := v_back.alone;
+    more := true;
+    delete from agenda g where g.job_id = (select o.job_id from agenda o where o.job_id = v_back.job_id and (not v_back.alone or p_first) for update skip locked);
+    if found then
+      insert into tally (lane, ready, delayed) values (p_lane, 1, -1);
+      v_jobs := array[v_back.job_id];
+      h := jobs_hand_out(p_lane, p_about, job_slot(v_back.job_id), v_jobs, array[v_back.attempt], array[v_back.version], v_back.alone, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start,
+        case when p_flagged then jobs_held(v_jobs) else '{}' end, null, p_shed);
+      claimed := h.claimed; jobs := h.jobs; bytes := h.bytes;
+    else
+      stop := true;
+    end if;
+    return;
+  elsif a.jobs is null then
     v_jobs := f.jobs;
     v_k := cardinality(v_jobs);
   else

@@ -14,8 +14,15 @@ begin
       from generate_series(1, cardinality(p_jobs), 100) k;
   end if;
   if p_track & -4 <> p_lane then
-    insert into ticket (lane, xid, slot, jobs) values (p_lane + 2, v_xid, ticket_slot(v_xid), array[p_track]);
+    perform line_append(p_lane, p_track);
   end if;
+end $$;
+
+-- line_append: put a group in line for a turn. Writes: ticket.
+create or replace function line_append(p_lane bigint, p_track bigint) returns void
+language plpgsql as $$
+begin
+  insert into ticket (lane, xid, slot, jobs) values (p_lane + 2, xid_now(), ticket_slot(xid_now()), array[p_track]);
 end $$;
 
 -- track_again: where a job stands that is claimable again, or will be. One that is to run alone leaves its group, and whoever claims it claims nothing else;

@@ -68,8 +68,8 @@ begin
            late_xids = v_late_xids, late_tickets = coalesce(v_late_tickets, '{}'), late_offsets = coalesce(v_late_offsets, '{}')
      where track = r.track and seq = r.seq;
   else
-    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, served)
-    select r.track, r.seq + 1, v_xid, v_ticket, v_offset, v_late_xids, coalesce(v_late_tickets, '{}'), coalesce(v_late_offsets, '{}'), lane, turn, credit, held, since, served
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served)
+    select r.track, r.seq + 1, v_xid, v_ticket, v_offset, v_late_xids, coalesce(v_late_tickets, '{}'), coalesce(v_late_offsets, '{}'), lane, turn, credit, since, served
       from lane_cursor where track = r.track and seq = r.seq;
     delete from lane_cursor where track = r.track and seq = r.seq;
   end if;

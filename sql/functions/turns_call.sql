@@ -1,9 +1,9 @@
 -- turns_call: whose turn it is: of what was read of a lane's line, the entries that count, and the groups among them that may go, until their turns fill p_room.
 -- An entry counts when it is the one that the last visit of its group appended, or a later one; of a group that was found empty, one of a transaction that had not ended then
 -- (in ordered batches whatever the last visit found: several of a group may end at once, and who is slow to commit may be in line before those who were faster).
--- A group may not go when it is paused, has no room (groupMaxRunning, or ordered and its last job is not done with) or no token (rate): these leave the line, and are put back
+-- A group may not go when it is paused, has no room (groupMaxRunning, or ordered and one of it runs) or no token (rate): these leave the line, and are put back
 -- by whoever makes the change. One that owes (p_time: the lane's time, where jobs have costs) may not go either, but keeps its place.
--- In ordered batches (p_grouping: limit, of one group in one claim) a group goes up to the first of its jobs that runs, waits for its time or is held by somebody (barriers).
+-- An ordered group goes up to the first of its jobs that came back and waits for its time, is held by somebody or, in batches (p_grouping: limit, of one group in one claim), runs (barriers).
 -- When all of them owe, the lane's time moves on to the first that is due: there is always somebody who may go. The caller has the lane's lock. Writes: lane_cursor, snooze.
 create or replace function turns_call(p_lane bigint, p_grouping jsonb, s track_reading, p_most int, p_room int, p_turn_size int, p_time numeric) returns turns_called
 language plpgsql as $$
@@ -13,11 +13,12 @@ declare
   v_again bigint[]; v_running jsonb;
   d turns_due;
   v_queue constant int := (p_grouping ->> 'queue')::int;
-  v_ordered constant boolean := coalesce(p_grouping ->> 'ordered' = 'true', false);
+  v_ordered constant boolean := p_grouping ? 'ordered';
   v_batches constant boolean := coalesce(p_grouping ->> 'ordered' = 'batches', false);
   v_first jsonb;
   v_now constant timestamptz := clock_now();
-  v_most constant int := case when v_ordered then 1 else (p_grouping ->> 'most')::int end;
+  v_single constant boolean := v_ordered and not v_batches;  -- one job of a group at a time
+  v_most constant int := case when v_single then 1 else (p_grouping ->> 'most')::int end;
   v_rate constant jsonb := p_grouping -> 'rate';
   v_rated constant boolean := p_grouping ?| '{own,rate}';
 begin
@@ -61,15 +62,14 @@ begin
               left join lateral (select w.weight, w.max_running, w.rate from group_setting w where w.queue_id = v_queue and w.hash = e.key # p_lane limit 1) w on true
               left join lateral (
                 select least((v_first ->> (e.key # p_lane)::text)::bigint, (select min(g.job_id) from agenda g where g.track = e.key and g.chain is not null and g.due_at > v_now and not agenda_dropped(g)),
-                             (select min(o.job_id) from postponed o where o.track = e.key)) as barrier where v_batches) b on true
+                             (select min(o.job_id) from postponed o where o.track = e.key)) as barrier where v_ordered) b on true
               cross join lateral (
                 select coalesce(w.rate, v_rate) as rate,
-                       least(case when v_ordered then 1 else coalesce(w.max_running, v_most) end - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0),
+                       least(case when v_single then 1 else coalesce(w.max_running, v_most) end - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0),
                              case when b.barrier is not null then (
                                select count(*) from (select from agenda g where g.track = e.key and g.chain is not null and g.due_at <= v_now and g.job_id < b.barrier and not agenda_dropped(g) limit p_room) n) end,
                              case when v_rated then floor(bucket_level(group_bucket(v_queue, e.key # p_lane), coalesce(w.rate, v_rate))) end)::int as room) a
              where (a.room > 0) is not false and (e.key = any (r.owing)) is not true
-               and not (v_ordered and (exists (select from agenda g where g.job_id = (c.c).held and not agenda_dropped(g)) or exists (select from postponed o where o.job_id = (c.c).held)))
                and not exists (select from pause z where z.queue_id = v_queue and z.hash = e.key # p_lane and (z.type is null or z.type = (select l.type from lane l where l.key = p_lane)))) x) x
      where x.before < p_room or v_batches;
     exit when r.keys is not null or r.owing is null;

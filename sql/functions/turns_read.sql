@@ -19,9 +19,9 @@ begin
   if v_new <> '{}' then  -- not stored yet: seq 0
     v_cursors := array(
       select case when c.track is not null
-                  then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit, c.held, c.since, c.served)::lane_cursor
-                  else (c.key, 0, 0, s.head_xid, 0, 0, '{}', '{}', '{}', p_lane, null, null, null, null, null)::lane_cursor end
-        from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, served, i)
+                  then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit, c.since, c.served)::lane_cursor
+                  else (c.key, 0, 0, s.head_xid, 0, 0, '{}', '{}', '{}', p_lane, null, null, null, null)::lane_cursor end
+        from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, i)
         left join track_starts(v_new) s on s.track = c.key order by c.i);
   end if;
   select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'), v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
@@ -33,8 +33,8 @@ begin
     v_cursors := array(
       select (c.track, c.seq, c.uses, greatest(c.head_xid, v_purge_end), case when old then 0 else c.head_ticket end, case when old then 0 else c.head_offset end,
               case when old then v_late else c.late_xids end, case when old then array_fill(0::bigint, array[cardinality(v_late)]) else c.late_tickets end,
-              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn, c.credit, c.held, c.since, c.served)::lane_cursor
-        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, served, i)
+              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn, c.credit, c.since, c.served)::lane_cursor
+        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, i)
        cross join lateral (select c.head_xid < v_purge_end as old) o order by c.i);
   end if;
 
@@ -48,7 +48,7 @@ begin
     select c.i, c.g, c.quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.alone, f.bytes, start.xid >> 18 < snap.child as behind,
            row_number() over (partition by c.g order by f.job is null, c.i desc, f.late desc, f.nth, f.xid, f.ticket, f.n) as place
       from (select c.*, p_quanta[c.g] as quantum from unnest(v_cursors, v_groups) with ordinality
-              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, served, g, i) offset 0) c
+              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, g, i) offset 0) c
       cross join snap
       cross join lateral (
         select case when c.head_xid >> 18 = snap.child then c.head_xid else (
@@ -85,8 +85,8 @@ begin
       from (select f.*, (f.late or f.xid = v_own) and f.place <= f.quantum as special from found f where f.job is not null) f group by f.i
   ), moved as (
     select c.i, c.track, c.seq, c.uses, coalesce(t.head[2], c.head_xid) as head_xid, coalesce(t.head[3], c.head_ticket) as head_ticket, coalesce(t.head[4], c.head_offset)::int as head_offset,
-           l.xids, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.held, c.since, c.served
-      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, held, since, served, i)
+           l.xids, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.since, c.served
+      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, i)
       left join taken t on t.i = c.i
       cross join snap
       cross join lateral (
@@ -112,7 +112,7 @@ begin
             from found f where f.place <= f.quantum and f.job is not null) p
     cross join (
       select (select array_agg(x.more order by x.g) from (select f.g, bool_or(f.behind or (f.place > f.quantum and f.job is not null)) as more from found f group by f.g) x) as more,
-             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets, m.lane, m.turn, m.credit, m.held, m.since, m.served)::lane_cursor order by m.i) as cursors
+             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets, m.lane, m.turn, m.credit, m.since, m.served)::lane_cursor order by m.i) as cursors
         from moved m) m;
   return r;
 end $$;

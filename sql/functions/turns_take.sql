@@ -3,7 +3,7 @@
 -- did not fit goes on with the next claim. Jobs without a group have a turn as if they were one. The line is a track like others (lane + 2), whose tickets name
 -- tracks; producers append to it too, so a group may be named again although it is in line: lane_cursor.turn tells which entry counts (turns_call).
 -- Where what runs of a group is limited (groupMaxRunning; ordered: one at a time), each group has claims of its own, which name it: whoever ends one of them puts it in line again (claim_announce).
--- In ordered batches several jobs of a group may run, handed out by one claim; those that came back are taken by their ids (turns_recall), fresh ones when none is left.
+-- Ordered groups go by the ids of their jobs: those that came back, or came due, wait in the agenda and are taken from there (turns_recall). In batches several of a group may run, handed out by one claim.
 -- Where jobs have costs, groups are charged for what they took (turns_charge), and pass their turns while they owe.
 -- The caller has the lane's lock, and with limits that of the queue's limits. Returns as lane_take. Writes: lane_cursor, ticket, claim, tally, postponed.
 create or replace function turns_take(
@@ -22,7 +22,7 @@ declare
   v_batches constant boolean := coalesce(p_grouping ->> 'ordered' = 'batches', false);
   v_named constant boolean := p_grouping ?| '{own,most,rate,ordered}';  -- claims name their group, so that what runs of it can be counted, and what comes back stays in it
   v_rated constant boolean := p_grouping ?| '{own,rate}';
-  v_low constant bigint := case when v_batches then pg_snapshot_xmin(pg_current_snapshot())::text::bigint end;  -- who ends from now on may be unseen below, and counts
+  v_low constant bigint := case when v_ordered then pg_snapshot_xmin(pg_current_snapshot())::text::bigint end;  -- who ends from now on may be unseen below, and counts
   v_time numeric := case when v_costs then coalesce(c_line.served, 0) end;
   v_turn_size int := greatest(1, p_wanted / 200);
   v_need constant int := greatest(p_wanted / v_turn_size, case when v_costs then 50 end);  -- with costs, many may owe
@@ -32,7 +32,8 @@ declare
   v_own_turn boolean;
   v_tokens uuid[];
   v_keys bigint[];
-  v_back boolean := false;  -- some jobs of ordered batches came back
+  v_back boolean := false;  -- some jobs of ordered groups came back
+  v_left boolean[];  -- and these have more of them
   v_held bigint[] := '{}';  -- by one look: who holds a job from now on waits for this claim
   v_factor int; v_rest int; v_last int; v_cut int; v_used int[]; v_turn bigint; v_round boolean;
   v_moved boolean;  -- assigned, because that costs less than perform
@@ -46,7 +47,7 @@ begin
   v_own_turn := s.jobs is null or ((c_own.turn is null or c_own.turn <= s.tickets[1]) and (not v_costs or turn_left(coalesce(c_own.served, 0), v_time + v_turn_size) > 0));
   if v_own_turn then
     t := lane_take(p_lane, p_about, case when s.jobs is null then p_wanted else greatest(1, p_wanted / (1 + cardinality(s.jobs))) end, p_max_bytes,
-                   p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged, p_shed, false, null);
+                   p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged, p_shed, false, null, p_grouping ? 'serial');
     claimed := t.claimed; jobs := t.jobs; bytes := t.bytes; more := t.more; stop := t.stop;
     if jobs > 0 and s.jobs is not null then
       update lane_cursor set turn = nextval('ticket_id_seq') where track = p_lane and seq = (select max(c.seq) from lane_cursor c where c.track = p_lane);
@@ -106,17 +107,19 @@ begin
     perform track_shed(p_lane, track_cursor(k.key + o.again), null) from unnest(r.keys) k (key) cross join (values (0), (1)) o (again);
     r.cursors := array(select c.c from unnest(r.keys) with ordinality k (key, i) left join lateral (select c from lane_cursor c where c.track = k.key order by c.seq desc limit 1) c on true order by k.i);
   end if;
-  if v_ordered and not v_batches then  -- the head must be found before anybody has read that it is in line again
-    perform tracks_open(array(select k + 1 from unnest(r.keys) k), p_lane);
-  end if;
   v_keys := r.keys;
   if g.low is null or p_shed then  -- not read yet, or something was dropped since
-    if v_batches then
-      h := turns_recall(p_lane, r);
+    if v_ordered then  -- while one of a group waits, nothing fresh follows
+      v_used := array(select case when u.barrier is null then u.quantum else 0 end from unnest(r.quanta, r.barriers) with ordinality u (quantum, barrier, i) order by u.i);
+      g := turns_read(p_lane, r.keys, v_used, r.cursors);
+      h := turns_recall(p_lane, r, g, v_used);
       r.quanta := h.fresh;
       v_back := h.jobs is not null;
+      v_left := h.remains;
     end if;
-    g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
+    if g.low is null or r.quanta <> v_used then
+      g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
+    end if;
   end if;
   if v_costs and g.jobs is not null then
     v_used := turns_afford(g, r);
@@ -148,13 +151,13 @@ begin
 
   if v_back then
     g.jobs := h.jobs || g.jobs; g.attempts := h.attempts || g.attempts; g.versions := h.versions || g.versions; g.groups := h.groups || g.groups;
-    g.alones := array_fill(false, array[cardinality(h.jobs)]) || g.alones;
+    g.alones := h.alones || g.alones;
   end if;
   g.low := least(g.low, v_low);
 
   if p_flagged then
     v_held := jobs_held(g.jobs);
-    if v_batches and v_held <> '{}' then
+    if v_ordered and v_held <> '{}' then
       g := turns_hold_back(p_lane, v_keys, g, v_held);
     end if;
   end if;
@@ -184,6 +187,9 @@ begin
   end if;
 
   -- Back in line, those that have more, and the line moves on.
+  if true = any (v_left) then
+    g.more := array(select u.more or u.remains from unnest(g.more, v_left[1:cardinality(g.more)]) with ordinality u (more, remains, i) order by u.i);
+  end if;
   v_turn := nextval('ticket_id_seq');
   v_cut := cardinality(r.keys);
   if v_rest > 0 and g.more[v_cut] and not v_batches then
@@ -194,10 +200,6 @@ begin
     v_moved := turns_advance(g, v_turn, null, null, null, v_batches);
   end if;
   v_moved := track_advance(s, v_last);
-  if v_ordered and not v_batches then
-    update lane_cursor k set held = u.job from unnest(g.groups, g.jobs) u (g, job)
-     where k.track = r.keys[u.g] and k.seq = (select max(c.seq) from lane_cursor c where c.track = r.keys[u.g]);
-  end if;
   if v_costs then
     v_round := s.tickets[v_last] >= coalesce(c_line.turn, 0) and s.tickets[v_last + 1] is distinct from c_line.turn;  -- everybody in line has been visited
     perform turns_charge(p_lane, v_tokens, r.keys, r.starts, r.time + case when v_round then v_turn_size else 0 end, case when v_round then v_turn else c_line.turn end);
@@ -221,7 +223,7 @@ begin
   end if;
 end $$;
 
--- turns_hold_back: in ordered batches nothing goes before a job that somebody holds: what was read of its group behind it waits in the agenda, as if it had come back, until it is let go.
+-- turns_hold_back: in ordered groups nothing goes before a job that somebody holds: what was read of its group behind it waits in the agenda, as if it had come back, until it is let go.
 -- Returns the reading without those. Writes: agenda, tally.
 create or replace function turns_hold_back(p_lane bigint, p_keys bigint[], g turns_reading, p_held bigint[]) returns turns_reading
 language plpgsql as $$
@@ -230,8 +232,8 @@ declare
   v_first constant bigint[] := array(select (select min(f.job) from unnest(g.groups, g.jobs) f (g, job) where f.g = k and f.job = any (p_held)) from generate_subscripts(p_keys, 1) k order by k);
 begin
   with behind as (
-    insert into agenda (job_id, due_at, lane, track, attempt, version, created_at, chain)
-    select u.job, v_now, p_lane, p_keys[u.g], coalesce(u.attempt, 1), coalesce(u.version, 0), v_now, 1 from unnest(g.jobs, g.attempts, g.versions, g.groups) u (job, attempt, version, g)
+    insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
+    select u.job, v_now, p_lane, p_keys[u.g], coalesce(u.attempt, 1), coalesce(u.version, 0), u.alone, v_now, 1 from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) u (job, attempt, version, alone, g)
      where u.job > v_first[u.g] and u.job <> all (p_held)
        and not exists (select from amendment m where m.slot = job_slot(u.job) and m.job_id = u.job and m.version > coalesce(u.version, 0))  -- void, and not counted
     returning 1)
@@ -243,37 +245,50 @@ begin
   return g;
 end $$;
 
--- turns_recall: of groups in ordered batches, take the jobs that came back from the agenda, in the order of their ids, up to each one's quantum and barrier; and say how many fresh ones may follow:
--- none while one of the group runs, waits, or is in somebody's hands. groups: whose job each is, by the place in r.keys. The caller has the lane's lock. Writes: agenda, tally.
-create or replace function turns_recall(p_lane bigint, r turns_called, out jobs bigint[], out attempts int[], out versions int[], out groups int[], out fresh int[])
+-- turns_recall: of ordered groups, take the jobs that came back, or came due, from the agenda: merged by id with the fresh ones that were read (g, at most p_fresh of each group), up to each group's quantum
+-- and barrier. Says how many fresh ones may go with them, and who has more in the agenda. Behind one that somebody else is moving nothing goes.
+-- groups: whose job each is, by the place in r.keys. The caller has the lane's lock. Writes: agenda, tally.
+create or replace function turns_recall(p_lane bigint, r turns_called, g turns_reading, p_fresh int[],
+  out jobs bigint[], out attempts int[], out versions int[], out alones boolean[], out groups int[], out fresh int[], out remains boolean[])
 language plpgsql as $$
 declare
   v_now constant timestamptz := clock_now();
-  v_ids bigint[];
+  v_locked bigint[];
+  v_stop bigint;
+  v_back int; v_fresh int;
   h record;
   t record;
 begin
   if exists (select from lane_purge p where p.lane = p_lane and p.leftover) then
     perform agenda_drop(array[p_lane], 10000);
   end if;
-  fresh := array(select case when r.barriers[i] is null then r.quanta[i] else 0 end from generate_subscripts(r.keys, 1) i order by i);
+  fresh := p_fresh;
+  remains := array_fill(false, array[cardinality(r.keys)]);
   for h in
     select u.g::int, min(u.quantum) as quantum, array_agg(a.job_id order by a.job_id) as ids
       from unnest(r.keys, r.quanta, r.barriers) with ordinality u (key, quantum, barrier, g)
       cross join lateral (
-        select a.job_id from agenda a where a.track = u.key and a.chain is not null and a.due_at <= v_now and (a.job_id < u.barrier) is not false order by a.job_id limit u.quantum + 1) a
+        select a.job_id from agenda a where a.track = u.key and a.chain is not null and a.due_at <= v_now and (a.job_id < u.barrier) is not false and not agenda_dropped(a)
+         order by a.job_id limit u.quantum + 1) a
      group by u.g order by u.g
   loop
-    v_ids := h.ids[1:h.quantum];
-    with locked as (select a.job_id from agenda a where a.job_id = any (v_ids) for update skip locked),
-    gone as (
-      delete from agenda a where a.job_id = any (v_ids)
-         and a.job_id < coalesce((select min(id) from unnest(v_ids) id where id not in (select job_id from locked)), 9223372036854775807) returning *
+    v_locked := array(select a.job_id from agenda a where a.job_id = any (h.ids) for update skip locked);
+    v_stop := coalesce((select min(id) from unnest(h.ids) id where id <> all (v_locked)), 9223372036854775807);
+    -- Fresh ones go in the order of their track, where a late one may stand behind a younger one: each counts as the youngest so far.
+    select count(*) filter (where m.is_back), count(*) filter (where not m.is_back) into v_back, v_fresh
+      from (select * from (select id as place, true as is_back from unnest(h.ids) id
+                           union all
+                           select max(f.job) over (order by f.i), false from unnest(g.groups, g.jobs) with ordinality f (g, job, i) where f.g = h.g) x
+             where x.place < v_stop order by x.place, x.is_back desc limit h.quantum) m;
+    fresh[h.g] := v_fresh;
+    remains[h.g] := v_back < cardinality(h.ids);
+    with gone as (
+      delete from agenda a where a.job_id = any (h.ids[1:v_back]) returning *
     ), counted as (
       insert into tally (lane, ready, delayed) select p_lane, count(*), -count(*) from gone having count(*) > 0
     )
-    select array_agg(x.job_id order by x.job_id) as ids, array_agg(x.attempt order by x.job_id) as attempts, array_agg(x.version order by x.job_id) as versions, count(*)::int as n into t from gone x;
-    jobs := jobs || t.ids; attempts := attempts || t.attempts; versions := versions || t.versions; groups := groups || array_fill(h.g, array[t.n]);
-    fresh[h.g] := case when t.n = cardinality(h.ids) then greatest(fresh[h.g] - t.n, 0) else 0 end;
+    select array_agg(x.job_id order by x.job_id) as ids, array_agg(x.attempt order by x.job_id) as attempts, array_agg(x.version order by x.job_id) as versions,
+           array_agg(x.alone order by x.job_id) as alones, count(*)::int as n into t from gone x;
+    jobs := jobs || t.ids; attempts := attempts || t.attempts; versions := versions || t.versions; alones := alones || t.alones; groups := groups || array_fill(h.g, array[t.n]);
   end loop;
 end $$;
