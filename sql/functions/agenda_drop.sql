@@ -15,7 +15,7 @@ begin
     delete from agenda g where g.job_id = any (array(select a.job_id from agenda a where a.job_id = any (v_jobs) order by a.job_id for update skip locked))
     returning g.*
   ), uncounted as (
-    insert into tally (lane, delayed, staged) select lane, -count(*), -count(stage) from gone group by lane
+    insert into tally (lane, ready, delayed, staged) select lane, -count(*) filter (where chain = 1), -count(*) filter (where (chain = 1) is not true), -count(stage) from gone group by lane
   ), announced as (
     select group_announce(x.queue_id, x.hash) from (
       select distinct l.queue_id, g.track # g.lane as hash from gone g join lane l on l.key = g.lane join queue q on q.id = l.queue_id

@@ -45,7 +45,7 @@ begin
   return v_promoted;
 end $$;
 
--- agenda_chain: chained jobs whose time has come: they stay where they are, and their groups get in line. Writes: agenda, ticket.
+-- agenda_chain: chained jobs whose time has come: they stay where they are, count as ready, and their groups get in line. Writes: agenda, ticket, tally.
 create or replace function agenda_chain(p_ordered bigint[], p_serial bigint[], p_now timestamptz, p_limit int) returns void
 language plpgsql as $$
 begin
@@ -53,17 +53,30 @@ begin
     update agenda set chain = 1 where job_id = any (array(
       select g.job_id from agenda g where g.due_at <= p_now and (g.chain = 1) is not true and g.lane = any (case when g.track = g.lane then p_serial else p_ordered end) order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning lane, track, job_id
+  ), counted as (
+    insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from due group by lane
   )
   insert into ticket (lane, xid, slot, jobs)
   select lane + 2, xid_now(), ticket_slot(xid_now()), array_agg(track order by first)
     from (select lane, track, min(job_id) as first from due where track <> lane group by 1, 2) t group by lane;
 end $$;
 
--- agenda_unchain: jobs that were chained, in queues that have another order now: nobody takes them by their ids any more, so they are promoted like any others. Writes: agenda.
+-- agenda_unchain: jobs that were chained, in queues that have another order now: nobody takes them by their ids any more. Those that are due go into the second track of their lane,
+-- the others will when their time comes. Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket.
 create or replace function agenda_unchain() returns void
 language plpgsql as $$
+declare
+  g agenda;
 begin
-  update agenda set chain = null where job_id = any (array(
-    select a.job_id from agenda a join lane l on l.key = a.lane join queue q on q.id = l.queue_id
-     where a.chain is not null and not chained(q.options, a.track <> a.lane) limit 10000 for update of a skip locked));
+  for g in
+    select a.* from agenda a join lane l on l.key = a.lane join queue q on q.id = l.queue_id
+     where a.chain is not null and not chained(q.options, a.track <> a.lane) and pg_try_advisory_xact_lock_shared(lane_entry(a.lane)) limit 10000 for update of a skip locked
+  loop
+    if g.chain = 1 then
+      delete from agenda where job_id = g.job_id;
+      perform tickets_append(g.lane, g.track + 1, array[g.job_id], g.attempt, g.version, g.alone);
+    else
+      update agenda set chain = null where job_id = g.job_id;
+    end if;
+  end loop;
 end $$;

@@ -107,7 +107,7 @@ begin
       from (select track + case when chained then 0 else 1 end as track, min(id) as first from again where due_at <= v_now and track <> h.lane group by 1) t having count(*) > 0
   ), counted as (
     insert into tally (lane, ready, delayed)
-    select h.lane, count(*) filter (where due_at <= v_now and not chained), count(*) filter (where due_at > v_now or chained) from again having count(*) > 0
+    select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now) from again having count(*) > 0
   )
   select array_agg(f.id) filter (where f.state is not null),
          array_agg(f.id) filter (where f.computed is not null and f.state is distinct from 'failed'),

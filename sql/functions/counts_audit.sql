@@ -1,7 +1,8 @@
 -- Counts and what they count. The counts of a lane (lane_depth and the deltas in tally) are kept beside the logs, in the same transactions; here they are proved by the logs,
--- in one snapshot: these functions are stable, so all their statements see that of the statement that calls them.
+-- in one snapshot: these functions are stable, so all their statements see that of the statement that calls them. A table that is emptied and filled again after that snapshot was taken looks empty
+-- to it; whoever acts on what is found here takes books_lock before.
 
--- lane_waiting: every place where a job of a lane waits: in a track beyond its cursor, put aside because somebody holds it, or in the agenda. Void tickets are not places.
+-- lane_waiting: every place where a job of a lane waits: in a track beyond its cursor, put aside because somebody holds it, in the agenda, or there in a chain, due. Void tickets are not places.
 -- is_dropped: it was purged or shed, and only its place is left. At most p_most of each kind. The cost is that of reading them, and a probe for each group.
 create or replace function lane_waiting(p_lane bigint, p_most int) returns table (job_id bigint, place text, is_staged boolean, is_dropped boolean)
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_seqscan = off as $$
@@ -40,7 +41,14 @@ begin
     where o.lane = p_lane and (m.version > o.version) is not true
       and not exists (select from lane_purge p where p.lane = p_lane and p.before is null and purge_saw(p, o.xid, o.job_id)) limit p_most)
   union all
-  (select g.job_id, 'agenda', g.stage is not null, agenda_dropped(g) from agenda g where g.lane = p_lane limit p_most);
+  (select g.job_id, case when g.chain = 1 then 'chain' else 'agenda' end, g.stage is not null, agenda_dropped(g) from agenda g where g.lane = p_lane limit p_most);
+end $$;
+
+-- books_lock: nobody empties the tables that counts are proved by, until the end of this transaction. Locks: each of them, in the mode of readers.
+create or replace function books_lock() returns void
+language plpgsql as $$
+begin
+  lock table tally, lane_depth, claim, agenda, lane_cursor, job, amendment in access share mode;
 end $$;
 
 -- lane_truth: what the counts of a lane say, what they should say, and how many jobs really wait (live: those that were dropped are counted until their place is passed).
@@ -69,7 +77,7 @@ begin
 end $$;
 
 -- lane_recount: where the counts of a lane are not what the logs say, put them right, on record. Whoever changes them meanwhile adds a difference, as this does. False when they were right, or more than
--- p_most wait. Writes: tally, queue_event.
+-- p_most wait. The caller has books_lock. Writes: tally, queue_event.
 create or replace function lane_recount(p_lane bigint, p_most int) returns boolean
 language plpgsql as $$
 declare

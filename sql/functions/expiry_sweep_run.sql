@@ -45,9 +45,8 @@ begin
     end if;
     for v_at in 1 .. cardinality(d.jobs) loop
       continue when not job_overdue(d.jobs[v_at], v_now);  -- it may have ended, or its time been moved, since the look
-      perform from agenda where job_id = d.jobs[v_at] for update skip locked;
-      v_waited := found;
-      if not v_waited and exists (select from agenda where job_id = d.jobs[v_at]) then  -- somebody is promoting it
+      select (chain = 1) is not true into v_waited from agenda where job_id = d.jobs[v_at] for update skip locked;
+      if not found and exists (select from agenda where job_id = d.jobs[v_at]) then  -- somebody is promoting it
         v_skipped := true;
         continue;
       end if;

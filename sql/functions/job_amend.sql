@@ -35,7 +35,8 @@ begin
 
   update amendment set start_by = greatest(p_run_at, v_now) + (j.start_by - greatest(j.run_at, job_created_at(j.id))) where slot = v_slot and job_id = p_job_id and isfinite(j.start_by);
   if v_waits_in_agenda then
-    update agenda set due_at = p_run_at, chain = case when chain is not null then 0 end where job_id = p_job_id and due_at <> 'infinity';
+    insert into tally (lane, ready, delayed) select lane, -1, 1 from agenda where job_id = p_job_id and due_at <> 'infinity' and chain = 1;
+    update agenda set due_at = p_run_at, chain = case when chain is not null and attempt > 1 then 0 end where job_id = p_job_id and due_at <> 'infinity';
   else
     update amendment set version = version + 1 where slot = v_slot and job_id = p_job_id returning version into v_version;
     insert into agenda (job_id, due_at, lane, track, attempt, version, created_at)

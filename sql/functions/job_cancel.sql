@@ -51,8 +51,8 @@ begin
   if job_state(p_job_id) in ('succeeded', 'failed', 'cancelled', 'expired') then
     return false;
   end if;
-  delete from agenda where job_id = p_job_id returning stage into v_stage;  -- waits for whoever is promoting it
-  v_delayed := case when found then 1 else 0 end;
+  delete from agenda where job_id = p_job_id returning stage, case when chain = 1 then 0 else 1 end into v_stage, v_delayed;  -- waits for whoever is promoting it
+  v_delayed := coalesce(v_delayed, 0);
   perform job_close_waiting(v_slot, array[p_job_id], 'cancelled', p_error);
   insert into tally (lane, ready, delayed, staged)
   select lane_key(queue_id, type, priority, resources), v_delayed - 1, -v_delayed, case when v_stage is null then 0 else -1 end from job where slot = v_slot and id = p_job_id;

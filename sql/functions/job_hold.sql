@@ -65,7 +65,6 @@ begin
     end if;
     if (select chained(q.options, p.track <> p.lane) from lane l join queue q on q.id = l.queue_id where l.key = p.lane) then
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain) values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, p.alone, clock_now(), 1);
-      insert into tally (lane, ready, delayed) values (p.lane, -1, 1);
       perform line_append(p.lane, p.track) from (select) one where p.track <> p.lane;
     else
       perform tickets_append(p.lane, p.track + 1, array[p.job_id], p.attempt, p.version, p.alone);

@@ -53,9 +53,11 @@ begin
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
       select id, p_due_at, h.lane, g.track, g.attempt, g.version, g.alone, v_now, case when chained(v_options, g.track <> h.lane) then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
-      insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
-      if p_due_at <= v_now and g.track <> h.lane then
-        perform line_append(h.lane, g.track);
+      if p_due_at > v_now then
+        insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
+      else
+        insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
+        perform line_append(h.lane, g.track) from (select) one where g.track <> h.lane;
       end if;
     end if;
   end loop;

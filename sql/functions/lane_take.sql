@@ -66,7 +66,9 @@ begin
     more := true;
     delete from agenda g where g.job_id = (select o.job_id from agenda o where o.job_id = v_back.job_id and (not v_back.alone or p_first) for update skip locked);
     if found then
-      insert into tally (lane, ready, delayed) values (p_lane, 1, -1);
+      if v_back.chain = 0 then  -- nobody had promoted it yet
+        insert into tally (lane, ready, delayed) values (p_lane, 1, -1);
+      end if;
       v_jobs := array[v_back.job_id];
       h := jobs_hand_out(p_lane, p_about, job_slot(v_back.job_id), v_jobs, array[v_back.attempt], array[v_back.version], v_back.alone, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start,
         case when p_flagged then jobs_held(v_jobs) else '{}' end, null, p_shed);

@@ -33,7 +33,6 @@ begin
     perform agenda_unchain(), agenda_tidy(), sheds_pass();
     v_expired := expiry_sweep_run(10000, v_before);
     v_folded := tally_fold(100000);
-    perform counts_prove();
     perform breakers_tidy(), schedule_events_tidy();
     update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000 and only_row in (select only_row from cell for no key update skip locked);
     perform fingerprint_release(array(
@@ -41,6 +40,8 @@ begin
     -- Late: until this transaction has ended, nobody can claim what becomes claimable here.
     v_promoted := agenda_promote(10000) + postponed_return();
     v_reaped := claim_reap(1000);
+    perform books_lock();
+    perform counts_prove();
     v_finished := queues_finish(v_closing);  -- last: nothing is waited for while queues are locked
   end if;
   return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded, 'finished', v_finished);

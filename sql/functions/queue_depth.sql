@@ -15,7 +15,7 @@ begin
     from (select lane, x.ready, x.delayed, x.staged from lane_depth x union all select lane, y.ready, y.delayed, y.staged from tally y) d
    where d.lane in (select key from lane_known where queue_id = v_id);
   select count(*) into v_due from (
-    select from agenda g join lane_known l on l.key = g.lane where g.due_at <= v_now and l.queue_id = v_id and not agenda_dropped(g) limit 10000) due;
+    select from agenda g join lane_known l on l.key = g.lane where g.due_at <= v_now and (g.chain = 1) is not true and l.queue_id = v_id and not agenda_dropped(g) limit 10000) due;
   ready := ready + v_due;
   delayed := delayed - v_due;
   ready := greatest(ready, 0);

@@ -224,20 +224,17 @@ begin
 end $$;
 
 -- turns_hold_back: in ordered groups nothing goes before a job that somebody holds: what was read of its group behind it waits in the agenda, as if it had come back, until it is let go.
--- Returns the reading without those. Writes: agenda, tally.
+-- Returns the reading without those. Writes: agenda.
 create or replace function turns_hold_back(p_lane bigint, p_keys bigint[], g turns_reading, p_held bigint[]) returns turns_reading
 language plpgsql as $$
 declare
   v_now constant timestamptz := clock_now();
   v_first constant bigint[] := array(select (select min(f.job) from unnest(g.groups, g.jobs) f (g, job) where f.g = k and f.job = any (p_held)) from generate_subscripts(p_keys, 1) k order by k);
 begin
-  with behind as (
-    insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
-    select u.job, v_now, p_lane, p_keys[u.g], coalesce(u.attempt, 1), coalesce(u.version, 0), u.alone, v_now, 1 from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) u (job, attempt, version, alone, g)
-     where u.job > v_first[u.g] and u.job <> all (p_held)
-       and not exists (select from amendment m where m.slot = job_slot(u.job) and m.job_id = u.job and m.version > coalesce(u.version, 0))  -- void, and not counted
-    returning 1)
-  insert into tally (lane, ready, delayed) select p_lane, -count(*), count(*) from behind having count(*) > 0;
+  insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
+  select u.job, v_now, p_lane, p_keys[u.g], coalesce(u.attempt, 1), coalesce(u.version, 0), u.alone, v_now, 1 from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) u (job, attempt, version, alone, g)
+   where u.job > v_first[u.g] and u.job <> all (p_held)
+     and not exists (select from amendment m where m.slot = job_slot(u.job) and m.job_id = u.job and m.version > coalesce(u.version, 0));  -- void, and not counted
   select array_agg(u.job order by u.i), array_agg(u.attempt order by u.i), array_agg(u.version order by u.i), array_agg(u.alone order by u.i), array_agg(u.g order by u.i)
     into g.jobs, g.attempts, g.versions, g.alones, g.groups
     from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups) with ordinality u (job, attempt, version, alone, g, i)
@@ -284,8 +281,8 @@ begin
     remains[h.g] := v_back < cardinality(h.ids);
     with gone as (
       delete from agenda a where a.job_id = any (h.ids[1:v_back]) returning *
-    ), counted as (
-      insert into tally (lane, ready, delayed) select p_lane, count(*), -count(*) from gone having count(*) > 0
+    ), counted as (  -- those that nobody had promoted yet
+      insert into tally (lane, ready, delayed) select p_lane, count(*), -count(*) from gone where chain = 0 having count(*) > 0
     )
     select array_agg(x.job_id order by x.job_id) as ids, array_agg(x.attempt order by x.job_id) as attempts, array_agg(x.version order by x.job_id) as versions,
            array_agg(x.alone order by x.job_id) as alones, count(*)::int as n into t from gone x;

@@ -16,3 +16,5 @@ alter table lane_cursor drop column held;
 update agenda a set chain = 0 from lane l join queue q on q.id = l.queue_id
  where l.key = a.lane and a.chain is null and a.attempt > 1
    and case when a.track = a.lane then q.options ->> 'maxRunning' = '1' else coalesce(q.options -> 'ordered', 'false') <> 'false' end;
+-- Of these, those that are due count as ready.
+insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from agenda where chain = 1 group by lane;

@@ -43,7 +43,9 @@ select q.name, null, null, q.paused_at, q.paused_by, q.paused_because, null from
 create or replace view stages as
 select q.name as queue, g.stage, count(*) as jobs, min(g.created_at) as since
   from agenda g join lane_known l on l.key = g.lane join queue q on q.id = l.queue_id
- where g.stage is not null and not exists (select from lane_purge p where p.lane = g.lane and purge_saw(p, g.xid, g.job_id))
+ where g.stage is not null
+   and not exists (select from lane_purge p where p.lane = g.lane and purge_saw(p, g.xid, g.job_id)
+                      and (p.group_key is null or p.group_key = (select j.group_key from job j where j.slot = job_slot(g.job_id) and j.id = g.job_id)))
  group by 1, 2;
 
 -- breakers: what circuit breakers have counted since the last success, and whether they hold their type back. Those that never counted anything are not listed.

@@ -170,7 +170,7 @@ describe("the check at start, as a role without DDL rights", () => {
   });
 
   it.each([
-    ["older", "update millrace.migration set number = -1 where number > 0", "millrace migrate"],
+    ["older", "update millrace.migration set number = -number where number > 0", "millrace migrate"],
     ["newer", "insert into millrace.migration values (99, 'next', 'x')", "upgrade"],
   ])("refuses a schema that is %s, and says what to do [#113]", async (_, change, remedy) => {
     const owner = await poolOf("owner").connect();
