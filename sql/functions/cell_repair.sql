@@ -7,6 +7,7 @@ declare
   v_xid bigint := xid_now();
   v_ready bigint;
 begin
+  perform isolation_check('a repair');
   lock table lane, lane_cursor, postponed, claim, agenda, tally, lane_depth in access exclusive mode;
   perform ring_close_purged();
   truncate ticket;

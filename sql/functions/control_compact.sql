@@ -1,12 +1,13 @@
 -- control_compact: rewrite a small control table that an old snapshot keeps from being vacuumed. Any process may call it.
 -- Copy the live rows, truncate, put them back: milliseconds, under a lock nobody waits for longer than 100 ms. One table
 -- per call, so that no transaction holds two such locks. Returns its name, or null when there is nothing (more) to do.
--- p_bound: dead rows before it is worth it.
+-- p_bound: dead rows before it is worth it. Raises: MR007.
 create or replace function control_compact(p_bound bigint default 20000) returns text
 language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms' as $$
 declare
   t record;
 begin
+  perform isolation_check('maintenance');
   begin  -- even to ask for a table's size is to wait for whoever rewrites it
     for t in
       select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
@@ -36,6 +37,7 @@ declare
   v_most constant int := 50000;
   k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[]; k_fingerprints fingerprint[]; k_buckets bucket[];
 begin
+  perform isolation_check('maintenance');  -- an older snapshot would bring back what has been deleted since
   case p_table
     when 'lane_cursor' then
       k_cursors := array(select x from lane_cursor x limit v_most);

@@ -11,6 +11,7 @@ declare
   v_gone int;
   v_n int := 0;
 begin
+  perform isolation_check('maintenance');
   delete from bucket where full_at <= clock_now();
   v_tracks := array(
     select c.track from (

@@ -12,6 +12,7 @@ declare
   v_shortest interval;
   r ring;
 begin
+  perform isolation_check('maintenance');
   select least(min(retention_of(s::text)), retention_of('attempts'), retention_of('results')) into v_shortest from unnest(enum_range(null::job_final_state)) s;
   for r in select * from ring order by slot for update skip locked loop
     -- the end of the newest day that lives in this child

@@ -8,6 +8,7 @@ declare
   v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18;
   v_running bigint[] := array(select x::text::bigint >> 18 from pg_snapshot_xip(pg_current_snapshot()) x);
 begin
+  perform isolation_check('maintenance');
   for v_turn in v_now - 7 .. v_now - 1 loop
     begin  -- even to look into a child is to wait for whoever empties one
       continue when not exists (select from ticket t where t.slot = (v_turn + 8) % 8) or not tickets_passed(((v_turn + 8) % 8)::smallint);

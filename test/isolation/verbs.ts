@@ -1,128 +1,305 @@
 import type pg from "pg";
 import type { Engine } from "../../src/db/engine.js";
 import { LeaseLostError } from "../../src/db/errors.js";
-import type { ClaimedJob, JobId, JobState } from "../../src/db/types.js";
+import type { CallOptions } from "../../src/db/queryable.js";
+import type { ClaimedJob, Enqueued, JobId, JobState, Json, NewJob } from "../../src/db/types.js";
+import type { Combination } from "./combination.js";
+import type { Scene } from "./scenes.js";
 
-/**
- * What every verb of a pair finds, all in one lane: each role is a job that at least one verb is about, and every verb meets every
- * other on a job, a claim or the lane. The lease has ended and nobody has reaped it; the due job has not been promoted yet.
- */
-export interface Scene {
-  readonly queue: string;
-  readonly type: string;
-  /** Claimed together under one token, lease ended. `held` has a fingerprint. */
-  readonly held: ClaimedJob;
-  readonly neighbour: ClaimedJob;
-  /** Ready, with a fingerprint. */
-  readonly waiting: JobId;
-  /** Ready, and its time to start has passed. */
-  readonly expiring: JobId;
-  /** In the agenda, and its time has come. */
-  readonly due: JobId;
-  /** In the agenda for long. */
-  readonly delayed: JobId;
-  /** Failed for good. */
-  readonly failed: JobId;
-}
-
+/** Who calls a verb. */
 export interface Session {
   readonly engine: Engine;
-  readonly tx: pg.Client;
+  readonly client: pg.Client;
+  /** The transaction the verb is called in; none when it commits by itself. */
+  readonly call: CallOptions;
+  /** A connection beside it, for verbs that do something first, or elsewhere, that commits by itself. */
+  readonly beside: Engine;
+  readonly besideClient: pg.Client;
+}
+
+/** What a verb told its caller; it holds when its transaction has committed. */
+export interface Told {
+  readonly enqueued?: readonly Enqueued[];
+  readonly claimed?: readonly ClaimedJob[];
+  /** Jobs that have ended so. */
+  readonly ended?: readonly { readonly id: JobId; readonly state: JobState }[];
+  /** Jobs that the token no longer held. */
+  readonly lost?: readonly { readonly id: JobId; readonly token: string }[];
+  /** Jobs that got this input while they waited, unless somebody had claimed them before. */
+  readonly replaced?: readonly { readonly id: JobId; readonly input: Json }[];
+  /** How many jobs were cancelled. */
+  readonly cancelled?: number;
+  /** How many ring children were emptied. */
+  readonly emptied?: number;
+  /** What else it said, for whoever reads the steps. */
+  readonly said?: unknown;
 }
 
 export interface Verb {
   readonly name: string;
-  /** A lost lease is a value, "lost"; anything thrown is a failure of the pair. */
-  run(session: Session, scene: Scene): Promise<unknown>;
-  /** The outcome this result promises its caller, once committed. */
-  decides?(result: unknown, scene: Scene): { readonly id: JobId; readonly state: JobState } | undefined;
+  /** A lost lease is a value; anything thrown must be among what it may refuse. */
+  run(session: Session, scene: Scene): Promise<Told>;
+  /** Codes of errors that are a proper answer here. */
+  refuses?(combination: Combination): readonly string[];
   /** It gives finished jobs another life, so that what others decided need not last. */
   readonly revives?: boolean;
   /** It locks whole tables for moments, so that even an enqueue may wait for it. */
   readonly locksTables?: boolean;
+  /** It is an enqueue that waits for nobody. */
+  readonly neverWaits?: boolean;
+  /** What it drops is told by the states of jobs only, not by its answer. */
+  readonly sheds?: boolean;
+  readonly pauses?: boolean;
+  /** It lets younger jobs go first. */
+  readonly setsAside?: boolean;
+  readonly aboutDeadLetters?: boolean;
+  /** It closes the queue, so that others may be refused. */
+  readonly closes?: boolean;
 }
 
-const report = async (call: Promise<unknown>): Promise<unknown> => {
+const invalid = "MR001";
+const notFound = "MR002";
+const closed = "MR014";
+
+const names = ({ first, second, third }: Combination): readonly (Verb | undefined)[] => [first, second, third];
+/** A queue that is closed, or may be by another verb of the combination, takes no jobs. */
+const whereClosed = (combination: Combination): readonly string[] =>
+  combination.state === "closed" || names(combination).some((verb) => verb?.closes) ? [closed] : [];
+/** Jobs whose retention has passed may be gone. */
+const whereGone = (combination: Combination): readonly string[] => (combination.time === "retention" || combination.time === "rotated" ? [notFound] : []);
+const whereClosedOrGone = (combination: Combination): readonly string[] => [...whereClosed(combination), ...whereGone(combination)];
+const grouped: ReadonlySet<string> = new Set(["groups", "ordered", "batches", "limits", "rates", "costs"]);
+/** What waits in groups cannot be set aside. */
+const whereGrouped = ({ state }: Combination): readonly string[] => (grouped.has(state) ? [invalid] : []);
+
+type Held = Pick<ClaimedJob, "id" | "token">;
+
+/** A report on one job of a claim; accepted, it ends the job as told. */
+const report = async (call: (job: Held) => Promise<unknown>, { id, token }: Held, state?: JobState): Promise<Told> => {
   try {
-    await call;
-    return "accepted";
+    await call({ id, token });
+    return state === undefined ? { said: "accepted" } : { ended: [{ id, state }] };
   } catch (error) {
-    if (error instanceof LeaseLostError) return "lost";
+    if (error instanceof LeaseLostError) return { lost: [{ id, token }] };
     throw error;
   }
 };
-const query = async ({ tx }: Session, text: string, values: unknown[] = []): Promise<unknown> => (await tx.query(text, values)).rows[0];
+/** A report on the far job, which runs unless one job runs at a time. */
+const farReport = ({ far, farToken }: Scene, call: (job: Held) => Promise<unknown>, state?: JobState): Promise<Told> =>
+  farToken === undefined ? Promise.resolve({ said: "not held" }) : report(call, { id: far, token: farToken }, state);
+const query = async ({ client }: Session, text: string, values: unknown[] = []): Promise<unknown> => (await client.query(text, values)).rows[0];
+const said = async (call: Promise<unknown>): Promise<Told> => ({ said: await call });
 /** control_compact takes the first table that is worth it; these are about a certain one. Two statements, one transaction. */
-const rewrite = ({ tx }: Session, table: string): Promise<unknown> =>
-  tx.query(`lock table ${table} in access exclusive mode; select table_rewrite('${table}')`);
-const heldBecomes =
-  (state: JobState) =>
-  (result: unknown, { held }: Scene) =>
-    result === "accepted" ? { id: held.id, state } : undefined;
-const cancelled = (id: JobId, result: unknown) => (result === 1 ? { id, state: "cancelled" as const } : undefined);
+const rewrite = async ({ client }: Session, table: string): Promise<Told> => {
+  await client.query(`lock table ${table} in access exclusive mode; select table_rewrite('${table}')`);
+  return {};
+};
+const cancelOne = async ({ engine, call }: Session, id: JobId, because?: string): Promise<Told> => {
+  const cancelled = await engine.cancel([id], because, call);
+  return { cancelled, ended: cancelled === 1 ? [{ id, state: "cancelled" }] : [] };
+};
+const enqueue = (name: string, job: (scene: Scene) => Omit<NewJob, "queue" | "type"> & { type?: string }, more: Partial<Verb> = {}): Verb => ({
+  name,
+  run: async ({ engine, call }, scene) => ({ enqueued: [await engine.enqueue({ queue: scene.queue, type: scene.type, ...job(scene) }, call)] }),
+  refuses: whereClosed,
+  ...more,
+});
+const claim = (name: string, limit: number, more: object = {}): Verb => ({
+  name,
+  run: async ({ engine, call }, { queue }) => ({ claimed: await engine.claim({ queues: [queue], limit, ...more }, call) }),
+});
+const far = new Date("2199-01-01");
+
+export const nothing: Verb = { name: "nothing", run: () => Promise.resolve({}) };
 
 export const verbs: readonly Verb[] = [
-  { name: "enqueue", run: ({ engine, tx }, { queue, type }) => engine.enqueue({ queue, type }, { tx }) },
+  nothing,
+  enqueue("enqueue", ({ group }) => group("d"), { neverWaits: true }),
+  enqueue("enqueue behind the held job", ({ group }) => group("a"), { neverWaits: true }),
+  enqueue("enqueue later", ({ group, soonSeconds }) => ({ delaySeconds: soonSeconds, ...group("a") }), { neverWaits: true }),
+  enqueue("enqueue with a time to live", ({ group, soonSeconds }) => ({ ttlSeconds: soonSeconds, ...group("a") }), { neverWaits: true }),
+  enqueue("enqueue staged", ({ group }) => ({ stage: "gate", ...group("a") }), { neverWaits: true }),
+  enqueue("enqueue in a new lane", ({ group }) => ({ type: "new", ...group("a") }), { neverWaits: true }),
+  enqueue("enqueue: beside the failed job", ({ group }) => ({ fingerprint: "failed", ...group("a") })),
   {
     name: "enqueue: replace the waiting job",
-    run: ({ engine, tx }, { queue, type }) =>
-      engine.enqueue({ queue, type, input: { replaced: true }, fingerprint: "waiting", fingerprintMode: "replace" }, { tx }),
+    run: async ({ engine, call }, { queue, type, group }) => {
+      const input = { replaced: true };
+      const enqueued = await engine.enqueue({ queue, type, input, fingerprint: "waiting", fingerprintMode: "replace", ...group("c") }, call);
+      return { enqueued: [enqueued], replaced: enqueued.duplicate ? [{ id: enqueued.id, input }] : [] };
+    },
+    refuses: whereClosed,
+  },
+  enqueue("enqueue: debounce the waiting job", ({ group }) => ({ delaySeconds: 20, fingerprint: "waiting", fingerprintMode: "debounce", ...group("c") })),
+  enqueue("enqueue: debounce the delayed job", ({ group }) => ({ delaySeconds: 20, fingerprint: "delayed", fingerprintMode: "debounce", ...group("d") })),
+  enqueue("enqueue: follow up the held job", ({ group }) => ({ fingerprint: "held", fingerprintMode: "followUp", ...group("a") })),
+  {
+    name: "enqueue many",
+    run: async ({ engine, call }, { queue, type, group }) => ({
+      enqueued: await engine.enqueueEach(
+        (["a", "b", "c", "a", "b", "c"] as const).map((name) => ({ queue, type, ...group(name) })),
+        call,
+      ),
+    }),
+    refuses: whereClosed,
+    neverWaits: true,
+  },
+  claim("claim one", 1),
+  claim("claim all", 100, { trackStart: true }),
+  {
+    name: "enqueue, claim and enqueue",
+    run: async ({ engine, call }, { queue, type, group }) => {
+      const before = await engine.enqueue({ queue, type, ...group("b") }, call);
+      const claimed = await engine.claim({ queues: [queue], limit: 100 }, call);
+      const after = await engine.enqueue({ queue, type, ...group("b") }, call);
+      return { enqueued: [before, after], claimed };
+    },
+    refuses: whereClosed,
   },
   {
-    name: "enqueue: debounce the waiting job",
-    run: ({ engine, tx }, { queue, type }) => engine.enqueue({ queue, type, delaySeconds: 20, fingerprint: "waiting", fingerprintMode: "debounce" }, { tx }),
+    name: "claim from a new lane",
+    run: async ({ engine, call, beside }, { queue, group }) => {
+      const enqueued = await beside.enqueueMany("new", [1, 2], { queue, ...group("a") });
+      const known = await beside.claim({ queues: [queue], types: ["new"] });
+      return { enqueued, claimed: [...known, ...(await engine.claim({ queues: [queue], types: ["new"] }, call))] };
+    },
+    refuses: whereClosed,
   },
   {
-    name: "enqueue: debounce the delayed job",
-    run: ({ engine, tx }, { queue, type }) => engine.enqueue({ queue, type, delaySeconds: 20, fingerprint: "delayed", fingerprintMode: "debounce" }, { tx }),
+    name: "settle and claim",
+    run: async ({ engine, call }, { queue, held }) => {
+      const { refused, claimed } = await engine.settle([{ token: held.token, outcome: "succeeded", jobs: [held.id] }], { queues: [queue], limit: 2 }, call);
+      return { claimed, ...(refused.length > 0 ? { lost: [held] } : { ended: [{ id: held.id, state: "succeeded" }] }) };
+    },
   },
-  {
-    name: "enqueue: follow up the held job",
-    run: ({ engine, tx }, { queue, type }) => engine.enqueue({ queue, type, fingerprint: "held", fingerprintMode: "followUp" }, { tx }),
-  },
-  { name: "claim one", run: ({ engine, tx }, { queue }) => engine.claim({ queues: [queue], limit: 1 }, { tx }) },
-  { name: "claim all", run: ({ engine, tx }, { queue }) => engine.claim({ queues: [queue], limit: 100, trackStart: true }, { tx }) },
-  { name: "extend", run: async ({ engine, tx }, { held }) => [...(await engine.extend([held.token], 30, { tx })).values()].flatMap(({ jobIds }) => jobIds) },
+  { name: "extend", run: ({ engine, call }, { held }) => said(engine.extend([held.token], 30, call).then((held) => held.size)) },
   {
     name: "complete",
-    run: async ({ engine, tx }, { held, neighbour }) =>
-      (await engine.completeMany(held.token, [held.id, neighbour.id], undefined, { tx })).includes(held.id) ? "lost" : "accepted",
-    decides: heldBecomes("succeeded"),
+    run: async ({ engine, call }, { held, neighbour, neighbourToken }) => {
+      const ids = neighbourToken === held.token ? [held.id, neighbour] : [held.id];
+      const refused = await engine.completeMany(held.token, ids, undefined, call);
+      return {
+        ended: ids.filter((id) => !refused.includes(id)).map((id) => ({ id, state: "succeeded" })),
+        lost: refused.map((id) => ({ id, token: held.token })),
+      };
+    },
   },
-  { name: "fail", run: ({ engine, tx }, { held }) => report(engine.fail(held, { message: "bad input" }, { tx })), decides: heldBecomes("failed") },
-  { name: "retry now", run: ({ engine, tx }, { held }) => report(engine.retry(held, { message: "again" }, 0, { tx })) },
-  { name: "retry later", run: ({ engine, tx }, { held }) => report(engine.retry(held, { message: "again" }, 20, { tx })) },
-  { name: "release", run: ({ engine, tx }, { held }) => report(engine.release(held, 0, { tx })) },
-  { name: "set visibility", run: ({ engine, tx }, { held }) => report(engine.setVisibility(held, 20, { tx })) },
+  { name: "fail", run: ({ engine, call }, { held }) => report((job) => engine.fail(job, { message: "bad input" }, call), held, "failed") },
   {
-    name: "cancel the held job",
-    run: ({ engine, tx }, { held }) => engine.cancel([held.id], "no longer needed", { tx }),
-    decides: (result, { held }) => cancelled(held.id, result),
+    name: "dead letter",
+    run: ({ engine, call }, { held, dead }) => report((job) => engine.deadLetter(job, dead!, { message: "bad input" }, call), held, "failed"),
+    aboutDeadLetters: true,
+  },
+  { name: "retry now", run: ({ engine, call }, { held }) => report((job) => engine.retry(job, { message: "again" }, 0, call), held) },
+  {
+    name: "retry later",
+    run: ({ engine, call }, { held, soonSeconds }) => report((job) => engine.retry(job, { message: "again" }, soonSeconds * 4, call), held),
+  },
+  { name: "release", run: ({ engine, call }, { held }) => report((job) => engine.release(job, 0, call), held) },
+  { name: "release later", run: ({ engine, call }, { held, soonSeconds }) => report((job) => engine.release(job, soonSeconds * 4, call), held) },
+  { name: "complete the far job", run: ({ engine, call }, scene) => farReport(scene, (job) => engine.complete(job, undefined, call), "succeeded") },
+  { name: "retry the far job", run: ({ engine, call }, scene) => farReport(scene, (job) => engine.retry(job, { message: "again" }, 1, call)) },
+  { name: "release the far job", run: ({ engine, call }, scene) => farReport(scene, (job) => engine.release(job, 0, call)) },
+  { name: "set visibility", run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 20, call), held) },
+  { name: "set visibility to now", run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 0, call), held) },
+  { name: "cancel the held job", run: (session, { held }) => cancelOne(session, held.id, "no longer needed"), refuses: whereGone },
+  { name: "cancel the waiting job", run: (session, { waiting }) => cancelOne(session, waiting), refuses: whereGone },
+  { name: "cancel the due job", run: (session, { due }) => cancelOne(session, due), refuses: whereGone },
+  { name: "cancel the staged job", run: (session, { staged }) => cancelOne(session, staged), refuses: whereGone },
+  {
+    name: "cancel many",
+    run: async ({ engine, call }, { held, waiting, expiring, due, delayed, staged }) => {
+      const ids = [held.id, waiting, expiring, due, delayed, staged];
+      return {
+        cancelled: await engine.cancel(
+          Array.from({ length: 120 }, (_, i) => ids[i % ids.length]!),
+          undefined,
+          call,
+        ),
+      };
+    },
+    refuses: whereGone,
   },
   {
-    name: "cancel the waiting job",
-    run: ({ engine, tx }, { waiting }) => engine.cancel([waiting], undefined, { tx }),
-    decides: (result, { waiting }) => cancelled(waiting, result),
+    name: "cancel where",
+    run: async ({ engine, call }, { queue, type }) => ({ cancelled: await engine.cancelWhere({ queue, type }, call) }),
+    refuses: whereGone,
   },
   {
-    name: "cancel the due job",
-    run: ({ engine, tx }, { due }) => engine.cancel([due], undefined, { tx }),
-    decides: (result, { due }) => cancelled(due, result),
+    name: "add retries",
+    run: ({ engine, call }, { type, queue }) => said(engine.addRetries(2, { type, queue }, call)),
+    revives: true,
+    refuses: whereClosed,
   },
-  { name: "add retries", run: ({ engine, tx }, { type, queue }) => engine.addRetries(2, { type, queue }, { tx }), revives: true },
-  { name: "add retries to the failed job", run: ({ engine, tx }, { failed }) => engine.addRetries(1, { ids: [failed] }, { tx }), revives: true },
-  { name: "retry failures at a rate", run: ({ engine, tx }, { queue }) => engine.retryFailures({ queue, perSecond: 0.1 }, { tx }), revives: true },
-  { name: "replay", run: ({ engine, tx }, { queue }) => engine.replay({ from: new Date(0), queue }, { tx }) },
-  { name: "reset the breaker", run: ({ engine, tx }, { queue }) => engine.resetBreakers({ queue }, { tx }) },
-  { name: "discard", run: ({ engine, tx }, { failed, expiring }) => engine.discard([failed, expiring], {}, { tx }) },
-  { name: "purge", run: ({ engine, tx }, { queue }) => engine.purge(queue, { tx }) },
-  { name: "shed", run: ({ engine, tx }, { queue }) => engine.queueShed(queue, new Date("2199-01-01"), {}, { tx }) },
-  { name: "set aside", run: ({ engine, tx }, { queue }) => engine.queueSetAside(queue, {}, { tx }) },
-  { name: "maintain", run: ({ engine, tx }) => engine.maintain({ tx }) },
-  { name: "promote", run: (session) => query(session, "select agenda_promote(1000)") },
-  { name: "sweep", run: (session) => query(session, "select expiry_sweep_run(10000)") },
-  { name: "rotate tickets", run: (session) => query(session, "select ticket_rotate() as emptied"), locksTables: true },
-  { name: "compact", run: (session) => query(session, "select control_compact(0) as rewritten"), locksTables: true },
+  {
+    name: "add retries to the failed job",
+    run: ({ engine, call }, { failed }) => said(engine.addRetries(1, { ids: [failed] }, call)),
+    revives: true,
+    refuses: whereClosedOrGone,
+  },
+  {
+    name: "retry failures at a rate",
+    run: ({ engine, call }, { queue }) => said(engine.retryFailures({ queue, perSecond: 0.1 }, call)),
+    revives: true,
+    refuses: whereClosed,
+  },
+  { name: "replay", run: ({ engine, call }, { queue }) => said(engine.replay({ from: new Date(0), queue }, call)), refuses: whereClosed },
+  { name: "redrive", run: ({ engine, call }, { dead }) => said(engine.redrive(dead!, {}, call)), aboutDeadLetters: true, refuses: whereClosed },
+  { name: "reset the breaker", run: ({ engine, call }, { queue }) => said(engine.resetBreakers({ queue }, call)) },
+  { name: "discard", run: ({ engine, call }, { failed, expiring }) => said(engine.discard([failed, expiring], {}, call)), refuses: whereGone },
+  { name: "purge", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.purge(queue, call) }) },
+  { name: "shed", run: ({ engine, call }, { queue }) => said(engine.queueShed(queue, far, {}, call)), sheds: true },
+  { name: "shed up to the middle", run: ({ engine, call }, { queue, middle }) => said(engine.queueShed(queue, middle, {}, call)), sheds: true },
+  { name: "shed the type", run: ({ engine, call }, { queue, type }) => said(engine.queueShed(queue, far, { type }, call)), sheds: true },
+  { name: "shed the group", run: ({ engine, call }, { queue }) => said(engine.queueShed(queue, far, { group: "a" }, call)), sheds: true },
+  { name: "set aside", run: ({ engine, call }, { queue }) => said(engine.queueSetAside(queue, {}, call)), refuses: whereGrouped, setsAside: true },
+  {
+    name: "set aside the type",
+    run: ({ engine, call }, { queue, type }) => said(engine.queueSetAside(queue, { type }, call)),
+    refuses: whereGrouped,
+    setsAside: true,
+  },
+  { name: "release the stage", run: ({ engine, call }, { queue }) => said(engine.stageRelease(queue, "gate", {}, call)) },
+  { name: "cancel the stage", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.stageCancel(queue, "gate", {}, call) }) },
+  { name: "close", run: ({ engine, call }, { queue }) => said(engine.queueClose(queue, {}, call)), refuses: () => [closed], closes: true },
+  { name: "open", run: ({ engine, call }, { queue }) => said(engine.queueOpen(queue, {}, call)), refuses: () => [invalid, closed] },
+  { name: "pause", run: ({ engine, call }, { queue }) => said(engine.queuePause(queue, {}, call)), pauses: true },
+  { name: "resume", run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, {}, call)), refuses: () => [invalid] },
+  { name: "pause the type", run: ({ engine, call }, { queue, type }) => said(engine.queuePause(queue, { type }, call)), pauses: true },
+  { name: "pause the group", run: ({ engine, call }, { queue }) => said(engine.queuePause(queue, { group: "a" }, call)), pauses: true },
+  { name: "resume the group", run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, { group: "a" }, call)), refuses: () => [invalid] },
+  { name: "maintain", run: ({ engine, call }) => said(engine.maintain(call)) },
+  { name: "promote", run: (session) => said(query(session, "select agenda_promote(1000)")) },
+  { name: "reap", run: (session) => said(query(session, "select claim_reap(1000)")) },
+  { name: "return the postponed", run: (session) => said(query(session, "select postponed_return()")) },
+  { name: "sweep", run: (session) => said(query(session, "select expiry_sweep_run(10000)")) },
+  {
+    name: "rotate tickets",
+    run: async (session) => ({ emptied: ((await query(session, "select ticket_rotate() as n")) as { n: number }).n }),
+    locksTables: true,
+  },
+  {
+    name: "rotate jobs",
+    run: async (session) => {
+      let emptied = 0;
+      while (emptied < 5 && ((await query(session, "select job_rotate() as n")) as { n: number }).n === 1) emptied += 1;
+      return { said: emptied };
+    },
+    locksTables: true,
+  },
+  { name: "forget groups", run: (session) => said(query(session, "select groups_forget()")) },
+  { name: "compact", run: (session) => said(query(session, "select control_compact(0) as rewritten")), locksTables: true },
   { name: "compact the claims", run: (session) => rewrite(session, "claim"), locksTables: true },
   { name: "compact the cursors", run: (session) => rewrite(session, "lane_cursor"), locksTables: true },
+  {
+    name: "look at the depth, read only",
+    run: async ({ beside, besideClient }, { queue }) => {
+      await besideClient.query("begin read only");
+      try {
+        return { said: await beside.depth(queue) };
+      } finally {
+        await besideClient.query("rollback");
+      }
+    },
+  },
 ];

@@ -1,3 +1,0 @@
-import { describePairs } from "./pairs.js";
-
-describePairs("rollback");
