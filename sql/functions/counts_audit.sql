@@ -2,7 +2,7 @@
 -- in one snapshot: these functions are stable, so all their statements see that of the statement that calls them. A table that is emptied and filled again after that snapshot was taken looks empty
 -- to it; whoever acts on what is found here takes books_lock before.
 
--- lane_waiting: every place where a job of a lane waits: in a track beyond its cursor, put aside because somebody holds it, in the agenda, or there in a chain, due. Void tickets are not places.
+-- lane_waiting: every place where a job of a lane waits: in a track beyond its cursor, put aside because somebody holds it, in the agenda, or there in a chain, due. Void tickets are not places, nor are those of jobs that are gone.
 -- is_dropped: it was purged or shed, and only its place is left. At most p_most of each kind. The cost is that of reading them, and a probe for each group.
 create or replace function lane_waiting(p_lane bigint, p_most int) returns table (job_id bigint, place text, is_staged boolean, is_dropped boolean)
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_seqscan = off as $$
@@ -33,11 +33,11 @@ begin
             and case when k.xid = p.own_xid then k.id < p.own_ticket else pg_visible_in_snapshot(k.xid::text::xid8, p.snapshot) end))
      limit p_most
   )
-  select a.id, 'track', false, j.id is null or job_purged_at(j, m) is not null
-    from ahead a left join job j on j.slot = job_slot(a.id) and j.id = a.id left join amendment m on m.slot = job_slot(a.id) and m.job_id = a.id
+  select a.id, 'track', false, job_purged_at(j, m) is not null
+    from ahead a join job j on j.slot = job_slot(a.id) and j.id = a.id left join amendment m on m.slot = job_slot(a.id) and m.job_id = a.id
    where (m.version > a.version) is not true
   union all
-  (select o.job_id, 'postponed', false, false from postponed o left join amendment m on m.slot = job_slot(o.job_id) and m.job_id = o.job_id
+  (select o.job_id, 'postponed', false, job_purged_at(j, m) is not null from postponed o join job j on j.slot = job_slot(o.job_id) and j.id = o.job_id left join amendment m on m.slot = job_slot(o.job_id) and m.job_id = o.job_id
     where o.lane = p_lane and (m.version > o.version) is not true
       and not exists (select from lane_purge p where p.lane = p_lane and p.before is null and purge_saw(p, o.xid, o.job_id)) limit p_most)
   union all

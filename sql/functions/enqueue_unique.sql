@@ -1,7 +1,7 @@
 -- enqueue_unique: append one job unless its schedule slot is taken or its fingerprint names a live job.
 -- The mode decides what a duplicate does to a job that still waits, or (window) that only the seconds count; producers of the same fingerprint wait for each other.
 -- Locks: the fingerprint row; replace and debounce of a ready job also lock its lane until the caller commits.
--- Writes: fingerprint, schedule_run, job, ticket or agenda, tally, amendment.
+-- Writes: fingerprint, schedule_run, job, ticket or agenda, tally, amendment. Raises: MR007 when the snapshot is older than the job's day (snapshot_check).
 create or replace function enqueue_unique(p job_plan, p_input json, out job_id bigint, out duplicate boolean)
 language plpgsql as $$
 declare
@@ -26,6 +26,7 @@ begin
     exit when found;
     select * into f from fingerprint where queue_id = p.queue_id and fingerprint = p.fingerprint for update;
     continue when not found;
+    perform days_check(job_slot(f.job_id)), days_check(job_slot(f.follow_up));  -- else a job whose row was moved would seem to have ended
     if p.fingerprint_mode in ('replace', 'debounce') and not (job_over(f.job_id) and (f.follow_up is null or job_over(f.follow_up))) then
       perform job_hold(array_remove(array[f.job_id, f.follow_up], null));  -- before its state is read: it may be claimed or end meanwhile
     end if;

@@ -70,12 +70,12 @@ begin
     select j.id from job j
       left join lateral (select a.state, a.attempt, a.finished_at from job_attempt a where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
-      left join lateral (select min(p.purged_at) as purged_at from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)) p on true
+      left join lateral (select min(p.purged_at) as purged_at, bool_or(p.is_open) as is_open from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)) p on true
      where j.slot = p_slot
        and case when j.id = any (v_running) then true
                 when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) > p_now
                 when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + kept_for(v_kept, last.state) > p_now
-                when p.purged_at + v_kept[4] <= p_now then coalesce(job_purged_at(j, m) + v_kept[4] > p_now, true)
+                when p.purged_at + v_kept[4] <= p_now then p.is_open or coalesce(job_purged_at(j, m) + v_kept[4] > p_now, true)  -- what was shed is counted until it is passed
                 else true end
      limit p_limit);
 end $$;
@@ -132,7 +132,8 @@ begin
      where j.slot = p_slot and j.id <> all (v_running)
        and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) <= p_now
                 when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at + kept_for(v_kept, last.state) <= p_now
-                else coalesce(job_purged_at(j, m) + v_kept[4] <= p_now, false) end
+                else coalesce(job_purged_at(j, m) + v_kept[4] <= p_now, false)
+                     and not exists (select from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) and p.is_open) end
      limit 100000
   ), a as (delete from attempt x using gone where x.slot = p_slot and x.job_id = gone.id),
      m as (delete from amendment x using gone where x.slot = p_slot and x.job_id = gone.id),

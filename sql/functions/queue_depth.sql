@@ -41,9 +41,10 @@ begin
   return query
   select lane_oldest(l.key, p_groups, p_aside) from lane l where l.queue_id = p_queue_id
   union all
-  select k.jobs[1] from scout s cross join lateral (
-    select k.jobs from ticket k where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2 order by n.xid, n.id limit 1) else s.lane end
-     order by k.xid, k.id limit 1) k
+  select first.id from scout s cross join lateral (
+    select u.id from (select k.jobs from ticket k
+                       where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2 order by n.xid, n.id limit 1) else s.lane end order by k.xid, k.id limit 50) k
+     cross join unnest(k.jobs) u (id) where job_state(u.id) in ('ready', 'blocked') limit 1) first
    where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane);
 end $$;
 

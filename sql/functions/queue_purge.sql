@@ -47,11 +47,11 @@ begin
   ), noted as (
     insert into lane_purge (lane, snapshot, own_xid, own_job, own_ticket, purged_at) select t.lane, snap.s, v_own, v_last, v_ticket, clock_now() from (select distinct lane from track) t cross join snap
   ), depth as materialized (
-    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed
+    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed, (select count(*) from agenda g where g.lane = d.lane and g.chain = 1) as chained
       from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d
      where d.lane in (select lane from track) group by d.lane
   ), counted as (
-    insert into tally (lane, ready) select lane, -ready from depth  -- what waits for its time is uncounted as it leaves the agenda
+    insert into tally (lane, ready) select lane, chained - ready from depth  -- what is in the agenda is uncounted as it leaves it
   )
   select coalesce(sum(ready + delayed), 0) into v_purged from depth;
   perform agenda_drop(v_lanes, 10000);  -- more than that is left to upkeep

@@ -128,6 +128,27 @@ begin
   return v_n;
 end $$;
 
+-- groups_shed: let the cursors of a lane's groups pass over jobs that were dropped, of a thousand groups at most; when there are none left, claims need not look for them any more.
+-- Looks at 10,000 jobs at most; where more wait, groups pass when their turn comes. The caller has the lane's lock. Writes: lane_cursor, tally, lane_purge.
+create or replace function groups_shed(p_lane bigint) returns void
+language plpgsql as $$
+declare
+  v_most constant int := 10000;
+  v_tracks bigint[];
+  v_waiting int;
+begin
+  perform books_lock();
+  select count(*), array_agg(distinct group_track(p_lane, j.group_key)) filter (where w.is_dropped and w.place in ('track', 'postponed')) into v_waiting, v_tracks
+    from lane_waiting(p_lane, v_most) w join job j on j.slot = job_slot(w.job_id) and j.id = w.job_id;
+  if v_tracks is null and v_waiting < v_most then
+    update lane_purge p set is_open = false where p.lane = p_lane and p.is_open;
+    return;
+  end if;
+  v_tracks := v_tracks[1:1000];
+  perform tracks_open(v_tracks, p_lane);
+  perform track_shed(p_lane, track_cursor(t.track + o.again), null) from unnest(v_tracks) t (track) cross join (values (0), (1)) o (again);
+end $$;
+
 -- sheds_pass: what maintenance does for lanes nobody claims from. Skips busy lanes.
 create or replace function sheds_pass() returns void
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -137,5 +158,6 @@ begin
   for v_lane in select distinct lane from lane_purge where is_open order by lane limit 100 loop
     continue when not pg_try_advisory_xact_lock(lane_lock(v_lane));
     perform lane_shed(v_lane);
+    perform groups_shed(v_lane) from lane l where l.key = v_lane and l.grouped and exists (select from lane_purge p where p.lane = v_lane and p.is_open);
   end loop;
 end $$;

@@ -75,6 +75,7 @@ begin
      and coalesce(live.ready, 0) = 0 and coalesce(live.delayed, 0) = coalesce(live.staged, 0)
      and queue_waits(q.id) is null
      and not exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
+     and not exists (select from claim c join lane l on l.key = c.lane where l.queue_id = q.id)
      and not exists (select from lane_known l cross join lateral lane_waiting(l.key, 1000000000) w where l.queue_id = q.id and not w.is_dropped and not w.is_staged)
    order by q.id;
 end $$;

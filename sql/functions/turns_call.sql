@@ -3,7 +3,7 @@
 -- (in ordered batches whatever the last visit found: several of a group may end at once, and who is slow to commit may be in line before those who were faster).
 -- A group may not go when it is paused, has no room (groupMaxRunning, or ordered and one of it runs) or no token (rate): these leave the line, and are put back
 -- by whoever makes the change. One that owes (p_time: the lane's time, where jobs have costs) may not go either, but keeps its place.
--- An ordered group goes up to the first of its jobs that came back and waits for its time, is held by somebody or, in batches (p_grouping: limit, of one group in one claim), runs (barriers).
+-- An ordered group goes up to the first of its jobs that came back and waits for its time, is held by somebody or, in batches (p_grouping: limit, of one group in one claim), runs (barriers; 0: one of another lane does).
 -- When all of them owe, the lane's time moves on to the first that is due: there is always somebody who may go. The caller has the lane's lock. Writes: lane_cursor, snooze.
 create or replace function turns_call(p_lane bigint, p_grouping jsonb, s track_reading, p_most int, p_room int, p_turn_size int, p_time numeric) returns turns_called
 language plpgsql as $$
@@ -29,7 +29,7 @@ begin
   end if;
   if v_batches then
     v_first := (select coalesce(jsonb_object_agg(x.hash, x.first), '{}') from (
-      select k.track # k.lane as hash, min(j) as first from claim k join lane l on l.key = k.lane cross join unnest(k.jobs) j where l.queue_id = v_queue and k.track is not null group by 1) x);
+      select k.track # k.lane as hash, min(case when k.lane = p_lane then j else 0 end) as first from claim k join lane l on l.key = k.lane cross join unnest(k.jobs) j where l.queue_id = v_queue and k.track is not null group by 1) x);
   end if;
   -- Tracks of jobs claimable again are opened when they are first named. That the group was found empty is not true any more then: nobody had looked there.
   v_again := array(select distinct x from unnest(s.jobs) x where x & 1 = 1 and not exists (select from lane_cursor c where c.track = x));
@@ -75,6 +75,10 @@ begin
     exit when r.keys is not null or r.owing is null;
     r.time := d.due;
   end loop;
+  -- A group that is passed over leaves the line; from now on it is known by its cursor (lane_waiting).
+  if v_ordered or v_rated or v_most is not null or exists (select from pause z where z.queue_id = v_queue and z.hash is not null) then
+    perform tracks_open(array(select distinct x & -4 from unnest(v_called) x where (x & -4 = any (r.keys)) is not true and not exists (select from lane_cursor c where c.track = x & -4)), p_lane);
+  end if;
   if p_time is not null then
     r.starts := array(select d.starts[array_position(d.keys, k)] from unnest(r.keys) with ordinality u (k, i) order by u.i);
   end if;

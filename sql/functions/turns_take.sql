@@ -270,7 +270,9 @@ begin
      group by u.g order by u.g
   loop
     v_locked := array(select a.job_id from agenda a where a.job_id = any (h.ids) for update skip locked);
-    v_stop := coalesce((select min(id) from unnest(h.ids) id where id <> all (v_locked)), 9223372036854775807);
+    -- What was not read yet of the fresh ones may be older than what came back behind those that were.
+    v_stop := least((select min(id) from unnest(h.ids) id where id <> all (v_locked)),
+      case when g.more[h.g] and r.barriers[h.g] is null then (select coalesce(max(f.job), 0) + 1 from unnest(g.groups, g.jobs) f (g, job) where f.g = h.g) end, 9223372036854775807);
     -- Fresh ones go in the order of their track, where a late one may stand behind a younger one: each counts as the youngest so far.
     select count(*) filter (where m.is_back), count(*) filter (where not m.is_back) into v_back, v_fresh
       from (select * from (select id as place, true as is_back from unnest(h.ids) id

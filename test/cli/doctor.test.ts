@@ -25,7 +25,17 @@ describe("doctor", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/✔ server +PostgreSQL \d+/);
     expect(stdout).toMatch(/✔ sizes +control tables have [^]*\n\nnothing is wrong\n$/);
-    expect([...new Set(all.map(({ check }) => check))]).toEqual(["server", "schema", "snapshots", "indexes", "pooler", "clock", "maintenance", "counts", "sizes"]);
+    expect([...new Set(all.map(({ check }) => check))]).toEqual([
+      "server",
+      "schema",
+      "snapshots",
+      "indexes",
+      "pooler",
+      "clock",
+      "maintenance",
+      "counts",
+      "sizes",
+    ]);
   });
 
   it("finds what holds back vacuum", async () => {

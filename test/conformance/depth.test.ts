@@ -25,6 +25,27 @@ describe("depth", () => {
     expect(await countsOf(queue)).toEqual({ ready: 3, delayed: 2, running: 4, succeeded: 1, failed: 1, cancelled: 3, expired: 1 });
   });
 
+  it.each(["nobody has claimed from it yet", "it is in use"])("can be asked in a read-only transaction, when %s [#36]", async (when) => {
+    const queue = await newQueue(db);
+    await enqueue(db, queue);
+    await enqueue(db, queue, { type: "grouped", group: "g" });
+    await enqueue(db, queue, { delaySeconds: 3600 });
+    await db.moveClock(100);
+    if (when === "it is in use") {
+      for (const type of ["work", "grouped"]) {
+        await claimOne(db, queue, { types: [type], leaseSeconds: 3600 });
+        await enqueue(db, queue, { type, group: "g" });
+      }
+    }
+    const reader = await db.connect();
+    await reader.query("begin read only");
+    const depth = await db.engine.depth(queue, { tx: reader });
+    await reader.query("commit");
+    expect(depth).toMatchObject({ ready: 2, blocked: 0, delayed: 1, running: when === "it is in use" ? 2 : 0 });
+    expect(depth.oldestAgeSeconds).toBeGreaterThanOrEqual(when === "it is in use" ? 0 : 100);
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 2, delayed: 1 });
+  });
+
   it("shows what a paused queue holds back as blocked [#36]", async () => {
     const queue = await newQueue(db);
     await jobsInAllStates(queue);

@@ -67,6 +67,28 @@ describe("enqueueRate", () => {
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 50 });
   });
 
+  it("is kept by transactions on twenty connections, of which those that are refused roll back", async () => {
+    const queue = await newQueue(db, { enqueueRate: { perSecond: 0.001, burst: 10 } });
+    const accepted = await Promise.all(
+      times(20).map(async () => {
+        const tx = await db.connect();
+        let n = 0;
+        for (const _ of times(3)) {
+          await tx.query("begin");
+          const isAccepted = await db.engine.enqueue({ type: "t", queue, tenant: "acme" }, { tx }).then(
+            () => true,
+            () => false,
+          );
+          await tx.query(isAccepted ? "commit" : "rollback");
+          if (isAccepted) n += 1;
+        }
+        return n;
+      }),
+    );
+    expect(accepted.reduce((a, b) => a + b)).toBe(10);
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 10 });
+  });
+
   it("that is not one is refused", async () => {
     const queue = await newQueue(db);
     for (const enqueueRate of [{ perSecond: 0 }, { perSecond: 1, spillPriority: 11 }, { spillPriority: 3 }]) {

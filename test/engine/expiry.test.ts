@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { clockNow } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
-import { claimAll, leaseLost } from "../support/steps.js";
+import { claimAll, leaseLost, miscounts } from "../support/steps.js";
 
 const db = useDatabase();
 const inSeconds = async (seconds: number): Promise<Date> => new Date((await clockNow(db)).getTime() + seconds * 1000);
@@ -39,6 +39,26 @@ describe("a time to start by", () => {
     await db.engine.maintain();
     expect(await jobOf(db, id)).toMatchObject({ state: "expired" });
     expect((await jobOf(db, id)).finishedAt).not.toBeNull();
+  });
+
+  it("is recorded by the claim that passes over it, however many sweeps its transaction was open for [#14] [#137]", async () => {
+    const queue = await newQueue(db);
+    await db.engine.enqueue({ type: "t", queue });
+    await db.engine.complete(await claimOne(db, queue));
+    for (let n = 0; n < 2; n += 1) await db.engine.maintain();
+    const tx = await db.connect();
+    await tx.query("begin");
+    const { id } = await db.engine.enqueue({ type: "t", queue, ttlSeconds: 5 }, { tx });
+    await db.moveClock(5);
+    for (let n = 0; n < 2; n += 1) await db.engine.maintain();
+    await tx.query("commit");
+    expect(await claimAll(db, queue)).toEqual([]);
+    const { state, finishedAt } = await jobOf(db, id);
+    expect([state, finishedAt]).toEqual(["expired", expect.any(Date)]);
+    for (let n = 0; n < 3; n += 1) await db.engine.maintain();
+    expect(await miscounts(db, queue)).toEqual([]);
+    await db.engine.enqueue({ type: "t", queue });
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, delayed: 0 });
   });
 
   it("can be claimed until just before it [#137]", async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EnqueueOptions } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
+import { isBlocked } from "../support/sessions.js";
 import { claimAll, crossed } from "../support/steps.js";
 
 const db = useDatabase();
@@ -65,6 +66,27 @@ describe("a fingerprint that is taken", () => {
     expect((await jobOf(db, id)).state).toBe("ready");
     expect(await enqueue(queue, 2)).toEqual({ id, duplicate: true });
   });
+
+  it.each(["ready", "running", "delayed"])(
+    "leaves a failed job as it is when it is to be retried, while it names another one that is %s [#72] [#133]",
+    async (state) => {
+      const queue = await newQueue(db);
+      const { id } = await enqueue(queue, 1);
+      await db.engine.fail(await claimOne(db, queue), { message: "no" });
+      const second = await enqueue(queue, 2, state === "delayed" ? { delaySeconds: 60 } : {});
+      const held = state === "running" ? await claimOne(db, queue) : undefined;
+      expect(await db.engine.addRetries(1, { ids: [id] })).toBe(0);
+      expect(await db.engine.addRetries(1, { type: "t", queue })).toBe(0);
+      expect([(await jobOf(db, id)).state, (await jobOf(db, second.id)).state]).toEqual(["failed", state]);
+      if (state === "delayed") await db.moveClock(60);
+      const job = held ?? (await claimOne(db, queue));
+      expect(job.id).toBe(second.id);
+      expect(await claimAll(db, queue)).toEqual([]);
+      await db.engine.complete(job);
+      expect(await db.engine.addRetries(1, { ids: [id] })).toBe(1); // nobody has it any more
+      expect((await claimOne(db, queue)).id).toBe(id);
+    },
+  );
 });
 
 describe("100 enqueues of one fingerprint at once", () => {
@@ -213,6 +235,54 @@ describe("the mode of a duplicate", () => {
     await db.engine.complete(held);
     expect(await jobOf(db, id)).toMatchObject({ state: "succeeded", input: "old" });
     expect(await claimAll(db, queue)).toEqual([]);
+  });
+});
+
+describe.each(["replace", "debounce"] as const)("%s of a job that somebody decides on in an open transaction", (fingerprintMode) => {
+  /** Enqueue the fingerprint again while a transaction is open, which must be waited for; what the call said when that has ended. */
+  async function replaced(queue: string, decide: (call: { tx: pg.Client }) => Promise<unknown>, end: string): Promise<{ id: string; duplicate: boolean }> {
+    const tx = await db.connect();
+    await tx.query("begin");
+    await decide({ tx });
+    const enqueueing = enqueue(queue, "new", { fingerprintMode });
+    expect(await isBlocked(db, enqueueing, tx)).toBe(true);
+    await tx.query(end);
+    return enqueueing;
+  }
+
+  const endings: readonly [string, (queue: string, id: string, call: { tx: pg.Client }) => Promise<unknown>][] = [
+    ["cancelled", (_, id, call) => db.engine.cancel([id], undefined, call)],
+    ["purged", (queue, _, call) => db.engine.purge(queue, call)],
+    ["shed", (queue, _, call) => db.engine.queueShed(queue, new Date(Date.now() + 10 * 365 * 86_400_000), {}, call)],
+  ];
+
+  it.each(endings)("makes a new job when that one was %s [#72] [#74]", async (_, decide) => {
+    const queue = await newQueue(db);
+    const { id } = await enqueue(queue, "old");
+    const answer = await replaced(queue, (call) => decide(queue, id, call), "commit");
+    expect(answer).toMatchObject({ duplicate: false });
+    expect(answer.id).not.toBe(id);
+    expect((await jobOf(db, id)).state).toBe("cancelled");
+    expect((await claimAll(db, queue)).map((job) => [job.id, job.input])).toEqual([[answer.id, "new"]]);
+  });
+
+  it.each(endings)("gives that one the new input when it was not %s after all [#74]", async (_, decide) => {
+    const queue = await newQueue(db);
+    const { id } = await enqueue(queue, "old");
+    expect(await replaced(queue, (call) => decide(queue, id, call), "rollback")).toEqual({ id, duplicate: true });
+    expect(await jobOf(db, id)).toMatchObject({ state: "ready", input: "new" });
+    expect((await claimAll(db, queue)).map((job) => [job.id, job.input])).toEqual([[id, "new"]]);
+  });
+
+  it.each([
+    ["commit", "old"],
+    ["rollback", "new"],
+  ])("leaves one alone that was claimed, and not one whose claim did not happen: after a %s it has the %s input [#74]", async (end, input) => {
+    const queue = await newQueue(db);
+    const { id } = await enqueue(queue, "old");
+    expect(await replaced(queue, (call) => claimOne(db, queue, {}, call), end)).toEqual({ id, duplicate: true });
+    expect(await jobOf(db, id)).toMatchObject({ state: end === "commit" ? "running" : "ready", input });
+    expect(await claimAll(db, queue)).toHaveLength(end === "commit" ? 0 : 1);
   });
 });
 

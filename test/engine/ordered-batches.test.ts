@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
+import { miscounts } from "../support/steps.js";
 
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -119,6 +120,27 @@ describe("groups in ordered batches", () => {
     await db.moveClock(6);
     await db.engine.maintain();
     expect(sorted(inputs(await claim(three)))).toEqual(["a1", "a2", "a3"]);
+  });
+
+  it.each([
+    ["commit", ["a2", "a3"]],
+    ["rollback", ["a1", "a2", "a3"]],
+  ])("let nothing go before a job that somebody may cancel, and go on in order after the %s [#158]", async (end, rest) => {
+    const queue = await ordered();
+    await fill(queue, ["a", 3], ["b", 1]);
+    const first = (await db.engine.list({ queue })).find(({ input }) => input === "a1");
+    const tx = await db.connect();
+    await tx.query("begin");
+    await db.engine.cancel([first!.id], undefined, { tx });
+    expect(inputs(await claim(queue))).toEqual(["b1"]);
+    await db.engine.maintain();
+    expect(await claim(queue)).toEqual([]);
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 3, running: 1 });
+    await tx.query(end);
+    await db.engine.maintain();
+    expect(inputs(await claim(queue))).toEqual(rest);
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 + rest.length });
+    expect(await miscounts(db, queue)).toEqual([]);
   });
 
   it("keep their order among ten that claim, release, lose and complete at random", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
 import { claimAll, invalidArgument } from "../support/steps.js";
@@ -62,6 +63,28 @@ describe("a rate", () => {
     expect(await count()).toBe("5 5 0 0"); // what is left of those that had no rate of their own
     await db.engine.groupPut(queue, "c", { rate: null });
     expect(await count()).toBe("0 0 1 0");
+  });
+
+  it("of each group holds for jobs too whose lease ended, however often [#77]", async () => {
+    const queue = await newQueue(db, { groupRate: { perSecond: 0.01, burst: 2 } });
+    await db.engine.groupPut(queue, "own", { rate: { perSecond: 0.01, burst: 3 } });
+    for (const group of ["g", "own"]) await db.engine.enqueueMany("t", times(10), { queue, group, maxAttempts: 100 });
+    const started = async (): Promise<string> => {
+      const jobs: ClaimedJob[] = [];
+      for (;;) {
+        const more = await db.engine.claim({ queues: [queue], limit: 50, leaseSeconds: 5 });
+        if (more.length === 0) break;
+        jobs.push(...more);
+      }
+      return ["g", "own"].map((group) => jobs.filter((job) => job.group === group).length).join(" ");
+    };
+    expect(await started()).toBe("2 3");
+    for (const _ of times(3)) {
+      await db.moveClock(6); // all leases have ended
+      expect(await started()).toBe("0 0");
+    }
+    await db.moveClock(100);
+    expect(await started()).toBe("1 1");
   });
 
   it("can be changed while jobs wait", async () => {

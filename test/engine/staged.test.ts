@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { StageRecord } from "../../src/db/types.js";
+import { clockNow } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";
 import { claimIds, claimOne, enqueue, jobOf, newQueue, stateOf } from "../support/jobs.js";
 import { isBlocked } from "../support/sessions.js";
-import { claimAll, invalidArgument, queueNotFound } from "../support/steps.js";
+import { claimAll, finish, invalidArgument, miscounts, queueNotFound } from "../support/steps.js";
 
 /** Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
 const db = useDatabase({ ownServer: true });
@@ -85,6 +86,35 @@ describe("a staged job", () => {
     expect((await db.engine.queueEvents()).events.filter((event) => event.queue === queue)).toMatchObject([
       { event: "stageCancelled", stage: "s", jobs: 1, by: "ann", because: "not approved" },
     ]);
+  });
+
+  it("is removed when its queue is shed, with what else waits, and keeps nothing from finishing [#108] [#157] [#180]", async () => {
+    const queue = await newQueue(db);
+    const old = [await enqueue(db, queue, { stage: "s" }), await enqueue(db, queue, { stage: "s", group: "g" }), await enqueue(db, queue)];
+    await db.moveClock(1);
+    const before = await clockNow(db);
+    await db.moveClock(1);
+    const young = await enqueue(db, queue, { stage: "s" });
+    expect(await db.engine.queueShed(queue, before)).toBe(3);
+    for (const id of old) expect(await stateOf(db, id)).toBe("cancelled");
+    expect(await stagesOf(queue)).toEqual([{ stage: "s", jobs: 1 }]);
+    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 1, staged: 1 });
+    expect(await db.engine.stageRelease(queue, "s")).toBe(1);
+    expect(await claimAll(db, queue)).toMatchObject([{ id: young }]);
+    await db.engine.cancel([young]);
+    await finish(db, queue);
+    expect(await miscounts(db, queue)).toEqual([]);
+  });
+
+  it("of a queue that is shed as a whole is gone: there is nothing to release, and the queue finishes [#108] [#157] [#180]", async () => {
+    const queue = await newQueue(db);
+    const id = await enqueue(db, queue, { stage: "s" });
+    await db.moveClock(1);
+    expect(await db.engine.queueShed(queue, await clockNow(db))).toBe(1);
+    expect(await stateOf(db, id)).toBe("cancelled");
+    expect(await db.engine.stageRelease(queue, "s")).toBe(0);
+    await finish(db, queue);
+    expect(await miscounts(db, queue)).toEqual([]);
   });
 
   it("keeps its fingerprint, may be replaced and debounced, and cannot be a follow-up [#180]", async () => {

@@ -67,7 +67,7 @@ export class Drain {
     if (ready !== 0 || delayed !== 0 || staged !== 0) this.#faults.add("counts are left at the end", `ready ${ready}, delayed ${delayed}, staged ${staged}`);
     checkJobs(this.#combination, this.#jobs, this.#faults);
     const after = new Map(this.#jobs.map(({ id, state }) => [id, state]));
-    for (const [id, state] of after) if (!isFinal(state)) this.#faults.add(`a job is ${state} after the drain`, this.#faults.name(id));
+    for (const [id, state] of after) if (!isFinal(state)) this.#faults.add(`${this.#faults.name(id)} is ${state} after the drain`);
     for (const [id, state] of this.#before) {
       if (isFinal(state) && (after.get(id) ?? state) !== state) {
         this.#faults.add(`a job was ${state} and is now ${after.get(id)}`, this.#faults.name(id));

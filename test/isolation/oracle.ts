@@ -1,4 +1,4 @@
-import type { ClaimedJob, JobId, JobState } from "../../src/db/types.js";
+import type { ClaimedJob, Depth, JobId, JobState } from "../../src/db/types.js";
 import { type JobRow, type LaneBook, imbalance } from "./books.js";
 import { type Combination, verbsOf } from "./combination.js";
 import type { Faults } from "./faults.js";
@@ -28,6 +28,7 @@ export function checkOutcomes(combination: Combination, outcomes: readonly Outco
     if (error) {
       const { code } = error as { code?: string };
       const isolated = combination.tx === "repeatable read" && i === 0 ? ["MR007", "40001"] : [];
+      if (["rotated", "retention"].includes(combination.time)) isolated.push("MR002"); // what has ended may be gone
       if (![...(verb.refuses?.(combination) ?? []), ...isolated].includes(code ?? "")) faults.add(`${verb.name} threw ${code}`, error.message);
     }
     if (waited && verb.neverWaits && !verbsOf(combination).some((other) => other.locksTables) && !["rotated", "ring"].includes(combination.time)) {
@@ -107,6 +108,34 @@ export function checkPromises(combination: Combination, scene: Scene, outcomes: 
   if (told !== shown) faults.add("the cancelled jobs are not those that were told", `told ${told}, shown ${shown}`);
 }
 
+/** Nobody is handed out what was paused, and nothing is enqueued into what was closed, by a verb that had ended before. */
+export function checkStops(combination: Combination, scene: Scene, outcomes: readonly Outcome[], jobs: readonly JobRow[], faults: Faults): void {
+  if (verbsOf(combination).some(({ name }) => name.startsWith("resume") || name === "open")) return;
+  const rows = new Map(jobs.map((row) => [row.id, row]));
+  for (const stop of outcomes.filter(({ kept }) => kept)) {
+    for (const { verb, told, kept } of outcomes.filter(({ startedAt }) => startedAt > stop.endedAt)) {
+      const { paused } = stop.told ?? {};
+      const isPaused = ({ id, type }: ClaimedJob): boolean =>
+        paused !== undefined &&
+        (paused.type ?? type) === type &&
+        (paused.group ?? rows.get(id)?.group) === rows.get(id)?.group &&
+        rows.get(id)?.queue === scene.queue;
+      if (kept && told?.claimed?.some(isPaused)) faults.add(`${stop.verb.name}, and ${verb.name} got a job all the same`);
+      if (kept && stop.told?.closed && told?.enqueued?.some(({ duplicate }) => !duplicate))
+        faults.add(`${stop.verb.name}, and ${verb.name} was accepted all the same`);
+    }
+  }
+}
+
+/** What the public function counts is what the view shows. What was shed of groups is counted until somebody passes it. */
+export function checkDepth(combination: Combination, scene: Scene, depth: Depth, jobs: readonly JobRow[], faults: Faults): void {
+  if (verbsOf(combination).some((verb) => verb.sheds)) return;
+  const count = (...shown: readonly JobState[]): number => jobs.filter(({ queue, state }) => queue === scene.queue && shown.includes(state)).length;
+  const told = `waiting ${depth.ready + depth.blocked}, delayed ${depth.delayed}, running ${depth.running}`;
+  const shown = `waiting ${count("ready", "blocked")}, delayed ${count("delayed")}, running ${count("running")}`;
+  if (told !== shown) faults.add("the depth is not what the view shows", `${told}; ${shown}`);
+}
+
 /** Jobs that are ready, and that nothing holds back, although a worker that asked again and again did not get them. */
 export function checkReady(combination: Combination, handOuts: readonly HandOut[], jobs: readonly JobRow[], faults: Faults): void {
   const { ordered, most, groupMost, rate } = stateOf(combination);
@@ -124,7 +153,7 @@ export function checkReady(combination: Combination, handOuts: readonly HandOut[
       (ordered === "serial" && jobs.some(isBegun)) ||
       ((ordered === "jobs" || ordered === "batches") &&
         (ofChain.some((other) => other !== job && isBegun(other)) || running.some(({ group }) => group === job.group)));
-    if (!isHeldBack) faults.add("a ready job is not handed out", faults.name(job.id));
+    if (!isHeldBack) faults.add(`${faults.name(job.id)} is ready and not handed out`);
   }
 }
 
@@ -152,12 +181,12 @@ export function checkOrder(
     const at = job.claimedAt.getTime();
     for (const older of jobs) {
       if (chain(older) !== chain(row) || BigInt(older.id) >= BigInt(row.id)) continue;
-      const hasJoinedLater = late.has(older.id) || older.is_follow_up || older.id === scene.staged || older.was_delayed;
+      const hasJoinedLater = late.has(older.id) || late.has(row.id) || older.is_follow_up || older.id === scene.staged || older.was_delayed;
       const isElsewhere = older.is_revived || (wasHandedOut(older.id) ? ordered === "serial" : hasJoinedLater);
       const hasEnded = (older.finished_at !== null && older.finished_at <= at + 1) || (older.start_by !== null && older.start_by <= at + 1);
       const isOfBatch = ordered === "batches" && handOuts.some((other) => other.job.id === older.id && other.claim === claim);
       if (isElsewhere || hasEnded || isOfBatch) continue;
-      faults.add(`a job started before an older one had ended, ordered: ${ordered}`, `${faults.name(row.id)} before ${faults.name(older.id)}`);
+      faults.add(`${faults.name(row.id)} started before ${faults.name(older.id)} had ended, ordered: ${ordered}`);
     }
   }
 }
@@ -183,11 +212,11 @@ export function checkRates(combination: Combination, handOuts: readonly HandOut[
 
 /** A job that succeeded was last handed out with the input it is shown with; and one that got another input while it waited is handed out with that one. */
 export function checkInputs(outcomes: readonly Outcome[], handOuts: readonly HandOut[], jobs: readonly JobRow[], faults: Faults): void {
-  const claims = outcomes.filter(({ kept }) => kept).flatMap(({ order, told }) => (told?.claimed ?? []).map((job) => ({ order, job })));
-  for (const { order, told, kept } of outcomes) {
+  const claims = outcomes.filter(({ kept }) => kept).flatMap(({ startedAt, told }) => (told?.claimed ?? []).map((job) => ({ startedAt, job })));
+  for (const { startedAt, told, kept } of outcomes) {
     for (const { id, input } of (kept && told?.replaced) || []) {
-      const [first] = claims.filter(({ job }) => job.id === id).sort((x, y) => x.order - y.order);
-      if (first && first.order > order && JSON.stringify(first.job.input) !== JSON.stringify(input)) {
+      const [first] = claims.filter(({ job }) => job.id === id).sort((x, y) => x.startedAt - y.startedAt);
+      if (first && first.startedAt > startedAt && JSON.stringify(first.job.input) !== JSON.stringify(input)) {
         faults.add("a job was handed out with an input that had been replaced", faults.name(id));
       }
     }

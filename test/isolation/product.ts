@@ -3,7 +3,7 @@ import { readAudit, readBooks, readJobs } from "./books.js";
 import { type Combination, format } from "./combination.js";
 import { Drain } from "./drain.js";
 import { type Fault, Faults } from "./faults.js";
-import { type HandOut, checkBooks, checkInputs, checkJobs, checkOrder, checkOutcomes, checkPromises, checkRates } from "./oracle.js";
+import { type HandOut, checkBooks, checkDepth, checkInputs, checkJobs, checkOrder, checkOutcomes, checkPromises, checkRates, checkStops } from "./oracle.js";
 import { setScene } from "./scenes.js";
 import { Stage } from "./stage.js";
 import { timeEffects } from "./times.js";
@@ -88,7 +88,9 @@ export class Product {
     checkJobs(combination, jobs, faults);
     checkBooks(await readBooks(stage, scene), "after maintenance", faults);
     for (const { type } of await readAudit(stage, scene)) faults.add("the engine says that its counts are wrong", type);
+    checkDepth(combination, scene, await keeper.engine.depth(scene.queue), jobs, faults);
     checkPromises(combination, scene, outcomes, jobs, faults);
+    checkStops(combination, scene, outcomes, jobs, faults);
 
     const handOuts: HandOut[] = scene.claimed.map((job) => ({ job, claim: scene.claimed.findIndex(({ token }) => token === job.token) }));
     for (const { told, kept } of outcomes) {
@@ -97,7 +99,7 @@ export class Product {
     }
     const drain = new Drain(stage, combination, scene, jobs, handOuts, faults);
     const after = await drain.run();
-    const late = new Set<JobId>(combination.tx === "auto" ? [] : outcomes.flatMap(({ told }) => (told?.enqueued ?? []).map(({ id }) => id)));
+    const late = new Set<JobId>(outcomes.filter(isOpenForLong).flatMap(({ told }) => (told?.enqueued ?? []).map(({ id }) => id)));
     checkOrder(combination, scene, handOuts, after, late, faults);
     checkRates(combination, handOuts, after, faults);
     checkInputs(outcomes, handOuts, after, faults);
@@ -111,6 +113,9 @@ export class Product {
     return { combination, outcomes, faults: faults.all, states };
   }
 }
+
+/** Its transaction did not end with it. */
+const isOpenForLong = ({ startedAt, endedAt }: Outcome): boolean => endedAt > startedAt + 1;
 
 /** Some number for a text, always the same (FNV-1a). */
 function hash(text: string): number {

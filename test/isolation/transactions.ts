@@ -5,8 +5,6 @@ import { type Told, type Verb, verbs } from "./verbs.js";
 
 /** What became of one verb. */
 export interface Outcome {
-  /** The how-manieth verb it was that started. */
-  readonly order: number;
   readonly verb: Verb;
   readonly told: Told | undefined;
   readonly error: Error | undefined;
@@ -14,13 +12,19 @@ export interface Outcome {
   readonly kept: boolean;
   /** It had to wait for somebody. */
   readonly waited: boolean;
+  /** When it started, and when its transaction had ended; in steps of this meeting. */
+  readonly startedAt: number;
+  readonly endedAt: number;
 }
+
+type Ended = { readonly told: Told } | { readonly error: Error };
 
 /** A verb under way. */
 interface Running {
-  readonly order: number;
   readonly verb: Verb;
-  readonly settled: Promise<{ told: Told } | { error: Error }>;
+  readonly settled: Promise<Ended>;
+  readonly startedAt: number;
+  endedAt: number;
   waited: boolean;
 }
 
@@ -50,7 +54,7 @@ class Meeting {
   #second: Running | undefined;
   #third: Running | undefined;
   #thirdKept = true;
-  #started = 0;
+  #steps = 0;
 
   constructor(stage: Stage, combination: Combination, scene: Scene, timePasses: () => Promise<void>) {
     this.#stage = stage;
@@ -85,18 +89,16 @@ class Meeting {
         await this.#timePasses();
         this.#second = await this.#start(second, this.#stage.b);
       }
-      let isBroken = "error" in ended;
-      if (tx === "savepoint") {
-        const after = await this.#undo();
-        isBroken = !after.kept;
-        outcomes.push(after);
-      }
-      if (tx === "overlap") await c.begin("read committed");
+      const after = tx === "savepoint" ? await this.#undo() : undefined;
+      const isBroken = "error" in ((await after?.settled) ?? ended);
+      if (tx === "overlap" && third) await c.begin("read committed");
       this.#third = await this.#start(third, c);
       if (isPrepared) await a.endPrepared(kept ? "commit" : "rollback");
       else if (a.isInTransaction) await a.end(isBroken || tx === "rollback" ? "rollback" : "commit");
+      if (tx !== "auto") running.endedAt = this.#step();
       if (tx === "overlap" && this.#second) await this.#stage.endsOrWaits(this.#second.settled, this.#stage.b);
-      outcomes.unshift(outcomeOf(running, ended, kept));
+      outcomes.push(outcomeOf(running, ended, kept));
+      if (after) outcomes.push(outcomeOf({ ...after, endedAt: running.endedAt }, await after.settled, !isBroken));
       return [...outcomes, ...(await this.#ends())];
     } finally {
       if (a.isInTransaction) await a.end("rollback");
@@ -108,15 +110,21 @@ class Meeting {
     const { c } = this.#stage;
     const thirdEnds = async (): Promise<void> => {
       const ended = await this.#third?.settled;
-      if (!c.isInTransaction) return;
+      if (!this.#third || !c.isInTransaction) return;
       this.#thirdKept = ended !== undefined && !("error" in ended);
       await c.end(this.#thirdKept ? "commit" : "rollback");
+      this.#third.endedAt = this.#step();
     };
     await this.#stage.inTime("a verb never ended", Promise.all([this.#second?.settled, thirdEnds()]));
     const outcomes: Outcome[] = [];
     if (this.#second) outcomes.push(outcomeOf(this.#second, await this.#second.settled, true));
     if (this.#third) outcomes.push(outcomeOf(this.#third, await this.#third.settled, this.#thirdKept));
     return outcomes;
+  }
+
+  #step(): number {
+    this.#steps += 1;
+    return this.#steps;
   }
 
   /** Start a verb; returns when it has ended, or waits for a lock. */
@@ -126,27 +134,24 @@ class Meeting {
       (told) => ({ told }),
       (error: unknown) => ({ error: error as Error }),
     );
-    this.#started += 1;
-    const running: Running = { order: this.#started, verb, settled, waited: false };
+    const running: Running = { verb, settled, startedAt: this.#step(), endedAt: 0, waited: false };
+    void settled.then(() => (running.endedAt = this.#step()));
     running.waited = await this.#stage.endsOrWaits(settled, actor);
     return running;
   }
 
   /** Back to the savepoint. What the transaction does next, it does for good. */
-  async #undo(): Promise<Outcome> {
+  async #undo(): Promise<Running> {
     const { a } = this.#stage;
     await a.client.query("rollback to before");
-    const running = (await this.#start(afterSavepoint, a))!;
-    const ended = await running.settled;
-    return outcomeOf(running, ended, !("error" in ended));
+    return (await this.#start(afterSavepoint, a))!;
   }
 }
 
 /** What a transaction does after it went back to a savepoint. */
 const afterSavepoint: Verb = { ...verbs.find(({ name }) => name === "enqueue")!, name: "enqueue after the savepoint" };
 
-function outcomeOf({ order, verb, waited }: Running, ended: { told: Told } | { error: Error }, kept: boolean): Outcome {
-  return "error" in ended
-    ? { order, verb, told: undefined, error: ended.error, kept: false, waited }
-    : { order, verb, told: ended.told, error: undefined, kept, waited };
+function outcomeOf({ verb, waited, startedAt, endedAt }: Running, ended: Ended, kept: boolean): Outcome {
+  const how = "error" in ended ? { told: undefined, error: ended.error, kept: false } : { told: ended.told, error: undefined, kept };
+  return { verb, ...how, waited, startedAt, endedAt };
 }

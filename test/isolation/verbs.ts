@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Engine } from "../../src/db/engine.js";
 import { LeaseLostError } from "../../src/db/errors.js";
 import type { CallOptions } from "../../src/db/queryable.js";
-import type { ClaimedJob, Enqueued, JobId, JobState, Json, NewJob } from "../../src/db/types.js";
+import type { ClaimedJob, Enqueued, JobId, JobState, Json, NewJob, QueuePart } from "../../src/db/types.js";
 import type { Combination } from "./combination.js";
 import type { Scene } from "./scenes.js";
 
@@ -29,6 +29,9 @@ export interface Told {
   readonly replaced?: readonly { readonly id: JobId; readonly input: Json }[];
   /** How many jobs were cancelled. */
   readonly cancelled?: number;
+  /** What is paused, or was closed, from now on. */
+  readonly paused?: QueuePart;
+  readonly closed?: boolean;
   /** How many ring children were emptied. */
   readonly emptied?: number;
   /** What else it said, for whoever reads the steps. */
@@ -88,6 +91,10 @@ const report = async (call: (job: Held) => Promise<unknown>, { id, token }: Held
 const farReport = ({ far, farToken }: Scene, call: (job: Held) => Promise<unknown>, state?: JobState): Promise<Told> =>
   farToken === undefined ? Promise.resolve({ said: "not held" }) : report(call, { id: far, token: farToken }, state);
 const query = async ({ client }: Session, text: string, values: unknown[] = []): Promise<unknown> => (await client.query(text, values)).rows[0];
+const pause = async ({ engine, call }: Session, { queue }: Scene, paused: QueuePart): Promise<Told> => {
+  await engine.queuePause(queue, paused, call);
+  return { paused };
+};
 const said = async (call: Promise<unknown>): Promise<Told> => ({ said: await call });
 /** control_compact takes the first table that is worth it; these are about a certain one. Two statements, one transaction. */
 const rewrite = async ({ client }: Session, table: string): Promise<Told> => {
@@ -172,7 +179,13 @@ export const verbs: readonly Verb[] = [
       return { claimed, ...(refused.length > 0 ? { lost: [held] } : { ended: [{ id: held.id, state: "succeeded" }] }) };
     },
   },
-  { name: "extend", run: ({ engine, call }, { held }) => said(engine.extend([held.token], 30, call).then((held) => held.size)) },
+  {
+    name: "extend",
+    run: async ({ engine, call }, { held }) => {
+      const left = (await engine.extend([held.token], 30, call)).get(held.token);
+      return left?.jobIds.includes(held.id) ? { said: "extended" } : { lost: [held] };
+    },
+  },
   {
     name: "complete",
     run: async ({ engine, call }, { held, neighbour, neighbourToken }) => {
@@ -261,12 +274,20 @@ export const verbs: readonly Verb[] = [
   },
   { name: "release the stage", run: ({ engine, call }, { queue }) => said(engine.stageRelease(queue, "gate", {}, call)) },
   { name: "cancel the stage", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.stageCancel(queue, "gate", {}, call) }) },
-  { name: "close", run: ({ engine, call }, { queue }) => said(engine.queueClose(queue, {}, call)), refuses: () => [closed], closes: true },
+  {
+    name: "close",
+    run: async ({ engine, call }, { queue }) => {
+      await engine.queueClose(queue, {}, call);
+      return { closed: true };
+    },
+    refuses: () => [closed],
+    closes: true,
+  },
   { name: "open", run: ({ engine, call }, { queue }) => said(engine.queueOpen(queue, {}, call)), refuses: () => [invalid, closed] },
-  { name: "pause", run: ({ engine, call }, { queue }) => said(engine.queuePause(queue, {}, call)), pauses: true },
+  { name: "pause", run: (session, scene) => pause(session, scene, {}), pauses: true },
   { name: "resume", run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, {}, call)), refuses: () => [invalid] },
-  { name: "pause the type", run: ({ engine, call }, { queue, type }) => said(engine.queuePause(queue, { type }, call)), pauses: true },
-  { name: "pause the group", run: ({ engine, call }, { queue }) => said(engine.queuePause(queue, { group: "a" }, call)), pauses: true },
+  { name: "pause the type", run: (session, scene) => pause(session, scene, { type: scene.type }), pauses: true },
+  { name: "pause the group", run: (session, scene) => pause(session, scene, { group: "a" }), pauses: true },
   { name: "resume the group", run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, { group: "a" }, call)), refuses: () => [invalid] },
   { name: "maintain", run: ({ engine, call }) => said(engine.maintain(call)) },
   { name: "promote", run: (session) => said(query(session, "select agenda_promote(1000)")) },
