@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { claimOne } from "../support/jobs.js";
+import { miscounts } from "../support/steps.js";
+import { until } from "../support/wait.js";
 import { millrace } from "./cli.js";
 import { startTransactionPooler } from "./transaction-pooler.js";
 
@@ -124,5 +126,37 @@ describe("doctor", () => {
     await db.engine.maintain();
     await db.engine.maintain();
     expect((await examine()).wrong.map(({ check }) => check)).toEqual(["clock"]);
+  });
+
+  it("finds counts that are not what the logs say, and that they were put right", async () => {
+    await db.engine.queuePut("counted");
+    await db.engine.enqueueMany("of-many", [1, 2], { queue: "counted" });
+    await db.engine.enqueue({ type: "of-many", queue: "counted", delaySeconds: 36_000 });
+    await db.engine.maintain();
+    const counts = async (): Promise<Finding[]> => (await examine()).all.filter(({ check }) => check === "counts");
+    expect(await counts()).toMatchObject([{ state: "ok" }]);
+    await db.sql("insert into tally (lane, ready) select key, 3 from lane where type = 'of-many'");
+    expect(await counts()).toEqual([
+      {
+        check: "counts",
+        state: "wrong",
+        message: 'queue "counted", type "of-many": 5 ready, 1 delayed are counted, 2 ready, 1 delayed wait',
+        remedy: expect.stringContaining("upkeep puts this right by itself"),
+      },
+    ]);
+    await until("upkeep has found it", async () => {
+      await db.engine.maintain();
+      return (await miscounts(db)).length === 0;
+    });
+    expect(await counts()).toEqual([
+      {
+        check: "counts",
+        state: "wrong",
+        message: "counts were wrong and put right 1 time within a week",
+        remedy: expect.stringContaining("millrace queues events"),
+      },
+    ]);
+    await db.moveClock(8 * 86_400);
+    expect(await counts()).toMatchObject([{ state: "ok" }]);
   });
 });

@@ -78,9 +78,8 @@ export class Product {
     await time.beforeFirst?.(stage);
     const outcomes = await meet(stage, combination, scene, async () => void (await time.between?.(stage)));
     stage.emptied += outcomes.reduce((sum, { told }) => sum + (told?.emptied ?? 0), 0);
-    checkOutcomes(combination, outcomes, faults);
-
     const atOnce = await readJobs(stage, scene, true);
+    checkOutcomes(combination, outcomes, atOnce, faults);
     checkJobs(combination, atOnce, faults);
     checkBooks(await readBooks(stage, scene), "at once", faults);
     await keeper.engine.maintain(); // expiry and due times count from the next maintenance on
@@ -99,7 +98,9 @@ export class Product {
     }
     const drain = new Drain(stage, combination, scene, jobs, handOuts, faults);
     const after = await drain.run();
-    const late = new Set<JobId>(outcomes.filter(isOpenForLong).flatMap(({ told }) => (told?.enqueued ?? []).map(({ id }) => id)));
+    const late = new Set<JobId>(
+      outcomes.filter((outcome) => isOpenForLong(outcome) || outcome.verb.joinsLater).flatMap(({ told }) => (told?.enqueued ?? []).map(({ id }) => id)),
+    );
     checkOrder(combination, scene, handOuts, after, late, faults);
     checkRates(combination, handOuts, after, faults);
     checkInputs(outcomes, handOuts, after, faults);

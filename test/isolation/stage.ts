@@ -199,9 +199,13 @@ export class Stage {
     return (await this.watcher.query<Row>({ name, text, values })).rows;
   }
 
-  /** True as soon as the call of somebody waits for a lock, false when it has ended. Asks the server, so that a slow machine is not taken for a wait. */
+  /**
+   * True as soon as the call of somebody waits for a lock, false when it has ended. Asks the server, so that a slow machine is not taken for a wait, and asks twice, so that a
+   * moment's wait for a page is not either.
+   */
   async endsOrWaits(call: Promise<unknown>, { pids }: Actor): Promise<boolean> {
     let hasEnded = false;
+    let looks = 0;
     const ended = call.then(() => void (hasEnded = true));
     for (const giveUpAt = Date.now() + patienceMs; Date.now() < giveUpAt;) {
       await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 3))]);
@@ -211,7 +215,8 @@ export class Stage {
         "select bool_or(wait_event_type = 'Lock' and cardinality(pg_blocking_pids(pid)) > 0) as waits from pg_stat_activity where pid = any ($1)",
         [pids],
       );
-      if (!hasEnded && row!.waits) return true;
+      looks = row!.waits ? looks + 1 : 0;
+      if (!hasEnded && looks === 2) return true;
     }
     throw new Error("a verb neither ended nor waited for a lock");
   }

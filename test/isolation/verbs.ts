@@ -42,7 +42,7 @@ export interface Verb {
   readonly name: string;
   /** A lost lease is a value; anything thrown must be among what it may refuse. */
   run(session: Session, scene: Scene): Promise<Told>;
-  /** Codes of errors that are a proper answer here. */
+  /** Codes of errors that are a proper answer here; that a job which is not there does not exist (MR002) always is. */
   refuses?(combination: Combination): readonly string[];
   /** It gives finished jobs another life, so that what others decided need not last. */
   readonly revives?: boolean;
@@ -53,6 +53,8 @@ export interface Verb {
   /** What it drops is told by the states of jobs only, not by its answer. */
   readonly sheds?: boolean;
   readonly pauses?: boolean;
+  /** What it enqueues becomes claimable later, and joins those that wait then. */
+  readonly joinsLater?: boolean;
   /** It lets younger jobs go first. */
   readonly setsAside?: boolean;
   readonly aboutDeadLetters?: boolean;
@@ -61,16 +63,12 @@ export interface Verb {
 }
 
 const invalid = "MR001";
-const notFound = "MR002";
 const closed = "MR014";
 
 const names = ({ first, second, third }: Combination): readonly (Verb | undefined)[] => [first, second, third];
 /** A queue that is closed, or may be by another verb of the combination, takes no jobs. */
 const whereClosed = (combination: Combination): readonly string[] =>
   combination.state === "closed" || names(combination).some((verb) => verb?.closes) ? [closed] : [];
-/** Jobs whose retention has passed may be gone. */
-const whereGone = (combination: Combination): readonly string[] => (combination.time === "retention" || combination.time === "rotated" ? [notFound] : []);
-const whereClosedOrGone = (combination: Combination): readonly string[] => [...whereClosed(combination), ...whereGone(combination)];
 const grouped: ReadonlySet<string> = new Set(["groups", "ordered", "batches", "limits", "rates", "costs"]);
 /** What waits in groups cannot be set aside. */
 const whereGrouped = ({ state }: Combination): readonly string[] => (grouped.has(state) ? [invalid] : []);
@@ -139,7 +137,7 @@ export const verbs: readonly Verb[] = [
   },
   enqueue("enqueue: debounce the waiting job", ({ group }) => ({ delaySeconds: 20, fingerprint: "waiting", fingerprintMode: "debounce", ...group("c") })),
   enqueue("enqueue: debounce the delayed job", ({ group }) => ({ delaySeconds: 20, fingerprint: "delayed", fingerprintMode: "debounce", ...group("d") })),
-  enqueue("enqueue: follow up the held job", ({ group }) => ({ fingerprint: "held", fingerprintMode: "followUp", ...group("a") })),
+  enqueue("enqueue: follow up the held job", ({ group }) => ({ fingerprint: "held", fingerprintMode: "followUp", ...group("a") }), { joinsLater: true }),
   {
     name: "enqueue many",
     run: async ({ engine, call }, { queue, type, group }) => ({
@@ -215,10 +213,10 @@ export const verbs: readonly Verb[] = [
   { name: "release the far job", run: ({ engine, call }, scene) => farReport(scene, (job) => engine.release(job, 0, call)) },
   { name: "set visibility", run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 20, call), held) },
   { name: "set visibility to now", run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 0, call), held) },
-  { name: "cancel the held job", run: (session, { held }) => cancelOne(session, held.id, "no longer needed"), refuses: whereGone },
-  { name: "cancel the waiting job", run: (session, { waiting }) => cancelOne(session, waiting), refuses: whereGone },
-  { name: "cancel the due job", run: (session, { due }) => cancelOne(session, due), refuses: whereGone },
-  { name: "cancel the staged job", run: (session, { staged }) => cancelOne(session, staged), refuses: whereGone },
+  { name: "cancel the held job", run: (session, { held }) => cancelOne(session, held.id, "no longer needed") },
+  { name: "cancel the waiting job", run: (session, { waiting }) => cancelOne(session, waiting) },
+  { name: "cancel the due job", run: (session, { due }) => cancelOne(session, due) },
+  { name: "cancel the staged job", run: (session, { staged }) => cancelOne(session, staged) },
   {
     name: "cancel many",
     run: async ({ engine, call }, { held, waiting, expiring, due, delayed, staged }) => {
@@ -231,12 +229,10 @@ export const verbs: readonly Verb[] = [
         ),
       };
     },
-    refuses: whereGone,
   },
   {
     name: "cancel where",
     run: async ({ engine, call }, { queue, type }) => ({ cancelled: await engine.cancelWhere({ queue, type }, call) }),
-    refuses: whereGone,
   },
   {
     name: "add retries",
@@ -248,7 +244,7 @@ export const verbs: readonly Verb[] = [
     name: "add retries to the failed job",
     run: ({ engine, call }, { failed }) => said(engine.addRetries(1, { ids: [failed] }, call)),
     revives: true,
-    refuses: whereClosedOrGone,
+    refuses: whereClosed,
   },
   {
     name: "retry failures at a rate",
@@ -259,7 +255,7 @@ export const verbs: readonly Verb[] = [
   { name: "replay", run: ({ engine, call }, { queue }) => said(engine.replay({ from: new Date(0), queue }, call)), refuses: whereClosed },
   { name: "redrive", run: ({ engine, call }, { dead }) => said(engine.redrive(dead!, {}, call)), aboutDeadLetters: true, refuses: whereClosed },
   { name: "reset the breaker", run: ({ engine, call }, { queue }) => said(engine.resetBreakers({ queue }, call)) },
-  { name: "discard", run: ({ engine, call }, { failed, expiring }) => said(engine.discard([failed, expiring], {}, call)), refuses: whereGone },
+  { name: "discard", run: ({ engine, call }, { failed, expiring }) => said(engine.discard([failed, expiring], {}, call)) },
   { name: "purge", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.purge(queue, call) }) },
   { name: "shed", run: ({ engine, call }, { queue }) => said(engine.queueShed(queue, far, {}, call)), sheds: true },
   { name: "shed up to the middle", run: ({ engine, call }, { queue, middle }) => said(engine.queueShed(queue, middle, {}, call)), sheds: true },
