@@ -7,29 +7,34 @@ language plpgsql as $$
 declare
   c claim;
   v_all bigint[] := '{}';
+  v_found int := 0;
   v_rest bigint[];
   v_rest_attempts int[];
 begin
   perform claims_check();
-  for c in select * from claim where token = p_token order by part for update loop
-    c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
-    v_all := v_all || c.jobs;
-    if p_jobs is null or p_jobs = c.jobs then
-      delete from claim where token = p_token and part = c.part;
-    else
-      select array_agg(u.id) filter (where u.named), array_agg(u.attempt) filter (where u.named),
-             array_agg(u.id) filter (where not u.named), array_agg(u.attempt) filter (where not u.named)
-        into c.jobs, c.attempts, v_rest, v_rest_attempts
-        from (select id, attempt, id in (select unnest(p_jobs)) as named from unnest(c.jobs, c.attempts) h (id, attempt)) u;
-      continue when c.jobs is null;
-      if v_rest is null then
+  for v_look in 1 .. 2 loop  -- a job whose visibility was changed while this waited for its row is in another one now
+    for c in select * from claim where token = p_token order by part for update loop
+      c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
+      v_all := v_all || c.jobs;
+      if p_jobs is null or p_jobs = c.jobs then
         delete from claim where token = p_token and part = c.part;
       else
-        update claim set jobs = v_rest, attempts = v_rest_attempts where token = p_token and part = c.part;
+        select array_agg(u.id) filter (where u.named), array_agg(u.attempt) filter (where u.named),
+               array_agg(u.id) filter (where not u.named), array_agg(u.attempt) filter (where not u.named)
+          into c.jobs, c.attempts, v_rest, v_rest_attempts
+          from (select id, attempt, id in (select unnest(p_jobs)) as named from unnest(c.jobs, c.attempts) h (id, attempt)) u;
+        continue when c.jobs is null;
+        if v_rest is null then
+          delete from claim where token = p_token and part = c.part;
+        else
+          update claim set jobs = v_rest, attempts = v_rest_attempts where token = p_token and part = c.part;
+        end if;
       end if;
-    end if;
-    perform claim_announce(c);
-    return next c;
+      perform claim_announce(c);
+      v_found := v_found + cardinality(c.jobs);
+      return next c;
+    end loop;
+    exit when case when p_jobs is null then v_all <> '{}' else v_found = cardinality(p_jobs) end;
   end loop;
   if p_jobs is null and v_all = '{}' then
     perform raise_error('MR005', 'the lease is lost: this token holds no jobs', 'stop working on them: they were finished, cancelled or given to another worker');

@@ -15,7 +15,7 @@ begin
             coalesce((o.options ->> 'leaseSeconds')::float8, 30), (o.options ->> 'leaseFactor')::float8, (o.options ->> 'leaseCapSeconds')::float8,
             case when q.options ?| '{maxRunning,rate}' or ty.options ?| '{maxRunning,rate}' or k.resources is not null or b.open_until is not null
                  then lane_limits(q.id, q.options, k.type, ty.options, k.resources, b.open_until is not null) end,
-            case when k.grouped then lane_grouping(q.id, q.options, k.costs) end,
+            case when k.grouped then lane_grouping(q.id, q.options, k.costs, k.born_xid) end,
             (q.options ->> 'freshnessSeconds')::float8, (o.options ->> 'agingSeconds')::float8)::lane_candidate
       from unnest(p_queue_ids) u (id) join queue q on q.id = u.id and q.paused_at is null
       join lane k on k.queue_id = q.id left join job_type ty on ty.type = k.type
@@ -50,13 +50,14 @@ begin
 end $$;
 
 -- lane_grouping: how a lane treats its groups: ordered, most (running at once), rate; own: some groups have limits of their own; costs: some jobs cost more than 1;
--- serial: jobs without a group that come back are taken by their ids.
+-- serial: jobs without a group that come back are taken by their ids; young: somebody may still be open who put groups in line without knowing the lane.
 -- Only what is so is named.
-create or replace function lane_grouping(p_queue_id int, p_options jsonb, p_costs boolean) returns jsonb
+create or replace function lane_grouping(p_queue_id int, p_options jsonb, p_costs boolean, p_born_xid bigint) returns jsonb
 language plpgsql stable as $$
 begin
   return jsonb_strip_nulls(jsonb_build_object('queue', p_queue_id, 'ordered', nullif(p_options -> 'ordered', 'false'), 'most', p_options -> 'groupMaxRunning',
     'rate', p_options -> 'groupRate', 'costs', nullif(p_costs, false), 'serial', nullif(chained(p_options, false), false),
+    'young', nullif(p_born_xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint, false),
     'own', (select true from group_setting s where s.queue_id = p_queue_id and (s.max_running is not null or s.rate is not null) limit 1)));
 end $$;
 

@@ -21,8 +21,8 @@ begin
     with gone as (delete from scout where ctid = any (v_scouts) and lane = any (v_lanes) returning *)
     select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped, bool_or(costs) as costs from gone group by 1, 2, 3, 4, 5 order by lane
   loop
-    insert into lane as l (key, queue_id, type, priority, resources, grouped, costs) values (s.lane, s.queue_id, s.type, s.priority, s.resources, s.grouped, s.costs)
-    on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs
+    insert into lane as l (key, queue_id, type, priority, resources, grouped, costs, born_xid) values (s.lane, s.queue_id, s.type, s.priority, s.resources, s.grouped, s.costs, xid_now())
+    on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs, born_xid = excluded.born_xid
       where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs);
     continue when not found;
     v_new := v_new + 1;

@@ -6,7 +6,10 @@ declare
   v_now timestamptz := clock_now();
 begin
   perform claims_check();
-  perform from claim where token = p_token and p_job = any (jobs) for update;
+  for v_look in 1 .. 2 loop  -- it may have moved to another row while this waited (job_set_visibility)
+    perform from claim where token = p_token and p_job = any (jobs) for update;
+    exit when found;
+  end loop;
   if not found then
     perform job_must_exist(array[p_job]);
     return false;

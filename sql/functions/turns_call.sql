@@ -79,6 +79,9 @@ begin
   if v_ordered or v_rated or v_most is not null or exists (select from pause z where z.queue_id = v_queue and z.hash is not null) then
     perform tracks_open(array(select distinct x & -4 from unnest(v_called) x where (x & -4 = any (r.keys)) is not true and not exists (select from lane_cursor c where c.track = x & -4)), p_lane);
   end if;
+  if p_grouping ? 'young' then  -- who ends the reason may not know this lane yet: the next claim looks again
+    insert into snooze (track, lane, due_at) select distinct x & -4, p_lane, v_now from unnest(v_called) x where (x & -4 = any (r.keys)) is not true on conflict (track) do nothing;
+  end if;
   if p_time is not null then
     r.starts := array(select d.starts[array_position(d.keys, k)] from unnest(r.keys) with ordinality u (k, i) order by u.i);
   end if;

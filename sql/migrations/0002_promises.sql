@@ -18,3 +18,5 @@ update agenda a set chain = 0 from lane l join queue q on q.id = l.queue_id
    and case when a.track = a.lane then q.options ->> 'maxRunning' = '1' else coalesce(q.options -> 'ordered', 'false') <> 'false' end;
 -- Of these, those that are due count as ready.
 insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from agenda where chain = 1 group by lane;
+-- When the lane was made, or found to have groups. While a transaction from before that is open, it may put groups in line without knowing this lane.
+alter table lane add column born_xid bigint not null default 0;
