@@ -97,14 +97,16 @@ begin
   return true;
 end $$;
 
--- counts_prove: what upkeep does of it: one lane by chance, and one of a closed queue that has not finished, which a wrong count must not keep from it; where at most a thousand jobs wait.
+-- counts_prove: what upkeep does of it: one time in five a lane by chance, and always one of a closed queue that has not finished, which a wrong count must not keep from it; where at most a thousand
+-- jobs wait. The caller has books_lock.
 create or replace function counts_prove() returns void
 language plpgsql set enable_seqscan = off as $$
 declare
   v_from constant bigint := hashint8extended((random() * 1e15)::bigint, 0);
+  v_chance constant float8 := random();
 begin
   perform lane_recount(x.key, 1000) from (
-    select coalesce((select l.key from lane l where l.key >= v_from order by l.key limit 1), (select min(l.key) from lane l)) as key
+    select coalesce((select l.key from lane l where l.key >= v_from order by l.key limit 1), (select min(l.key) from lane l)) as key where v_chance < 0.2
     union
     (select l.key from queue q join lane l on l.queue_id = q.id where q.closed_at is not null and q.finished_at is null order by random() limit 1)) x where x.key is not null;
 end $$;
