@@ -45,7 +45,7 @@ begin
   return v_count;
 end $$;
 
--- stage_take: lock the next staged jobs of a queue. Locks: agenda rows, in the order of ids.
+-- stage_take: lock the next staged jobs of a queue. Locks: agenda rows, in the order of ids. Raises: MR007 when the snapshot is older than the table.
 create or replace function stage_take(p_queue text, p_stage text, p_limit int) returns bigint[]
 language plpgsql as $$
 declare
@@ -54,6 +54,10 @@ declare
   v_jobs bigint[];
 begin
   perform name_check('stage', p_stage);
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform from agenda limit 1;
+    perform snapshot_check('agenda');
+  end if;
   v_jobs := array(
     select g.job_id from agenda g where g.lane = any (v_lanes) and g.stage = p_stage and not agenda_dropped(g) order by g.job_id limit p_limit for update of g);
   return array(select g.job_id from agenda g where g.job_id = any (v_jobs) and g.stage = p_stage order by g.job_id);
