@@ -113,6 +113,7 @@ class Simulation {
   #asides = 0;
   #producing = true;
   #draining = false;
+  #drainBy = Number.POSITIVE_INFINITY;
   #drained = false;
 
   constructor(
@@ -132,9 +133,9 @@ class Simulation {
     this.#end = Date.now() + options.seconds * 1000;
   }
 
-  #over(extraMs = 0): boolean {
+  #over(): boolean {
     const isEnough = !this.options.untilCovered || this.#isCovered() || Date.now() >= this.#end + this.options.seconds * 9000;
-    return (Date.now() >= this.#end + extraMs && isEnough) || this.#stopped();
+    return (Date.now() >= this.#end && isEnough) || this.#stopped();
   }
 
   /** A busy machine may need more time for it. */
@@ -155,6 +156,7 @@ class Simulation {
     await Promise.all(producers);
     this.#producing = false;
     await killer;
+    this.#drainBy = Date.now() + drainMs;
     this.#draining = true;
     await Promise.all(claimers);
     this.#drained = true;
@@ -248,7 +250,7 @@ class Simulation {
 
   async #consume(queue: string, largestClaim: number): Promise<void> {
     let idle = 0;
-    while (idle < 30 && !this.#over(drainMs)) {
+    while (idle < 30 && Date.now() < this.#drainBy && !this.#stopped()) {
       await this.#survive(async () => {
         const trackStart = this.#random.chance(0.2);
         const limit = this.#random.between(1, this.#draining ? drainingClaim : largestClaim);
