@@ -4,13 +4,15 @@ create or replace function progress_put(p_token uuid, p_job bigint, p_value json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now timestamptz := clock_now();
+  v_held boolean;
 begin
   perform claims_check();
   for v_look in 1 .. 2 loop  -- it may have moved to another row while this waited (job_set_visibility)
     perform from claim where token = p_token and p_job = any (jobs) for update;
-    exit when found;
+    v_held := found;
+    exit when v_held;
   end loop;
-  if not found then
+  if not v_held then
     perform job_must_exist(array[p_job]);
     return false;
   end if;
