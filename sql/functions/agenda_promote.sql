@@ -2,8 +2,9 @@
 -- Rows another process is moving are skipped, and those that were dropped stay for agenda_drop. Where jobs have an order (chained) they stay where they are, and their group gets in line.
 -- Returns how many became claimable.
 -- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket, tally.
+-- Along the index of due times: without sorting, so that nobody reads all that waits in a lane instead.
 create or replace function agenda_promote(p_limit int default 1000) returns int
-language plpgsql as $$
+language plpgsql set enable_sort = off as $$
 declare
   v_xid bigint := xid_now();
   v_promoted int;
@@ -47,7 +48,7 @@ end $$;
 
 -- agenda_chain: chained jobs whose time has come: they stay where they are, count as ready, and their groups get in line. Writes: agenda, ticket, tally.
 create or replace function agenda_chain(p_ordered bigint[], p_serial bigint[], p_now timestamptz, p_limit int) returns void
-language plpgsql as $$
+language plpgsql set enable_sort = off as $$
 begin
   with due as (
     update agenda set chain = 1 where job_id = any (array(

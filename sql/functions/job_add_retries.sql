@@ -75,7 +75,7 @@ begin
       insert into tally (lane, ready) values (v_lane, 1);
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, created_at, chain)
-      values (d.id, v_due, v_lane, v_track, d.attempt + 1, v_version, v_now, case when v_due <= v_now then 1 end);
+      values (d.id, v_due, v_lane, v_track, d.attempt + 1, v_version, v_now, case when v_chained then (v_due <= v_now)::int end);
       insert into tally (lane, ready, delayed) values (v_lane, case when v_due <= v_now then 1 else 0 end, case when v_due <= v_now then 0 else 1 end);
       perform line_append(v_lane, v_track) from (select) one where v_due <= v_now and v_track <> v_lane;
     end if;

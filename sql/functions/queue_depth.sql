@@ -8,14 +8,15 @@ declare
   v_paused boolean;  -- or waiting for other queues
   v_due bigint;
   v_now timestamptz := clock_now();
+  v_lanes constant bigint[] := array(select key from lane_known where queue_id = v_id);
 begin
   select q.paused_at is not null or exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
          or q.options ? 'waitsFor' and queue_waits(q.id) is not null into v_paused from queue q where q.id = v_id;
   select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0), coalesce(sum(d.staged), 0) into ready, delayed, staged
     from (select lane, x.ready, x.delayed, x.staged from lane_depth x union all select lane, y.ready, y.delayed, y.staged from tally y) d
-   where d.lane in (select key from lane_known where queue_id = v_id);
+   where d.lane = any (v_lanes);
   select count(*) into v_due from (
-    select from agenda g join lane_known l on l.key = g.lane where g.due_at <= v_now and (g.chain = 1) is not true and l.queue_id = v_id and not agenda_dropped(g) limit 10000) due;
+    select from (select * from agenda a where a.due_at <= v_now order by a.due_at limit 10000) g where (g.chain = 1) is not true and g.lane = any (v_lanes) and not agenda_dropped((g.*)::agenda)) due;
   ready := ready + v_due;
   delayed := delayed - v_due;
   ready := greatest(ready, 0);
@@ -24,7 +25,7 @@ begin
   if ready > 0 then
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at
       from queue_oldest(v_id, 1000, true) first (job)
-      join job j on j.slot = job_slot(first.job) and j.id = first.job;
+      cross join lateral (select * from job j where j.slot = job_slot(first.job) and j.id = first.job offset 0) j;
     oldest_age_seconds := age_seconds(clock_now(), oldest_ready_at);
   end if;
   blocked := 0;
@@ -36,11 +37,13 @@ end $$;
 
 -- queue_oldest: the oldest ready job of each lane of a queue, also of those that nobody has claimed from yet.
 create or replace function queue_oldest(p_queue_id int, p_groups int, p_aside boolean) returns setof bigint
-language plpgsql as $$
+language plpgsql rows 10 as $$
 begin
+  return query select lane_oldest(l.key, p_groups, p_aside) from lane l where l.queue_id = p_queue_id;
+  if not exists (select from scout where queue_id = p_queue_id) then
+    return;
+  end if;
   return query
-  select lane_oldest(l.key, p_groups, p_aside) from lane l where l.queue_id = p_queue_id
-  union all
   select first.id from scout s cross join lateral (
     select u.id from (select k.jobs from ticket k
                        where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2 order by n.xid, n.id limit 1) else s.lane end order by k.xid, k.id limit 50) k

@@ -42,5 +42,5 @@ language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
   return (select age_seconds(clock_now(), min(greatest(job_created_at(j.id), j.run_at)))
             from queue_oldest(p_queue_id, 50, false) first (job)
-            join job j on j.slot = job_slot(first.job) and j.id = first.job where job_state(j.id) in ('ready', 'blocked'));
+            cross join lateral (select * from job j where j.slot = job_slot(first.job) and j.id = first.job offset 0) j where job_state(j.id) in ('ready', 'blocked'));
 end $$;
