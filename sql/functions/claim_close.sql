@@ -68,7 +68,7 @@ begin
     select u.id, u.attempt, coalesce(m.version, 0) as version, y.track, chained(v_queue, y.track <> h.lane) as chained, d.due_at, d.computed,
            case when p_reason = 'permanent' then 'failed'
                 when u.attempt >= p.last then 'failed'
-                when coalesce(d.computed, m.start_by, j.start_by) <= d.due_at then 'expired' end::job_final_state as state
+                when coalesce(d.computed, m.start_by, j.start_by) <= greatest(d.due_at, v_now) then 'expired' end::job_final_state as state
       from unnest(h.jobs, h.attempts) u (id, attempt)
       join job j on j.slot = h.slot and j.id = u.id
       left join amendment m on m.slot = h.slot and m.job_id = u.id

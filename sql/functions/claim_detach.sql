@@ -43,14 +43,16 @@ begin
   end if;
 end $$;
 
--- job_must_exist: raise MR002 when one of the ids names no job.
+-- job_must_exist: raise MR002 when one of the ids names no job. Volatile: a statement that waited for the rotation of a job's day must not look with the snapshot it had before, to which the day is empty;
+-- in REPEATABLE READ it has no other, and is refused. Raises: MR002, MR007.
 create or replace function job_must_exist(p_jobs bigint[]) returns void
-language plpgsql stable as $$
+language plpgsql as $$
 declare
   v_id bigint;
 begin
   foreach v_id in array p_jobs loop
     if not exists (select from job where slot = job_slot(v_id) and id = v_id) then
+      perform days_check(job_slot(v_id));
       perform raise_error('MR002', format('there is no job %s', coalesce(v_id::text, 'null')), 'it may have been removed after its retention');
     end if;
   end loop;

@@ -110,14 +110,14 @@ begin
      where u.id < v_before and job_purged_at(j, m) is not null);
 end $$;
 
--- jobs_uncount: take dropped jobs out of the depth, except those that had left it before: cancelled, expired or moved elsewhere, which left a void ticket.
+-- jobs_uncount: take dropped jobs out of the depth, except those that had left it before: cancelled, expired or moved elsewhere, which left a void ticket; or gone since, with their day.
 -- Returns how many. Writes: tally.
 create or replace function jobs_uncount(p_lane bigint, p_jobs bigint[], p_versions int[]) returns int
 language plpgsql as $$
 declare
   v_n int;
 begin
-  v_n := cardinality(p_jobs) - (
+  v_n := (select count(*) from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id) - (
     select count(*) from (select array_agg(m.job_id) as ids, array_agg(m.version) as versions, array_agg(m.closed_at is not null) as closed from amendment m
                            where m.slot = any (array(select distinct job_slot(id) from unnest(p_jobs) id))
                              and m.job_id between (select min(id) from unnest(p_jobs) id) and (select max(id) from unnest(p_jobs) id)) few

@@ -15,6 +15,8 @@ export interface JobRow {
   readonly is_follow_up: boolean;
   readonly is_staged: boolean;
   readonly is_revived: boolean;
+  /** The transaction that enqueued it. */
+  readonly xid: string;
   readonly attempts: number;
   readonly input: Json;
   /** Ends since the job was last given another life: attempts, streaks and closes. */
@@ -30,7 +32,7 @@ export interface JobRow {
 
 const jobsText = `
   select v.id::text, v.queue, lane_key(j.queue_id, j.type, j.priority, j.resources)::text as lane, v.state, v."group", v.fingerprint,
-         exists (select from fingerprint f where f.follow_up = v.id) as is_follow_up, v.stage is not null as is_staged, coalesce(m.revived_after, 0) > 0 as is_revived,
+         exists (select from fingerprint f where f.follow_up = v.id) as is_follow_up, v.stage is not null as is_staged, exists (select from decision d where d.job_id = v.id and d.action = 'retry') as is_revived, j.xid::text,
          v.attempts, v.input, e.ends, (select count(*)::int from claim c where v.id = any (c.jobs)) as claims,
          k.token::text,
          extract(epoch from v.finished_at)::float8 * 1000 as finished_at, extract(epoch from coalesce(m.start_by, j.start_by))::float8 * 1000 as start_by,

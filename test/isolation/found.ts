@@ -37,4 +37,8 @@ export const found: Readonly<Record<string, string>> = {
   "a report beside a change of visibility": "plain/old/set visibility/release later/-/commit/none",
   "a cancel while the job's day is rotated": "plain/old/cancel the due job/rotate jobs/cancel the stage/commit/rotated",
   "the depth of a new lane in a read-only transaction": "plain/young/enqueue in a new lane/look at the depth, read only/-/auto/none",
+  "a cancel in repeatable read after the job's day was rotated": "plain/old/cancel the waiting job/-/-/repeatable read/rotated",
+  "a cancel that waited for the rotation of the job's day": "plain/old/rotate jobs/cancel the held job/-/commit/retention",
+  "shedding past a job that expired and is gone with its day": "plain/old/shed/sweep/-/numbered/rotated",
+  "a lost job of ordered batches whose time to start has passed": "batches/young/enqueue, claim and enqueue/-/-/auto/expiry",
 };

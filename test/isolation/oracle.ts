@@ -159,7 +159,7 @@ export function checkReady(combination: Combination, handOuts: readonly HandOut[
 
 /**
  * In an ordered group, and where one job runs at a time, no job starts before all older ones have ended. Not older in this sense is one that became claimable later: it was delayed
- * or staged, given another life, or written by a transaction that was still open (`late`); such a one may also go before those of its group that were there. But once a job has been
+ * or staged, given another life, or written by a transaction that was still open (`late`), or had its number before the other's; such a one may also go before those of its group that were there. But once a job has been
  * handed out, it goes before its successors.
  */
 export function checkOrder(
@@ -182,7 +182,8 @@ export function checkOrder(
     const at = job.claimedAt.getTime();
     for (const older of jobs) {
       if (chain(older) !== chain(row) || BigInt(older.id) >= BigInt(row.id)) continue;
-      const hasJoinedLater = late.has(older.id) || late.has(row.id) || older.is_follow_up || older.id === scene.staged || older.was_delayed;
+      const hasJoinedLater =
+        late.has(older.id) || late.has(row.id) || older.is_follow_up || older.id === scene.staged || older.was_delayed || BigInt(older.xid) > BigInt(row.xid);
       const isElsewhere = older.is_revived || (wasHandedOut(older.id) ? ordered === "serial" : hasJoinedLater);
       const hasEnded = (older.finished_at !== null && older.finished_at <= at + 1) || (older.start_by !== null && older.start_by <= at + 1);
       const isOfBatch = ordered === "batches" && handOuts.some((other) => other.job.id === older.id && other.claim === claim);

@@ -123,7 +123,7 @@ export const verbs: readonly Verb[] = [
   enqueue("enqueue behind the held job", ({ group }) => group("a"), { neverWaits: true }),
   enqueue("enqueue later", ({ group, soonSeconds }) => ({ delaySeconds: soonSeconds, ...group("a") }), { neverWaits: true }),
   enqueue("enqueue with a time to live", ({ group, soonSeconds }) => ({ ttlSeconds: soonSeconds, ...group("a") }), { neverWaits: true }),
-  enqueue("enqueue staged", ({ group }) => ({ stage: "gate", ...group("a") }), { neverWaits: true }),
+  enqueue("enqueue staged", ({ group }) => ({ stage: "gate", ...group("a") }), { neverWaits: true, joinsLater: true }),
   enqueue("enqueue in a new lane", ({ group }) => ({ type: "new", ...group("a") }), { neverWaits: true }),
   enqueue("enqueue: beside the failed job", ({ group }) => ({ fingerprint: "failed", ...group("a") })),
   {
