@@ -46,6 +46,13 @@ language sql stable as $$ select pg_current_xact_id()::text::bigint $$;
 create or replace function ticket_slot(p_xid bigint) returns smallint
 language sql immutable parallel safe as $$ select ((p_xid >> 18) % 8)::smallint $$;
 
+-- job_bytes: what a job adds to a claim, about: its input, its headers, and a payload that is small enough to travel with it, in base64.
+create or replace function job_bytes(p_input json, p_headers json, p_payload bytea) returns int
+language sql immutable parallel safe as $$
+  select coalesce(octet_length(p_input::text), 4) + coalesce(octet_length(p_headers::text), 0)
+    + case when octet_length(p_payload) <= 65536 then octet_length(p_payload) * 4 / 3 else 0 end
+$$;
+
 -- age_seconds: how long ago a time was; 0 when it lies ahead.
 create or replace function age_seconds(p_now timestamptz, p_since timestamptz) returns float8
 language sql stable strict as $$ select greatest(0, date_part('epoch', p_now - p_since)) $$;

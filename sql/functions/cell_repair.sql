@@ -46,7 +46,7 @@ begin
       select lane, 1 as r, 0 as d, 0 as s from waiting union all select lane, 0, 1, case when stage is not null then 1 else 0 end from agenda) n group by lane
   )
   select count(*) into v_ready from waiting;
-  update lane set born_xid = 0 where born_xid > 0;
+  update lane set born_xid = 0, rest_xid = null, is_asleep = false where born_xid > 0 or rest_xid is not null;
   update queue set closed_before = null;  -- a number of the other server
   update queue_event set xid = 0;
   update cell set floor_xid = v_xid, server_id = server_id();

@@ -7,6 +7,7 @@ declare
   h claim;
   v_all bigint[] := '{}';
 begin
+  p_error := error_storable(p_error);
   for h in select * from claim_detach(p_token, p_jobs) loop
     perform attempts_close(h, p_outcome, p_error, p_delay_seconds, p_reason, p_dead_letter);
     v_all := v_all || h.jobs;
@@ -80,7 +81,7 @@ begin
                     else least(coalesce(m.max_attempts, j.max_attempts), v_most) end as last) p
       cross join lateral (
         select case when v_batches and p_outcome = 'lost' and v_rule is null then least(h.until, v_now) else v_now end
-               + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null then make_interval(secs => p_delay_seconds)
+               + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null then seconds(p_delay_seconds)
                             else retry_delay(p.retry, u.attempt - p.before) end as due_at) x
       cross join lateral (
         select case when v_options ? 'blocked' then calendar_free(v_options -> 'blocked', x.due_at) else x.due_at end as due_at,

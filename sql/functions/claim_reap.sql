@@ -1,41 +1,106 @@
 -- claim_reap: take back claims whose lease has ended or whose jobs' deadline has passed. Any process may call it.
 -- A claim somebody is reporting on right now is skipped. Jobs that were never started go back without using an attempt;
 -- the rest are recorded as lost and retried alone, so that one that kills its process cannot use up its neighbours.
+-- All in one go; if that fails, one claim after another, and of the claim that fails one job after another: the job that cannot be taken back fails, on record, and nobody else notices.
 -- Returns how many claims were touched. Locks: claim rows (skip locked). Writes: claim, attempt, ticket, tally.
 create or replace function claim_reap(p_limit int default 100) returns int
 language plpgsql set enable_seqscan = on as $$
 declare
   c claim;
-  v_n int := 0;
+  v_claims claim[];
   v_now timestamptz := clock_now();
+begin
+  v_claims := array(
+    select k from (select * from claim k where k.until <= v_now or k.deadline <= v_now order by k.until limit p_limit for update skip locked) k
+     where pg_try_advisory_xact_lock_shared(lane_entry(k.lane)));  -- else it is being purged; the next one will do
+  if v_claims = '{}' then
+    return 0;
+  end if;
+  begin
+    foreach c in array v_claims loop
+      perform claim_take_back(c, v_now);
+    end loop;
+  exception when others then
+    perform passing_check(sqlstate, sqlerrm);
+    foreach c in array v_claims loop
+      perform claim_take_back_apart(c, v_now);
+    end loop;
+  end;
+  return cardinality(v_claims);
+end $$;
+
+-- claim_take_back: end a claim whose lease has ended, or what of it has passed its deadline. The caller has locked it.
+create or replace function claim_take_back(c claim, p_now timestamptz) returns void
+language plpgsql as $$
+declare
   v_late bigint[];
 begin
-  for c in select * from claim k where k.until <= v_now or k.deadline <= v_now order by k.until limit p_limit for update skip locked loop
-    continue when not pg_try_advisory_xact_lock_shared(lane_entry(c.lane));  -- being purged; the next one will do
-    v_n := v_n + 1;
-    if c.deadline <= v_now then
-      v_late := claim_expire(c, v_now);
-      if v_late is not null then
-        select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
-          from unnest(c.jobs, coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]))) with ordinality u (id, attempt, i)
-         where u.id not in (select unnest(v_late));
-        continue when c.jobs is null;
-      end if;
-    end if;
-    continue when c.until > v_now;
-    delete from claim where token = c.token and part = c.part;
-    perform claim_announce(c);
-    c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
-    if c.unstarted is not null then
-      perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), v_now, true)
-         from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted) having count(*) > 0;
+  if c.deadline <= p_now then
+    v_late := claim_expire(c, p_now);
+    if v_late is not null then
       select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
-        from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id not in (select unnest(c.unstarted));
-      continue when c.jobs is null;
+        from unnest(c.jobs, coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]))) with ordinality u (id, attempt, i)
+       where u.id not in (select unnest(v_late));
     end if;
-    perform attempts_close(c, 'lost', json_build_object('code', 'lost', 'message', 'the lease ended without a report'), null, null, null);
+  end if;
+  if c.jobs is null or c.until > p_now then
+    return;
+  end if;
+  delete from claim where token = c.token and part = c.part;
+  perform claim_announce(c);
+  c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
+  if c.unstarted is not null then
+    perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), p_now, true)
+       from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted) having count(*) > 0;
+    select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
+      from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id not in (select unnest(c.unstarted));
+    if c.jobs is null then
+      return;
+    end if;
+  end if;
+  perform attempts_close(c, 'lost', json_build_object('code', 'lost', 'message', 'the lease ended without a report'), null, null, null);
+end $$;
+
+-- claim_take_back_apart: the same where something of it fails: each of its jobs by itself, and the one that fails is put away as failed, with the reason. Writes: as claim_take_back.
+create or replace function claim_take_back_apart(c claim, p_now timestamptz) returns void
+language plpgsql as $$
+declare
+  k claim := c;
+  v_error json;
+begin
+  begin
+    perform claim_take_back(c, p_now);
+    return;
+  exception when others then
+    perform passing_check(sqlstate, sqlerrm);
+    v_error := json_build_object('code', sqlstate, 'message', 'its claim could not be taken back: ' || left(sqlerrm, 1000));
+  end;
+  if cardinality(c.jobs) = 1 then
+    delete from claim where token = c.token and part = c.part;
+    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, reason, worker, error)
+    values (c.jobs[1], c.started_at, greatest(p_now, c.started_at), coalesce(c.attempts[1], 1), c.slot, 'lost', 'failed', 'lost', c.worker, v_error);
+    perform claim_announce(c), fingerprint_release(c.jobs);
+    return;
+  end if;
+  -- Each in a part of its own, so that whatever happens to one leaves the others where they are.
+  delete from claim where token = c.token and part = c.part;
+  for v_at in 1 .. cardinality(c.jobs) loop
+    k.part := (select coalesce(max(x.part), -1) + 1 from claim x where x.token = c.token);
+    k.jobs := array[c.jobs[v_at]];
+    k.attempts := array[coalesce(c.attempts[v_at], 1)];
+    k.unstarted := case when c.jobs[v_at] = any (c.unstarted) then k.jobs end;
+    insert into claim select k.*;
+    perform claim_take_back_apart(k, p_now);
   end loop;
-  return v_n;
+end $$;
+
+-- passing_check: go on when an error has to do with what was worked on; raise it again when it has to do with the moment: locks, connections, memory, disk, or a server that stops. Raises: what it was given.
+create or replace function passing_check(p_code text, p_message text) returns void
+language plpgsql as $$
+begin
+  if left(p_code, 2) in ('08', '25', '40', '53', '55', '57', '58') or p_code = 'MR007' then
+    raise exception using errcode = p_code, message = p_message;
+  end if;
 end $$;
 
 -- claim_expire: close those jobs of a live claim part whose deadline has passed; whoever runs them is refused from now on.

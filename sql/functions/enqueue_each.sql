@@ -11,7 +11,7 @@ declare
   e record;
 begin
   with plan as materialized (
-    select p.*, case when p.fingerprint is not null then p end as unique_plan, i.value as input, p.fingerprint is not null as is_unique
+    select p.*, case when p.fingerprint is not null then p end as unique_plan, input_check(i.value) as input, p.fingerprint is not null as is_unique
       from plan_resolve(p_options) p join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
   ), y as materialized (
     select plan.*, job_id_new() as id, run_at <= clock_now() and stage is null as is_ready from (select * from plan where not is_unique order by n) plan
@@ -32,11 +32,11 @@ begin
       from x cross join generate_series(0, (octet_length(x.payload) - 1) / 1048576) k
      where octet_length(x.payload) > 65536
   ), ready as (
-    select id, lane, track, octet_length(input::text) + coalesce(octet_length(payload) * 4 / 3, 0) as bytes,
+    select id, lane, track, job_bytes(input, headers, payload) as bytes,
            (row_number() over (partition by track order by id) - 1) / 100 as chunk from x where is_ready
   ), tickets as (
     insert into ticket (lane, xid, slot, bytes, jobs)
-    select track, v_xid, ticket_slot(v_xid), sum(bytes), array_agg(id order by id) from ready group by track, chunk order by track, chunk
+    select track, v_xid, ticket_slot(v_xid), least(sum(bytes), 2147483647), array_agg(id order by id) from ready group by track, chunk order by track, chunk
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
     select lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)

@@ -7,7 +7,7 @@ language plpgsql as $$
 declare
   f fingerprint;
   v_id bigint := job_id_new();
-  v_until timestamptz := clock_now() + make_interval(secs => p.fingerprint_seconds);
+  v_until timestamptz := clock_now() + seconds(p.fingerprint_seconds);
   v_state text;
   v_held boolean := false;
 begin

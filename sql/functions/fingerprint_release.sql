@@ -20,6 +20,25 @@ begin
   end loop;
 end $$;
 
+-- fingerprints_tidy: release those whose time has passed since their job ended, and follow-ups that were left behind; p_most at a time. One whose time has passed while its job waits is looked at once: the end of
+-- the job releases it. What nobody released then (the job was purged, or somebody had the row) stands in nobody's way, and is found by chance.
+-- Locks: fingerprint rows and follow-ups, skipped when taken. Writes: fingerprint, agenda.
+create or replace function fingerprints_tidy(p_most int) returns void
+language plpgsql set enable_seqscan = off as $$
+declare
+  v_over bigint[];
+  v_any constant bigint := (select min(job_id) + ((max(job_id) - min(job_id)) * random())::bigint from fingerprint);
+begin
+  with due as materialized (
+    select f.queue_id, f.fingerprint, f.job_id, job_over(f.job_id) as is_over from fingerprint f where f.until > '-infinity' and f.until <= clock_now() order by f.until limit p_most for update skip locked
+  ), seen as (
+    update fingerprint f set until = '-infinity' from due d where f.queue_id = d.queue_id and f.fingerprint = d.fingerprint and not d.is_over
+  )
+  select array_agg(job_id) into v_over from due where is_over;
+  perform fingerprint_release(v_over || array(select f.job_id from fingerprint f where f.follow_up is not null and job_over(f.job_id) limit p_most)
+    || array(select f.job_id from (select job_id from fingerprint where job_id >= v_any order by job_id limit 20) f where job_over(f.job_id)));
+end $$;
+
 -- follow_up_release: the job it waited for has ended: it may run at its own time, and its expiry counts from then.
 create or replace function follow_up_release(p_job_id bigint) returns void
 language plpgsql as $$
@@ -32,6 +51,6 @@ begin
   update agenda set due_at = v_due where job_id = p_job_id and due_at = 'infinity';
   if found and isfinite(j.start_by) then
     insert into amendment (job_id, slot, updated_at) values (j.id, j.slot, clock_now()) on conflict do nothing;
-    update amendment set start_by = v_due + (j.start_by - greatest(j.run_at, job_created_at(j.id))), updated_at = clock_now() where slot = j.slot and job_id = j.id;
+    update amendment set start_by = least(v_due + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last()), updated_at = clock_now() where slot = j.slot and job_id = j.id;
   end if;
 end $$;

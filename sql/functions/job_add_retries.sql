@@ -62,12 +62,13 @@ begin
     end if;
     v_due := greatest(v_now, coalesce(p_start_at, v_now) + v_step * v_count);
     insert into amendment (job_id, slot, updated_at) values (d.id, d.slot, v_now) on conflict do nothing;
-    update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = coalesce(v_due + d.ttl, d.start_by), deadline = v_due + d.time_left,
+    update amendment set version = version + 1, revived_after = d.attempt, max_attempts = d.attempt + p_attempts, start_by = case when d.ttl is null then d.start_by else least(v_due + d.ttl, time_last()) end, deadline = case when d.time_left is not null then least(v_due + d.time_left, time_last()) end,
            revived_at = v_now, closed_at = null, closed_as = null, note = null, updated_at = v_now
      where slot = d.slot and job_id = d.id and (closed_at is not null or revived_after < d.attempt) and discarded_at is null returning version into v_version;
     continue when not found;
     insert into decision (job_id, decided_at, action, attempts, decided_by, because) values (d.id, v_now, 'retry', p_attempts, p_by, p_because);
     v_lane := lane_key(d.queue_id, d.type, d.priority, d.resources);
+    perform lane_scout(v_lane, d.queue_id, d.type, d.priority, d.resources, d.group_key is not null, d.cost is not null);  -- it may rest, or be forgotten
     v_track := group_track(v_lane, d.group_key);
     v_chained := (select chained(q.options, v_track <> v_lane) from queue q where q.id = d.queue_id);
     if v_due <= v_now and not v_chained then
@@ -90,12 +91,12 @@ end $$;
 -- jobs_ended: jobs that ended without success and wait for nobody's decision, by ids or by type, with the last attempt that was used up.
 create or replace function jobs_ended(p_jobs bigint[], p_type text, p_queue_id int, p_limit int)
 returns table (id bigint, slot smallint, queue_id int, type text, priority smallint, resources jsonb, group_key text, fingerprint text, start_by timestamptz, deadline timestamptz,
-  counted_from timestamptz, attempt int)
+  counted_from timestamptz, attempt int, cost int)
 language plpgsql as $$
 #variable_conflict use_column
 begin
   return query
-  select j.id, j.slot, j.queue_id, j.type, j.priority, j.resources, j.group_key, j.fingerprint, j.start_by, j.deadline, greatest(j.run_at, job_created_at(j.id)), ended.attempt
+  select j.id, j.slot, j.queue_id, j.type, j.priority, j.resources, j.group_key, j.fingerprint, j.start_by, j.deadline, greatest(j.run_at, job_created_at(j.id)), ended.attempt, j.cost
     from (
       select a.slot, a.job_id, a.attempt from attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
        where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0) and m.discarded_at is null

@@ -1,7 +1,7 @@
 -- job_amend: change a job that still waits: its input, or the time it runs. Returns false when it waits no longer.
 -- A job that is already claimable is moved by voiding its ticket (a higher version) and giving it a new place.
 -- Locks: as job_hold, then the agenda row: until the caller commits no claim hands out the old version.
--- Writes: amendment, agenda, tally.
+-- Writes: amendment, agenda, tally, scout.
 create or replace function job_amend(p_job_id bigint, p_replace boolean, p_input json, p_headers json, p_run_at timestamptz) returns boolean
 language plpgsql as $$
 declare
@@ -29,11 +29,14 @@ begin
            headers = case when p_replace then p_headers else headers end, run_at = coalesce(p_run_at, run_at), updated_at = v_now
      where slot = v_slot and job_id = p_job_id;
   end if;
+  if p_replace and job_bytes(p_input, p_headers, null) > greatest(job_bytes(j.input, j.headers, null), 4096) then
+    perform lane_scout(v_lane, j.queue_id, j.type, j.priority, j.resources, j.group_key is not null, j.cost is not null, true);
+  end if;
   if p_run_at is null then
     return true;
   end if;
 
-  update amendment set start_by = greatest(p_run_at, v_now) + (j.start_by - greatest(j.run_at, job_created_at(j.id))) where slot = v_slot and job_id = p_job_id and isfinite(j.start_by);
+  update amendment set start_by = least(greatest(p_run_at, v_now) + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last()) where slot = v_slot and job_id = p_job_id and isfinite(j.start_by);
   if v_waits_in_agenda then
     insert into tally (lane, ready, delayed) select lane, -1, 1 from agenda where job_id = p_job_id and due_at <> 'infinity' and chain = 1;
     update agenda set due_at = p_run_at, chain = case when chain is not null and attempt > 1 then 0 end where job_id = p_job_id and due_at <> 'infinity';

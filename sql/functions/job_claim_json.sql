@@ -37,6 +37,7 @@ declare
   v_lost boolean;
   v_aside boolean;
   v_sheds boolean; v_shed boolean;
+  v_crowded boolean;
   v_now timestamptz := clock_now();
   v_about text;
   v_wait float8;
@@ -61,14 +62,15 @@ begin
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
          (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now and (chain = 1) is not true), exists (select from snooze where due_at <= v_now),
-         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside), exists (select from lane_purge where is_open)
-    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost, v_aside, v_sheds
+         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside), exists (select from lane_purge where is_open),
+         coalesce(bool_or(exists (select from lane k where k.queue_id = q.id and k.rest_xid is null offset crowd_from())), false)
+    into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost, v_aside, v_sheds, v_crowded
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
   if p_async then
     v_set := set_config('synchronous_commit', 'off', true);
   end if;
   if v_scouts then
-    perform lane_discover(case when v_may_wait then v_queue_ids end);
+    perform lane_discover(case when v_may_wait then v_queue_ids end, 1000);
   end if;
   if v_postponed then
     perform postponed_return();
@@ -87,9 +89,10 @@ begin
     v_may_wait := false;
   end if;
 
-  for v_pass in 1 .. 2 loop
-    v_lanes := lane_candidates(v_queue_ids, p_types, v_cell, v_aside);
-    foreach l in array v_lanes loop
+  for v_pass in 1 .. 20 loop  -- two, but for crowded queues
+    v_lanes := lane_candidates(v_queue_ids, p_types, v_cell, v_aside, v_crowded);
+    v_stop := v_stop or v_lanes is null;
+    foreach l in array coalesce(v_lanes, '{}') loop
       v_key := l.key & -4;
       if not pg_try_advisory_xact_lock(lane_lock(v_key)) then
         v_locked := v_locked || v_key;
@@ -126,7 +129,7 @@ begin
       loop
         if l.grouping is null or l.key <> v_key then
           t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
-                         coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed, l.key <> v_key, l.freshness, coalesce(l.limits @? '$[*].serial', false));
+                         coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed, l.key <> v_key, l.freshness, coalesce(l.limits @? '$[*].serial', false), l.heavy);
         else
           t := turns_take(v_key, case when p_group_limit is null then l.grouping else l.grouping || jsonb_build_object('limit', p_group_limit) end, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
                           coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed);
@@ -156,17 +159,19 @@ begin
     end if;
     if v_room = p_limit and lanes_set_aside(v_lanes) then
       v_aside := true;  -- all there was has just been set aside: look again, or let the caller do it
-      v_stop := v_pass = 2;
+      v_stop := v_pass >= 2;
       continue;
     end if;
-    exit when v_room < p_limit or v_stop or v_pass = 2;
-    exit when claim_reap(100) = 0;
+    continue when v_crowded and v_room = p_limit and v_lanes <> '{}' and not v_stop;  -- these had nothing after all: others
+    exit when v_room < p_limit or v_stop or v_pass >= 2;
+    exit when claim_reap(100) = 0 and (not exists (select from lane where rest_xid is not null and not is_asleep) or lanes_settle(100) = 0);
   end loop;
+  v_stop := v_stop or v_crowded and v_room > 0 and v_lanes <> '{}' and (v_room < p_limit or not v_limited and v_locked is null);  -- other lanes may have more
   if v_room > 0 and v_rated then
     v_wait := least(v_wait, (select date_part('epoch', min(due_at) - clock_now()) from snooze));
   end if;
   if v_room > 0 and (v_stop or v_locked is not null or v_limited or v_wait is not null) then
-    v_result := coalesce(v_result || ',', '') || jsonb_strip_nulls(jsonb_build_object('more', v_stop, 'busy', v_locked is not null, 'limited', v_limited, 'waitSeconds', greatest(v_wait, 0)));
+    v_result := coalesce(v_result || ',', '') || jsonb_strip_nulls(jsonb_build_object('more', v_stop, 'busy', v_locked is not null, 'limited', v_limited, 'waitSeconds', case when v_wait is not null then greatest(v_wait, 0) end));
   end if;
   return ('[' || coalesce(v_result, '') || ']')::json;
 end $$;

@@ -1,6 +1,6 @@
 -- job_complete: record success for jobs of a claim (null: all of them), with results and logs as arrays in the same order.
 -- Only attempts still held by the token are recorded; the ids of the rest are returned. Idempotent.
--- Locks: the claim's rows. Writes: attempt, streak, claim, fingerprint; breaker_event when a breaker has counted. Raises: MR001 when results or logs and jobs differ in number, MR002.
+-- Locks: the claim's rows. Writes: attempt, streak, claim, fingerprint; breaker_event when a breaker has counted. Raises: MR001 when results or logs and jobs differ in number, MR002, MR004 when one is too large; nothing was written then.
 create or replace function job_complete(p_token uuid, p_jobs bigint[] default null, p_results json default null, p_logs json default null) returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -15,6 +15,7 @@ begin
       perform raise_error('MR001', 'results or logs and jobs differ in number', 'give one per job id, null where there is none');
     end if;
   end loop;
+  perform jsons_check('result', p_results, bound('resultBytes')), jsons_check('log', p_logs, bound('logBytes'));
   for v_part in select d as part, (select breakers from cell) as watched from claim_detach(p_token, p_jobs) d loop
     h := v_part.part;
     perform fingerprint_release(h.jobs);

@@ -8,9 +8,12 @@ declare
   p job_plan;
   v_limit bigint;
 begin
-  -- Almost never true, and cheaper to ask here than to call text_check twice.
-  if strpos(p_input::text, '\u0000') > 0 or strpos(p_options::text, '\u0000') > 0 then
-    perform text_check(p_input::text), text_check(p_options::text);
+  -- Almost never true, and cheaper to ask here than to call json_check.
+  if octet_length(p_input::text) > 2 * bound('jsonDepth') or strpos(p_input::text, '\u') > 0 then
+    perform json_check('input', p_input, bound('inputBytes'));
+  end if;
+  if strpos(p_options::text, '\u') > 0 then
+    perform json_check('options', p_options);
   end if;
   if current_setting('transaction_isolation') <> 'read committed' then
     perform queues_pin(p_options);

@@ -11,9 +11,14 @@ declare
   v_anchors bigint[];
   v_stored int;
 begin
-  perform text_check(p_inputs::text);
   if p_options is null or json_typeof(p_inputs) is distinct from 'array' then
     perform raise_error('MR001', 'inputs are not an array, or options are missing', 'give a JSON array with one input per job, and options');
+  end if;
+  if strpos(p_inputs::text, '\u') > 0 then  -- long ones are looked at as they are stored (input_check)
+    perform jsons_check('input', p_inputs, bound('inputBytes'));
+  end if;
+  if strpos(p_options::text, '\u') > 0 then
+    perform json_check('options', p_options);
   end if;
   if current_setting('transaction_isolation') <> 'read committed' then
     perform queues_pin(p_options);
@@ -31,7 +36,7 @@ begin
       insert into job (id, xid, run_at, start_by, deadline, queue_id, max_attempts, attempt_timeout_ms, payload_size,
                        slot, priority, type, resources, group_key, tenant, content_type, retry, headers, input, cost)
       select x.id, v_xid, p.run_at, p.start_by, p.deadline, p.queue_id, p.max_attempts, p.attempt_timeout_ms, p.payload_size,
-             job_slot(x.id), p.priority, p.type, p.resources, p.group_key, p.tenant, p.content_type, p.retry, p.headers, x.value, p.cost
+             job_slot(x.id), p.priority, p.type, p.resources, p.group_key, p.tenant, p.content_type, p.retry, p.headers, input_check(x.value), p.cost
         from (select v_anchors[(e.i - 1) / 1000 + 1] + (((e.i - 1) % 1000) << 12) as id, e.value
                 from json_array_elements(p_inputs) with ordinality e (value, i) offset 0) x;
       get diagnostics v_stored = row_count;
@@ -42,7 +47,7 @@ begin
       v_now := clock_now();
       perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.resources, p.track <> p.lane, p.cost is not null);
       if p.run_at <= v_now and p.stage is null then
-        perform tickets_append(p.lane, p.track, job_ids, 1, 0, false, octet_length(p_inputs::text));
+        perform tickets_append(p.lane, p.track, job_ids, 1, 0, false, octet_length(p_inputs::text) + 100 * coalesce(octet_length(p.headers::text), 0));
         insert into tally (lane, ready) values (p.lane, cardinality(job_ids));
       else
         insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage)

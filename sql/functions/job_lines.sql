@@ -32,12 +32,22 @@ begin
     || ' end; end $body$';
 end $do$;
 
--- jobs_that_fit: how many of these jobs, from the first on, together have no more bytes than that.
+-- jobs_bytes: what these jobs add to a claim, with the inputs they were given last; none for no jobs.
+create or replace function jobs_bytes(p_jobs bigint[]) returns bigint
+language plpgsql as $$
+begin
+  return (
+    select coalesce(sum(job_bytes(case when m.replaced then m.input else j.input end, case when m.replaced then m.headers else j.headers end, j.payload)), 0)
+      from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id left join amendment m on m.slot = job_slot(u.id) and m.job_id = u.id);
+end $$;
+
+-- jobs_that_fit: how many of these jobs, from the first on, together have no more bytes than that, with the inputs they were given last.
 create or replace function jobs_that_fit(p_jobs bigint[], p_max_bytes bigint) returns int
 language plpgsql as $$
 begin
   return (
     select count(*) filter (where sizes.upto <= p_max_bytes)
-      from (select sum(coalesce(octet_length(j.input::text), 4) + coalesce(octet_length(j.headers::text), 0) + coalesce(octet_length(j.payload) * 4 / 3, 0)) over (order by u.i) as upto
-              from unnest(p_jobs) with ordinality u (id, i) join job j on j.slot = job_slot(u.id) and j.id = u.id) sizes);
+      from (select sum(job_bytes(case when m.replaced then m.input else j.input end, case when m.replaced then m.headers else j.headers end, j.payload)) over (order by u.i) as upto
+              from unnest(p_jobs) with ordinality u (id, i) join job j on j.slot = job_slot(u.id) and j.id = u.id
+              left join amendment m on m.slot = job_slot(u.id) and m.job_id = u.id) sizes);
 end $$;

@@ -20,7 +20,7 @@ begin
   if p_due_at <= v_now then
     with opened as (
       insert into ticket (lane, xid, slot, bytes, jobs) values (p.track, v_xid, ticket_slot(v_xid),
-        coalesce(octet_length(p_input::text), 4) + coalesce(least(octet_length(p.payload), 65536) * 4 / 3, 0), array[p_id])
+        job_bytes(p_input, p.headers, p.payload), array[p_id])
     ), counted as (
       insert into tally (lane, ready) values (p.lane, 1))
     select * into l from lane where key = p.lane;
@@ -34,7 +34,8 @@ begin
   if p.track <> p.lane and p_due_at <= v_now then
     insert into ticket (lane, xid, slot, jobs) values (p.lane + 2, v_xid, ticket_slot(v_xid), array[p.track]);
   end if;
-  if l.key is null or (l.queue_id, l.type, l.priority, l.resources) is distinct from (p.queue_id, p.type, p.priority, p.resources) or (p.track <> p.lane and not l.grouped) or (p.cost is not null and not l.costs) then
+  if l.key is null or l.rest_xid is not null or (l.queue_id, l.type, l.priority, l.resources) is distinct from (p.queue_id, p.type, p.priority, p.resources) or (p.track <> p.lane and not l.grouped) or (p.cost is not null and not l.costs)
+     or current_setting('transaction_isolation') <> 'read committed' then
     perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.resources, p.track <> p.lane, p.cost is not null);
   end if;
   return p_id;

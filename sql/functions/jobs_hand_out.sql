@@ -70,7 +70,7 @@ begin
   if p_lease_factor is not null then
     v_lease := least(p_lease_seconds * exp(least((coalesce(v_attempts[1], 1) - 1) * ln(p_lease_factor), 60)), coalesce(p_lease_cap, 43200));
   end if;
-  v_until := v_now + make_interval(secs => v_lease);
+  v_until := v_now + seconds(v_lease);
   if v_attempts is null or v_attempts = array_fill(1, array[jobs]) then
     v_attempts := null;
   end if;

@@ -1,34 +1,40 @@
--- lane_discover: turn scouts into lanes with a cursor at the oldest ticket they can have. Any process may call it.
+-- lane_discover: turn scouts into lanes with a cursor at the oldest ticket they can have, and wake those that rest. Any process may call it.
 -- For given queues it waits for whoever is doing the same, so that a claim sees their lanes; for all (null) it skips what is in somebody's hands, and waits for nobody.
--- Locked before they are deleted: who finds them gone after that wait has written nothing, and may still wait for a lane.
+-- p_most: so many scouts at most. Of types that share a hash the first is the lane's (lane_scout refuses the other). Locked before they are deleted: who finds them gone after that wait has written nothing, and may still wait for a lane.
 -- Locks: scout rows, then births of lanes in key order. Writes: lane, lane_cursor, scout.
-create or replace function lane_discover(p_queue_ids int[] default null) returns int
+create or replace function lane_discover(p_queue_ids int[] default null, p_most int default null) returns int
 language plpgsql set enable_seqscan = off as $$
 declare
   v_scouts tid[] := case when p_queue_ids is null
-    then array(select ctid from scout limit 1000 for update skip locked)
-    else array(select ctid from scout where queue_id = any (p_queue_ids) for update) end;
+    then array(select ctid from scout limit p_most for update skip locked)
+    else array(select ctid from scout where queue_id = any (p_queue_ids) limit p_most for update) end;
   v_lanes bigint[] := array(select distinct lane from scout where ctid = any (v_scouts) order by lane);
-  s record;
-  v_new int := 0;
+  v_new bigint[];
+  v_grouped bigint[];
 begin
   if p_queue_ids is null then
     v_lanes := array(select lane from unnest(v_lanes) lane where pg_try_advisory_xact_lock(lane_birth(lane)));
   else
     perform pg_advisory_xact_lock(lane_birth(lane)) from unnest(v_lanes) lane;
   end if;
-  for s in
-    with gone as (delete from scout where ctid = any (v_scouts) and lane = any (v_lanes) returning *)
-    select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped, bool_or(costs) as costs from gone group by 1, 2, 3, 4, 5 order by lane
-  loop
-    insert into lane as l (key, queue_id, type, priority, resources, grouped, costs, born_xid) values (s.lane, s.queue_id, s.type, s.priority, s.resources, s.grouped, s.costs, xid_now())
-    on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs, born_xid = excluded.born_xid
-      where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs);
-    continue when not found;
-    v_new := v_new + 1;
-    perform tracks_open(array[s.lane, s.lane + 1] || case when s.grouped then array[s.lane + 2] end, null);
-  end loop;
-  return v_new;
+  with gone as (
+    delete from scout where ctid = any (v_scouts) and lane = any (v_lanes) returning *
+  ), told as (
+    select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped, bool_or(costs) as costs, bool_or(heavy) as heavy from gone group by 1, 2, 3, 4, 5
+  ), known as (
+    insert into lane as l (key, queue_id, type, priority, resources, grouped, costs, heavy, born_xid, woken_at)
+    select distinct on (lane) lane, queue_id, type, priority, resources, grouped, costs, heavy, xid_now(), clock_now() from told order by lane
+    on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs, heavy = l.heavy or excluded.heavy,
+        born_xid = case when excluded.grouped and not l.grouped or excluded.costs and not l.costs then excluded.born_xid else l.born_xid end,
+        woken_at = case when l.rest_xid is not null then excluded.woken_at else l.woken_at end, rest_xid = null, is_asleep = false
+      where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs) or (excluded.heavy and not l.heavy) or l.rest_xid is not null
+    returning l.key, l.grouped)
+  select array_agg(key), array_agg(key) filter (where grouped) into v_new, v_grouped from known;
+  if v_new is null then
+    return 0;
+  end if;
+  perform tracks_open(array(select t from unnest(v_new) k cross join lateral (values (k), (k + 1)) track (t) union all select k + 2 from unnest(v_grouped) k order by 1), null);
+  return cardinality(v_new);
 end $$;
 
 -- tracks_open: give tracks that have no cursor one (track_starts).

@@ -70,7 +70,7 @@ end $$;
 create or replace function lane_waits(p_lane bigint, p_queue_id int, p_ordered boolean) returns boolean
 language plpgsql as $$
 declare
-  v_lanes constant bigint[] := array(select key from lane where queue_id = p_queue_id and not grouped);
+  v_lanes constant bigint[] := array(select key from lane where queue_id = p_queue_id and not grouped and rest_xid is null);
 begin
   if p_ordered and (exists (select from agenda a where a.track = any (v_lanes) and a.chain is not null and a.due_at > clock_now() and not agenda_dropped(a)) or exists (select from postponed o where o.lane = any (v_lanes))) then
     return true;

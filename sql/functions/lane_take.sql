@@ -2,12 +2,12 @@
 -- Both tracks are merged by job id, so that the oldest claimable job goes first. A claim's jobs share a ring child,
 -- and, where the lease grows, an attempt number; a job that must run alone is claimed alone.
 -- p_serial: what came back, or came due, waits in the agenda, and is taken by its id when it is the oldest (chained).
--- p_aside: of what was set aside of it, the oldest range first. p_fresh: what waits is set aside when the oldest of it is older than that.
+-- p_heavy: some were given a larger input than their ticket says, so each is measured. p_aside: of what was set aside of it, the oldest range first. p_fresh: what waits is set aside when the oldest of it is older than that.
 -- Returns the claim as JSON text (null when nothing was claimed), how many jobs it holds, how many bytes,
 -- and whether it is worth asking again. Writes: lane_cursor, claim, tally, postponed, aside.
 create or replace function lane_take(
   p_lane bigint, p_about text, p_wanted int, p_max_bytes bigint, p_worker text, p_lease_seconds float8, p_lease_factor float8,
-  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_shed boolean, p_aside boolean, p_fresh float8, p_serial boolean,
+  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_shed boolean, p_aside boolean, p_fresh float8, p_serial boolean, p_heavy boolean,
   out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
 language plpgsql as $$
 declare
@@ -114,7 +114,7 @@ begin
   if v_k > 1 then
     v_k := least(v_k, coalesce((select min(i) - 1 from unnest(v_jobs) with ordinality u (x, i) where job_slot(x) <> v_slot), v_k));
   end if;
-  if coalesce(f.bytes, 0) + coalesce(a.bytes, 0) > p_max_bytes then
+  if p_heavy or coalesce(f.bytes, 0) + coalesce(a.bytes, 0) > p_max_bytes then
     v_full := v_k;
     v_k := greatest(jobs_that_fit(v_jobs[1:v_k], p_max_bytes), case when p_first then 1 else 0 end);
     stop := v_k < v_full;

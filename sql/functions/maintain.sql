@@ -1,48 +1,67 @@
 -- maintain: all that any process may do for all, once. Safe to call from many at the same time. Returns what was done.
 -- With p_every_seconds it does nothing when anybody is doing it, or did less than that ago: so many processes share one duty, and none is its leader.
--- It waits for nobody: whatever is in somebody's hands is left for the next time.
+-- It waits for nobody: whatever is in somebody's hands is left for the next time. What others might wait for (new lanes, what becomes claimable) comes late. A part of it that fails does not
+-- keep the others from being done (upkeep_do): "failed" names it, with the error. "crowded": lanes_rest has something to do, in a transaction of its own.
 -- Locks: queue_links when queues are closed, and the duty's row (both skipped when taken). Writes: as what it calls, and duty.
 create or replace function maintain(p_every_seconds float8 default null) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now timestamptz := clock_now();
-  v_lanes int := 0;
-  v_promoted int := 0;
-  v_reaped int := 0;
-  v_expired int := 0;
-  v_folded int := 0;
+  v_done jsonb := '{"lanes": 0, "promoted": 0, "reaped": 0, "expired": 0, "folded": 0, "finished": 0}';
   v_mine boolean;
   v_closing int[];
   v_before timestamptz;
-  v_finished int := 0;
 begin
-  v_mine := p_every_seconds is null or exists (select from duty where name = 'maintain' and done_at <= v_now - make_interval(secs => p_every_seconds));
+  v_mine := p_every_seconds is null or exists (select from duty where name = 'maintain' and done_at <= v_now - seconds(p_every_seconds));
   if v_mine then
     v_closing := queues_closing();  -- before this transaction has a number
     v_before := case when pg_current_xact_id_if_assigned() is null then clock_now() end;
   end if;
   if v_mine and p_every_seconds is not null then
-    perform from duty where name = 'maintain' and done_at <= v_now - make_interval(secs => p_every_seconds) for update skip locked;
+    perform from duty where name = 'maintain' and done_at <= v_now - seconds(p_every_seconds) for update skip locked;
     v_mine := found;
   end if;
-  if v_mine then
-    update duty set done_at = v_now where name = 'maintain' and p_every_seconds is not null;
-    perform cell_at_home();
-    update cell c set server_id = server_id() where c.server_id is null and server_id() is not null and c.only_row in (select only_row from cell for no key update skip locked);
-    v_lanes := lane_discover();
-    perform agenda_unchain(), agenda_tidy(), sheds_pass();
-    v_expired := expiry_sweep_run(10000, v_before);
-    v_folded := tally_fold(100000);
-    perform breakers_tidy(), schedule_events_tidy();
-    update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000 and only_row in (select only_row from cell for no key update skip locked);
-    perform fingerprint_release(array(
-      select job_id from fingerprint where (until <= v_now or follow_up is not null) and job_over(job_id) limit 1000));
-    -- Late: until this transaction has ended, nobody can claim what becomes claimable here.
-    v_promoted := agenda_promote(10000) + postponed_return();
-    v_reaped := claim_reap(1000);
-    perform books_lock();
-    perform counts_prove();
-    v_finished := queues_finish(v_closing);  -- last: nothing is waited for while queues are locked
+  if not v_mine then
+    return v_done;
   end if;
-  return json_build_object('lanes', v_lanes, 'promoted', v_promoted, 'reaped', v_reaped, 'expired', v_expired, 'folded', v_folded, 'finished', v_finished);
+  update duty set done_at = v_now where name = 'maintain' and p_every_seconds is not null;
+  perform cell_at_home();
+  v_done := upkeep_do(v_done, 'tidy');
+  v_done := upkeep_do(v_done, 'expired', v_before);
+  v_done := upkeep_do(v_done, 'folded');
+  v_done := upkeep_do(v_done, 'fingerprints');
+  v_done := upkeep_do(v_done, 'lanes');
+  v_done := upkeep_do(v_done, 'promoted');
+  v_done := upkeep_do(v_done, 'reaped');
+  v_done := upkeep_do(v_done, 'proved');
+  v_done := upkeep_do(v_done, 'finished', p_closing => v_closing);  -- last: nothing is waited for while queues are locked
+  return v_done || jsonb_build_object('crowded', exists (select from lane where rest_xid is not null and not is_asleep)
+    or exists (select from queue q where exists (select from lane k where k.queue_id = q.id and k.rest_xid is null offset crowd_from())));
+end $$;
+
+-- upkeep_do: one part of maintain, added to what was done so far. When it fails, nothing of it was done.
+create or replace function upkeep_do(p_done jsonb, p_part text, p_before timestamptz default null, p_closing int[] default null) returns jsonb
+language plpgsql as $$
+declare
+  v_n int;
+begin
+  case p_part
+    when 'tidy' then
+      update cell c set server_id = server_id() where c.server_id is null and server_id() is not null and c.only_row in (select only_row from cell for no key update skip locked);
+      update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000 and only_row in (select only_row from cell for no key update skip locked);
+      perform agenda_unchain(), agenda_tidy(), sheds_pass(), breakers_tidy(), schedule_events_tidy();
+    when 'expired' then v_n := expiry_sweep_run(10000, p_before);
+    when 'folded' then v_n := tally_fold(100000);
+    when 'fingerprints' then perform fingerprints_tidy(1000);
+    when 'lanes' then v_n := lane_discover(null, 1000);
+    when 'promoted' then v_n := agenda_promote(10000) + postponed_return();
+    when 'reaped' then v_n := claim_reap(1000);
+    when 'proved' then perform books_lock(), counts_prove();
+    when 'finished' then v_n := queues_finish(p_closing);
+  end case;
+  return p_done || case when v_n is null then '{}' else jsonb_build_object(p_part, v_n) end;
+exception when others then
+  perform passing_check(sqlstate, sqlerrm);
+  raise warning 'millrace: the part "%" of maintain failed: % (%)', p_part, sqlerrm, sqlstate;
+  return p_done || jsonb_build_object('failed', coalesce(p_done -> 'failed', '{}') || jsonb_build_object(p_part, left(sqlerrm, 500)));
 end $$;

@@ -8,17 +8,19 @@ declare
 begin
   if jsonb_typeof(p_options) <> 'object' then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object');
+  elsif octet_length(p_options::text) > bound('optionsBytes') then
+    perform raise_error('MR004', format('options have %s bytes, more than the limit of %s', octet_length(p_options::text), bound('optionsBytes')), 'give fewer, or shorter ones');
   end if;
   for v_key, v_value in select key, value from jsonb_each(p_options) loop
     if v_key = any (v_number) then
-      if jsonb_typeof(v_value) <> 'number' or v_value::numeric <= 0 then
-        perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give a number above 0');
-      elsif v_key in ('maxAgeSeconds', 'freshnessSeconds') and v_value::numeric > 1e9 then
-        perform raise_error('MR001', format('%s cannot be %s', v_key, v_value), 'give at most 1000000000');
+      if jsonb_typeof(v_value) <> 'number' or v_value::numeric < 0.001 then
+        perform raise_error('MR001', format('%s cannot be %s', v_key, left(v_value::text, 100)), 'give a number of at least 0.001');
+      elsif v_value::numeric > (case when v_key = 'attemptTimeoutSeconds' then 2147483 else bound('seconds') end) then
+        perform raise_error('MR001', format('%s cannot be %s', v_key, left(v_value::text, 100)), format('give at most %s', case when v_key = 'attemptTimeoutSeconds' then 2147483 else bound('seconds') end));
       end if;
     elsif v_key = 'leaseFactor' then
-      if jsonb_typeof(v_value) <> 'number' or v_value::numeric < 1 then
-        perform raise_error('MR001', format('leaseFactor cannot be %s', v_value), 'give a number of at least 1');
+      if jsonb_typeof(v_value) <> 'number' or v_value::numeric not between 1 and 1000000 then
+        perform raise_error('MR001', format('leaseFactor cannot be %s', left(v_value::text, 100)), 'give a number from 1 to 1000000');
       end if;
     elsif v_key = 'ordered' then
       if v_value not in ('true', 'false', '"batches"') then

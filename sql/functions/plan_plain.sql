@@ -40,7 +40,7 @@ begin
     if v_options ?| '{drainsAt,blocked}' then
       p.run_at := calendar_time(v_options, null, p.run_at);
     end if;
-    p.start_by := p.run_at + make_interval(secs => (v_options ->> 'ttlSeconds')::float8);
+    p.start_by := p.run_at + seconds((v_options ->> 'ttlSeconds')::float8);
     p.attempt_timeout_ms := (v_options ->> 'attemptTimeoutSeconds')::float8 * 1000;
     p.resources := v_options -> 'resources';
     p.cost := nullif((v_options ->> 'cost')::int, 1);

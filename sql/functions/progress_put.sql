@@ -1,12 +1,12 @@
 -- progress_put, progress_get: a JSON value a running job leaves behind for others and for its next attempt.
--- Neither the lease nor the attempt changes. progress_put returns false when the token does not hold the job. Raises: MR002; 40001 in REPEATABLE READ when the value was moved since (job_rotate).
+-- Neither the lease nor the attempt changes. progress_put returns false when the token does not hold the job. Raises: MR001, MR002, MR004; 40001 in REPEATABLE READ when the value was moved since (job_rotate).
 create or replace function progress_put(p_token uuid, p_job bigint, p_value json) returns boolean
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now timestamptz := clock_now();
   v_held boolean;
 begin
-  perform claims_check();
+  perform json_check('progress', p_value, bound('progressBytes')), claims_check();
   for v_look in 1 .. 2 loop  -- it may have moved to another row while this waited (job_set_visibility)
     perform from claim where token = p_token and p_job = any (jobs) for update;
     v_held := found;

@@ -39,7 +39,7 @@ end $$;
 create or replace function queue_oldest(p_queue_id int, p_groups int, p_aside boolean) returns setof bigint
 language plpgsql rows 10 as $$
 begin
-  return query select lane_oldest(l.key, p_groups, p_aside) from lane l where l.queue_id = p_queue_id;
+  return query select lane_oldest(l.key, p_groups, p_aside) from lane l where l.queue_id = p_queue_id and l.rest_xid is null;
   if not exists (select from scout where queue_id = p_queue_id) then
     return;
   end if;

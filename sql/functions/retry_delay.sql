@@ -2,7 +2,7 @@
 -- Default: 1 s doubling up to an hour, a tenth of jitter either way. p_luck: 0 for the shortest jitter, 1 for the longest.
 create or replace function retry_delay(p_retry jsonb, p_attempt int, p_luck float8 default random()) returns interval
 language sql volatile as $$
-  select make_interval(secs => case jsonb_typeof(p_retry)
+  select seconds(case jsonb_typeof(p_retry)
     when 'number' then p_retry::float8
     when 'array' then (p_retry ->> least(greatest(p_attempt, 1), jsonb_array_length(p_retry)) - 1)::float8
     else least(

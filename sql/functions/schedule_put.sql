@@ -10,7 +10,7 @@ declare
   s schedule;
   v_was json;
 begin
-  perform schedule_check(p_name, p_rule, p_job, p_options), text_check(p_input::text);
+  perform schedule_check(p_name, p_rule, p_job, p_options), json_check('input', p_input, bound('inputBytes'));
   insert into schedule (name, rule, job, input, options, version, app, declared_by, declared_at, created_at, changed_at)
   values (p_name, p_rule, p_job, p_input, p_options, p_version, p_app, p_by, v_now, v_now, v_now) on conflict do nothing;
   if found then
@@ -110,6 +110,8 @@ begin
     perform raise_error('MR001', format('the rule of schedule "%s" does not say when to run', p_name), 'give one of ' || array_to_string(v_kinds, ', '));
   elsif jsonb_typeof(p_job) is distinct from 'object' or jsonb_typeof(p_options) is distinct from 'object' then
     perform raise_error('MR001', 'job and options of a schedule are objects', 'give JSON objects');
+  elsif octet_length(p_rule::text) + octet_length(p_job::text) + octet_length(p_options::text) > bound('optionsBytes') then
+    perform raise_error('MR004', format('rule, job and options have more than %s bytes together', bound('optionsBytes')), 'give fewer times, or a rule that says the same');
   end if;
   select k into v_unknown from jsonb_object_keys(p_options) k where k <> all ('{overlap,missed,afterFailure,maxRuns,keepRuns,cancelStops}') limit 1;
   if v_unknown is not null then

@@ -33,6 +33,7 @@ declare
   v_tokens uuid[];
   v_keys bigint[];
   v_back boolean := false;  -- some jobs of ordered groups came back
+  v_back_bytes bigint := 0;
   v_left boolean[];  -- and these have more of them
   v_held bigint[] := '{}';  -- by one look: who holds a job from now on waits for this claim
   v_factor int; v_rest int; v_last int; v_cut int; v_used int[]; v_turn bigint; v_round boolean;
@@ -47,7 +48,7 @@ begin
   v_own_turn := s.jobs is null or ((c_own.turn is null or c_own.turn <= s.tickets[1]) and (not v_costs or turn_left(coalesce(c_own.served, 0), v_time + v_turn_size) > 0));
   if v_own_turn then
     t := lane_take(p_lane, p_about, case when s.jobs is null then p_wanted else greatest(1, p_wanted / (1 + cardinality(s.jobs))) end, p_max_bytes,
-                   p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged, p_shed, false, null, p_grouping ? 'serial');
+                   p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged, p_shed, false, null, p_grouping ? 'serial', p_grouping ? 'heavy');
     claimed := t.claimed; jobs := t.jobs; bytes := t.bytes; more := t.more; stop := t.stop;
     if jobs > 0 and s.jobs is not null then
       update lane_cursor set turn = nextval('ticket_id_seq') where track = p_lane and seq = (select max(c.seq) from lane_cursor c where c.track = p_lane);
@@ -112,9 +113,11 @@ begin
     if v_ordered then  -- while one of a group waits, nothing fresh follows
       v_used := array(select case when u.barrier is null then u.quantum else 0 end from unnest(r.quanta, r.barriers) with ordinality u (quantum, barrier, i) order by u.i);
       g := turns_read(p_lane, r.keys, v_used, r.cursors);
-      h := turns_recall(p_lane, r, g, v_used);
+      h := turns_recall(p_lane, r, g, v_used, p_max_bytes, p_first and jobs = 0);
       r.quanta := h.fresh;
       v_back := h.jobs is not null;
+      v_back_bytes := h.bytes;
+      stop := h.cut;
       v_left := h.remains;
     end if;
     if g.low is null or r.quanta <> v_used then
@@ -128,8 +131,8 @@ begin
       g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
     end if;
   end if;
-  if g.bytes > p_max_bytes then
-    t := turns_fit(g, p_max_bytes, p_first and jobs = 0);
+  if g.bytes + v_back_bytes > p_max_bytes or p_grouping ? 'heavy' then
+    t := turns_fit(g, p_max_bytes - v_back_bytes, p_first and jobs = 0 and not v_back);
     if t.groups = 0 then
       stop := true;
       r.quanta := array_fill(0, array[cardinality(r.keys)]);
@@ -243,16 +246,17 @@ begin
 end $$;
 
 -- turns_recall: of ordered groups, take the jobs that came back, or came due, from the agenda: merged by id with the fresh ones that were read (g, at most p_fresh of each group), up to each group's quantum
--- and barrier. Says how many fresh ones may go with them, and who has more in the agenda. Behind one that somebody else is moving nothing goes.
+-- and barrier. Says how many fresh ones may go with them, and who has more in the agenda. Behind one that somebody else is moving nothing goes;
+-- nor behind one that has too many bytes for the claim (cut), but one job goes in any case if p_first.
 -- groups: whose job each is, by the place in r.keys. The caller has the lane's lock. Writes: agenda, tally.
-create or replace function turns_recall(p_lane bigint, r turns_called, g turns_reading, p_fresh int[],
-  out jobs bigint[], out attempts int[], out versions int[], out alones boolean[], out groups int[], out fresh int[], out remains boolean[])
+create or replace function turns_recall(p_lane bigint, r turns_called, g turns_reading, p_fresh int[], p_max_bytes bigint, p_first boolean,
+  out jobs bigint[], out attempts int[], out versions int[], out alones boolean[], out groups int[], out fresh int[], out remains boolean[], out bytes bigint, out cut boolean)
 language plpgsql as $$
 declare
   v_now constant timestamptz := clock_now();
   v_locked bigint[];
   v_stop bigint;
-  v_back int; v_fresh int;
+  v_back int; v_fresh int; v_fit int;
   h record;
   t record;
 begin
@@ -260,6 +264,8 @@ begin
     perform agenda_drop(array[p_lane], 10000);
   end if;
   fresh := p_fresh;
+  bytes := 0;
+  cut := false;
   remains := array_fill(false, array[cardinality(r.keys)]);
   for h in
     select u.g::int, min(u.quantum) as quantum, array_agg(a.job_id order by a.job_id) as ids
@@ -273,12 +279,19 @@ begin
     -- What was not read yet of the fresh ones may be older than what came back behind those that were.
     v_stop := least((select min(id) from unnest(h.ids) id where id <> all (v_locked)),
       case when g.more[h.g] and r.barriers[h.g] is null then (select coalesce(max(f.job), 0) + 1 from unnest(g.groups, g.jobs) f (g, job) where f.g = h.g) end, 9223372036854775807);
-    -- Fresh ones go in the order of their track, where a late one may stand behind a younger one: each counts as the youngest so far.
-    select count(*) filter (where m.is_back), count(*) filter (where not m.is_back) into v_back, v_fresh
-      from (select * from (select id as place, true as is_back from unnest(h.ids) id
-                           union all
-                           select max(f.job) over (order by f.i), false from unnest(g.groups, g.jobs) with ordinality f (g, job, i) where f.g = h.g) x
-             where x.place < v_stop order by x.place, x.is_back desc limit h.quantum) m;
+    for v_look in 1 .. 2 loop
+      -- Fresh ones go in the order of their track, where a late one may stand behind a younger one: each counts as the youngest so far.
+      select count(*) filter (where m.is_back), count(*) filter (where not m.is_back) into v_back, v_fresh
+        from (select * from (select id as place, true as is_back from unnest(h.ids) id
+                             union all
+                             select max(f.job) over (order by f.i), false from unnest(g.groups, g.jobs) with ordinality f (g, job, i) where f.g = h.g) x
+               where x.place < v_stop order by x.place, x.is_back desc limit h.quantum) m;
+      exit when v_look = 2;
+      v_fit := greatest(jobs_that_fit(h.ids[1:v_back], p_max_bytes - bytes), case when p_first and jobs is null then 1 else 0 end);
+      exit when v_fit >= v_back;
+      cut := true;
+      v_stop := h.ids[v_fit + 1];
+    end loop;
     fresh[h.g] := v_fresh;
     remains[h.g] := v_back < cardinality(h.ids);
     with gone as (
@@ -288,6 +301,7 @@ begin
     )
     select array_agg(x.job_id order by x.job_id) as ids, array_agg(x.attempt order by x.job_id) as attempts, array_agg(x.version order by x.job_id) as versions,
            array_agg(x.alone order by x.job_id) as alones, count(*)::int as n into t from gone x;
+    bytes := bytes + jobs_bytes(t.ids);
     jobs := jobs || t.ids; attempts := attempts || t.attempts; versions := versions || t.versions; alones := alones || t.alones; groups := groups || array_fill(h.g, array[t.n]);
   end loop;
 end $$;

@@ -849,6 +849,11 @@ export class Engine {
     return (await this.#value("maintain", "select :maintain($1::float8) as value", [everySeconds ?? null], call)) as unknown as MaintenanceReport;
   }
 
+  /** Put lanes (types, priorities, sets of resources) that have nothing to rest, in queues that have very many. Returns how many changed. */
+  async lanesRest(call?: CallOptions): Promise<number> {
+    return this.#count("lanes_rest", "select :lanes_rest() as n", [], call);
+  }
+
   /** Give space back: rotate rings, compact control tables. Each step is a transaction of its own, so that no lock is held for long. */
   async maintainSpace(options: { readonly compactBound?: number } = {}): Promise<SpaceReport> {
     const bound = options.compactBound ?? 20_000;
@@ -861,7 +866,8 @@ export class Engine {
       compacted.push(table as string);
     }
     const groupsForgotten = await this.#count("groups_forget", "select :groups_forget() as n", [], undefined);
-    return { ticketChildren, jobChildren, compacted, groupsForgotten };
+    const lanesForgotten = await this.#count("lanes_forget", "select :lanes_forget() as n", [], undefined);
+    return { ticketChildren, jobChildren, compacted, groupsForgotten, lanesForgotten };
   }
 
   async #untilZero(name: "ticket_rotate" | "job_rotate", most: number): Promise<number> {

@@ -727,6 +727,10 @@ export interface MaintenanceReport {
   readonly folded: number;
   /** Queues that have finished. */
   readonly finished: number;
+  /** Some queue has very many lanes: `lanesRest` has something to do. */
+  readonly crowded?: boolean;
+  /** Parts that failed, each with its error; the others were done. */
+  readonly failed?: Readonly<Record<string, string>>;
 }
 
 /** Which space a round of upkeep gave back. */
@@ -736,6 +740,8 @@ export interface SpaceReport {
   readonly compacted: readonly string[];
   /** Cursors of groups that nothing is left of. */
   readonly groupsForgotten: number;
+  /** Lanes that had nothing, and of which nothing is left. */
+  readonly lanesForgotten: number;
 }
 
 /** A job that somebody holds, as the view `claims` shows it. */

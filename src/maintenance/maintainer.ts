@@ -55,7 +55,8 @@ export class Maintainer {
     await sleep(this.#options.intervalMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
     while (!signal.aborted) {
       try {
-        await this.#options.engine.maintain({ everySeconds: (this.#options.intervalMs / 1000) * 0.9 });
+        const { crowded } = await this.#options.engine.maintain({ everySeconds: (this.#options.intervalMs / 1000) * 0.9 });
+        if (crowded) await this.#options.engine.lanesRest();
         if (performance.now() - space >= this.#options.spaceIntervalMs) {
           space = performance.now();
           await this.#options.engine.maintainSpace();

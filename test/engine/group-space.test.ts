@@ -21,6 +21,7 @@ describe("groups that come and go", () => {
     expect(await cursors()).toBe(200);
     await nextTicketChild(db);
     await until("their cursors are gone", async () => {
+      expect(await claimAll(db, queue)).toEqual([]); // passes what is left in line: while somebody's transaction was open, it could not be told that it does not count
       await db.engine.maintainSpace();
       return (await cursors()) === 0;
     });

@@ -16,8 +16,15 @@ export class Clock {
     const { rows } = await client.query("select current_setting('server_version_num')::int >= 150000 as can");
     await client.query(`
       create ${rows[0].can ? "unlogged" : ""} sequence public.test_ahead minvalue 0 start 0;
+      create ${rows[0].can ? "unlogged" : ""} sequence public.test_crowd minvalue 0 start 64;
+      create or replace function millrace.crowd_from() returns int language plpgsql stable as $$ begin return (select last_value from public.test_crowd); end $$;
       create or replace function millrace.clock_now() returns timestamptz language plpgsql volatile as
         $$ begin return clock_timestamp() + (select last_value from public.test_ahead) * interval '1 microsecond'; end $$;`);
+  }
+
+  /** With more lanes than that a queue is crowded from now on: claims look at some of them by chance, and those that have nothing may be put to rest. */
+  async crowd(from: number): Promise<void> {
+    await this.#client.query({ name: "crowd", text: "select setval('public.test_crowd', $1)", values: [from] });
   }
 
   /** Move it forward. Returns what it shows then. */

@@ -86,6 +86,7 @@ export const states = {
   aside: { options: { freshnessSeconds: 30 } },
   serial: { options: { ordered: true, maxRunning: 1 }, ordered: "serial", most: 1 },
   costs: { options: {}, grouped: true, together: true },
+  crowd: { options: {}, grouped: true, together: true },
 } as const satisfies Record<string, State>;
 
 export type StateName = keyof typeof states;
@@ -104,6 +105,7 @@ export async function setScene(engine: Engine, clock: Clock, query: Query, queue
   const resources = combination.state === "limits" ? { [`of-${queue}`]: 1 } : undefined;
   if (resources) await engine.resourcePut(`of-${queue}`, { maxRunning: 4 });
   await engine.queuePut(queue, { ...state.options, ...(resources ? { resources } : {}) });
+  await clock.crowd(combination.state === "crowd" ? 1 : 64);
   const type = "work";
   const farType = await lowerLane(query, queue, resources);
   const isSerial = state.ordered === "serial";
@@ -122,6 +124,14 @@ export async function setScene(engine: Engine, clock: Clock, query: Query, queue
   const enqueue = async (...jobs: Omit<NewJob, "queue">[]): Promise<JobId[]> =>
     (await engine.enqueueEach(jobs.map((job) => ({ ...job, queue })))).map(({ id }) => id);
 
+  if (combination.state === "crowd") {
+    // A lane that has been used, and has nothing; in old scenes it is asleep.
+    await enqueue({ type: "new", ...group("a") }, { type: farType }, { type });
+    for (const of of ["new", farType, type]) await claim(of, 1);
+    for (const job of claimed.splice(0)) await engine.complete(job);
+    await clock.move(11);
+    for (let rests = 0; rests < (combination.age === "old" ? 4 : 1); rests += 1) await query("select lanes_rest()", []);
+  }
   const [failed] = await enqueue({ type, fingerprint: "failed", ...group("a") });
   await claim(type, 1);
   await engine.fail(claimed[0]!);

@@ -286,6 +286,7 @@ export const verbs: readonly Verb[] = [
   { name: "pause the group", run: (session, scene) => pause(session, scene, { group: "a" }), pauses: true },
   { name: "resume the group", run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, { group: "a" }, call)), refuses: () => [invalid] },
   { name: "maintain", run: ({ engine, call }) => said(engine.maintain(call)) },
+  { name: "rest the lanes", run: (session) => said(query(session, "select lanes_rest()")) },
   { name: "promote", run: (session) => said(query(session, "select agenda_promote(1000)")) },
   { name: "reap", run: (session) => said(query(session, "select claim_reap(1000)")) },
   { name: "return the postponed", run: (session) => said(query(session, "select postponed_return()")) },

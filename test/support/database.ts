@@ -41,6 +41,7 @@ export function useDatabase(options: { readonly migrate?: boolean; readonly ownS
     url = inDatabase(serverUrl, name);
     pool = new pg.Pool({ connectionString: url, max: 40, options: "-c search_path=millrace,public" });
     pool.on("error", () => {});
+    pool.on("connect", (client) => client.on("error", () => {})); // one that is just ending may still hear that its database is dropped
     if ((options.migrate ?? true) && !copied) await migrate(pool);
     engine = new Engine({ pool });
   }, 60_000);
