@@ -3,7 +3,7 @@ import type { JobId } from "../../db/types.js";
 import type { SqsQueue } from "./attributes.js";
 import { checkEntries, eachEntry } from "./batch.js";
 import type { ActionHandlers } from "./context.js";
-import { type Prepared, checkFifo, prepare, receivedAs, sentAs, sizeOf, wantedBy } from "./message.js";
+import { type Prepared, checkFifo, prepare, receivedAs, sentAs, showEach, sizeOf, wantedBy } from "./message.js";
 import { arnOf, externalName } from "./names.js";
 import type { Receipts } from "./receipt.js";
 import type { SqsService } from "./service.js";
@@ -66,11 +66,13 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
       if (input.ReceiveRequestAttemptId !== undefined) checkAttemptId(queue, input.ReceiveRequestAttemptId);
       service.heed(context.stopping);
       const receipts = await service.receipts();
-      const records = await service.receive(queue, { most, visibilitySeconds: seconds, waitSeconds, signal: context.signal }, input.ReceiveRequestAttemptId);
+      const received = await service.receive(queue, { most, visibilitySeconds: seconds, waitSeconds, signal: context.signal }, input.ReceiveRequestAttemptId);
       const wanted = wantedBy(input);
-      const messages = records.map((record) =>
-        receivedAs(queue, record, handleOf(receipts, queue, record), context.account, (source) => arnOf(externalName(source), context), wanted),
+      const arnOfSource = (source: string) => arnOf(externalName(source), context);
+      const { messages, records, broken } = showEach(received, (record) =>
+        receivedAs(queue, record, handleOf(receipts, queue, record), context.account, arnOfSource, wanted),
       );
+      for (const { record, error } of broken) await service.putAside(queue.queue, record, error);
       // Whoever named the attempt asks again when the answer got lost, and may have asked already.
       if (messages.length > 0 && input.ReceiveRequestAttemptId === undefined) onDelivery(messages, () => service.release(queue.queue, records));
       return { Messages: messages };

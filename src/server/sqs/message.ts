@@ -4,7 +4,7 @@ import { createdAt } from "../../db/decode.js";
 import type { JobId, Json } from "../../db/types.js";
 import type { SqsQueue } from "./attributes.js";
 import { messageIdOf } from "./receipt.js";
-import { hasIllegalCharacters } from "./wire/characters.js";
+import { hasIllegalCharacters, replaceIllegalCharacters } from "./wire/characters.js";
 import { SqsError, invalidParameter, missingParameter } from "./wire/errors.js";
 import { md5OfAttributes, md5OfBody } from "./wire/md5.js";
 import type { AttributeValue, Input, Message, SentEntry } from "./wire/model.js";
@@ -239,13 +239,35 @@ function storeAttributes(attributes: Attributes): Json {
   );
 }
 
-function loadAttributes(stored: Readonly<Record<string, { readonly type: string; readonly value: string }>>): Record<string, AttributeValue> {
-  return Object.fromEntries(
-    Object.entries(stored).map(([name, { type, value }]) => [
-      name,
-      type.startsWith("Binary") ? { DataType: type, BinaryValue: Buffer.from(value, "base64") } : { DataType: type, StringValue: value },
-    ]),
-  );
+/** The attributes of a job that SQS can carry. Anybody may enqueue a job with any headers: what is no attribute is left out, and hinders nobody. */
+function loadAttributes(stored: unknown): Record<string, AttributeValue> {
+  const loaded = Object.entries(isObject(stored) ? stored : {}).map(([name, value]) => [name, loadAttribute(name, value)] as const);
+  return Object.fromEntries(loaded.filter((entry): entry is [string, AttributeValue] => entry[1] !== undefined));
+}
+
+function loadAttribute(name: string, stored: unknown): AttributeValue | undefined {
+  if (!isObject(stored)) return undefined;
+  const { type, value } = stored;
+  if (typeof type !== "string" || typeof value !== "string") return undefined;
+  const loaded: AttributeValue = type.startsWith("Binary")
+    ? { DataType: type, BinaryValue: Buffer.from(value, "base64") }
+    : { DataType: type, StringValue: value };
+  try {
+    checkAttributeName(name);
+    checkAttributeValue("user", name, loaded);
+    return loaded;
+  } catch (error) {
+    if (error instanceof SqsError) return undefined;
+    throw error;
+  }
+}
+
+function loadTrace(stored: unknown): string | undefined {
+  return typeof stored === "string" && stored !== "" && !hasIllegalCharacters(stored) ? stored : undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** What a sender is told of a message that was stored. A duplicate has the id of the first. */
@@ -279,7 +301,7 @@ export function wantedBy(input: Input<"ReceiveMessage">): Wanted {
   };
 }
 
-/** A message as its receiver gets it. */
+/** A message as its receiver gets it. Characters that SQS has no place for are replaced in its body, so that every client reads it and finds its hash right. */
 export function receivedAs(
   queue: SqsQueue,
   record: SqsMessageRecord,
@@ -288,11 +310,13 @@ export function receivedAs(
   arnOfQueue: (queue: string) => string,
   wanted: Wanted,
 ): Message {
-  const { body, source, headers } = record;
+  const { source } = record;
+  const headers = isObject(record.headers) ? record.headers : {};
+  const body = replaceIllegalCharacters(record.body);
   const first = source ? (source.firstId ?? source.id) : record.id;
   const before = source ? source.attempts + (source.attemptsBefore ?? 0) : 0;
   const system: Record<string, string | undefined> = {
-    AWSTraceHeader: headers?.["trace"] as string | undefined,
+    AWSTraceHeader: loadTrace(headers["trace"]),
     ApproximateFirstReceiveTimestamp: String(record.firstReceivedAt),
     ApproximateReceiveCount: String(record.attempt + before),
     DeadLetterQueueSourceArn: source ? arnOfQueue(source.queue) : undefined,
@@ -302,8 +326,7 @@ export function receivedAs(
     SentTimestamp: String(createdAt(first).getTime()),
     SequenceNumber: queue.isFifo ? sequenceOf(record.id) : undefined,
   };
-  const stored = loadAttributes((headers?.["attributes"] ?? {}) as Parameters<typeof loadAttributes>[0]);
-  const attributes = Object.fromEntries(Object.entries(stored).filter(([name]) => wanted.user(name)));
+  const attributes = Object.fromEntries(Object.entries(loadAttributes(headers["attributes"])).filter(([name]) => wanted.user(name)));
   return {
     Attributes: Object.fromEntries(Object.entries(system).filter((entry): entry is [string, string] => entry[1] !== undefined && wanted.system(entry[0]))),
     Body: body,
@@ -313,4 +336,27 @@ export function receivedAs(
     MessageId: messageIdOf(first),
     ReceiptHandle: handle,
   };
+}
+
+/** Messages that can be shown, and records that cannot, with the reason: one of them is in nobody's way. */
+export interface Shown {
+  readonly messages: readonly Message[];
+  readonly records: readonly SqsMessageRecord[];
+  readonly broken: readonly { readonly record: SqsMessageRecord; readonly error: unknown }[];
+}
+
+/** Show each message by itself: whatever is wrong with one, those beside it are delivered. */
+export function showEach(records: readonly SqsMessageRecord[], show: (record: SqsMessageRecord) => Message): Shown {
+  const messages: Message[] = [];
+  const good: SqsMessageRecord[] = [];
+  const broken: { record: SqsMessageRecord; error: unknown }[] = [];
+  for (const record of records) {
+    try {
+      messages.push(show(record));
+      good.push(record);
+    } catch (error) {
+      broken.push({ record, error });
+    }
+  }
+  return { messages, records: good, broken };
 }

@@ -214,6 +214,18 @@ export class SqsService {
     }
   }
 
+  /** A message that nobody can be given fails for good, on record: it would come back for ever. */
+  async putAside(queue: string, { id, token }: Pick<SqsMessageRecord, "id" | "token">, reason: unknown): Promise<void> {
+    const message = `it cannot be shown as a message: ${reason instanceof Error ? reason.message : String(reason)}`;
+    this.log("error", "a message was put aside", { queue, job: id, error: String((reason as Error)?.stack ?? reason) });
+    try {
+      await this.engine.settle([{ token, outcome: "failed", jobs: [id], error: { message } }]);
+    } catch (error) {
+      // It comes back after its visibility timeout, and is put aside then.
+      this.log("warn", "a message could not be put aside", { queue, job: id, error: String(error) });
+    }
+  }
+
   /** There is something new in a queue: told to those who wait here at once, and to all other processes. */
   wake(queue: string): void {
     this.#receptions.get(queue)?.wake();
