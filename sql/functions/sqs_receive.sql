@@ -14,7 +14,7 @@ declare
 begin
   if v_ended and p_group_limit is not null then  -- in order, nobody goes before those whose time is over; not even while somebody else is taking them back
     perform claim_reap(100);
-    if exists (select from claim c join lane l on l.key = c.lane where l.queue_id = queue_id(p_queue) and c.until <= clock_now()) then
+    if exists (select from claim c join lane l on l.key = c.lane where l.queue_id = queue_id(p_queue) and l.type = 'message' and c.until <= clock_now()) then
       return json_build_object('more', true, 'messages', null);
     end if;
   end if;
@@ -23,8 +23,8 @@ begin
   v_now := clock_now();
   v_more := coalesce((v_last ->> 'more')::boolean or (v_last ->> 'busy')::boolean, false);
   if v_last ->> 'token' is null and not v_more then
-    v_more := v_ended or exists (select from claim c join lane l on l.key = c.lane join queue q on q.id = l.queue_id where q.name = p_queue and c.until <= v_now)
-           or exists (select from agenda g join lane l on l.key = g.lane join queue q on q.id = l.queue_id where q.name = p_queue and g.due_at <= v_now and (g.chain = 1) is not true);
+    v_more := v_ended or exists (select from claim c join lane l on l.key = c.lane join queue q on q.id = l.queue_id where q.name = p_queue and l.type = 'message' and c.until <= v_now)
+           or exists (select from agenda g join lane l on l.key = g.lane join queue q on q.id = l.queue_id where q.name = p_queue and l.type = 'message' and g.due_at <= v_now and (g.chain = 1) is not true);
   end if;
   return json_build_object('more', v_more, 'messages', (
     select json_agg(m.message order by m.turn, m.claim, m.place) from (select json_build_object('id', u.id, 'token', c.token, 'attempt', x.attempt, 'receivedAt', x.at,

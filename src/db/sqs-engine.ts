@@ -69,10 +69,10 @@ export class SqsEngine {
     attributes: Values,
     tags: Values,
     options: Defaults,
-    waitSeconds: number,
-  ): Promise<"created" | "exists" | "deleted"> {
-    const text = "select :sqs_queue_create($1::text, $2::text, $3::jsonb, $4::jsonb, $5::jsonb, $6::float8) as value";
-    return this.#value("sqs_queue_create", text, [name, queue, toJson(attributes), toJson(tags), encodeDefaults(options), waitSeconds]);
+    { waitSeconds, adopts }: { readonly waitSeconds: number; readonly adopts: boolean },
+  ): Promise<"created" | "exists" | "deleted" | "foreign"> {
+    const text = "select :sqs_queue_create($1::text, $2::text, $3::jsonb, $4::jsonb, $5::jsonb, $6::float8, $7::boolean) as value";
+    return this.#value("sqs_queue_create", text, [name, queue, toJson(attributes), toJson(tags), encodeDefaults(options), waitSeconds, adopts]);
   }
 
   queueChange(name: string, attributes: Values, tags: Values, options: Defaults): Promise<boolean> {
@@ -84,9 +84,9 @@ export class SqsEngine {
     return this.#value("sqs_queue_delete", "select :sqs_queue_delete($1::text) as value", [name]);
   }
 
-  queuePurge(name: string, waitSeconds: number, step: "may it be" | "it is empty"): Promise<boolean> {
-    const text = "select :sqs_queue_purge($1::text, $2::float8, $3::boolean) as value";
-    return this.#value("sqs_queue_purge", text, [name, waitSeconds, step === "it is empty"]);
+  /** A step of emptying a queue. False when it may not be emptied yet. */
+  queuePurge(name: string, waitSeconds: number, step: "may" | "drop" | "done"): Promise<boolean> {
+    return this.#value("sqs_queue_purge", "select :sqs_queue_purge($1::text, $2::float8, $3::text) as value", [name, waitSeconds, step]);
   }
 
   queueGet(name: string): Promise<SqsQueueRecord | null> {

@@ -43,8 +43,8 @@ const others = new Set(["KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsMa
 export const attributeNames: ReadonlySet<string> = new Set([...Object.keys(ranges), ...fifoOnly, ...readOnly, ...documents, ...others]);
 export const countNames: readonly string[] = [...readOnly].filter((name) => name.startsWith("Approximate"));
 
-/** What is stored beside the attributes that clients know: where dead letters go, by name, and how duplicates were recognised when the queue was made. */
-const ownNames = { deadLetterTarget: "deadLetterTarget", scope: "scope" } as const;
+/** What is stored beside the attributes that clients know: where dead letters go, by name, how duplicates were recognised when the queue was made, and that SQS did not make the queue beneath. */
+const ownNames = { deadLetterTarget: "deadLetterTarget", scope: "scope", adopted: "adopted" } as const;
 
 /** A queue with what its attributes mean. */
 export interface SqsQueue {
@@ -78,6 +78,9 @@ export function readQueue(record: SqsQueueRecord): SqsQueue {
   };
 }
 
+/** Whether the queue beneath was there before, and keeps its own options. */
+export const isAdopted = ({ attributes }: Pick<SqsQueueRecord, "attributes">): boolean => attributes[ownNames.adopted] !== undefined;
+
 export const isFifoName = (name: string): boolean => name.endsWith(".fifo");
 
 /** The attributes a queue has, given or by default, except for those that are counted or computed. */
@@ -91,6 +94,7 @@ export function effectiveAttributes({ name, attributes }: Pick<SqsQueueRecord, "
   for (const attribute of [...documents, "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"]) {
     if (attributes[attribute] !== undefined) effective[attribute] = attributes[attribute];
   }
+  if (isAdopted({ attributes })) delete effective["MessageRetentionPeriod"];
   effective["SqsManagedSseEnabled"] = attributes["SqsManagedSseEnabled"] ?? "true";
   return effective;
 }

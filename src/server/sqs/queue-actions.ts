@@ -1,7 +1,10 @@
 import type { SqsQueueRecord } from "../../db/sqs-engine.js";
+import type { Defaults } from "../../db/types.js";
+import { beneathIn, notAdoptable, notSettable } from "./adopted.js";
 import {
   type AttributeChanges,
   type Redrive,
+  type SqsQueue,
   allowsRedrive,
   attributeNames,
   changedOptions,
@@ -10,6 +13,7 @@ import {
   effectiveAttributes,
   firstDifference,
   invalidRedrive,
+  isAdopted,
   isFifoName,
   optionsOf,
 } from "./attributes.js";
@@ -51,15 +55,21 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
       const { changes, redrive } = checkAttributes(name, given, undefined);
       checkTags(name, tags);
       if (redrive) await checkRedrive(name, given["RedrivePolicy"]!, redrive, context);
+      const own = beneathIn(given);
       for (;;) {
         const existing = await engine.sqs.queueGet(name);
         if (existing) {
+          if (own && isAdopted(existing)) throw notAdoptable(existing.queue, own);
           const different = firstDifference(existing, given);
           if (different === undefined) return { QueueUrl: urlOf(name, context) };
           throw new SqsError("QueueNameExists", `A queue already exists with the same name and a different value for attribute ${different}`);
         }
-        const made = await engine.sqs.queueCreate(name, internalName(name), strip(changes), tags, optionsOf(name, changes), isPatient ? pauseSeconds : 0);
+        const made = await engine.sqs.queueCreate(name, internalName(name), strip(changes), tags, optionsOf(name, changes), {
+          waitSeconds: isPatient ? pauseSeconds : 0,
+          adopts: own === undefined,
+        });
         if (made === "deleted") throw new SqsError("QueueDeletedRecently");
+        if (made === "foreign") throw notAdoptable(internalName(name), own);
         service.forget(name);
         if (made === "created") return { QueueUrl: urlOf(name, context) };
       }
@@ -82,20 +92,21 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     },
 
     async DeleteQueue(input, context) {
-      const { name, queue } = await service.currentQueueOf(input, context);
+      const queue = await service.currentQueueOf(input, context);
       await empty(queue); // before it is gone, so that whoever fails here may try again
-      const isThere = await engine.sqs.queueDelete(name);
-      service.forget(name);
+      const isThere = await engine.sqs.queueDelete(queue.name);
+      service.forget(queue.name);
       if (!isThere) throw new SqsError("QueueDoesNotExist");
       await empty(queue); // of what came meanwhile
     },
 
     async PurgeQueue(input, context) {
-      const { name, queue } = await service.currentQueueOf(input, context);
+      const queue = await service.currentQueueOf(input, context);
+      const { name } = queue;
       const inProgress = new SqsError("PurgeQueueInProgress", `Only one PurgeQueue operation on ${name} is allowed every 60 seconds.`);
-      if (!(await engine.sqs.queuePurge(name, pauseSeconds, "may it be"))) throw inProgress;
+      if (!(await engine.sqs.queuePurge(name, pauseSeconds, "may"))) throw inProgress;
       await empty(queue);
-      if (!(await engine.sqs.queuePurge(name, pauseSeconds, "it is empty"))) throw inProgress;
+      if (!(await engine.sqs.queuePurge(name, pauseSeconds, "done"))) throw inProgress;
     },
 
     async GetQueueAttributes({ AttributeNames: asked = [], ...input }, context) {
@@ -116,9 +127,11 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     async SetQueueAttributes({ Attributes: given, ...input }, context) {
       const { name, record } = await service.currentQueueOf(input, context);
       if (Object.keys(given).length === 0) throw missingParameter("Attribute.Name");
+      const own = beneathIn(given);
+      if (own && isAdopted(record)) throw notSettable(record.queue, own);
       const { changes, redrive } = checkAttributes(name, given, record.attributes);
       if (redrive) await checkRedrive(name, given["RedrivePolicy"]!, redrive, context);
-      await change(name, changes, {});
+      await change(name, changes, {}, isAdopted(record) ? {} : changedOptions(changes));
     },
 
     async TagQueue({ Tags: tags, ...input }, context) {
@@ -148,16 +161,16 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     if (!allowsRedrive(queue.record, arnOf(name, context))) throw invalidRedrive(text, "The RedriveAllowPolicy of the dead-letter queue does not allow it.");
   }
 
-  async function change(name: string, attributes: AttributeChanges, tags: Record<string, string | null>): Promise<void> {
-    const isThere = await engine.sqs.queueChange(name, attributes, tags, changedOptions(attributes));
+  async function change(name: string, attributes: AttributeChanges, tags: Record<string, string | null>, options: Defaults = {}): Promise<void> {
+    const isThere = await engine.sqs.queueChange(name, attributes, tags, options);
     service.forget(name);
     if (!isThere) throw new SqsError("QueueDoesNotExist");
   }
 
-  /** What waits is dropped at once, whatever its number; what is in flight is cancelled, and would be dropped too if it came back in between. */
-  async function empty(queue: string): Promise<void> {
+  /** Messages that wait are dropped at once, whatever their number; those in flight are cancelled, and would be dropped too if they came back in between. */
+  async function empty({ name, queue }: SqsQueue): Promise<void> {
     const before = await engine.sqs.inFlight(queue);
-    await engine.purge(queue);
+    await engine.sqs.queuePurge(name, pauseSeconds, "drop");
     let ids = [...new Set([...before, ...(await engine.sqs.inFlight(queue))])];
     for (;;) {
       for (let at = 0; at < ids.length; at += cancelAtOnce) await engine.sqs.deleteLate(ids.slice(at, at + cancelAtOnce), false);

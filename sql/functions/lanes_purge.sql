@@ -1,0 +1,53 @@
+-- lanes_purge: drop all that waits in some lanes, as queue_purge does it for all lanes of a queue. The caller has made sure that they are known (lane_discover).
+-- Returns how many were dropped.
+-- Locks: the lanes and their entries. Writes: lane_cursor, lane_purge, tally, aside, agenda.
+create or replace function lanes_purge(p_lanes bigint[]) returns bigint
+language plpgsql as $$
+declare
+  v_own constant bigint := xid_now();
+  v_last constant bigint := job_id_new();  -- jobs of this very transaction: those so far are purged, those to come are not
+  v_ticket constant bigint := nextval('ticket_id_seq');
+  v_purged bigint;
+begin
+  perform lanes_seize(p_lanes);
+  perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(p_lanes) lane;
+  with snap as materialized (
+    select pg_current_snapshot() as s, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax,
+           array(select x::text::bigint from pg_snapshot_xip(pg_current_snapshot()) x order by x) as running
+  ), track as materialized (
+    select l.key as lane, t.key, c.*, own.id as own_ticket, own.jobs as own_jobs
+      from lane l cross join lateral (values (l.key), (l.key + 1)) t (key)
+      cross join lateral (select c.seq from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
+      left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k where k.lane = t.key and k.xid = v_own order by k.id desc limit 1) own on true
+     where l.key = any (p_lanes)
+  ), passed as (
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
+    select t.key, t.seq + 1, greatest(snap.xmax, v_own), case when v_own >= snap.xmax then coalesce(t.own_ticket, 0) else 0 end,
+           case when v_own >= snap.xmax then coalesce(t.own_jobs, 0) else 0 end,
+           late.xids, late.tickets, late.offsets
+      from track t cross join snap
+      cross join lateral (
+        select coalesce(array_agg(x order by x), '{}') as xids,
+               coalesce(array_agg(case when x = v_own then coalesce(t.own_ticket, 0) else 0 end order by x), '{}') as tickets,
+               coalesce(array_agg(case when x = v_own then coalesce(t.own_jobs, 0) else 0 end order by x), '{}') as offsets
+          from (select unnest(snap.running) as x union select v_own where v_own < snap.xmax
+                union select generate_series(snap.xmax, v_own - 1)) late_x) late
+  ), gone as (
+    delete from lane_cursor c using track t where c.track = t.key and (c.seq = t.seq or c.seq < 0)
+  ), aside_gone as (
+    delete from aside where lane = any (p_lanes)
+  ), forgotten as (  -- what earlier ones dropped, this one drops too
+    delete from lane_purge where lane = any (p_lanes)
+  ), noted as (
+    insert into lane_purge (lane, snapshot, own_xid, own_job, own_ticket, purged_at) select t.lane, snap.s, v_own, v_last, v_ticket, clock_now() from (select distinct lane from track) t cross join snap
+  ), depth as materialized (
+    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed, (select count(*) from agenda g where g.lane = d.lane and g.chain = 1) as chained
+      from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d
+     where d.lane in (select lane from track) group by d.lane
+  ), counted as (
+    insert into tally (lane, ready) select lane, chained - ready from depth  -- what is in the agenda is uncounted as it leaves it
+  )
+  select coalesce(sum(ready + delayed), 0) into v_purged from depth;
+  perform agenda_drop(p_lanes, 10000);  -- more than that is left to upkeep
+  return v_purged;
+end $$;
