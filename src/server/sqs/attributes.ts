@@ -1,6 +1,6 @@
 import type { SqsQueueRecord } from "../../db/sqs-engine.js";
 import type { Defaults } from "../../db/types.js";
-import { internalName, nameOfArn } from "./names.js";
+import { internalName, nameOfArn, placeOfArn } from "./names.js";
 import { SqsError, invalidParameter } from "./wire/errors.js";
 
 /** Attributes as they are stored: those that were given; null removes one. */
@@ -28,6 +28,8 @@ const choices: Readonly<Record<string, readonly string[]>> = {
   FifoThroughputLimit: ["perQueue", "perMessageGroupId"],
 };
 const fifoOnly = new Set(["FifoQueue", ...Object.keys(choices)]);
+/** Given in any case of letters; kept and given back in small ones. */
+const booleans = new Set(["ContentBasedDeduplication", "FifoQueue", "SqsManagedSseEnabled"]);
 const readOnly = new Set([
   "ApproximateNumberOfMessages",
   "ApproximateNumberOfMessagesNotVisible",
@@ -99,12 +101,21 @@ export function effectiveAttributes({ name, attributes }: Pick<SqsQueueRecord, "
   return effective;
 }
 
+/** Values as they are kept: clients write booleans and numbers in more than one way. */
+export function plainValues(given: Readonly<Record<string, string>>): Record<string, string> {
+  const plain = ([name, value]: [string, string]): [string, string] => {
+    if (booleans.has(name)) return [name, value.toLowerCase()];
+    return [name, (ranges[name] || name === "KmsDataKeyReusePeriodSeconds") && /^\d{1,9}$/.test(value) ? String(Number(value)) : value];
+  };
+  return Object.fromEntries(Object.entries(given).map(plain));
+}
+
 /** The first attribute whose given value is not what the queue has. */
 export function firstDifference(record: SqsQueueRecord, given: Readonly<Record<string, string>>): string | undefined {
   const effective = effectiveAttributes(record);
   return Object.entries(given).find(([name, value]) => {
     const is = effective[name] ?? (name === "KmsDataKeyReusePeriodSeconds" ? String(keyReuse.normal) : "");
-    return documents.has(name) ? canonical(is) !== canonical(value) : is !== (name === "FifoQueue" ? value.toLowerCase() : value);
+    return documents.has(name) ? canonical(is) !== canonical(value) : is !== value;
   })?.[0];
 }
 
@@ -127,10 +138,12 @@ const invalidValue = (name: string, reason?: string) =>
 /** Which queue a RedrivePolicy names. */
 export interface Redrive {
   readonly target: string;
+  readonly region: string;
+  readonly account: string;
   readonly most: number;
 }
 
-/** Check the attributes of a new or an existing queue, and say how they are stored. Whether the target of a RedrivePolicy will do is for the caller to ask. */
+/** Check the attributes of a new or an existing queue (`plainValues`), and say how they are stored. Whether the target of a RedrivePolicy will do is for the caller to ask. */
 export function checkAttributes(
   name: string,
   given: Readonly<Record<string, string>>,
@@ -144,10 +157,10 @@ export function checkAttributes(
     if (readOnly.has(attribute) || !attributeNames.has(attribute)) throw unknownAttribute(attribute);
     if (fifoOnly.has(attribute) && !isFifo) throw notFifo(attribute);
     if (attribute === "FifoQueue") {
-      if (value.toLowerCase() !== "true") throw invalidValue(attribute, before ? "Modifying queue type is not supported." : undefined);
+      if (value !== "true") throw invalidValue(attribute, before ? "Modifying queue type is not supported." : undefined);
     } else if (range) {
       if (!/^\d{1,9}$/.test(value) || Number(value) < range.least || Number(value) > range.most) throw invalidValue(attribute);
-      changes[attribute] = String(Number(value));
+      changes[attribute] = value;
     } else if (choices[attribute]) {
       if (!choices[attribute].includes(value)) throw invalidValue(attribute);
       changes[attribute] = value;
@@ -230,9 +243,9 @@ function readRedrivePolicy(text: string): Redrive {
   if (!Number.isInteger(most) || most < 1 || most > 1000) {
     throw invalidRedrive(text, `Invalid value for maxReceiveCount: ${String(given)}, valid values are from 1 to 1000 both inclusive.`);
   }
-  const target = nameOfArn(policy["deadLetterTargetArn"]);
+  const target = placeOfArn(policy["deadLetterTargetArn"]);
   if (target === undefined) throw invalidRedrive(text, "Dead letter target owner should be same as the source.");
-  return { target, most };
+  return { target: target.name, region: target.region, account: target.account, most };
 }
 
 /** What a RedriveAllowPolicy says; without one, everybody may. */

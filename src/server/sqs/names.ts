@@ -19,10 +19,14 @@ export function arnOf(name: string, { account, region }: Place): string {
   return `arn:aws:sqs:${region}:${account}:${name}`;
 }
 
-/** The name inside an ARN of this service; undefined when it is none. */
-export function nameOfArn(arn: unknown): string | undefined {
-  return typeof arn === "string" ? /^arn:[\w-]+:sqs:[^:]*:[^:]*:([\w.-]+)$/.exec(arn)?.[1] : undefined;
+/** What an ARN of this service says; undefined when it is none. */
+export function placeOfArn(arn: unknown): (Place & { readonly name: string }) | undefined {
+  const [, region, account, name] = (typeof arn === "string" && /^arn:[\w-]+:sqs:([^:]*):([^:]*):([\w.-]+)$/.exec(arn)) || [];
+  return region === undefined || account === undefined || name === undefined ? undefined : { region, account, name };
 }
+
+/** The name inside an ARN of this service. */
+export const nameOfArn = (arn: unknown): string | undefined => placeOfArn(arn)?.name;
 
 /**
  * What a queue is called here: the same, except for those that begin with a character that names here may not begin with.

@@ -16,6 +16,7 @@ import {
   isAdopted,
   isFifoName,
   optionsOf,
+  plainValues,
 } from "./attributes.js";
 import type { ActionContext, ActionHandlers } from "./context.js";
 import { arnOf, checkQueueName, internalName, urlOf } from "./names.js";
@@ -50,8 +51,9 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
   const { engine } = service;
 
   return {
-    async CreateQueue({ QueueName: name, Attributes: given = {}, tags = {} }, context) {
-      checkQueueName(name, given["FifoQueue"]?.toLowerCase() === "true");
+    async CreateQueue({ QueueName: name, Attributes = {}, tags = {} }, context) {
+      const given = plainValues(Attributes);
+      checkQueueName(name, given["FifoQueue"] === "true");
       const { changes, redrive } = checkAttributes(name, given, undefined);
       checkTags(name, tags);
       if (redrive) await checkRedrive(name, given["RedrivePolicy"]!, redrive, context);
@@ -124,8 +126,9 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
       return { Attributes: Object.fromEntries(Object.entries(all).filter(([name]) => isAsked(name))) };
     },
 
-    async SetQueueAttributes({ Attributes: given, ...input }, context) {
+    async SetQueueAttributes({ Attributes, ...input }, context) {
       const { name, record } = await service.currentQueueOf(input, context);
+      const given = plainValues(Attributes);
       if (Object.keys(given).length === 0) throw missingParameter("Attribute.Name");
       const own = beneathIn(given);
       if (own && isAdopted(record)) throw notSettable(record.queue, own);
@@ -153,8 +156,11 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     },
   };
 
-  /** Where dead letters go must be a queue of the same kind that lets them in. */
-  async function checkRedrive(name: string, text: string, { target }: Redrive, context: ActionContext): Promise<void> {
+  /** Where dead letters go must be another queue, of the same account, region and kind, that lets them in. */
+  async function checkRedrive(name: string, text: string, { target, account, region }: Redrive, context: ActionContext): Promise<void> {
+    if (account !== context.account) throw invalidRedrive(text, "Dead letter target owner should be same as the source.");
+    if (region !== context.region) throw invalidRedrive(text, "Dead letter target should be in the same region as the source.");
+    if (target === name) throw invalidRedrive(text, "A queue cannot be its own dead-letter queue.");
     const queue = await service.findQueue(target);
     if (!queue) throw invalidRedrive(text, "Dead letter target does not exist.");
     if (queue.isFifo !== isFifoName(name)) throw invalidRedrive(text, "Dead-letter queue must be same type of queue as the source..");

@@ -82,6 +82,20 @@ describe("queues", () => {
     expect(new Set(both).size).toBe(1);
   });
 
+  it("take booleans in any case of letters, and numbers with zeros before them, and give them back as AWS does [#19]", async () => {
+    const name = newName(".fifo");
+    const given = { FifoQueue: "TRUE", ContentBasedDeduplication: "True", SqsManagedSseEnabled: "fAlse", DelaySeconds: "005" };
+    const kept = { FifoQueue: "true", ContentBasedDeduplication: "true", SqsManagedSseEnabled: "false", DelaySeconds: "5" };
+    const url = await create(name, given);
+    expect(await attributes(url, "All")).toMatchObject(kept);
+    for (const same of [given, kept]) expect(await create(name, same)).toBe(url);
+    const sent = await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId: "g" }));
+    expect(sent.SequenceNumber).toBeDefined();
+    await set(url, { ContentBasedDeduplication: "FALSE", SqsManagedSseEnabled: "TRUE" });
+    expect(await attributes(url, "All")).toMatchObject({ ContentBasedDeduplication: "false", SqsManagedSseEnabled: "true" });
+    for (const value of ["yes", "", "1"]) await expect(set(url, { ContentBasedDeduplication: value })).rejects.toMatchObject({ name: "InvalidAttributeValue" });
+  });
+
   it("have names that SQS allows [sqs 14]", async () => {
     for (const [name, given] of [
       ["a/b", {}],
@@ -392,6 +406,16 @@ describe("queues", () => {
       ],
       [{ deadLetterTargetArn: arn("nowhere"), maxReceiveCount: 1 }, "Dead letter target does not exist."],
       [{ deadLetterTargetArn: arn(nameOf(fifo)), maxReceiveCount: 1 }, "Dead-letter queue must be same type of queue as the source.."],
+      [{ deadLetterTargetArn: arn(nameOf(url)), maxReceiveCount: 1 }, "A queue cannot be its own dead-letter queue."],
+      [
+        { deadLetterTargetArn: arn(nameOf(dead)).replace(account, "123456789012"), maxReceiveCount: 1 },
+        "Dead letter target owner should be same as the source.",
+      ],
+      [
+        { deadLetterTargetArn: arn(nameOf(dead)).replace("us-east-1", "eu-west-1"), maxReceiveCount: 1 },
+        "Dead letter target should be in the same region as the source.",
+      ],
+      [{ deadLetterTargetArn: nameOf(dead), maxReceiveCount: 1 }, "Dead letter target owner should be same as the source."],
     ] as const) {
       const text = JSON.stringify(policy);
       await expect(set(url, { RedrivePolicy: text })).rejects.toMatchObject({
