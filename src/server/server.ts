@@ -14,6 +14,7 @@ import type { RateOptions } from "./auth/auth.js";
 import { isLoopback } from "./auth/loopback.js";
 import type { TokenEntry } from "./auth/tokens.js";
 import { dashboardPart, takesDashboard } from "./dashboard/static-files.js";
+import { addressOf } from "./http/address.js";
 import type { Exchange, Part } from "./http/exchange.js";
 import { answer } from "./http/exchange.js";
 import { Listener } from "./http/listener.js";
@@ -36,6 +37,10 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "sch
   readonly port?: number;
   /** The path everything is served under, such as `/queue`. Default none. */
   readonly prefix?: string;
+  /** What clients call the server, where a proxy stands before it: `https://queue.example.com`, with the path if there is one. Queue URLs begin with it. Default: what requests say. */
+  readonly publicUrl?: string;
+  /** Addresses and networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are believed, where there is no `publicUrl`. Default none. */
+  readonly trustProxy?: readonly string[];
   /** How long requests in progress may take after `stop`, in milliseconds. Default 10,000. */
   readonly graceMs?: number;
   /** The SQS endpoint. Default: nobody has a key for it. */
@@ -74,6 +79,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   if (options.sqs?.anyKey && !isLoopback(host)) {
     throw new InvalidArgumentError(`sqs.anyKey lets everybody in who reaches ${host}`, "give keys, or listen on 127.0.0.1");
   }
+  const address = addressOf({ publicUrl: options.publicUrl, trustProxy: options.trustProxy, prefix });
   const connection = options.connection ?? process.env["DATABASE_URL"];
   if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
   const pool = isPool(connection)
@@ -109,7 +115,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     },
     { observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds), ...(tracing ? { tracing } : {}) },
   );
-  const sqs = new Sqs(options.sqs ?? {}, { engine, connection: connectionOf(connection), prefix, log, tracing });
+  const sqs = new Sqs(options.sqs ?? {}, { engine, connection: connectionOf(connection), addressOf: address, log, tracing });
   const listener = new Listener(
     { host, port, prefix, graceMs, log },
     route([
@@ -133,7 +139,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   metrics.start();
   live.start();
   maintainer.start();
-  log("info", "listening", { url });
+  log("info", "listening", { url, ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }) });
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     isStopping = true;

@@ -21,11 +21,31 @@ describe("serve", () => {
     expect((await millrace(["tokens", "--tokens", file, "--json"])).stdout).toContain('"name": "ann"');
 
     const server = new Running(
-      ["serve", "--port", "0", "--host", "0.0.0.0", "--tokens", file, "--prefix", "/queue/", "--log-level", "debug", "--drain-delay", "300ms", "--json"],
+      [
+        "serve",
+        "--port",
+        "0",
+        "--host",
+        "0.0.0.0",
+        "--tokens",
+        file,
+        "--prefix",
+        "/queue/",
+        "--log-level",
+        "debug",
+        "--drain-delay",
+        "300ms",
+        "--json",
+        "--public-url",
+        "https://queue.example.com",
+        "--trust-proxy",
+        "10.0.0.7, 10.1.0.0/16",
+      ],
       { url: db.url },
     );
     await server.until('"listening"');
-    const { url } = JSON.parse(server.stdout.split("\n")[0]!) as { url: string };
+    const { url, publicUrl } = JSON.parse(server.stdout.split("\n")[0]!) as { url: string; publicUrl: string };
+    expect(publicUrl).toBe("https://queue.example.com");
     const base = url.replace("0.0.0.0", "127.0.0.1");
     const ask = async (token: string) => (await fetch(`${base}/api/v1/session`, { headers: { authorization: `Bearer ${token}` } })).status;
     expect([await ask(ann!.token), await ask(bob!.token)]).toEqual([200, 401]);
@@ -48,6 +68,17 @@ describe("serve", () => {
     expect(log.map(({ message }) => message)).toEqual(expect.arrayContaining(["listening", "request", "stopping", "stopped"]));
     expect(ended.stderr).not.toContain(ann!.token);
   }, 60_000);
+
+  it("refuses a public URL and proxies that cannot be, and says what would be right [#19]", async () => {
+    for (const [option, value, remedy] of [
+      ["--public-url", "queue.example.com", "https://queue.example.com"],
+      ["--trust-proxy", "proxy.example.com", "10.0.0.0/8"],
+    ] as const) {
+      const { code, stderr } = await millrace(["serve", "--port", "0", option, value], { url: db.url });
+      expect(code).toBe(2);
+      expect(stderr).toContain(remedy);
+    }
+  });
 
   it("--opentelemetry makes spans of requests, of the API and of SQS clients, below those of whoever asks", async () => {
     const telemetry = new URL("../support/telemetry.mjs", import.meta.url);

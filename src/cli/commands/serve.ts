@@ -20,7 +20,7 @@ export const serveCommand: Command = {
   details: [
     "Listens on this machine only unless there are tokens: lines of `NAME ROLE SHA256` in a file (`--tokens`) or in the variable `MILLRACE_TOKENS`, as `millrace tokens new` makes them. " +
       "The file is read again on SIGHUP. What happens is logged to the standard error, one JSON object a line.",
-    "SQS clients sign with a key of `--sqs-keys`, or of the variable `MILLRACE_SQS_KEYS`: lines of `ACCESS_KEY_ID SECRET_ACCESS_KEY`. Without tokens and keys any key is accepted, on this machine only.",
+    "SQS clients sign with a key of `--sqs-keys`, or of the variable `MILLRACE_SQS_KEYS`: lines of `ACCESS_KEY_ID SECRET_ACCESS_KEY`, the secret with 8 characters or more. Without tokens and keys any key is accepted, on this machine only.",
     "Spans go wherever the SDK sends them that the process was started with, such as `node --import ./telemetry.mjs node_modules/.bin/millrace serve --opentelemetry`.",
     "SIGTERM or Ctrl-C lets requests in progress end; a second one ends at once. See docs/server.md.",
   ],
@@ -29,6 +29,8 @@ export const serveCommand: Command = {
     host: { value: "ADDRESS", help: "where to listen; beyond 127.0.0.1 only with tokens", default: "127.0.0.1" },
     port: { value: "N", help: "the port, 0 for any", default: "8484" },
     prefix: { value: "PATH", help: "serve everything below this path, such as /queue" },
+    "public-url": { value: "URL", help: "what clients call the server, where a proxy stands before it: queue URLs begin with it" },
+    "trust-proxy": { value: "ADDRESSES", help: "proxies whose X-Forwarded-Proto and X-Forwarded-Host are believed: addresses and networks, with commas" },
     tokens: { value: "FILE", help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)", isFile: true },
     "sqs-keys": { value: "FILE", help: "keys of SQS clients (default: MILLRACE_SQS_KEYS, then none, or any without tokens)", isFile: true },
     rate: { value: "N", help: "requests a second of each token of the API; twice as many at once", default: "1000" },
@@ -37,11 +39,17 @@ export const serveCommand: Command = {
     "log-level": { value: "LEVEL", help: "what is worth a line", choices: levels, default: "info" },
     ...databaseOptions,
   },
-  examples: ["millrace serve", "millrace serve --host 0.0.0.0 --tokens tokens.txt --prefix /queue"],
+  examples: [
+    "millrace serve",
+    "millrace serve --host 0.0.0.0 --tokens tokens.txt --prefix /queue",
+    "millrace serve --tokens tokens.txt --sqs-keys keys.txt --public-url https://queue.example.com",
+  ],
   async run({ options, out }) {
     const tokens = tokensOf(options);
     const keys = keysOf(options);
     const prefix = prefixOf(options);
+    const publicUrl = options.given("public-url");
+    const trustProxy = options.given("trust-proxy")?.split(",");
     const perSecond = options.integer("rate", 1, 1_000_000);
     const tracing = options.flag("opentelemetry") ? await tracingHere() : undefined;
     const { startServer } = await import("../../server/server.js"); // half of the program, and no other command needs it
@@ -52,6 +60,8 @@ export const serveCommand: Command = {
       host: options.text("host"),
       port: options.integer("port", 0, 65_535),
       prefix,
+      ...(publicUrl === undefined ? {} : { publicUrl }),
+      ...(trustProxy === undefined ? {} : { trustProxy: trustProxy.map((entry) => entry.trim()) }),
       drainDelayMs: options.duration("drain-delay"),
       log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(redact(line))),
       rate: { perSecond, burst: perSecond * 2 },
@@ -71,8 +81,8 @@ export const serveCommand: Command = {
     try {
       out.event(
         "listening",
-        { url: server.url, isOpen: tokens === undefined },
-        `listening on ${server.url}${tokens === undefined ? ", without tokens: for this machine only" : ""}`,
+        { url: server.url, ...(publicUrl === undefined ? {} : { publicUrl }), isOpen: tokens === undefined },
+        `listening on ${server.url}${publicUrl === undefined ? "" : ` for ${publicUrl}`}${tokens === undefined ? ", without tokens: for this machine only" : ""}`,
       );
       await signals.requested;
       out.event("stopping", {}, "stopping when requests in progress have ended; a second signal stops at once");

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type pg from "pg";
 import type { Engine } from "../../db/engine.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
@@ -25,8 +26,6 @@ export interface SqsOptions {
   readonly keys?: readonly AccessKey[];
   /** Take any key, or none, without a look at signatures: for development, on the loopback address only. Default false. */
   readonly anyKey?: boolean;
-  /** What queue URLs begin with, where clients reach the server by another address than the one they name in `Host`. Default `http://` and that. */
-  readonly baseUrl?: string;
   /** Whether the name of a deleted queue is refused for a minute, as by AWS. Default true. */
   readonly refuseRecentNames?: boolean;
 }
@@ -36,7 +35,8 @@ export interface SqsParts {
   readonly engine: Engine;
   /** For the one connection that listens. */
   readonly connection: string | pg.ClientConfig;
-  readonly prefix: string;
+  /** What the client of a request calls this server: queue URLs begin with it. */
+  readonly addressOf: (request: IncomingMessage) => string;
   readonly log: Log;
   /** Makes each request a span, below the one of its `traceparent`. */
   readonly tracing?: Tracing | undefined;
@@ -55,7 +55,7 @@ export class Sqs {
   readonly #deliveries: Deliveries = new WeakMap();
 
   constructor(
-    private readonly options: SqsOptions,
+    options: SqsOptions,
     private readonly parts: SqsParts,
   ) {
     const { engine, connection, log } = parts;
@@ -135,8 +135,7 @@ export class Sqs {
   }
 
   #contextOf({ request, signal, stopping }: Exchange, { account, region, protocol, pathQueue, traceHeader }: Call): ActionContext {
-    const baseUrl = this.options.baseUrl ?? `http://${request.headers.host ?? "localhost"}${this.parts.prefix}`;
-    return { baseUrl, account, region, protocol, pathQueue, traceHeader, signal, stopping };
+    return { baseUrl: this.parts.addressOf(request), account, region, protocol, pathQueue, traceHeader, signal, stopping };
   }
 }
 
