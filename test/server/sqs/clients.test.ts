@@ -166,17 +166,40 @@ describe("clients", () => {
   it("without keys, web pages and other hosts are refused", async () => {
     const url = await create();
     const purge = `${url}?Action=PurgeQueue`;
-    for (const headers of [{ origin: "https://example.com" }, { "sec-fetch-site": "cross-site" }] as const) {
-      expect((await fetch(purge, { headers })).status).toBe(403);
+    for (const headers of [{ origin: "https://example.com" }, { origin: "null" }, { "sec-fetch-site": "cross-site" }] as const) {
+      expect((await fetch(purge, { method: "POST", headers })).status).toBe(403);
     }
     const { port } = new URL(url);
     const rebound = await new Promise<number>((resolve) =>
-      request({ port, path: new URL(purge).pathname + new URL(purge).search, headers: { host: `evil.example:${port}` } }, ({ statusCode }) =>
+      request({ method: "POST", port, path: new URL(purge).pathname + new URL(purge).search, headers: { host: `evil.example:${port}` } }, ({ statusCode }) =>
         resolve(statusCode!),
       ).end(),
     );
     expect(rebound).toBe(403);
-    expect((await fetch(purge)).status).toBe(200);
+    expect((await fetch(purge, { method: "POST" })).status).toBe(200);
+  });
+
+  it("without keys, a GET changes nothing unless it is signed: the address of an image would be enough [#19]", async () => {
+    const url = await create();
+    await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m" }));
+    const ask = (query: string, headers = {}) => fetch(`${url}?${query}`, { headers });
+    for (const query of [
+      "Action=PurgeQueue",
+      "Action=DeleteQueue",
+      "Action=ReceiveMessage",
+      "Action=SendMessage&MessageBody=x",
+      "Action=TagQueue&Tag.1.Key=a&Tag.1.Value=b",
+    ]) {
+      for (const more of ["", "&X-Amz-Credential=a/20250603/us-east-1/sqs/aws4_request&X-Amz-Signature=0"]) {
+        const answer = await ask(query + more);
+        expect([answer.status, await answer.text()], query).toEqual([403, expect.stringMatching(/<Code>AccessDenied<\/Code>.* needs a POST or a signature/)]);
+      }
+    }
+    for (const query of ["Action=GetQueueAttributes&AttributeName.1=All", "Action=ListQueueTags", "Action=ListDeadLetterSourceQueues"]) {
+      expect((await ask(query)).status, query).toBe(200);
+    }
+    const authorization = "AWS4-HMAC-SHA256 Credential=any/20250603/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0";
+    expect(await (await ask("Action=ReceiveMessage", { authorization })).text()).toContain("<Body>m</Body>");
   });
 
   it("with keys, signatures count [sqs 8]", async () => {

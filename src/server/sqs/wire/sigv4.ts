@@ -121,9 +121,6 @@ function presignedClaim(request: WireRequest, search: string): Claim {
     return value;
   };
   if (field("X-Amz-Algorithm") !== algorithm) throw incomplete(`Unsupported AWS 'algorithm': it must be ${algorithm}.`);
-  // Its holder may do what it says, so it must say all of it.
-  const payload = fields.get("X-Amz-Content-Sha256") ?? headerOf(request, "x-amz-content-sha256");
-  if (request.body.length > 0 && payload === unsignedPayload) throw wrong("A presigned request whose payload is unsigned must not have a body.");
   const expiry = field("X-Amz-Expires");
   if (!/^\d{1,6}$/.test(expiry) || Number(expiry) > mostExpirySeconds) throw incomplete(`'X-Amz-Expires' must be at most ${mostExpirySeconds} seconds.`);
   return {
@@ -136,7 +133,7 @@ function presignedClaim(request: WireRequest, search: string): Claim {
       .filter(([name]) => unescape(name) !== "X-Amz-Signature")
       .map((pair) => pair.join("="))
       .join("&"),
-    payload,
+    payload: fields.get("X-Amz-Content-Sha256") ?? headerOf(request, "x-amz-content-sha256"),
   };
 }
 
@@ -188,9 +185,15 @@ function refuseWrongTime({ date, madeAt, expiryMs }: Claim, now: number): void {
     );
 }
 
-/** The hash the signature was made over. Where the client names one, it must be that of the body, or say that there is none. */
+/**
+ * The hash the signature was made over. Where the client names one, it must be that of the body. `UNSIGNED-PAYLOAD` is good for requests without a body only: bodies say what is to be done, and
+ * whoever stands between client and server could put another in. AWS allows for it with S3, over TLS; TLS ends before us, and no SQS client sends it.
+ */
 function payloadHashOf(request: WireRequest, { payload }: Claim): string {
-  if (payload === unsignedPayload) return payload;
+  if (payload === unsignedPayload) {
+    if (request.body.length > 0) throw wrong(`A request with a body must be signed over it: x-amz-content-sha256 cannot be ${unsignedPayload}.`);
+    return payload;
+  }
   const made = hash("sha256", request.body);
   if (payload !== undefined && payload !== made) throw wrong("The value of x-amz-content-sha256 is not the SHA-256 hash of the body.");
   return made;

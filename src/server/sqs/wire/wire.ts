@@ -102,7 +102,31 @@ function readQuery(request: WireRequest, replyTo: ReplyTo, access: Access, now: 
   if (action === undefined) throw new SqsError("UnknownOperationException");
   if (!isAction(action) || (isAboutAllQueues(action) && queueOfPath(request.path)))
     throw new SqsError("InvalidActionException", `The action ${action} is not valid for this endpoint.`);
+  if (access === "open" && isForgeable(request, action)) {
+    throw new SqsError(
+      "AccessDeniedException",
+      `Without keys, ${action} needs a POST or a signature, by any key: a web page can make a browser send such a GET.`,
+    );
+  }
   return callOf(request, replyTo, action, authenticate(request, access, now), (members, queueUrl) => decodeQuery(form, members, queueUrl));
+}
+
+/** Actions that change nothing, whoever asks. */
+const looks: ReadonlySet<Action> = new Set<Action>([
+  "GetQueueAttributes",
+  "GetQueueUrl",
+  "ListDeadLetterSourceQueues",
+  "ListMessageMoveTasks",
+  "ListQueueTags",
+  "ListQueues",
+]);
+
+/**
+ * Where anyone at all may ask, whether a web page could have: the address of an image is enough for a GET, and old browsers send it without a word of where it comes from.
+ * None sends this header of its own accord; a POST tells its origin.
+ */
+function isForgeable(request: WireRequest, action: Action): boolean {
+  return request.method === "GET" && !looks.has(action) && headerOf(request, "authorization") === undefined;
 }
 
 /** The parameters of the query string, and of a form that was posted. */
