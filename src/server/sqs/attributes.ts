@@ -1,5 +1,6 @@
 import type { SqsQueueRecord } from "../../db/sqs-engine.js";
 import type { Defaults } from "../../db/types.js";
+import { isStorableJson } from "./json-text.js";
 import { internalName, nameOfArn, placeOfArn } from "./names.js";
 import { SqsError, invalidParameter } from "./wire/errors.js";
 
@@ -216,13 +217,11 @@ function isObject(text: string): boolean {
   return parseObject(text) !== undefined;
 }
 
+/** Documents are read again here and in the database: what either could not read is none. */
 function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value !== null && typeof value === "object" && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  if (!isStorableJson(text.trim())) return undefined;
+  const value: unknown = JSON.parse(text);
+  return Array.isArray(value) ? undefined : (value as Record<string, unknown>);
 }
 
 export const invalidRedrive = (text: string, reason: string): SqsError =>

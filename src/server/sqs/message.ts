@@ -3,6 +3,7 @@ import type { SqsMessageRecord } from "../../db/sqs-engine.js";
 import { createdAt } from "../../db/decode.js";
 import type { JobId, Json } from "../../db/types.js";
 import type { SqsQueue } from "./attributes.js";
+import { isStorableJson } from "./json-text.js";
 import { messageIdOf } from "./receipt.js";
 import { hasIllegalCharacters, replaceIllegalCharacters } from "./wire/characters.js";
 import { SqsError, invalidParameter, missingParameter } from "./wire/errors.js";
@@ -53,7 +54,8 @@ export function prepare(queue: SqsQueue, message: Outgoing, traceHeader: string 
   checkSystemAttributes(message.MessageSystemAttributes ?? {});
   const headers = { ...(attributes && Object.keys(attributes).length > 0 ? { attributes: storeAttributes(attributes) } : {}), ...(trace ? { trace } : {}) };
   return {
-    input: isJson(body) ? body : JSON.stringify(body),
+    // As the JSON it is, so that a handler finds an object or a list instead of a text.
+    input: isStorableJson(body) ? body : JSON.stringify(body),
     options: {
       queue: queue.queue,
       type: messageType,
@@ -77,38 +79,6 @@ function illegalContents(text: string): SqsError {
     `Invalid binary character '#x${(first.codePointAt(0) ?? 0).toString(16).toUpperCase()}' was found in the message body, ` +
       "the set of allowed characters is #x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF].",
   );
-}
-
-/**
- * Whether a body is stored as the JSON it is, so that a handler finds an object or a list instead of a text. PostgreSQL keeps such a text as it is, spaces inside included,
- * but not those around it; it reads neither NUL, nor half a surrogate pair, nor deep nesting.
- */
-function isJson(body: string): boolean {
-  const ends = `${body[0]}${body.at(-1)}`;
-  if ((ends !== "{}" && ends !== "[]") || body.includes("\\u0000") || halfPair.test(body.replaceAll(pair, "")) || isDeep(body)) return false;
-  try {
-    JSON.parse(body);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const pair = /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}/g;
-const halfPair = /\\u[dD][89a-fA-F]/;
-const mostLevels = 100;
-
-/** Counts brackets inside of texts too, so it may say so of what is not deep, but never the reverse. */
-function isDeep(json: string): boolean {
-  let level = 0;
-  for (let i = 0; i < json.length; i += 1) {
-    const code = json.charCodeAt(i);
-    if (code === 0x7b || code === 0x5b) {
-      level += 1;
-      if (level > mostLevels) return true;
-    } else if (code === 0x7d || code === 0x5d) level -= 1;
-  }
-  return false;
 }
 
 function delayOf(queue: SqsQueue, delay: number | undefined): { readonly delaySeconds?: number } {

@@ -19,7 +19,8 @@ const allowed = new Set([
 interface Policy {
   readonly Version: string;
   readonly Id: string;
-  readonly Statement: readonly { readonly Sid?: string }[];
+  /** Whatever a client has put there. */
+  readonly Statement: readonly unknown[];
 }
 
 /** Actions that edit the policy of a queue. It is kept and given back; who may do what is decided by the keys of the server. */
@@ -42,7 +43,7 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
         if (!/^\d{12}$/.test(account)) throw invalidParameter(`Value ${account} for parameter PrincipalId is invalid. Reason: Unable to verify.`);
       const arn = arnOf(name, context);
       const policy = readPolicy(record.attributes["Policy"]) ?? { Version: "2008-10-17", Id: `${arn}/SQSDefaultPolicy`, Statement: [] };
-      if (policy.Statement.some(({ Sid }) => Sid === label)) throw invalidLabel(label, "Already exists.");
+      if (policy.Statement.some((statement) => labelOf(statement) === label)) throw invalidLabel(label, "Already exists.");
       const statement = {
         Sid: label,
         Effect: "Allow",
@@ -56,7 +57,7 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
     async RemovePermission({ Label: label, ...input }, context) {
       const { name, record } = await service.currentQueueOf(input, context);
       const policy = readPolicy(record.attributes["Policy"]);
-      const rest = policy?.Statement.filter(({ Sid }) => Sid !== label);
+      const rest = policy?.Statement.filter((statement) => labelOf(statement) !== label);
       if (!policy || rest!.length === policy.Statement.length) throw invalidLabel(label, "can't find label.");
       await save(name, rest!.length === 0 ? null : JSON.stringify({ ...policy, Statement: rest }));
     },
@@ -69,6 +70,7 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
 }
 
 const invalidLabel = (label: string, reason: string) => invalidParameter(`Value ${label} for parameter Label is invalid. Reason: ${reason}`);
+const labelOf = (statement: unknown): unknown => (statement as { readonly Sid?: unknown } | null)?.Sid;
 const oneOrAll = <T>(values: readonly T[]): T | readonly T[] => (values.length === 1 ? values[0]! : values);
 
 function readPolicy(text: string | undefined): Policy | undefined {

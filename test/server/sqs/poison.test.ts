@@ -121,7 +121,7 @@ describe("a message that no SQS client could have sent", () => {
 
   it("does not change what a client sends: escapes in a body arrive as they were [#19]", async () => {
     const { url } = await create();
-    const sent = [`{"a":"\\ud800"}`, `{"a":"\\u0000"}`, `{"a":"\\ud83d\\ude00\\\\ud800"}`, `\\ud800`, `\\\\ud83d`];
+    const sent = [`{"a":"\\ud800"}`, `{"a":"\\u0000"}`, `{"a":"\\ud83d\\ude00\\\\ud800"}`, `\\ud800`, `\\\\ud83d`, `{"a":"\\\\ud83d\\ude00"}`];
     for (const MessageBody of sent) await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody }));
     expect(bodies(await receive(url))).toEqual(sent);
   });
