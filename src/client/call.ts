@@ -1,4 +1,5 @@
-import { checkKeys } from "../db/encode.js";
+import { checkObject } from "../db/check-options.js";
+import { checkId, checkKeys } from "../db/encode.js";
 import type { Transaction } from "../db/foreign.js";
 import type { DecisionNote, Enqueued, JobId } from "../db/types.js";
 
@@ -15,12 +16,14 @@ export function callOf(options: { readonly tx?: Transaction | undefined }, other
 }
 
 /** Who decided it, and why, where they were given. */
-export function noteOf({ by, because }: DecisionNote): DecisionNote {
+export function noteOf(note: DecisionNote): DecisionNote {
+  checkObject(note, "options");
+  const { by, because } = note;
   return { ...(by === undefined ? {} : { by }), ...(because === undefined ? {} : { because }) };
 }
 
 /** A job by its id, or as an enqueue answered it. */
-export const idOf = (job: JobId | Pick<Enqueued, "id">): JobId => (typeof job === "string" ? job : job.id);
+export const idOf = (job: JobId | Pick<Enqueued, "id">): JobId => checkId(typeof job === "object" && job !== null ? job.id : job);
 
 /** So many jobs go into one statement. */
 export const batchSize = 1000;

@@ -1,4 +1,6 @@
+import { isDuration, shown } from "../db/check-options.js";
 import { InvalidArgumentError } from "../db/errors.js";
+import { maxSeconds } from "../db/limits.js";
 
 /** A length of time: milliseconds, a text such as `"5m"` or `"1h 30m"`, or parts such as `{ minutes: 5 }`. */
 export type Duration = number | string | DurationParts;
@@ -27,7 +29,7 @@ const remedy = 'give milliseconds, a text such as "5m" or "1h 30m", or parts suc
  */
 export function durationMs(duration: Duration, name = "duration"): number {
   const ms = typeof duration === "number" ? duration : typeof duration === "string" ? parseText(duration, name) : addParts(duration);
-  if (!Number.isFinite(ms) || ms < 0) throw new InvalidArgumentError(`${name} cannot be ${JSON.stringify(duration)}`, remedy);
+  if (!Number.isFinite(ms) || ms < 0) throw new InvalidArgumentError(`${name} cannot be ${shown(duration)}`, remedy);
   return ms;
 }
 
@@ -36,8 +38,11 @@ export function timerMs(duration: Duration, name?: string): number {
   return Math.min(durationMs(duration, name), 2 ** 31 - 1);
 }
 
-export function durationSeconds(duration: Duration, name?: string): number {
-  return durationMs(duration, name) / 1000;
+/** A duration as it is stored. */
+export function durationSeconds(duration: Duration, name = "duration"): number {
+  const seconds = durationMs(duration, name) / 1000;
+  if (isDuration(seconds)) return seconds;
+  throw new InvalidArgumentError(`${name} cannot be ${shown(duration)}`, `give at most ${maxSeconds} seconds, some 31 years`);
 }
 
 function parseText(text: string, name: string): number {

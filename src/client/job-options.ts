@@ -102,5 +102,5 @@ function toRetryPolicy(delay: RetryDelay): RetryPolicy {
 }
 
 function isGrowing(delay: RetryDelay): delay is Exclude<RetryDelay, Duration | readonly Duration[]> {
-  return typeof delay === "object" && ["base", "factor", "cap", "jitter"].some((key) => key in delay);
+  return typeof delay === "object" && delay !== null && ["base", "factor", "cap", "jitter"].some((key) => key in delay);
 }

@@ -1,3 +1,4 @@
+import { checkObject } from "../db/check-options.js";
 import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import type {
@@ -144,6 +145,7 @@ export class Jobs {
    * ```
    */
   async replay(which: Replay, options: TxOptions = {}): Promise<Replayed> {
+    checkObject(which, "which");
     const most = which.limit ?? Infinity;
     let jobs = 0;
     let next: Replay | null = which;

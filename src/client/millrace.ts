@@ -1,4 +1,5 @@
 import pg from "pg";
+import { checkObject, shown } from "../db/check-options.js";
 import { checkKeys } from "../db/encode.js";
 import { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";
@@ -112,6 +113,7 @@ export class Millrace {
     input: In,
     options: EnqueueCallOptions = {},
   ): Promise<Enqueued> {
+    checkObject(options, "options");
     const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
     const store = (wake?: string) => whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () => this.engine.enqueue(job, callOf({ tx }), wake));
@@ -144,6 +146,8 @@ export class Millrace {
     inputs: Iterable<unknown> | AsyncIterable<unknown>,
     options: EnqueueCallOptions = {},
   ): Promise<Enqueued[] | { readonly count: number }> {
+    checkObject(options, "options");
+    checkIterable(inputs);
     const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
     if (jobOptions.payload !== undefined) throw new InvalidArgumentError("enqueueMany takes no payload", "give each job its own with enqueue");
     const { type, queue, input: _input, ...shared } = await this.#newJob(definition, undefined, jobOptions, false);
@@ -264,7 +268,8 @@ export class Millrace {
 
   /** Cancel one job. False when it had ended already. */
   async cancel(job: JobId | Pick<Enqueued, "id">, options: TxOptions & { readonly because?: string } = {}): Promise<boolean> {
-    return (await this.engine.cancel([idOf(job)], options.because, callOf(options, ["because"]))) === 1;
+    const call = callOf(options, ["because"]);
+    return (await this.engine.cancel([idOf(job)], options.because, call)) === 1;
   }
 
   /** Give a failed or expired job one more attempt (or several). False when it is in neither state, or discarded. */
@@ -339,6 +344,13 @@ function given<Options extends object>(options: Options): { [Key in keyof Option
   return (Object.values(options).includes(undefined) ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) : options) as {
     [Key in keyof Options]: Exclude<Options[Key], undefined>;
   };
+}
+
+/** A text and bytes can be iterated too, but nobody means a job for each of their characters. */
+function checkIterable(inputs: unknown): void {
+  const isList = typeof inputs === "object" && inputs !== null && !ArrayBuffer.isView(inputs);
+  if (isList && (Symbol.iterator in inputs || Symbol.asyncIterator in inputs)) return;
+  throw new InvalidArgumentError(`inputs cannot be ${shown(inputs)}`, "give an array, or anything else that can be iterated, such as a stream");
 }
 
 async function checkInputs(definition: AnyJobDefinition | string, inputs: readonly unknown[]): Promise<void> {

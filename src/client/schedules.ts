@@ -109,8 +109,9 @@ export class Schedules {
 
   /** Schedules by name, with what is known of their runs: the first 1000, or so many beyond one. */
   async list(options: TxOptions & { readonly after?: string; readonly limit?: number } = {}): Promise<ScheduleRecord[]> {
+    const call = callOf(options, ["after", "limit"]);
     const { tx: _tx, ...filter } = options;
-    return this.engine.schedules.list(filter, callOf(options, ["after", "limit"]));
+    return this.engine.schedules.list(filter, call);
   }
 
   /** One schedule. Rejects with ScheduleNotFoundError when there is none. */
@@ -198,22 +199,25 @@ export class Schedules {
 
   /** Its latest runs, newest first. */
   async runs(name: string, options: TxOptions & { readonly limit?: number } = {}): Promise<ScheduleRunRecord[]> {
-    return this.engine.schedules.runs(name, options.limit, callOf(options, ["limit"]));
+    const call = callOf(options, ["limit"]);
+    return this.engine.schedules.runs(name, options.limit, call);
   }
 
   /** What happened to it, or to all: changes, pauses, missed and skipped slots, newest first. */
   async events(name?: string, options: TxOptions & { readonly limit?: number } = {}): Promise<ScheduleEvent[]> {
-    return this.engine.schedules.events(name, options.limit, callOf(options, ["limit"]));
+    const call = callOf(options, ["limit"]);
+    return this.engine.schedules.events(name, options.limit, call);
   }
 
   /** How many runs ended and how long they took: the last ten and those of the last hour, day and week, or as asked for. */
   async durations(name: string, options: TxOptions & { readonly runs?: number; readonly windows?: readonly Duration[] } = {}): Promise<ScheduleStats[]> {
+    const call = callOf(options, ["runs", "windows"]);
     const { runs, windows } = options;
     const asked = {
       ...(runs === undefined ? {} : { runs }),
       ...(windows === undefined ? {} : { windows: windows.map((window) => durationSeconds(window, "windows")) }),
     };
-    return this.engine.schedules.stats(name, asked, callOf(options, ["runs", "windows"]));
+    return this.engine.schedules.stats(name, asked, call);
   }
 
   /** Name days on which schedules with this name in their `calendars` make no run. An empty list forgets it. */

@@ -1,14 +1,15 @@
-import { InvalidArgumentError } from "./errors.js";
+import { types } from "node:util";
+import { checkList, checkObject, checkPayload, checkRetry, checkText, checkTime, isDuration, shown } from "./check-options.js";
+import { InvalidArgumentError, MillraceError } from "./errors.js";
+import { maxJsonDepth, maxSeconds } from "./limits.js";
 import { pieceBytes } from "./payload.js";
 import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, ResourceOptions, Settlement } from "./types.js";
 
 /** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it. */
 export function toJson(value: unknown, what = "input"): string {
   if (value === undefined) return "null";
-  checkJson(value, what, 0, undefined, false);
-  const text = JSON.stringify(value);
-  if (mayBeBroken(text)) checkJson(value, what, 0, undefined, true);
-  return text;
+  const check = (withStrings: boolean): void => checkJson(value, what, 0, undefined, withStrings);
+  return checkedText(value, what, check);
 }
 
 /** JSON text of a list of values; undefined ones become null. */
@@ -16,10 +17,27 @@ export function toJsonList(values: readonly unknown[], what: string): string {
   const check = (withStrings: boolean): void => {
     for (let i = 0; i < values.length; i += 1) if (values[i] !== undefined) checkJson(values[i], what, 0, i, withStrings);
   };
-  check(false);
-  const text = JSON.stringify(values);
-  if (mayBeBroken(text)) check(true);
-  return text;
+  return checkedText(values, what, check);
+}
+
+/** A value's text, after a look at the value and, if need be, at its strings. */
+function checkedText(value: unknown, what: string, check: (withStrings: boolean) => void): string {
+  return reading(what, () => {
+    check(false);
+    const text = JSON.stringify(value);
+    if (mayBeBroken(text)) check(true);
+    return text;
+  });
+}
+
+/** What a value's own code throws, as in a getter or in toJSON, is told as our error. */
+function reading<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof MillraceError) throw error;
+    throw new InvalidArgumentError(`${what} is not JSON: reading it threw ${shown(error instanceof Error ? error.message : error)}`, remedy, error);
+  }
 }
 
 /** NUL and halves of surrogate pairs are written as escapes: without any in the whole, no string needs to be looked at. */
@@ -31,9 +49,7 @@ function mayBeBroken(text: string): boolean {
 function checkJson(value: unknown, path: string, depth: number, index: number | string | undefined, withStrings: boolean): void {
   switch (typeof value) {
     case "string":
-      if (!withStrings) return;
-      if (value.includes("\0")) throw notJson(path, index, "NUL in a string, which PostgreSQL cannot hold");
-      if (!value.isWellFormed()) throw notJson(path, index, "half a surrogate pair");
+      if (withStrings) checkString(value, path, index);
       return;
     case "boolean":
       return;
@@ -50,19 +66,31 @@ function checkJson(value: unknown, path: string, depth: number, index: number | 
   if (typeof plain === "function") {
     const json: unknown = value instanceof Date && Number.isNaN(value.getTime()) ? undefined : (plain as () => unknown).call(value);
     if (json === undefined || ArrayBuffer.isView(value)) throw notJson(path, index, value.constructor.name);
-    checkJson(json, path, depth + 1, index, withStrings);
+    // As JSON.stringify: what toJSON gave is not asked for its own.
+    if (typeof json === "object" && json !== null) checkMembers(json, path, depth, index, withStrings);
+    else checkJson(json, path, depth, index, withStrings);
     return;
   }
-  if (depth > 1000) throw new InvalidArgumentError("the value is not JSON: it contains itself, or has more than 1000 levels", remedy);
+  checkMembers(value, path, depth, index, withStrings);
+}
+
+function checkMembers(value: object, path: string, depth: number, index: number | string | undefined, withStrings: boolean): void {
+  if (depth >= maxJsonDepth) {
+    throw new InvalidArgumentError(`the value is not JSON: it contains itself, or has more than ${maxJsonDepth} levels`, remedy);
+  }
   try {
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i += 1) checkJson(value[i], "", depth + 1, i, withStrings);
-    } else if (!isPlain(value) && (notPlain.some((kind) => value instanceof kind) || ArrayBuffer.isView(value))) {
+    } else if (types.isBoxedPrimitive(value)) {
+      checkJson(value.valueOf(), "", depth, undefined, withStrings);
+    } else if (!isPlain(value) && wouldBeLost(value)) {
       throw notJson("", undefined, value.constructor.name);
     } else {
       for (const key in value) {
         const member = (value as Record<string, unknown>)[key];
-        if (member !== undefined) checkJson(member, "", depth + 1, key, withStrings);
+        if (member === undefined) continue;
+        if (withStrings) checkString(key, "", key);
+        checkJson(member, "", depth + 1, key, withStrings);
       }
     }
   } catch (error) {
@@ -70,13 +98,22 @@ function checkJson(value: unknown, path: string, depth: number, index: number | 
   }
 }
 
+function checkString(text: string, path: string, index: number | string | undefined): void {
+  if (text.includes("\0")) throw notJson(path, index, "NUL in a string, which PostgreSQL cannot hold");
+  if (!text.isWellFormed()) throw notJson(path, index, "half a surrogate pair");
+}
+
 /** Most are, and need no closer look. */
 function isPlain(value: object): boolean {
   return Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Objects that JSON would turn into something else, usually `{}`. */
-const notPlain = [Map, Set, WeakMap, WeakSet, RegExp, Promise, ArrayBuffer];
+/** Objects of a class that JSON would turn into something else, usually `{}`: an Error without its message, a Map without its entries. */
+function wouldBeLost(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return false; // plain, without a prototype or of another realm
+  return value instanceof Error || types.isNativeError(value) || ArrayBuffer.isView(value) || Object.keys(value).length === 0;
+}
 
 const remedy = "give plain objects, arrays, strings, finite numbers, booleans and null";
 
@@ -127,6 +164,7 @@ const optionKeys: ReadonlySet<string> = new Set<keyof EnqueueOptions | "type">([
 
 /** Options as the SQL functions take them; refuses unknown keys with the nearest known one. */
 export function encodeOptions(options: EnqueueOptions & { readonly type?: string }, payloadSize?: number): string {
+  checkPayload(options.payload);
   const encoded: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(options)) {
     if (!optionKeys.has(key)) throw unknownOption(key, optionKeys);
@@ -137,22 +175,24 @@ export function encodeOptions(options: EnqueueOptions & { readonly type?: string
   return JSON.stringify(encoded);
 }
 
-function encodeOption(key: string, value: unknown): unknown {
-  if (value instanceof Date) {
-    if (Number.isNaN(value.getTime())) throw new InvalidArgumentError(`${key} is not a valid date`, "give a valid Date or an ISO 8601 string");
-    return value.toISOString();
-  }
-  if (typeof value === "string") return checkText(value, key);
-  if (key === "maxAttempts" && value === Infinity) return "unlimited";
-  if (typeof value === "number") return checkNumber(key, value);
-  if (typeof value === "object") checkJson(value, key, 0, undefined, true);
-  return value;
-}
+const textKeys = new Set(["type", "queue", "group", "tenant", "fingerprint", "fingerprintMode", "contentType", "schedule", "stage", "deadLetterQueue"]);
+const timeKeys = new Set(["runAt", "expiresAt", "deadline", "slotAt"]);
+const numberKeys = new Set(["priority", "cost", "maxAttempts", "delaySeconds", "ttlSeconds", "attemptTimeoutSeconds", "fingerprintSeconds"]);
+const words: Readonly<Record<string, string>> = { maxAttempts: "unlimited", ttlSeconds: "computed" };
 
-/** PostgreSQL's text cannot hold NUL. */
-export function checkText(text: string, what: string): string {
-  if (text.includes("\0")) throw new InvalidArgumentError(`${what} contains NUL`, "PostgreSQL text cannot hold it; use a payload for bytes");
-  return text;
+/** Null is as good as not given, or puts a default back. */
+function encodeOption(key: string, value: unknown): unknown {
+  if (value === null) return value;
+  if (timeKeys.has(key) || value instanceof Date) return checkTime(value, key);
+  if (textKeys.has(key)) return checkText(value, key);
+  if (key === "maxAttempts" && value === Infinity) return "unlimited";
+  if (numberKeys.has(key) && value !== words[key]) return checkNumber(key, value as number);
+  if (key === "headers" || key === "resources") checkObject(value, key);
+  if (key === "retry") checkRetry(value, key);
+  if (typeof value === "string") return checkText(value, key);
+  if (typeof value === "number") return checkNumber(key, value);
+  reading(key, () => checkJson(value, key, 0, undefined, true));
+  return value;
 }
 
 const integers = new Set(["priority", "cost", "maxAttempts", "deadLetterAfter", "maxRunning", "groupMaxRunning", "weight"]);
@@ -175,7 +215,8 @@ const aboveZero = new Set([
 function checkNumber(key: string, value: number): number {
   const range =
     key === "priority" ? value >= 0 && value <= 10 : key === "cost" ? value >= 1 && value <= 1_000_000 : aboveZero.has(key) ? value > 0 : value >= 0;
-  if (!Number.isFinite(value) || !range || (integers.has(key) && !Number.isInteger(value))) {
+  const tooLong = key.endsWith("Seconds") && !isDuration(value);
+  if (!Number.isFinite(value) || !range || tooLong || (integers.has(key) && !Number.isInteger(value))) {
     const wanted =
       key === "priority"
         ? "an integer from 0 to 10"
@@ -186,7 +227,8 @@ function checkNumber(key: string, value: number): number {
             : aboveZero.has(key)
               ? "more than 0"
               : "0 or more";
-    throw new InvalidArgumentError(`${key} cannot be ${value}`, `give ${wanted}`);
+    const most = key.endsWith("Seconds") ? `, at most ${maxSeconds}` : "";
+    throw new InvalidArgumentError(`${key} cannot be ${shown(value)}`, `give ${wanted}${most}`);
   }
   return value;
 }
@@ -203,25 +245,33 @@ export function unknownOption(key: string, known: ReadonlySet<string>): InvalidA
 
 /** Refuse keys an options object may not have. */
 export function checkKeys(options: object, known: ReadonlySet<string>): void {
+  checkObject(options, "options");
   for (const key of Object.keys(options)) if (!known.has(key)) throw unknownOption(key, known);
 }
 
 /** A bigint[] parameter. */
 export function encodeIds(ids: readonly JobId[]): string {
+  checkList(ids, "ids");
   for (const id of ids) checkId(id);
   return `{${ids.join(",")}}`;
 }
 
 export function checkId(id: JobId): JobId {
   if (typeof id !== "string" || !/^\d{1,19}$/.test(id) || BigInt(id) > 9223372036854775807n) {
-    throw new InvalidArgumentError(`"${id}" is not a job id`, "ids are strings of digits");
+    throw new InvalidArgumentError(`${shown(id)} is not a job id`, "ids are strings of digits");
   }
   return id;
 }
 
+/** What it takes to report on a job, as parameters. */
+export function encodeHeld(job: { readonly token: string; readonly id: JobId }): [string, JobId] {
+  checkObject(job, "the job");
+  return [checkToken(job.token), checkId(job.id)];
+}
+
 export function checkToken(token: string): string {
   if (typeof token !== "string" || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)) {
-    throw new InvalidArgumentError(`"${token}" is not a lease token`, "use the token that came with the claim");
+    throw new InvalidArgumentError(`${shown(token)} is not a lease token`, "use the token that came with the claim");
   }
   return token;
 }
@@ -290,10 +340,10 @@ export function encodeGroupOptions(options: GroupOptions): string {
 }
 
 export function checkType(type: string): string {
-  if (typeof type !== "string" || type.length < 1 || type.length > 200 || type.includes("\0")) {
+  if (typeof type !== "string" || type.length < 1 || type.length > 200) {
     throw new InvalidArgumentError("a job type has 1 to 200 characters", 'give a name such as "resize-image"');
   }
-  return type;
+  return checkText(type, "the job type");
 }
 
 export function encodeError(error: JobError | undefined): string | null {
@@ -312,6 +362,7 @@ export function hasLargePayload({ payload }: NewJob): boolean {
 }
 
 export function encodeJob(job: NewJob): string {
+  checkPayload(job.payload);
   const { input: _input, payload, ...rest } = job;
   const text = encodeOptions({ ...rest, type: checkType(rest.type) }, hasLargePayload(job) ? payload?.length : undefined);
   return payload && !hasLargePayload(job) ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;

@@ -1,3 +1,4 @@
+import { checkList, checkObject, checkPayload, checkText } from "./check-options.js";
 import {
   type ClaimColumns,
   type Claimed,
@@ -18,11 +19,11 @@ import {
   checkId,
   checkKeys,
   checkSeconds,
-  checkText,
   checkToken,
   checkType,
   encodeDefaults,
   encodeGroupOptions,
+  encodeHeld,
   encodeResourceOptions,
   encodeError,
   encodeIds,
@@ -168,13 +169,16 @@ export class Engine {
 
   /** Append one job. Returns its id before anything commits. `wake`: a queue whose sleeping workers this very commit wakes. */
   async enqueue(job: NewJob, call?: CallOptions, wake?: string): Promise<Enqueued> {
+    checkObject(job, "the job");
     const { type, input, payload, ...options } = job;
+    checkPayload(payload);
+    const values = [checkType(type), toJson(input), encodeOptions(options), payload ?? null, ...(wake === undefined ? [] : [wake])];
     if (payload) await this.#checkPayload(payload.length, call);
     const told = wake === undefined ? "" : ", :queue_notify(array[$5::text])";
     const [row] = await this.#call(
       "job_enqueue",
       `select job_id::text, duplicate${told} from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)`,
-      [checkType(type), toJson(input), encodeOptions(options), payload ?? null, ...(wake === undefined ? [] : [wake])],
+      values,
       call,
     );
     return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
@@ -188,17 +192,21 @@ export class Engine {
     call?: CallOptions,
     wake?: string,
   ): Promise<Enqueued[]> {
+    checkList(inputs, "inputs");
+    checkObject(options, "options");
     return this.#enqueueMany(toJsonList(inputs, "inputs"), encodeOptions({ ...options, type: checkType(type) }), call, wake);
   }
 
   /** Append many jobs, each with its own options. Large payloads follow in pieces, in the same transaction. */
   async enqueueEach(jobs: readonly NewJob[], call?: CallOptions): Promise<Enqueued[]> {
-    for (const { payload } of jobs) if (payload) await this.#checkPayload(payload.length, call);
+    checkList(jobs, "jobs");
+    for (const job of jobs) checkObject(job, "a job");
     const inputs = toJsonList(
       jobs.map((job) => job.input),
       "inputs",
     );
     const options = `[${jobs.map(encodeJob).join(",")}]`;
+    for (const { payload } of jobs) if (payload) await this.#checkPayload(payload.length, call);
     if (!jobs.some(hasLargePayload)) return this.#enqueueMany(inputs, options, call);
     return this.#inTransaction(call, async (tx) => {
       const enqueued = await this.#enqueueMany(inputs, options, { tx });
@@ -244,15 +252,12 @@ export class Engine {
    */
   async enqueueStream(job: NewJob, size: number, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, call?: CallOptions): Promise<Enqueued> {
     if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
+    checkObject(job, "the job");
     const { type, input, payload: _payload, ...options } = job;
+    const values = [checkType(type), toJson(input), encodeOptions(options, size)];
     await this.#checkPayload(size, call);
     return this.#inTransaction(call, async (tx) => {
-      const [row] = await this.#call(
-        "job_enqueue",
-        "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json)",
-        [checkType(type), toJson(input), encodeOptions(options, size)],
-        { tx },
-      );
+      const [row] = await this.#call("job_enqueue", "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json)", values, { tx });
       const id = String(row?.["job_id"]);
       const duplicate = row?.["duplicate"] === true;
       if (duplicate) return { id, duplicate };
@@ -390,7 +395,7 @@ export class Engine {
     const [row] = await this.#call(
       "job_set_visibility",
       "select :job_set_visibility($1::uuid, $2::bigint, $3::float8) as until",
-      [checkToken(job.token), checkId(job.id), seconds],
+      [...encodeHeld(job), seconds],
       call,
     );
     if (!row?.["until"]) throw new LeaseLostError([job.id]);
@@ -685,7 +690,7 @@ export class Engine {
     const [row] = await this.#call(
       "progress_put",
       "select :progress_put($1::uuid, $2::bigint, $3::json) as held",
-      [checkToken(job.token), checkId(job.id), toJson(value, "progress")],
+      [...encodeHeld(job), toJson(value, "progress")],
       call,
     );
     if (!row?.["held"]) throw new LeaseLostError([job.id]);
@@ -891,7 +896,8 @@ export class Engine {
   }
 
   async #report(name: string, text: string, job: Held, rest: unknown[], call: CallOptions | undefined): Promise<void> {
-    const [row] = await this.#call(name, text, [checkToken(job.token), encodeIds([job.id]), ...rest], call);
+    const [token, id] = encodeHeld(job);
+    const [row] = await this.#call(name, text, [token, `{${id}}`, ...rest], call);
     const refused = (row?.["refused"] ?? []) as JobId[];
     if (refused.length > 0) throw new LeaseLostError(refused);
   }
@@ -909,11 +915,17 @@ export class Engine {
   /** The one place where the schema's name, checked to be a plain one, enters a statement: as `:function`. */
   #call(name: string, text: string, values: unknown[], call?: CallOptions): Promise<readonly Record<string, unknown>[]> {
     if (call) checkKeys(call, callKeys);
-    for (const value of values) if (typeof value === "string") checkText(value, "a value");
+    for (const value of values) checkTexts(value);
     const db: Queryable = call?.tx === undefined ? this.#pool : asQueryable(call.tx);
     const qualified = text.replaceAll(/(?<![:\w]):(?=[a-z_]+)/g, `${this.schema}.`);
     return runQuery(db, qualified, values, this.#prepare ? `${statementPrefix(this.schema)}.${name}/${values.length}` : undefined);
   }
+}
+
+/** A parameter, or a list of them, that PostgreSQL would not hold as it is. */
+function checkTexts(value: unknown): void {
+  if (typeof value === "string") checkText(value, "a value");
+  else if (Array.isArray(value)) for (const one of value) checkTexts(one);
 }
 
 /** What it takes to report on a job. */

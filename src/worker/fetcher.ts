@@ -1,5 +1,5 @@
 import type { Claimed } from "../db/decode.js";
-import { toJson } from "../db/encode.js";
+import { encodeSettlements } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { DatabaseUnavailableError, InvalidArgumentError, JobNotFoundError } from "../db/errors.js";
 import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js";
@@ -234,7 +234,7 @@ function oneByOne(settlement: Settlement): Settlement[] {
 /** Whether sending it again may help: not when something is wrong with a value, such as a result that is not JSON. */
 function isStorable(settlement: Settlement, refusal: unknown): boolean {
   try {
-    toJson(settlement);
+    encodeSettlements([settlement]);
     return !(refusal instanceof InvalidArgumentError);
   } catch {
     return false;

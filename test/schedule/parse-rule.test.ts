@@ -62,8 +62,8 @@ const refused: readonly (readonly [rule: unknown, message: string])[] = [
   ...(["every", "after"] as const).flatMap((kind): [unknown, string][] => [
     [{ [kind]: 0 }, `${kind} cannot be 0 (give 100 ms or more)`],
     [{ [kind]: -5 }, `${kind} cannot be -5`],
-    [{ [kind]: Number.NaN }, `${kind} cannot be null`],
-    [{ [kind]: Infinity }, `${kind} cannot be null`],
+    [{ [kind]: Number.NaN }, `${kind} cannot be NaN`],
+    [{ [kind]: Infinity }, `${kind} cannot be Infinity`],
     [{ [kind]: null }, `${kind} cannot be null`],
     [{ [kind]: "99ms" }, "give 100 ms or more"],
     [{ [kind]: "soon" }, `${kind} cannot be "soon"`],
