@@ -56,8 +56,8 @@ export function decodeClaims(claims: readonly (ClaimColumns | Omit<Claimed, "job
 }
 
 function decodeClaim(claim: ClaimColumns): ClaimedJob[] {
-  const claimedAt = new Date(claim.claimedAt);
-  const leaseEndsAt = new Date(claim.leaseEndsAt);
+  const claimedAt = toDate(claim.claimedAt);
+  const leaseEndsAt = toDate(claim.leaseEndsAt);
   const { token, queue, type, priority, alone = false, fence, attempts, maxAttempts, inputs, extras } = claim;
   return claim.ids.map((id, i) => {
     const job: ClaimedJob = {
@@ -83,8 +83,8 @@ function decodeExtras(extras: Record<string, unknown>): Partial<ClaimedJob> {
   const { deadline, slotAt, payload, ...rest } = extras as { deadline?: string; slotAt?: string; payload?: string };
   return {
     ...rest,
-    ...(deadline === undefined ? {} : { deadline: new Date(deadline) }),
-    ...(slotAt === undefined ? {} : { slotAt: new Date(slotAt) }),
+    ...(deadline === undefined ? {} : { deadline: toDate(deadline) }),
+    ...(slotAt === undefined ? {} : { slotAt: toDate(slotAt) }),
     ...(payload === undefined ? {} : { payload: new Uint8Array(Buffer.from(payload, "base64")) }),
   };
 }
@@ -100,7 +100,16 @@ const unlimited = 2_147_483_647;
 const decodeMaxAttempts = (max: number): number => (max === unlimited ? Infinity : max);
 
 type Row = Readonly<Record<string, unknown>>;
-export const asDate = (value: unknown): Date | null => (value === null || value === undefined ? null : new Date(value as string | Date));
+export const asDate = (value: unknown): Date | null => (value === null || value === undefined ? null : toDate(value as string | Date));
+
+const outermostMs = 8.64e15;
+
+/** PostgreSQL knows times that JavaScript does not, and infinity: they become the last or the first Date there is, with which one can reckon. */
+function toDate(value: string | number | Date): Date {
+  const date = new Date(value);
+  if (!Number.isNaN(date.getTime())) return date;
+  return new Date(/^-|BC$/.test(String(value)) ? -outermostMs : outermostMs);
+}
 
 export function decodeJob(row: Row): JobRecord {
   return {

@@ -36,7 +36,10 @@ export interface Job<Input = unknown, Result = unknown> extends Loose<Omit<Claim
 export interface Context {
   /** Fires when the job is cancelled, its lease is lost, its attempt timeout or deadline passes, or the worker must stop. */
   readonly signal: AbortSignal;
-  /** Leave a value for others to see, and for the next attempt. */
+  /**
+   * Leave a value for others to see, and for the next attempt. Resolves when it, or a newer one, is stored: while one is on its way, only the newest
+   * of the others waits, so that it may be called as often as one likes.
+   */
   readonly progress: (value: unknown) => Promise<void>;
   /** What this or an earlier attempt left as progress; null when nothing. */
   readonly lastProgress: () => Promise<unknown>;

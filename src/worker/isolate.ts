@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Worker as Thread } from "node:worker_threads";
+import { timerMs } from "../client/duration.js";
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { JobError } from "../db/types.js";
@@ -69,7 +70,8 @@ interface Channel {
 
 function isolate(module: URL, options: IsolateOptions, open: () => Channel): IsolatedHandler {
   checkKeys(options, new Set(["size", "killAfterMs"]));
-  const { size = 1, killAfterMs = 5000 } = options;
+  const { size = 1 } = options;
+  const killAfterMs = timerMs(options.killAfterMs ?? 5000, "killAfterMs");
   if (!(module instanceof URL)) throw new InvalidArgumentError("an isolated handler is a module's URL", 'give new URL("./handler.js", import.meta.url)');
   if (!Number.isInteger(size) || size < 1 || size > 1000) throw new InvalidArgumentError(`size cannot be ${size}`, "give 1 to 1000");
   const hosts: Host[] = [];
@@ -150,7 +152,7 @@ class Host {
     if (message.kind === "returned") void this.#progress.then(() => current.resolve(message.value));
     else if (message.kind === "decided") void this.#progress.then(() => current.resolve(decisionOf(message.outcome)));
     else if (message.kind === "threw") void this.#progress.then(() => current.reject(rebuild(message.error)));
-    else if (message.kind === "progress") this.#progress = this.#progress.then(() => current.context.progress(message.value)).catch(current.reject);
+    else if (message.kind === "progress") this.#progress = current.context.progress(message.value).catch(current.reject);
     else if (message.kind === "log") current.context.log(message.message);
   }
 

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { storedVersion } from "../client/define-job.js";
+import { toJson } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { LeaseLostError, TimeoutError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
@@ -7,6 +8,7 @@ import type { ClaimedJob } from "../db/types.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import { HandledJob, type JobOwner } from "./handled-job.js";
 import type { Context, Job, Registration } from "./handler.js";
+import { LatestProgress } from "./latest-progress.js";
 import { type Outcome, describeError, isCausedBy, outcomeOfError, outcomeOfReturn, storableText } from "./outcome.js";
 
 /** Which run an error thrown from a timer or an unheard promise belongs to. */
@@ -16,6 +18,8 @@ const newerVersionDelaySeconds = 60;
 const mostNotes = 100;
 /** A timer may fire a little early, and the database closes a job only when its own clock has passed the deadline. */
 const lateMs = 5;
+/** Node fires a timer that is longer at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 /** Whoever started a run, and is told of it. */
 export interface RunObserver {
@@ -37,6 +41,7 @@ export class Run implements JobOwner {
   readonly #open: Map<string, ClaimedJob>;
   readonly #notes: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
+  #progress: LatestProgress | undefined;
   /** The handler itself has ended; what remains is to record its outcomes. */
   hasReturned = false;
 
@@ -75,7 +80,7 @@ export class Run implements JobOwner {
   }
 
   #after(ms: number, then: () => void): void {
-    if (ms < 2 ** 31) this.#timers.push(setTimeout(then, Math.max(0, ms)));
+    if (ms <= longestTimerMs) this.#timers.push(setTimeout(then, Math.max(0, ms)));
   }
 
   /** Jobs whose input fits; the others get their outcome here. */
@@ -118,9 +123,21 @@ export class Run implements JobOwner {
               async () => this.#invoke(jobs),
             )
           : this.#invoke(jobs),
-      (value) => this.#returned(jobs, value),
-      (error) => this.#ended(error),
+      (value) => this.#afterProgress(() => this.#returned(jobs, value)),
+      (error) => this.#afterProgress(() => this.#ended(error)),
     );
+  }
+
+  /** A job that has ended takes no progress any more, so what the handler did not wait for is stored first. */
+  #afterProgress(then: () => void): void {
+    const writing = this.#progress?.writing;
+    if (writing) {
+      follow(
+        () => writing,
+        () => this.#afterProgress(then),
+        (error) => this.#ended(error),
+      );
+    } else then();
   }
 
   #invoke(jobs: readonly Job[]): unknown {
@@ -205,6 +222,21 @@ export class Run implements JobOwner {
     (this.#completed ??= new Set()).add(job.id);
   }
 
+  /** Leave a value for others to see, for all jobs that are still open. */
+  async putProgress(value: unknown): Promise<void> {
+    toJson(value, "progress"); // what cannot be stored is told to who gave it, and does not take the place of what can
+    if (this.#open.size === 0) throw this.#lost();
+    this.#progress ??= new LatestProgress(async (newest) => {
+      if (this.#open.size === 0) throw this.#lost();
+      for (const job of this.#open.values()) await this.engine.progressPut(job, newest);
+    });
+    await this.#progress.put(value);
+  }
+
+  #lost(): LeaseLostError {
+    return new LeaseLostError(this.jobs.map((job) => job.id));
+  }
+
   hasCompleted(job: ClaimedJob): boolean {
     return this.#completed?.has(job.id) ?? false;
   }
@@ -234,11 +266,7 @@ class RunContext implements Context {
   }
 
   get progress(): Context["progress"] {
-    return async (value) => {
-      const { openJobs, jobs, engine } = this.#run;
-      if (openJobs.length === 0) throw new LeaseLostError(jobs.map((job) => job.id));
-      for (const job of openJobs) await engine.progressPut(job, value);
-    };
+    return (value) => this.#run.putProgress(value);
   }
 
   get lastProgress(): Context["lastProgress"] {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { defineJob } from "../../src/client/define-job.js";
 import type { ClaimedJob, JobDetails, JobId } from "../../src/db/types.js";
 import { PrometheusMetrics } from "../../src/observe/prometheus.js";
@@ -319,12 +319,47 @@ describe("progress", () => {
     expect((await details(id)).job.attempts).toBe(2);
   });
 
+  it("of 100,000 calls that nobody awaits is written a few times, the last value last, and before the job ends [#69]", async () => {
+    const queue = await test.queue();
+    const writes = vi.spyOn(test.mill.engine, "progressPut");
+    let stored = 0;
+    await test
+      .worker(queue)
+      .handle(work, async (_, { progress }) => {
+        for (let step = 1; step <= 100_000; step += 1) void progress({ step }).then(() => (stored += 1));
+        await test.mill.queues.depth(queue); // the pool still has room for others
+      })
+      .start();
+    const { id } = await test.mill.enqueue(work, {}, { queue });
+    await test.mill.result(id, { timeout: "60s" });
+    expect((await details(id)).progress).toEqual({ step: 100_000 });
+    expect(stored).toBe(100_000);
+    expect(writes.mock.calls.length).toBeLessThan(10);
+    writes.mockRestore();
+  });
+
+  it("that a handler left without waiting is there when it has thrown [#69]", async () => {
+    const queue = await test.queue();
+    await test
+      .worker(queue)
+      .handle(work, (_, { progress }) => {
+        for (const page of [1, 2, 3]) void progress({ page });
+        throw new Error("crash");
+      })
+      .start();
+    const { id } = await test.mill.enqueue(work, {}, { queue, maxAttempts: 1 });
+    await expect(test.mill.result(id)).rejects.toMatchObject({ state: "failed" });
+    expect((await details(id)).progress).toEqual({ page: 3 });
+  });
+
   it("that is not JSON is refused, and only that [#69 #79]", async () => {
     const queue = await test.queue();
     await test
       .worker(queue)
       .handle(work, async (_, { progress }) => {
+        const before = [progress({ page: 1 }), progress({ page: 2 })];
         await expect(progress(new Map())).rejects.toMatchObject(invalidArgument);
+        await Promise.all(before);
         return "went on";
       })
       .start();
