@@ -8,14 +8,14 @@ it("durations and sizes are short", () => {
   expect([0, 512, 2048, 350 * 1024, 5 * 1024 ** 3].map(bytes)).toEqual(["0 B", "512 B", "2.0 KiB", "350 KiB", "5.0 GiB"]);
 });
 
-it("a table lines up, keeps control characters out and ends where the terminal does", () => {
+it("a table lines up, shows control characters and ends where the terminal does", () => {
   const rows = [
     ["a", "10", "all\u001B[31m well"],
     ["bcd", "5", "x".repeat(30)],
   ];
   expect(textTable([{ title: "NAME" }, { title: "N", align: "right" }, { title: "REMARK" }], rows, 20)).toEqual([
     "NAME   N  REMARK",
-    "a     10  all [31m …",
+    "a     10  all\\u001b…",
     "bcd    5  xxxxxxxxx…",
   ]);
   expect(oneLine("a\nb")).toBe("a b");

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { MillraceError } from "../db/errors.js";
+import { visibleLines } from "../db/visible.js";
 import type { ExitCode } from "./command.js";
 import { commandHelp, mainHelp } from "./help.js";
 import { Output } from "./output.js";
@@ -30,7 +31,7 @@ function tell(error: unknown, isJson: boolean): void {
   const remedy = known ? error.remedy : undefined;
   const cause = known && error.cause instanceof Error && error.name === "UsageError" ? `\n${error.cause.stack}` : "";
   const text = isJson ? JSON.stringify({ error: { code, message, remedy } }) : `millrace: ${known ? message + cause : (stack ?? message)}`;
-  process.stderr.write(redact(`${text}\n`), () => process.exit(2));
+  process.stderr.write(`${visibleLines(redact(text))}\n`, () => process.exit(2));
 }
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -1,34 +1,52 @@
+import { randomUUID } from "node:crypto";
 import { styleText } from "node:util";
+import { visible, visibleLines } from "../db/visible.js";
 import { Progress } from "./progress.js";
 import { redact } from "./redact.js";
 
 type Style = Exclude<Parameters<typeof styleText>[0], readonly unknown[]>;
 
-/** Where a command's answers go: text for people, or JSON for programs. Colour only on a terminal, and never with NO_COLOR. */
+/**
+ * Where a command's answers go: text for people, or JSON for programs. Colour only on a terminal, and never with NO_COLOR.
+ * What comes from data cannot steer the terminal: all that goes out is made visible here, but for our own styles, which carry a mark nobody can guess.
+ */
 export class Output {
+  readonly #mark = `\u001B${randomUUID()}`;
+
   constructor(
     readonly isJson: boolean,
     readonly stdout: NodeJS.WriteStream = process.stdout,
     readonly stderr: NodeJS.WriteStream = process.stderr,
   ) {}
 
-  /** The answer of a command that ends. */
+  /** The answer of a command that ends: lines, or a text that may have several. */
   result(value: unknown, text: string | readonly string[]): void {
-    this.stdout.write(this.isJson ? `${JSON.stringify(value, forJson, 2)}\n` : redact(`${[text].flat().join("\n")}\n`));
+    if (this.isJson) this.stdout.write(`${jsonText(value, 2)}\n`);
+    else this.stdout.write(typeof text === "string" ? `${this.#show(text, visibleLines)}\n` : text.map((line) => `${this.line(line)}\n`).join(""));
   }
 
   /** Something that happened in a command that goes on: one line, of text or of JSON. */
   event(event: string, fields: Readonly<Record<string, unknown>>, text: string): void {
-    this.stdout.write(this.isJson ? `${JSON.stringify({ event, ...fields }, forJson)}\n` : redact(`${text}\n`));
+    this.stdout.write(`${this.isJson ? jsonText({ event, ...fields }) : this.line(text)}\n`);
   }
 
   /** Said beside the answer. */
   note(text: string): void {
-    if (!this.isJson) this.stderr.write(redact(`${text}\n`));
+    if (!this.isJson) this.stderr.write(`${this.#show(text, visibleLines)}\n`);
+  }
+
+  /** A line as it may go to the terminal. */
+  line(text: string): string {
+    return this.#show(text, visible);
+  }
+
+  #show(text: string, made: (part: string) => string): string {
+    return redact(text).split(this.#mark).map(made).join("\u001B");
   }
 
   style(style: Style, text: string): string {
-    return styleText(style, text, { stream: this.stdout });
+    const [before = "", after = ""] = styleText(style, "\0", { stream: this.stdout }).split("\0");
+    return `${before.replace("\u001B", this.#mark)}${text}${after.replace("\u001B", this.#mark)}`;
   }
 
   /** Columns of the terminal; as many as it takes when it is none. */
@@ -40,6 +58,11 @@ export class Output {
   progress(total: number): Progress {
     return new Progress(total, this.stderr.isTTY && !this.isJson ? this.stderr : undefined);
   }
+}
+
+/** JSON whose texts cannot steer a terminal either. */
+function jsonText(value: unknown, indent?: number): string {
+  return visibleLines(JSON.stringify(value, forJson, indent));
 }
 
 /** JSON has no Infinity; the SQL functions say "unlimited". */

@@ -1,5 +1,6 @@
 import { checkId } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
+import { errorText } from "../db/error-text.js";
 import { JobFailedError, JobNotFoundError, TimeoutError } from "../db/errors.js";
 import type { JobId, JobOutcome, Json } from "../db/types.js";
 
@@ -62,7 +63,7 @@ export class Results {
     for (const { resolve, reject } of this.#waiting.get(id) ?? []) {
       if (state === "succeeded") resolve(result);
       else if (state === "unknown") reject(new JobNotFoundError(`there is no job ${id}`, "it may have been removed after its retention"));
-      else reject(new JobFailedError(id, state, error?.message ?? "no message"));
+      else reject(new JobFailedError(id, state, errorText(error) || "no message"));
     }
   }
 }

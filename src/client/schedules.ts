@@ -6,6 +6,7 @@ import { InvalidArgumentError, ScheduleNotFoundError } from "../db/errors.js";
 import type { ScheduleChange, ScheduleEvent, SchedulePolicy, ScheduleRecord, ScheduleRunRecord, ScheduleStats } from "../db/schedule-engine.js";
 import type { CallOptions } from "../db/queryable.js";
 import type { DecisionNote, EnqueueOptions, JobId, Json } from "../db/types.js";
+import { visible } from "../db/visible.js";
 import { parseRule } from "../schedule/parse-rule.js";
 import type { Rule, RuleInput } from "../schedule/rule.js";
 import { Slots } from "../schedule/slots.js";
@@ -257,7 +258,7 @@ function checkDate(what: string, date: Date): number {
 }
 
 function warn(message: string): void {
-  process.emitWarning(message, { code: "MILLRACE_SCHEDULE" });
+  process.emitWarning(visible(message), { code: "MILLRACE_SCHEDULE" });
 }
 
 const notForSchedules = new Set(["delay", "runAt", "expiresAt", "deadline", "stage", "payload", "contentType"]);

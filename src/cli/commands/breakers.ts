@@ -1,3 +1,4 @@
+import { errorText } from "../../db/error-text.js";
 import type { BreakerRecord } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -38,7 +39,7 @@ function breakersTable(breakers: readonly BreakerRecord[], width: number): strin
       one.failures === null ? "" : `${one.failures}/${one.opensAt}`,
       one.pauseSeconds === null ? "" : duration(one.pauseSeconds * 1000),
       time(one.openUntil),
-      oneLine(one.lastError?.message ?? ""),
+      oneLine(errorText(one.lastError)),
     ]),
     width,
   );

@@ -1,3 +1,4 @@
+import { errorText } from "../../db/error-text.js";
 import type { AttemptRecord, JobDetails, JobRecord, Json } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -25,10 +26,10 @@ export const jobsShowCommand: Command = {
 function detailLines({ job, attempts, progress }: JobDetails, out: Output): string[] {
   const fields = fieldsOf(job, progress).filter((field): field is [string, string] => field[1] !== null && field[1] !== "");
   const width = Math.max(...fields.map(([name]) => name.length));
-  const error = job.lastError?.stack ?? null;
+  const stack: unknown = job.lastError?.stack;
   return [
     ...fields.map(([name, value]) => `${out.style("dim", name.padEnd(width))}  ${value}`),
-    ...(error === null ? [] : ["", ...error.split("\n")]),
+    ...(typeof stack === "string" ? ["", ...stack.split("\n")] : []),
     ...(attempts.length === 0 ? [] : ["", ...attemptTable(attempts, out.width)]),
   ];
 }
@@ -59,7 +60,7 @@ function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
     ["payload", job.payloadSize === null ? null : `${bytes(job.payloadSize)}${job.contentType ? ` of ${job.contentType}` : ""}`],
     ["progress", shown(progress)],
     ["result", shown(job.result)],
-    ["error", job.lastError?.message ?? null],
+    ["error", errorText(job.lastError)],
   ];
 }
 
@@ -81,7 +82,7 @@ function attemptTable(attempts: readonly AttemptRecord[], width: number): string
       time(attempt.startedAt),
       duration(attempt.finishedAt.getTime() - attempt.startedAt.getTime()),
       attempt.worker ?? "",
-      attempt.error?.message ?? "",
+      errorText(attempt.error),
     ]),
     width,
   );

@@ -1,3 +1,4 @@
+import { errorText } from "../../db/error-text.js";
 import type { JobRecord, JobState, ListFilter } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -74,6 +75,6 @@ function jobsTable(jobs: readonly JobRecord[], out: Output): string[] {
 /** What one wants to know first of a job in its state. */
 function remark(job: JobRecord): string {
   if (job.state === "running") return `since ${time(job.lastAttemptAt)}${job.worker ? ` by ${job.worker}` : ""}${job.leaseEnded ? ", lease ended" : ""}`;
-  if (job.state === "delayed") return `until ${time(job.runAt)}${job.lastError ? `: ${job.lastError.message}` : ""}`;
-  return [job.discardedAt && "discarded", job.reason, job.lastError?.message].filter(Boolean).join(": ");
+  if (job.state === "delayed") return `until ${time(job.runAt)}${job.lastError === null ? "" : `: ${errorText(job.lastError)}`}`;
+  return [job.discardedAt && "discarded", job.reason, errorText(job.lastError)].filter(Boolean).join(": ");
 }

@@ -1,3 +1,4 @@
+import { errorText } from "../../db/error-text.js";
 import type { ScheduleEvent, ScheduleRecord, ScheduleRunRecord, ScheduleStats } from "../../db/schedule-engine.js";
 import type { Json } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
@@ -139,7 +140,7 @@ function runTable(runs: readonly ScheduleRunRecord[], width: number): string[] {
       run.attempts === null ? "" : count(run.attempts),
       time(run.startedAt),
       seconds(run.seconds),
-      run.error?.message ?? "",
+      errorText(run.error),
     ]),
     width,
   );

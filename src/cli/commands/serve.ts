@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { visibleLines } from "../../db/visible.js";
 import { type OpenTelemetryApi, openTelemetryTracing } from "../../observe/opentelemetry.js";
 import type { Tracing } from "../../observe/tracing.js";
 import { type LogLevel, jsonLog } from "../../server/log.js";
@@ -63,7 +64,7 @@ export const serveCommand: Command = {
       ...(publicUrl === undefined ? {} : { publicUrl }),
       ...(trustProxy === undefined ? {} : { trustProxy: trustProxy.map((entry) => entry.trim()) }),
       drainDelayMs: options.duration("drain-delay"),
-      log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(redact(line))),
+      log: jsonLog(options.text("log-level") as LogLevel, (line) => process.stderr.write(visibleLines(redact(line)))),
       rate: { perSecond, burst: perSecond * 2 },
       ...(tokens === undefined ? {} : { tokens }),
       ...(tracing === undefined ? {} : { tracing }),

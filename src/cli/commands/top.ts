@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Command, databaseOptions } from "../command.js";
 import { type Database, withDatabase } from "../database.js";
+import { oneLine } from "../format.js";
 import type { Output } from "../output.js";
-import { displayUrl, redact } from "../redact.js";
+import { displayUrl } from "../redact.js";
 import { stopSignals } from "../stop-signals.js";
 import { type Frame, frameLines, makeFrame } from "../top/frame.js";
 import { type Sample, Sampler } from "../top/sampler.js";
@@ -49,7 +50,7 @@ async function watch(database: Database, out: Output): Promise<void> {
   screen.open();
   try {
     while (!stopping.signal.aborted) {
-      screen.draw(lines);
+      screen.draw(lines.map((line) => out.line(line)));
       await sleep(refreshMs, undefined, { signal: stopping.signal }).catch(() => {});
       if (stopping.signal.aborted) break;
       try {
@@ -57,7 +58,7 @@ async function watch(database: Database, out: Output): Promise<void> {
         lines = view(makeFrame(now, before), database, out);
         before = now;
       } catch (error) {
-        lines = [out.style("red", redact((error as Error).message)), ...lines.slice(1)];
+        lines = [out.style("red", oneLine((error as Error).message, out.width)), ...lines.slice(1)];
         before = undefined;
       }
     }
