@@ -23,7 +23,7 @@ import type { Role } from "../src/server/auth/roles.js";
 import type { Point as LivePoint } from "../src/server/live/history.js";
 import type { LiveQueue, Moment } from "../src/server/live/live.js";
 
-export type { JobError, JobState, Json, QueueState, Rate } from "../src/db/types.js";
+export type { JobState, Json, QueueState, Rate } from "../src/db/types.js";
 
 /** A record after its way through JSON: dates are texts. */
 type Wire<T> = Json extends T

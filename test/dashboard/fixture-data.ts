@@ -289,6 +289,9 @@ function payloadOf(job: Job | undefined): Buffer | undefined {
   return Buffer.from(Array.from({ length: job.payloadSize }, (_, at) => (at * 7) % 256));
 }
 
+/** Errors as SQL may report them: of any kind. */
+const oddErrors = ["just text", 42, [1, "two", null], {}, false, { message: 5, stack: [] }] as unknown as NonNullable<Attempt["error"]>[];
+
 function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | undefined {
   const job = jobs.find((one) => one.id === id);
   if (!job) return undefined;
@@ -305,14 +308,17 @@ function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | u
       worker: `worker-${n % 4}.eu.example:${4000 + (n % 4)}`,
       startedAt: new Date(Date.parse(job.createdAt) + 600 + n * 1000).toISOString(),
       finishedAt: new Date(Date.parse(job.createdAt) + 1400 + n * 1000).toISOString(),
-      error: failed
-        ? {
-            name: "FetchError",
-            code: "ETIMEDOUT",
-            message: size === "huge" ? hostile.repeat(20) : "connect ETIMEDOUT 10.0.0.7:443",
-            stack: `FetchError: connect ETIMEDOUT\n${"    at Socket.connect (node:net:1247:16)\n".repeat(8)}`,
-          }
-        : null,
+      error:
+        n >= many - oddErrors.length && many > 3
+          ? oddErrors[many - 1 - n]!
+          : failed
+            ? {
+                name: "FetchError",
+                code: "ETIMEDOUT",
+                message: size === "huge" ? hostile.repeat(20) : "connect ETIMEDOUT 10.0.0.7:443",
+                stack: `FetchError: connect ETIMEDOUT\n${"    at Socket.connect (node:net:1247:16)\n".repeat(8)}`,
+              }
+            : null,
       result: null,
       log:
         n === 0

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { errorText } from "../../../src/db/error-text.js";
 import { count, none } from "../../format.js";
 import { Badge } from "../../parts/badge.js";
 import { Table } from "../../parts/table.js";
@@ -37,7 +38,7 @@ export function JobTable({ jobs, empty }: { jobs: readonly Job[]; empty: Compone
           cell: ({ attempts, maxAttempts }) => `${count(attempts)}/${maxAttempts === "unlimited" ? "∞" : count(maxAttempts)}`,
         },
         { head: "Enqueued", end: true, width: "100px", cell: ({ createdAt }) => <Ago at={createdAt} /> },
-        { head: "Last error", rank: 3, cell: ({ lastError }) => <span class="cut error-cell">{lastError?.message ?? ""}</span> },
+        { head: "Last error", rank: 3, cell: ({ lastError }) => <span class="cut error-cell">{errorText(lastError)}</span> },
       ]}
       empty={empty}
     />

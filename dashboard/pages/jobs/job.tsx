@@ -18,6 +18,7 @@ import * as acts from "./acts.js";
 import { Payload } from "./payload.js";
 import { Progress } from "./progress.js";
 import { Timeline } from "./timeline.js";
+import { isTold } from "./told.js";
 
 const isLive = (job: Job | undefined): boolean => job === undefined || ["delayed", "ready", "running", "blocked"].includes(job.state);
 
@@ -124,22 +125,22 @@ function Details({ of }: { of: JobDetails }): JSX.Element {
           ]}
         />
       </Panel>
-      {of.progress !== null && of.progress !== undefined && <Progress of={of.progress} />}
+      {isTold(of.progress) && <Progress of={of.progress} />}
       <div class="grid-2">
         <Timeline of={of} />
         <div class="stack">
           <Payload job={job} />
-          {job.result !== null && (
+          {isTold(job.result) && (
             <Panel title="Result">
               <JsonTree value={job.result} />
             </Panel>
           )}
-          {job.headers !== null && (
+          {isTold(job.headers) && (
             <Panel title="Headers">
               <JsonTree value={job.headers} />
             </Panel>
           )}
-          {job.source !== null && (
+          {isTold(job.source) && (
             <Panel title="Where it came from">
               <JsonTree value={job.source} />
             </Panel>

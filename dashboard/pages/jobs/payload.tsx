@@ -11,6 +11,7 @@ import { Choice } from "../../parts/tabs.js";
 import { toast } from "../../parts/toast.js";
 import type { Job } from "../../wire.js";
 import { hexDump, looksLike } from "./bytes.js";
+import { isTold } from "./told.js";
 
 /** So much of the bytes is fetched to be looked at; all of it only to be saved, or to be seen as a picture. */
 const pieceBytes = 16_384;
@@ -41,7 +42,7 @@ export function Payload({ job }: { job: Job }): JSX.Element {
         }
       >
         {asText === "tree" ? (
-          <JsonTree value={job.input} />
+          <JsonTree value={job.input ?? null} />
         ) : (
           <pre class="block" tabIndex={0}>
             {text.slice(0, 100_000)}
@@ -49,7 +50,7 @@ export function Payload({ job }: { job: Job }): JSX.Element {
           </pre>
         )}
       </Panel>
-      {job.payloadSize !== null && <Bytes job={job} size={job.payloadSize} />}
+      {isTold(job.payloadSize) && <Bytes job={job} size={job.payloadSize ?? 0} />}
     </>
   );
 }

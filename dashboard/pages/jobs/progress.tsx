@@ -11,14 +11,18 @@ export function Progress({ of }: { of: Json }): JSX.Element {
   return (
     <Panel title="Progress">
       {share !== null && <Share of={Math.min(0.999, share)} text={percent(share)} />}
-      {typeof of === "object" && <JsonTree value={of} />}
-      {typeof of === "string" && <p>{of}</p>}
+      {typeof of === "string" ? <p>{of}</p> : (typeof of !== "number" || share === null) && <JsonTree value={of} />}
     </Panel>
   );
 }
 
-/** How far it is, where it says so: `0.4`, `{ done: 40, total: 100 }`, `{ percent: 40 }`. */
+/** How far it is, where it says so: `0.4`, `{ done: 40, total: 100 }`, `{ percent: 40 }`. What is no part of a whole is none. */
 export function shareOf(progress: Json): number | null {
+  const share = saidShareOf(progress);
+  return share !== null && share >= 0 && share <= 1 ? share : null;
+}
+
+function saidShareOf(progress: Json): number | null {
   if (typeof progress === "number") return progress > 1 ? progress / 100 : progress;
   if (progress === null || typeof progress !== "object") return null;
   const { done, total, percent } = progress as { done?: Json; total?: Json; percent?: Json };

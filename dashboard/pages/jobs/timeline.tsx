@@ -5,7 +5,8 @@ import { Badge, toneOf } from "../../parts/badge.js";
 import { Button } from "../../parts/button.js";
 import { Panel } from "../../parts/panel.js";
 import { Ago, Moment } from "../../parts/time.js";
-import type { Attempt, Decision, JobDetails, JobError } from "../../wire.js";
+import type { Attempt, Decision, JobDetails } from "../../wire.js";
+import { errorParts, isTold, logLines } from "./told.js";
 
 /** So many at first: a job may have thousands behind it. */
 const atFirst = 20;
@@ -69,6 +70,7 @@ export function Timeline({ of: { job, attempts, decisions } }: { of: JobDetails 
 }
 
 function AttemptEntry({ of }: { of: Attempt }): JSX.Element {
+  const log = logLines(of.log);
   const seconds = (Date.parse(of.finishedAt) - Date.parse(of.startedAt)) / 1000;
   return (
     <>
@@ -80,12 +82,12 @@ function AttemptEntry({ of }: { of: Attempt }): JSX.Element {
         </span>
         {of.worker && <span class="muted">{of.worker}</span>}
       </div>
-      {of.error && <ErrorText error={of.error} />}
-      {of.log && of.log.length > 0 && (
+      {isTold(of.error) && <ErrorText error={of.error} />}
+      {log.length > 0 && (
         <details>
-          <summary>{plural(of.log.length, "line")} of log</summary>
+          <summary>{plural(log.length, "line")} of log</summary>
           <pre class="block" tabIndex={0}>
-            {of.log.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n")}
+            {log.join("\n")}
           </pre>
         </details>
       )}
@@ -104,13 +106,13 @@ function DecisionEntry({ of }: { of: Decision }): JSX.Element {
   );
 }
 
-export function ErrorText({ error }: { error: JobError }): JSX.Element {
-  const { message, stack, name, code } = error;
+function ErrorText({ error }: { error: unknown }): JSX.Element {
+  const { kind, message, stack } = errorParts(error);
   const long = message.length > 500;
   return (
     <div>
       <p class="bad error-text" tabIndex={long ? 0 : undefined}>
-        {[name, code].filter((part) => part && part !== "Error").join(" ")} {message}
+        {kind} {message}
       </p>
       {stack && (
         <details>

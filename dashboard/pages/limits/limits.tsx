@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { errorText } from "../../../src/db/error-text.js";
 import { get, segment, send } from "../../api.js";
 import { count, none, rate } from "../../format.js";
 import { type Act, numberOf, perform } from "../../parts/act.js";
@@ -97,7 +98,7 @@ export function Limits(): JSX.Element {
                   cell: ({ failures, opensAt }) => (failures === null ? none : `${failures} of ${opensAt}`),
                 },
                 { head: "Tries again", end: true, width: "110px", rank: 2, cell: ({ openUntil }) => <Ago at={openUntil} /> },
-                { head: "Last error", rank: 3, cell: ({ lastError }) => <span class="cut error-cell">{lastError?.message ?? ""}</span> },
+                { head: "Last error", rank: 3, cell: ({ lastError }) => <span class="cut error-cell">{errorText(lastError)}</span> },
                 mayAct.value && {
                   head: "Acts",
                   end: true,

@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { errorText } from "../../../src/db/error-text.js";
 import { get } from "../../api.js";
 import { Badge } from "../../parts/badge.js";
 import { Panel } from "../../parts/panel.js";
@@ -59,7 +60,7 @@ function useBreakers(): Concern[] {
           The breaker of <a href={to(["limits"])}>{type}</a> in <a href={to(["queues", queue])}>{queue}</a> holds its jobs back.
         </>
       ),
-      ...(lastError && { remedy: lastError.message }),
+      ...(errorText(lastError) && { remedy: errorText(lastError) }),
     }));
 }
 

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { errorText } from "../../../src/db/error-text.js";
 import { get, segment } from "../../api.js";
 import { count, duration, none } from "../../format.js";
 import { perform } from "../../parts/act.js";
@@ -129,7 +130,7 @@ function Runs({ path }: { path: string }): JSX.Element {
               {
                 head: "Outcome",
                 width: "100px",
-                cell: ({ outcome, error }) => (outcome ? <Badge state={outcome} title={error?.message ?? null} /> : <span class="muted">open</span>),
+                cell: ({ outcome, error }) => (outcome ? <Badge state={outcome} title={errorText(error) || null} /> : <span class="muted">open</span>),
               },
               { head: "Attempts", end: true, width: "80px", rank: 2, cell: ({ attempts }) => count(attempts) },
               { head: "Took", end: true, width: "90px", cell: ({ seconds }) => duration(seconds) },

@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { shareOf } from "../../dashboard/pages/jobs/progress.js";
+import { errorParts, isTold, logLines } from "../../dashboard/pages/jobs/told.js";
+
+it.each([
+  ["a text", "just text", { kind: "", message: "just text", stack: null }],
+  ["a number", 42, { kind: "", message: "42", stack: null }],
+  ["false", false, { kind: "", message: "false", stack: null }],
+  ["a list", [1, { a: 2 }], { kind: "", message: '[1,{"a":2}]', stack: null }],
+  ["an object without a message", { code: "E1" }, { kind: "E1", message: '{"code":"E1"}', stack: null }],
+  [
+    "an object of odd fields",
+    { message: 5, name: {}, code: 7, stack: [1] },
+    { kind: "7", message: '{"message":5,"name":{},"code":7,"stack":[1]}', stack: null },
+  ],
+  ["an error", { name: "Error", message: "m", stack: "at x" }, { kind: "", message: "m", stack: "at x" }],
+  ["nothing", null, { kind: "", message: "", stack: null }],
+])("an error that is %s can be shown", (_, error, parts) => {
+  expect(errorParts(error)).toEqual(parts);
+});
+
+it("a log that is no list of texts can be shown", () => {
+  expect(logLines(["a", 1, { b: 2 }])).toEqual(["a", "1", '{"b":2}']);
+  expect(logLines("a")).toEqual(["a"]);
+  expect(logLines({ a: 1 })).toEqual(['{"a":1}']);
+  expect([null, undefined].map(logLines)).toEqual([[], []]);
+});
+
+it("what is false, 0 or empty was told; what is missing was not", () => {
+  expect([false, 0, ""].map(isTold)).toEqual([true, true, true]);
+  expect([null, undefined].map(isTold)).toEqual([false, false]);
+});
+
+it("progress is a bar only when it is a part of a whole", () => {
+  expect([0.4, 40, { done: 1, total: 4 }, { percent: 40 }].map(shareOf)).toEqual([0.4, 0.4, 0.25, 0.4]);
+  expect([-5, 250, true, "half", null, [1], { done: 5, total: 2 }, { percent: "x" }].map(shareOf)).toEqual(Array.from({ length: 8 }, () => null));
+});
