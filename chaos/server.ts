@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,9 +12,9 @@ export class ChaosServer {
   readonly settings: Record<string, string>;
   #server: EmbeddedServer | undefined;
 
-  constructor(settings: Readonly<Record<string, string>> = {}, folder = mkdtempSync(path.join(tmpdir(), "millrace-chaos-"))) {
+  constructor(settings: Readonly<Record<string, string>> = {}, folder = mkdtempSync(path.join(tmpdir(), "millrace-chaos-")), asksNobody = true) {
     this.folder = folder;
-    this.settings = { max_connections: "200", shared_buffers: "128MB", ...settings };
+    this.settings = { max_connections: "200", shared_buffers: "128MB", ...(asksNobody ? { hba_file: trust(folder) } : {}), ...settings };
   }
 
   /** Where its database lives. */
@@ -69,6 +69,14 @@ export class ChaosServer {
     if (!this.#server) throw new Error("the server is not running");
     return this.#server;
   }
+}
+
+/** Poolers, proxies and sessions of every kind stand in front of the servers of scenarios, none of which knows a password. */
+function trust(folder: string): string {
+  const rules = path.join(folder, "trust.conf");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(rules, "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n");
+  return rules;
 }
 
 function childrenOf(pid: number): number[] {

@@ -71,6 +71,7 @@ export class Standby {
     } finally {
       client.release(true);
     }
+    spawnSync("cp", ["-a", path.join(world.server.folder, "password"), this.folder]);
     for (const left of ["postmaster.pid", "postmaster.opts"]) rmSync(path.join(this.#data, left), { force: true });
   }
 

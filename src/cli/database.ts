@@ -4,6 +4,7 @@ import pg from "pg";
 import { Engine } from "../db/engine.js";
 import { translateError } from "../db/errors.js";
 import { runQuery } from "../db/queryable.js";
+import { isOwnSecret } from "../embedded/own-folder.js";
 import type { ExitCode } from "./command.js";
 import type { Options } from "./options.js";
 import { UsageError } from "./usage-error.js";
@@ -50,9 +51,11 @@ export function databaseUrl(options: Options): string {
   return url;
 }
 
+/** Only a file of our own is believed: it names the server that jobs are sent to. */
 function devUrl(): string | undefined {
+  const file = path.join(devFolder, devUrlFile);
   try {
-    return readFileSync(path.join(devFolder, devUrlFile), "utf8").trim();
+    return isOwnSecret(file) ? readFileSync(file, "utf8").trim() : undefined;
   } catch {
     return undefined;
   }

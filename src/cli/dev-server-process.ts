@@ -6,7 +6,7 @@ import { startEmbeddedServer } from "../embedded/server.js";
 import { devUrlFile } from "./database.js";
 
 /** What it tells its parent, once. */
-export type FromServerProcess = { readonly pid: number } | { readonly error: string };
+export type FromServerProcess = { readonly pid: number; readonly url: string } | { readonly error: string };
 
 const [folder, port] = process.argv.slice(2) as [string, string];
 const parentWantsStop = new Promise<void>((resolve) => {
@@ -19,7 +19,7 @@ process.on("SIGTERM", () => {});
 process.on("SIGINT", () => {});
 try {
   const server = await startEmbeddedServer({ folder, settings: { port } });
-  tell({ pid: server.pid });
+  tell({ pid: server.pid, url: server.url });
   await parentWantsStop;
   rmSync(path.join(folder, devUrlFile), { force: true });
   await server.stop();

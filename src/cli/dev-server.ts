@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
+import { writeSecret } from "../embedded/own-folder.js";
 import { devUrlFile } from "./database.js";
 import type { FromServerProcess } from "./dev-server-process.js";
 import { UsageError } from "./usage-error.js";
@@ -11,7 +12,7 @@ import { UsageError } from "./usage-error.js";
 export interface DevServer {
   readonly url: string;
   readonly pid: number;
-  /** Let other commands in this folder find it. */
+  /** Let other commands in this folder find it, those of the same user. */
   announce(): void;
   /** Stop the server and wait for it; its folder stays. */
   stop(): Promise<void>;
@@ -19,20 +20,19 @@ export interface DevServer {
 
 /** Start a PostgreSQL that stays in a folder. Port 0 is any free one. */
 export async function startDevServer(folder: string, port: number): Promise<DevServer> {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(folder, ".gitignore"), "*\n");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (!existsSync(path.join(folder, ".gitignore"))) writeFileSync(path.join(folder, ".gitignore"), "*\n", { flag: "wx" });
   const child = fork(new URL("./dev-server-process.js", import.meta.url), [path.resolve(folder), String(port)], {
     detached: true,
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const exited = once(child, "exit");
-  const { pid } = await answer(child, folder);
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const { pid, url } = await answer(child, folder);
   return {
     url,
     pid,
     announce() {
-      writeFileSync(path.join(folder, devUrlFile), `${url}\n`); // its process removes it
+      writeSecret(path.join(folder, devUrlFile), url); // its process removes it
     },
     async stop() {
       if (child.connected) child.send("stop");
@@ -41,7 +41,7 @@ export async function startDevServer(folder: string, port: number): Promise<DevS
   };
 }
 
-async function answer(child: ChildProcess, folder: string): Promise<{ pid: number }> {
+async function answer(child: ChildProcess, folder: string): Promise<{ pid: number; url: string }> {
   const silent = once(child, "exit").then(() => ({ error: "its process ended" }));
   const [message] = (await Promise.race([once(child, "message"), silent.then((error) => [error])])) as [FromServerProcess];
   if ("pid" in message) return message;

@@ -22,12 +22,14 @@ export class Output {
   /** The answer of a command that ends: lines, or a text that may have several. */
   result(value: unknown, text: string | readonly string[]): void {
     if (this.isJson) this.stdout.write(`${jsonText(value, 2)}\n`);
-    else this.stdout.write(typeof text === "string" ? `${this.#show(text, visibleLines)}\n` : text.map((line) => `${this.line(line)}\n`).join(""));
+    else if (typeof text === "string") this.stdout.write(`${this.#show(text, visibleLines)}\n`);
+    else this.#lines(text);
   }
 
-  /** Something that happened in a command that goes on: one line, of text or of JSON. */
-  event(event: string, fields: Readonly<Record<string, unknown>>, text: string): void {
-    this.stdout.write(`${this.isJson ? jsonText({ event, ...fields }) : this.line(text)}\n`);
+  /** Something that happened in a command that goes on: one line of JSON, or of text, or a few. */
+  event(event: string, fields: Readonly<Record<string, unknown>>, text: string | readonly string[]): void {
+    if (this.isJson) this.stdout.write(`${jsonText({ event, ...fields })}\n`);
+    else this.#lines([text].flat());
   }
 
   /** Said beside the answer. */
@@ -38,6 +40,10 @@ export class Output {
   /** A line as it may go to the terminal. */
   line(text: string): string {
     return this.#show(text, visible);
+  }
+
+  #lines(lines: readonly string[]): void {
+    this.stdout.write(lines.map((line) => `${this.line(line)}\n`).join(""));
   }
 
   #show(text: string, made: (part: string) => string): string {

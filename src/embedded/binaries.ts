@@ -1,14 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
 import path from "node:path";
+import { type ServerUser, isOwnFolder } from "./own-folder.js";
 
 /** Where the embedded PostgreSQL lives, and the user to run it as. */
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
   /** PostgreSQL refuses to run as root; root runs it as `nobody`, who exists everywhere. */
-  readonly user: { readonly uid?: number; readonly gid?: number };
+  readonly user: ServerUser;
 }
 
 const nobody = 65534;
@@ -29,19 +30,47 @@ export async function findBinaries(): Promise<Binaries> {
   return { initdb: path.join(home, "bin", path.basename(found.initdb)), postgres: path.join(home, "bin", path.basename(found.postgres)), user };
 }
 
-function runnable(native: string, user: Binaries["user"]): boolean {
-  const result = spawnSync(path.join(native, "bin", "postgres"), ["--version"], { ...user, stdio: "ignore", cwd: tmpdir() });
+function runnable(home: string, user: ServerUser): boolean {
+  const result = spawnSync(path.join(home, "bin", "postgres"), ["--version"], { ...user, stdio: "ignore", cwd: tmpdir() });
   return result.status === 0;
 }
 
-/** The package may lie where `nobody` cannot read (a clone in /root), or lack the links its install script would make. */
-function copyFor(native: string, user: Binaries["user"]): string {
-  const version = JSON.parse(readFileSync(path.join(native, "..", "package.json"), "utf8")) as { version: string };
-  const home = path.join(tmpdir(), `millrace-postgres-${version.version}-${process.getuid?.() ?? 0}`);
-  if (existsSync(home) && runnable(home, user)) return home;
-  const fresh = `${home}.${process.pid}`;
-  mkdirSync(fresh, { recursive: true, mode: 0o755 });
+/**
+ * The package may lie where `nobody` cannot read (a clone in /root), or lack the links its install script would make. The copy stays in a cache of
+ * our own, and is run again only when that is nobody else's; where there can be no such cache it is made anew each time.
+ */
+export function copyFor(native: string, user: ServerUser, cache = cacheFolder(user)): string {
+  const { version } = JSON.parse(readFileSync(path.join(native, "..", "package.json"), "utf8")) as { version: string };
+  const home = path.join(cache, `postgres-${version}`);
+  const isCached = makeCache(cache, user);
+  if (isCached && isOwnFolder(home) && runnable(home, user)) return home;
+  const fresh = copy(native, mkdtempSync(isCached ? `${home}.` : path.join(tmpdir(), "millrace-postgres-")), user);
+  if (!runnable(fresh, user)) throw new Error(`the embedded PostgreSQL in ${fresh} does not run on this machine: set DATABASE_URL to another server`);
+  if (isCached) return keep(fresh, home);
+  process.once("exit", () => rmSync(fresh, { recursive: true, force: true }));
+  return fresh;
+}
+
+/** Root's must be where `nobody` can read. */
+function cacheFolder(user: ServerUser): string {
+  if (user.uid !== undefined) return "/var/cache/millrace";
+  return path.join(process.env["XDG_CACHE_HOME"] || path.join(homedir(), ".cache"), "millrace");
+}
+
+function makeCache(cache: string, user: ServerUser): boolean {
+  try {
+    mkdirSync(cache, { recursive: true, mode: modeFor(user) });
+    return isOwnFolder(cache);
+  } catch {
+    return false; // no home, or one that cannot be written to
+  }
+}
+
+const modeFor = (user: ServerUser): number => (user.uid === undefined ? 0o700 : 0o755);
+
+function copy(native: string, fresh: string, user: ServerUser): string {
   cpSync(native, fresh, { recursive: true });
+  chmodSync(fresh, modeFor(user));
   const links = path.join(fresh, "pg-symlinks.json");
   if (existsSync(links)) {
     for (const { source, target } of JSON.parse(readFileSync(links, "utf8")) as { source: string; target: string }[]) {
@@ -49,8 +78,16 @@ function copyFor(native: string, user: Binaries["user"]): string {
       if (!existsSync(at)) symlinkSync(path.basename(source), at);
     }
   }
-  rmSync(home, { recursive: true, force: true });
-  renameSync(fresh, home);
-  if (!runnable(home, user)) throw new Error(`the embedded PostgreSQL in ${home} does not run on this machine: set DATABASE_URL to another server`);
+  return fresh;
+}
+
+/** Another process may have been quicker; its copy is as good. */
+function keep(fresh: string, home: string): string {
+  try {
+    if (!isOwnFolder(home)) rmSync(home, { recursive: true, force: true });
+    renameSync(fresh, home);
+  } catch {
+    rmSync(fresh, { recursive: true, force: true });
+  }
   return home;
 }

@@ -1,14 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Binaries, findBinaries } from "./binaries.js";
 import { freePort } from "./free-port.js";
+import { type ServerUser, isOwner, writeSecret } from "./own-folder.js";
+import { givePassword, newPassword, passwordFile, readPassword } from "./password.js";
 
 /** Options of `startEmbeddedServer`. */
 export interface EmbeddedServerOptions {
-  /** Folder of the database; kept after stop. Default: a temporary one, removed on stop. */
+  /** Folder of the database, and of its password; kept after stop. Default: a temporary one, removed on stop. */
   readonly folder?: string;
   /** Server settings, as for `postgres -c`. Default none. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -16,7 +18,7 @@ export interface EmbeddedServerOptions {
 
 /** A running embedded PostgreSQL. */
 export interface EmbeddedServer {
-  /** Connection string of the superuser, on loopback. */
+  /** Connection string of the superuser, on loopback, with the password that keeps other users of the machine out. */
   readonly url: string;
   readonly port: number;
   /** Process id of the postmaster. */
@@ -29,22 +31,19 @@ export interface EmbeddedServer {
 export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): Promise<EmbeddedServer> {
   const binaries = await findBinaries();
   const temporary = options.folder === undefined;
-  const folder = options.folder ?? mkdtempSync(path.join(tmpdir(), "millrace-"));
-  mkdirSync(folder, { recursive: true });
-  if (binaries.user.uid !== undefined) chownSync(folder, binaries.user.uid, binaries.user.gid ?? binaries.user.uid);
+  const folder = prepareFolder(options.folder ?? mkdtempSync(path.join(tmpdir(), "millrace-")), binaries.user);
   const data = path.join(folder, "data");
-  if (!existsSync(path.join(data, "PG_VERSION"))) await initialise(binaries, data);
+  const password = await prepareData(binaries, folder, data);
 
-  const port = await freePort();
-  const settings = { listen_addresses: "127.0.0.1", port: String(port), unix_socket_directories: "", ...options.settings };
+  const settings = { listen_addresses: "127.0.0.1", port: String(await freePort()), unix_socket_directories: "", ...options.settings };
   const flags = Object.entries(settings).flatMap(([key, value]) => ["-c", `${key}=${value}`]);
   const server = spawn(binaries.postgres, ["-D", data, ...flags], { ...binaries.user, stdio: ["ignore", "ignore", "pipe"], cwd: folder });
   const stopWithUs = () => server.kill("SIGINT");
   process.once("exit", stopWithUs);
   await ready(server);
   return {
-    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    port,
+    url: `postgres://postgres:${password}@127.0.0.1:${settings.port}/postgres`,
+    port: Number(settings.port),
     pid: server.pid ?? 0,
     async stop(mode = "fast") {
       process.off("exit", stopWithUs);
@@ -58,12 +57,41 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
   };
 }
 
-async function initialise(binaries: Binaries, data: string): Promise<void> {
-  const initdb = spawn(binaries.initdb, ["-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"], {
-    ...binaries.user,
-    stdio: ["ignore", "ignore", "pipe"],
-    cwd: path.dirname(data),
-  });
+/** A folder that nobody else can change: what is in it is believed. Root's server runs as somebody else, who must come through, but no further. */
+function prepareFolder(given: string, user: ServerUser): string {
+  mkdirSync(given, { recursive: true, mode: 0o700 });
+  const folder = realpathSync(given);
+  const { uid, mode } = lstatSync(folder);
+  if (process.platform === "win32") return folder;
+  if (uid === user.uid) chownSync(folder, process.getuid!(), process.getgid!());
+  else if (!isOwner(uid)) throw new Error(`${given} belongs to another user: use a folder of your own`);
+  if ((mode & 0o002) !== 0) throw new Error(`everybody may write to ${given}: use a folder of your own, or take that right away with chmod o-w`);
+  if (user.uid !== undefined && (mode & 0o001) === 0) chmodSync(folder, (mode & 0o7777) | 0o011);
+  return folder;
+}
+
+/** Make the data, or take what is there. Returns the password. */
+async function prepareData(binaries: Binaries, folder: string, data: string): Promise<string> {
+  const known = readPassword(folder, binaries.user);
+  const password = known ?? newPassword();
+  if (existsSync(path.join(data, "PG_VERSION"))) {
+    if (known === undefined) {
+      await givePassword(binaries, data, password);
+      writeSecret(passwordFile(folder), password, binaries.user);
+    }
+  } else {
+    if (known === undefined) writeSecret(passwordFile(folder), password, binaries.user);
+    await initialise(binaries, folder, data);
+  }
+  return password;
+}
+
+async function initialise(binaries: Binaries, folder: string, data: string): Promise<void> {
+  const { uid, gid } = binaries.user;
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  if (uid !== undefined) chownSync(data, uid, gid ?? uid);
+  const how = ["--auth=scram-sha-256", `--pwfile=${passwordFile(folder)}`, "--encoding=UTF8", "--locale=C", "--no-sync"];
+  const initdb = spawn(binaries.initdb, ["-D", data, "-U", "postgres", ...how], { ...binaries.user, stdio: ["ignore", "ignore", "pipe"], cwd: folder });
   const log = collect(initdb);
   const [code] = (await once(initdb, "exit")) as [number | null];
   if (code !== 0) throw new Error(`initdb failed: ${log()}`);

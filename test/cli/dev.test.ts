@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { Running, millrace, useFolder } from "./cli.js";
 
@@ -12,7 +13,17 @@ describe("dev", () => {
     const first = new Running(["dev", "--port", "0", "--json"], { cwd });
     await first.until('"success"', 2);
     const ready = JSON.parse(first.stdout.split("\n")[0]!) as { event: string; url: string; pid: number };
-    expect(ready).toMatchObject({ event: "ready", folder: ".millrace", url: expect.stringMatching(/^postgres:\/\/postgres@127\.0\.0\.1:\d+\/postgres$/) });
+    expect(ready).toMatchObject({
+      event: "ready",
+      folder: ".millrace",
+      url: expect.stringMatching(/^postgres:\/\/postgres:[\w-]{32}@127\.0\.0\.1:\d+\/postgres$/),
+    });
+
+    // Nobody else of this machine gets in, nor reads how.
+    const stranger = new URL(ready.url);
+    stranger.password = "";
+    await expect(new pg.Client({ connectionString: stranger.href }).connect()).rejects.toThrow(/password/);
+    for (const file of ["url", "password"]) expect(statSync(path.join(cwd, ".millrace", file)).mode & 0o777).toBe(0o600);
 
     // Other commands in the folder find it by themselves; a second server in it is refused.
     const [enqueued, second] = await Promise.all([millrace(["enqueue", "kept"], { cwd }), millrace(["dev"], { cwd })]);
@@ -39,6 +50,24 @@ describe("dev", () => {
     third.kill("SIGKILL"); // the server goes too
     while (isRunning(pid)) await sleep(50);
   }, 120_000);
+});
+
+it("dev says how to reach the server, and keeps the password to itself", async () => {
+  const dev = new Running(["dev", "--port", "0", "--server-only", "--folder", "my data"], { cwd });
+  await dev.until("DATABASE_URL=$(cat 'my data/url')");
+  const url = new URL(readFileSync(path.join(cwd, "my data/url"), "utf8").trim());
+  expect((await millrace(["queues"], { cwd, url: url.href })).code).toBe(0);
+  dev.kill("SIGINT");
+  const { stdout, stderr } = await dev.ended;
+  expect(stdout).toContain(`postgres://postgres@127.0.0.1:${url.port}/postgres\n`);
+  expect(stdout + stderr).not.toContain(url.password);
+}, 60_000);
+
+it("what another user left as the address of a server is not used", async () => {
+  mkdirSync(path.join(cwd, "elsewhere/.millrace"), { recursive: true });
+  writeFileSync(path.join(cwd, "elsewhere/.millrace/url"), "postgres://ann@127.0.0.1:1/app\n", { mode: 0o644 });
+  const { code, stderr } = await millrace(["queues"], { cwd: path.join(cwd, "elsewhere") });
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("no database given") });
 });
 
 function isRunning(pid: number): boolean {

@@ -96,10 +96,11 @@ describe("doctor", () => {
 
   it("looks at what it may, as a role with few rights", async () => {
     const role = `doctor_${process.pid}_${Date.now()}`;
-    await db.sql(`create role ${role} login`);
+    await db.sql(`create role ${role} login password 'test'`);
     try {
       const url = new URL(db.url);
       url.username = role;
+      url.password = "test";
       expect((await examine([], url.href)).wrong).toMatchObject([{ check: "schema", remedy: expect.stringContaining("role_grant('this role', 'reader')") }]);
       await db.engine.roleGrant(role, "reader");
       const { all } = await examine([], url.href);

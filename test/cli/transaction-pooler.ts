@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { type AddressInfo, type Socket, connect, createServer } from "node:net";
+import { type AddressInfo, Socket, createServer } from "node:net";
+import pg from "pg";
 
 /** A message of PostgreSQL's protocol, or the rest of one that has not arrived yet. */
 function cut(bytes: Buffer): { messages: Buffer[]; rest: Buffer } {
@@ -15,6 +16,8 @@ function cut(bytes: Buffer): { messages: Buffer[]; rest: Buffer } {
 }
 
 const kindOf = (message: Buffer): string => String.fromCodePoint(message[0]!);
+/** All but the questions about the password. */
+const isGreeting = (message: Buffer): boolean => kindOf(message) !== "R" || message.readInt32BE(5) === 0;
 const isReady = (message: Buffer): boolean => kindOf(message) === "Z";
 const isOutside = (message: Buffer): boolean => isReady(message) && String.fromCodePoint(message[5]!) === "I";
 
@@ -26,27 +29,26 @@ class Session {
   private constructor(readonly socket: Socket) {}
 
   static async open(url: URL): Promise<Session> {
-    const session = new Session(connect(Number(url.port), url.hostname));
-    const text = `user\0${url.username}\0database\0${url.pathname.slice(1)}\0\0`;
-    const head = Buffer.alloc(8);
-    head.writeInt32BE(8 + text.length, 0);
-    head.writeInt32BE(196_608, 4);
-    session.socket.on("error", () => {});
-    session.socket.write(Buffer.concat([head, Buffer.from(text)]));
-    await new Promise<void>((resolve) => {
-      session.onMessage = (message) => (session.greeting.push(message), isReady(message) && resolve());
-      let rest = Buffer.alloc(0);
-      session.socket.on("data", (bytes) => {
-        const parts = cut(Buffer.concat([rest, bytes]));
-        rest = Buffer.from(parts.rest);
-        for (const message of parts.messages) session.onMessage(message);
-      });
-    });
+    const session = new Session(new Socket());
+    let rest = Buffer.alloc(0);
+    session.onMessage = (message) => void (isGreeting(message) && session.greeting.push(message));
+    const listen = (bytes: Buffer): void => {
+      const parts = cut(Buffer.concat([rest, bytes]));
+      rest = Buffer.from(parts.rest);
+      for (const message of parts.messages) session.onMessage(message);
+    };
+    session.socket.on("data", listen);
+    // The driver knows how to give a password; once it has, its connection is ours.
+    await new pg.Client({ connectionString: url.href, stream: () => session.socket }).connect();
+    session.socket
+      .removeAllListeners()
+      .on("error", () => {})
+      .on("data", listen);
     return session;
   }
 }
 
-/** A pooler as people put in front of a server, with sessions that change hands after each transaction. Servers that trust us only. */
+/** A pooler as people put in front of a server, with sessions that change hands after each transaction. It asks for no password. */
 export async function startTransactionPooler(serverUrl: string): Promise<{ readonly url: string; close(): Promise<void> }> {
   const url = new URL(serverUrl);
   const all = await Promise.all([Session.open(url), Session.open(url)]);

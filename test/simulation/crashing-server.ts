@@ -21,7 +21,7 @@ const patienceMs = 15_000;
 
 /** An embedded PostgreSQL of its own that can be killed without warning and started again on what it left. */
 export class CrashingServer {
-  readonly #server = new ChaosServer(settings);
+  readonly #server = new ChaosServer(settings, undefined, false);
   readonly #lives: Life[] = [];
 
   /** The present life; during a crash, the one that has just ended. */

@@ -11,7 +11,7 @@ const test = useMill();
 it.skipIf(process.env["ALL_PAIRS"] === undefined)(
   "a worker whose listening connection was forgotten on the way hears wake-ups again, though it holds nothing [#117]",
   async () => {
-    const { port, pathname } = new URL(test.db.url);
+    const { port } = new URL(test.db.url);
     const sockets = new Set<Socket>();
     let listening: Socket[] | undefined;
     const server = createServer((near) => {
@@ -29,7 +29,7 @@ it.skipIf(process.env["ALL_PAIRS"] === undefined)(
       server.close();
     });
 
-    const mill = test.open({ connection: `postgres://postgres@127.0.0.1:${(server.address() as AddressInfo).port}${pathname}` });
+    const mill = test.open({ connection: Object.assign(new URL(test.db.url), { port: String((server.address() as AddressInfo).port) }).href });
     const queue = await test.queue();
     const worker = test.worker(queue, { heartbeatThread: true, pollInterval: "5m" }, mill).handle(defineJob("t"), () => "done");
     const errors: string[] = [];

@@ -20,7 +20,7 @@ const greetingAndEnd = Buffer.concat([
 ]);
 
 it("a connection that dies in the moment it is handed out does not end a worker", async () => {
-  const { port, pathname } = new URL(test.db.url);
+  const { port } = new URL(test.db.url);
   const sockets = new Set<Socket>();
   let deaths = 0;
   let isDeadly = false;
@@ -34,7 +34,7 @@ it("a connection that dies in the moment it is handed out does not end a worker"
   await once(server, "listening");
   onTestFinished(() => void server.close());
 
-  const mill = test.open({ connection: `postgres://postgres@127.0.0.1:${(server.address() as AddressInfo).port}${pathname}` });
+  const mill = test.open({ connection: Object.assign(new URL(test.db.url), { port: String((server.address() as AddressInfo).port) }).href });
   const queue = await test.queue();
   const worker = test.worker(queue, {}, mill);
   worker.on("error", () => {});

@@ -1,15 +1,17 @@
+import path from "node:path";
 import pg from "pg";
 import { Millrace } from "../../client/millrace.js";
 import { migrate } from "../../db/migrate.js";
 import type { Log } from "../../server/log.js";
 import type { RunningServer } from "../../server/server.js";
 import type { Command } from "../command.js";
-import { devFolder } from "../database.js";
+import { devFolder, devUrlFile } from "../database.js";
 import { produceDemo, registerDemo } from "../demo-jobs.js";
 import { type DevServer, choosePort, startDevServer } from "../dev-server.js";
 import { handlersPath } from "../handlers-file.js";
 import type { Options } from "../options.js";
 import type { Output } from "../output.js";
+import { displayUrl } from "../redact.js";
 import { runWorker } from "../run-worker.js";
 import { type StopSignals, stopSignals } from "../stop-signals.js";
 import { supervise } from "../supervisor.js";
@@ -21,10 +23,10 @@ export const devCommand: Command = {
   name: "dev",
   summary: "a PostgreSQL of your own with a worker, the API and the dashboard; nothing to install first",
   details: [
-    "Starts an embedded PostgreSQL whose data stays in a folder, migrates it, prints its URL and runs a worker: with the handlers of FILE (see `millrace work`), " +
+    "Starts an embedded PostgreSQL whose data stays in a folder, migrates it, says how to reach it and runs a worker: with the handlers of FILE (see `millrace work`), " +
       "started again whenever FILE changes, or with a few demo jobs that it also enqueues. It serves the API and the dashboard too (see `millrace serve`), for this machine only. " +
       "While it runs, other commands in this folder need no `--url`.",
-    "Ctrl-C stops worker and server gracefully, a second one at once. The server listens on 127.0.0.1 only and asks for no password.",
+    "Ctrl-C stops worker and server gracefully, a second one at once. The server listens on 127.0.0.1 only; its URL, with a password that was made for it, is in the file `url` of the folder while it runs, for you alone.",
   ],
   arguments: [],
   options: {
@@ -90,18 +92,18 @@ async function startHttp(url: string, port: number, out: Output): Promise<Runnin
 function announce(server: DevServer, http: RunningServer | undefined, folder: string, out: Output): void {
   const { url, pid } = server;
   server.announce();
-  out.event(
-    "ready",
-    { url, folder, pid, ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1`, sqs: http.url } : {}) },
-    [
-      `PostgreSQL runs, its data stays in ${folder}`,
-      "",
-      `  DATABASE_URL=${url}`,
-      ...(http ? [`  dashboard    ${http.url}/dashboard/`, `  SQS          ${http.url}   (any key)`] : []),
-      "",
-    ].join("\n"),
-  );
+  out.event("ready", { url, folder, pid, ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1`, sqs: http.url } : {}) }, [
+    `PostgreSQL runs, its data stays in ${folder}`,
+    "",
+    `  DATABASE_URL=$(cat ${quoted(path.join(folder, devUrlFile))})`,
+    `  PostgreSQL   ${displayUrl(url)}`,
+    ...(http ? [`  dashboard    ${http.url}/dashboard/`, `  SQS          ${http.url}   (any key)`] : []),
+    "",
+  ]);
 }
+
+/** As a shell takes it. */
+const quoted = (file: string): string => (/^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`);
 
 async function runDemo(url: string, out: Output, signals: StopSignals): Promise<void> {
   const mill = new Millrace({ connection: { connectionString: url, application_name: "millrace dev" } });
