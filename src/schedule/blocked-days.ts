@@ -4,14 +4,18 @@ import type { Zone } from "./zone.js";
 const dayMs = 86_400_000;
 const remedy = 'give days such as "2026-12-25", or the first and the last of several, "2026-12-24/2027-01-01"';
 
+/** Days since 1970-01-01. */
+type Range = readonly [first: number, last: number];
+
 /** Days on which a schedule has no slots. */
 export class BlockedDays {
-  readonly #ranges: readonly (readonly [first: number, last: number])[];
+  /** In order, none touching another, so that a day is found without walking along all of them. */
+  readonly #ranges: readonly Range[];
   readonly #days: ReadonlySet<string>;
 
   /** `except` as the rule has it, checked; `days` are the dates of named calendars. */
   constructor(except: readonly string[], days: ReadonlySet<string>) {
-    this.#ranges = except.map(parseRange);
+    this.#ranges = merged(except.map(parseRange));
     this.#days = days;
   }
 
@@ -33,10 +37,32 @@ export class BlockedDays {
 
   /** The day after those that block this one, or this one. */
   #after(day: number): number {
-    const range = this.#ranges.find(([first, last]) => first <= day && day <= last);
-    if (range) return range[1] + 1;
+    const range = this.#ranges[this.#lastFrom(day)];
+    if (range && day <= range[1]) return range[1] + 1;
     return this.#days.size > 0 && this.#days.has(dateOf(day)) ? day + 1 : day;
   }
+
+  /** Where the last range is that begins on a day or before; -1 when none does. */
+  #lastFrom(day: number): number {
+    let low = 0;
+    let high = this.#ranges.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#ranges[middle]![0] <= day) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+}
+
+function merged(ranges: readonly Range[]): Range[] {
+  const result: [number, number][] = [];
+  for (const [first, last] of ranges.toSorted(([a], [b]) => a - b)) {
+    const before = result.at(-1);
+    if (before && first <= before[1] + 1) before[1] = Math.max(before[1], last);
+    else result.push([first, last]);
+  }
+  return result;
 }
 
 /** Refuse what is not a list of days. */

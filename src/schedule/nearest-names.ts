@@ -1,7 +1,8 @@
-import { editDistance } from "../db/edit-distance.js";
+import { editDistance, longestWord } from "../db/edit-distance.js";
 
 /** The known names that come nearest to what somebody wrote, nearest first; none when nothing is near. */
 export function nearestNames(word: string, known: readonly string[], most = 3): string[] {
+  if (word.length > longestWord) return [];
   const plain = word.toLowerCase();
   const near = Math.max(2, Math.floor(word.length / 3));
   return known

@@ -28,6 +28,9 @@ const yearMs = 31_556_952_000;
 const longestMs = 100 * yearMs;
 const longestJitterMs = 31 * 86_400_000;
 const mostTimes = 10_000;
+const mostCalendars = 100;
+/** Of an expression, a name or a moment. The longest that says something is a recurrence that lists all days of a year: 1500 characters. */
+const longestText = 4096;
 const momentRemedy = 'give a Date, or a text with its offset such as "2026-03-01T09:00:00+01:00"';
 
 type Input = Readonly<Record<string, unknown>>;
@@ -48,10 +51,24 @@ export function parseRule(input: unknown): Rule {
     throw new InvalidArgumentError("a rule is not an object", 'give one such as { cron: "0 3 * * *" } or { every: "10s" }');
   }
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  checkLengths(given);
   const kind = kindOf(given);
   checkKeys(given, kind);
   const rule = { ...checkKind(given, kind), ...checkOptions(given) };
   return Object.freeze(rule) as Rule;
+}
+
+/** Before any of it is read: whoever asks for a preview must not keep others waiting. */
+function checkLengths(given: Input): void {
+  const refuseLonger = (name: string, text: unknown): void => {
+    if (typeof text === "string" && text.length > longestText)
+      throw new InvalidArgumentError(`${name} has ${text.length} characters; 4,096 is the most`, "give less, or make several schedules of it");
+  };
+  for (const [name, value] of Object.entries(given)) {
+    refuseLonger("a name in a rule", name);
+    refuseLonger(name, value);
+    if (Array.isArray(value)) for (const item of value) refuseLonger(name, item);
+  }
 }
 
 function kindOf(given: Input): Kind {
@@ -125,8 +142,9 @@ function checkOptions(given: Input): object {
 }
 
 function checkCalendars(input: unknown): readonly string[] {
-  if (Array.isArray(input) && input.every((name) => typeof name === "string" && name !== "")) return Object.freeze([...(input as string[])]);
-  throw new InvalidArgumentError(`calendars cannot be ${JSON.stringify(input)}`, 'give names of calendars, such as ["holidays"]');
+  if (Array.isArray(input) && input.length <= mostCalendars && input.every((name) => typeof name === "string" && name !== ""))
+    return Object.freeze([...(input as string[])]);
+  throw new InvalidArgumentError(`calendars cannot be ${JSON.stringify(input)}`, 'give up to 100 names of calendars, such as ["holidays"]');
 }
 
 function checkDst(input: unknown, everyHour: boolean): Required<DaylightSaving> {

@@ -1,3 +1,4 @@
+import { longestWord } from "../db/edit-distance.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import { nearestNames } from "./nearest-names.js";
 
@@ -6,6 +7,8 @@ const checked = new Map<string, string>();
 /** The name of a zone as the database of zones spells it, or an error with the names that come near. */
 export function checkZone(input: unknown): string {
   if (typeof input !== "string") throw new InvalidArgumentError("tz is not a text", 'give the name of a zone, such as "Europe/Berlin"');
+  if (input.length > longestWord)
+    throw new InvalidArgumentError(`there is no time zone with a name of ${input.length} characters`, 'use a name such as "Europe/Berlin" or "UTC"');
   const known = checked.get(input);
   if (known !== undefined) return known;
   const names = ["UTC", ...Intl.supportedValuesOf("timeZone")];

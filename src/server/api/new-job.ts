@@ -5,9 +5,17 @@ import { given } from "./given.js";
 
 const retryPolicy = z.union([
   z.number(),
-  z.array(z.number()),
+  z.array(z.number()).max(1000),
   z.strictObject({ base: z.number().optional(), factor: z.number().optional(), cap: z.number().optional(), jitter: z.number().optional() }),
 ]);
+/** Counted first: every member of a record is looked at, however many mistakes there are. */
+function refuseMany(value: unknown, context: z.RefinementCtx): unknown {
+  if (typeof value !== "object" || value === null || Object.keys(value).length <= mostResources) return value;
+  context.addIssue({ code: "custom", message: `a job needs at most ${mostResources} resources`, input: undefined });
+  return z.NEVER;
+}
+
+const mostResources = 100;
 const moment = z.iso.datetime({ offset: true });
 
 /** Options of a job, those of `EnqueueOptions`; the engine checks their values. */
@@ -16,7 +24,7 @@ const jobOptions = {
   priority: z.number().optional(),
   group: z.string().optional(),
   cost: z.number().optional(),
-  resources: z.record(z.string(), z.number()).optional(),
+  resources: z.preprocess(refuseMany, z.record(z.string(), z.number())).optional(),
   tenant: z.string().optional(),
   runAt: moment.optional(),
   delaySeconds: z.number().optional(),

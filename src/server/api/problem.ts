@@ -1,5 +1,7 @@
 import { MillraceError, QueueFullError, translateError } from "../../db/errors.js";
+import { clip } from "../http/clip.js";
 import { BodyTooLargeError } from "../http/exchange.js";
+import { mostDetailCharacters } from "../http/limits.js";
 
 /** What only the server refuses; everything else has the code of the engine (docs/errors.md). docs/api.md lists exactly these; a test compares. */
 export const apiErrors = {
@@ -72,9 +74,11 @@ export function problemOf(thrown: unknown, requestId: string): { readonly proble
   const [status, title] = error instanceof ApiError ? [error.status, error.title] : (engineProblems[error.code] ?? [500, "something went wrong"]);
   const { code, remedy } = error;
   // The message of an error ends with its remedy, which has a member of its own here.
-  const detail = remedy === undefined ? error.message : error.message.slice(0, -` (${remedy})`.length);
+  const message = remedy === undefined ? error.message : error.message.slice(0, -` (${remedy})`.length);
+  const detail = clip(message, mostDetailCharacters);
+  const told = remedy === undefined ? {} : { remedy: clip(remedy, mostDetailCharacters) };
   return {
-    problem: { type: `urn:millrace:${code}`, title, status, code, detail, ...(remedy === undefined ? {} : { remedy }), requestId },
+    problem: { type: `urn:millrace:${code}`, title, status, code, detail, ...told, requestId },
     headers: error instanceof ApiError ? error.headers : retryAfter(error, status),
   };
 }

@@ -1,5 +1,7 @@
 import type { Identity } from "../auth/tokens.js";
+import { clip } from "../http/clip.js";
 import type { Exchange } from "../http/exchange.js";
+import { mostObjectCharacters } from "../http/limits.js";
 import type { ApiParts, Call, Route } from "./route.js";
 import { DatabaseUnavailableError } from "../../db/errors.js";
 import { bounded } from "./bounded.js";
@@ -11,7 +13,7 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
   const entry = (object: string, result: string, count?: number) => ({
     who: identity.name,
     action: `${route.method} ${route.path}`,
-    object,
+    object: clip(object, mostObjectCharacters),
     result,
     ...(count === undefined ? {} : { count }),
     address: exchange.request.socket.remoteAddress ?? "",

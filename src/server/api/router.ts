@@ -2,16 +2,16 @@ import { z } from "zod";
 import { InvalidArgumentError } from "../../db/errors.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
 import { type Exchange, type Part, answer, readBody } from "../http/exchange.js";
+import { usualBodyBytes } from "../http/limits.js";
 import { ApiError, problemOf } from "./problem.js";
 import { checkValue } from "./check.js";
-import { toJsonText } from "./json.js";
+import { fromJson, toJsonText } from "./json.js";
 import { recorder } from "./record.js";
 import type { ApiParts, Route } from "./route.js";
 
 /** Everything of the API is below this. */
 export const apiPath = "/api/v1";
 
-const defaultBodyLimit = 1_048_576;
 /** All bodies that are in memory at once: whoever comes beyond that has to come again. */
 const mostBodyBytes = 268_435_456;
 const noQuery = z.strictObject({});
@@ -108,12 +108,12 @@ function decoded(word: string): string {
 async function serve(route: Route, params: Record<string, string>, exchange: Exchange, parts: ApiParts, memory: { used: number }): Promise<void> {
   const identity = parts.auth.admit(exchange, route.role);
   const query = checkValue(route.query ?? noQuery, queryOf(exchange), "the query");
-  const size = route.body === undefined ? 0 : declaredSize(exchange, route.bodyLimit ?? defaultBodyLimit);
+  const size = route.body === undefined ? 0 : declaredSize(exchange, route.bodyLimit ?? usualBodyBytes);
   if (memory.used + size > mostBodyBytes)
     throw new ApiError("busy", "the server has too many large requests to read", "try again", { "retry-after": "1", connection: "close" });
   memory.used += size;
   try {
-    const body = route.body === undefined ? undefined : checkValue(route.body, await jsonBody(exchange, route.bodyLimit ?? defaultBodyLimit), "the body");
+    const body = route.body === undefined ? undefined : checkValue(route.body, await jsonBody(exchange, route.bodyLimit ?? usualBodyBytes), "the body");
     const value = await route.handle({ ...parts, exchange, identity, params, query, body, ...recorder(route, exchange, identity, parts) });
     if (!("raw" in route.answer)) sendJson(exchange, 200, value);
   } finally {
@@ -141,11 +141,7 @@ async function jsonBody(exchange: Exchange, limit: number): Promise<unknown> {
   if (bytes.length === 0) return {};
   if (!/^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? ""))
     throw new ApiError("mediaType", "the body is not announced as JSON", "send Content-Type: application/json");
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (error) {
-    throw new InvalidArgumentError(`the body is not JSON: ${(error as Error).message}`, "send one JSON value in UTF-8");
-  }
+  return fromJson(bytes, "the body", "send one JSON value in UTF-8");
 }
 
 const safeHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;

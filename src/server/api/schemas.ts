@@ -5,7 +5,7 @@ export const jsonValue = z.unknown().meta({ description: "any JSON value" });
 export const time = z.iso.datetime({ offset: true }).meta({ description: "ISO 8601" });
 export const jobId = z
   .string()
-  .regex(/^\d{1,19}$/, "a job's id is a string of digits")
+  .regex(/^\d{1,19}$/, { error: "a job's id is a string of digits", abort: true }) // the first wrong one of a list is the last that is looked at
   .meta({ description: "64 bits, as a string of digits" });
 /** What a request gives as a time becomes a Date. */
 export const timeInput = z.iso.datetime({ offset: true, error: "give an ISO 8601 time such as 2026-03-01T08:00:00Z" }).transform((text) => new Date(text));

@@ -147,9 +147,9 @@ describe("reading JSON", () => {
     expect(inputOf({ ...jsonRequest("ListQueues", {}), body: Buffer.alloc(0) })).toEqual({});
   });
 
-  it("ignores unknown members, however deep, and takes any name as data", () => {
+  it("ignores unknown members, and takes any name as data", () => {
     const body = Buffer.from(
-      `{"Unknown":${"[".repeat(200_000)}${"]".repeat(200_000)},"QueueUrl":"q","Tags":{"__proto__":"a","constructor":"b","toString":"c"},"__proto__":{"polluted":"yes"}}`,
+      `{"Unknown":${"[".repeat(50)}${"]".repeat(50)},"QueueUrl":"q","Tags":{"__proto__":"a","constructor":"b","toString":"c"},"__proto__":{"polluted":"yes"}}`,
     );
     const { Tags } = inputOf({ ...jsonRequest("TagQueue", {}), body }) as { Tags: Record<string, string> };
     expect(Object.entries(Tags)).toEqual([
@@ -159,6 +159,12 @@ describe("reading JSON", () => {
     ]);
     expect(({} as { polluted?: string }).polluted).toBeUndefined();
     expect(Tags["valueOf"]).toBeUndefined();
+  });
+
+  it("bounds levels before it makes objects of them, even of unknown members", () => {
+    const body = Buffer.from(`{"Unknown":${"[".repeat(2_000_000)}${"]".repeat(2_000_000)},"QueueUrl":"q"}`);
+    const read = readRequest({ ...jsonRequest("TagQueue", {}), body }, "open");
+    expect(read).toMatchObject({ refusal: { status: 400, body: expect.stringContaining("#SerializationException") } });
   });
 
   it("bounds lists and maps", () => {
@@ -309,6 +315,12 @@ describe("answers", () => {
       },
       RequestId: id,
     });
+  });
+
+  it("of a mistake tell what was sent, but not all of a long one", () => {
+    const { body } = writeError({ requestId: id, form: "json" }, new SqsError("InvalidParameterValueException", `Value ${"x".repeat(4_000_000)} is invalid.`));
+    expect(body).toContain("Value xxx");
+    expect(body.length).toBeLessThan(50_000);
   });
 
   it("of what is too long to be read", () => {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LeaseLostError } from "../../../db/errors.js";
 import type { ClaimedJob, JobError, Settlement } from "../../../db/types.js";
+import { jobBodyBytes } from "../../http/limits.js";
 import { given } from "../given.js";
 import { route } from "../route.js";
 import { done, jobId, jsonValue, listOf, time } from "../schemas.js";
@@ -106,7 +107,7 @@ export const claimRoutes = [
     role: "worker",
     summary: "report what became of claimed jobs, all in one transaction; `refused` are those the token no longer held",
     body: z.strictObject({ settlements: z.array(settlement).min(1).max(1000) }),
-    bodyLimit: 16_777_216,
+    bodyLimit: jobBodyBytes,
     answer: z.strictObject({ refused: z.array(jobId) }),
     async handle({ mill, body: { settlements } }) {
       const letters = settlements.filter(({ outcome }) => outcome === "deadLetter");
@@ -129,7 +130,11 @@ export const claimRoutes = [
 
 function byToken(jobs: readonly ClaimedJob[]): [string, string[]][] {
   const held = new Map<string, string[]>();
-  for (const job of jobs) held.set(job.token, [...(held.get(job.token) ?? []), job.id]);
+  for (const { token: of, id } of jobs) {
+    const ids = held.get(of);
+    if (ids) ids.push(id);
+    else held.set(of, [id]);
+  }
   return [...held];
 }
 

@@ -103,6 +103,7 @@ export const failureRoutes = [
       states: z
         .array(z.enum(["succeeded", "failed", "expired"]))
         .min(1)
+        .max(3)
         .optional(),
       target: z.string().optional(),
       perSecond: z.number().positive().optional(),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { InvalidArgumentError, JobFailedError, JobNotFoundError, TimeoutError } from "../../../db/errors.js";
 import type { Enqueued, JobId, NewJob } from "../../../db/types.js";
 import { traceHeader } from "../../../observe/tracing.js";
+import { jobBodyBytes } from "../../http/limits.js";
 import { given } from "../given.js";
 import { type JobFilter, countJobs, findJobs } from "../look.js";
 import { newJob, toNewJob } from "../new-job.js";
@@ -27,8 +28,6 @@ import {
   windows,
 } from "../schemas.js";
 
-/** JSON that carries jobs may be this long; payloads beyond it come as streams (payloads.ts). */
-const jobBodyLimit = 16_777_216;
 const mostJobs = 10_000;
 
 const jobFilter = {
@@ -58,7 +57,7 @@ export const jobRoutes = [
     role: "producer",
     summary: "enqueue one job; with the header Idempotency-Key a repeated request gets the first answer",
     body: newJob,
-    bodyLimit: jobBodyLimit,
+    bodyLimit: jobBodyBytes,
     answer: enqueued,
     async handle(call) {
       const job = traced(call, toNewJob(call.body));
@@ -73,7 +72,7 @@ export const jobRoutes = [
     role: "producer",
     summary: "enqueue up to 10,000 jobs, all of them or none; Idempotency-Key as for one",
     body: z.strictObject({ jobs: z.array(newJob).min(1).max(mostJobs) }),
-    bodyLimit: jobBodyLimit,
+    bodyLimit: jobBodyBytes,
     answer: listOf(enqueued),
     async handle(call) {
       const jobs: NewJob[] = call.body.jobs.map((job) => traced(call, toNewJob(job)));

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { z } from "zod";
 import { InvalidArgumentError } from "../../../db/errors.js";
 import { checkValue } from "../check.js";
-import { toJsonText } from "../json.js";
+import { fromJson, toJsonText } from "../json.js";
 import { streamedJob, toNewJob } from "../new-job.js";
 import { ApiError } from "../problem.js";
 import { type Call, route } from "../route.js";
@@ -30,7 +30,7 @@ export const payloadRoutes = [
           "a stream cannot be compared with an earlier one, so that an Idempotency-Key would promise too much",
           "give the job a fingerprint",
         );
-      const job = traced(call, toNewJob(checkValue(streamedJob, parse(query.job), "job")));
+      const job = traced(call, toNewJob(checkValue(streamedJob, parsed(query.job), "job")));
       const size = Number(request.headers["content-length"] ?? Number.NaN);
       if (!Number.isSafeInteger(size)) throw new InvalidArgumentError("the length of the payload is not known", "send Content-Length");
       if (uploads >= mostUploads)
@@ -122,10 +122,4 @@ function rangeOf(header: string | undefined, size: number): { readonly first: nu
   return { first, end };
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new InvalidArgumentError(`job is not JSON: ${(error as Error).message}`, 'give an object such as {"type":"resize"}, percent-encoded');
-  }
-}
+const parsed = (job: string): unknown => fromJson(Buffer.from(job), "job", 'give an object such as {"type":"resize"}, percent-encoded');

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { QueueNotFoundError } from "../../../db/errors.js";
-import type { GroupOptions, QueuePart, QueueRecord } from "../../../db/types.js";
+import type { GroupOptions, PauseRecord, QueuePart, QueueRecord } from "../../../db/types.js";
 import { given } from "../given.js";
 import { pageBytes } from "../look.js";
 import type { Call } from "../route.js";
@@ -299,9 +299,15 @@ export const queueRoutes = [
 async function described({ mill, live }: Call): Promise<(QueueRecord & Record<string, unknown>)[]> {
   const [queues, pauses, moment] = await Promise.all([mill.engine.queueList(), mill.engine.pauses(), live.now()]);
   const seen = new Map(moment.queues.map((queue) => [queue.queue, queue]));
+  const paused = new Map<string, PauseRecord[]>();
+  for (const pause of pauses) {
+    const list = paused.get(pause.queue);
+    if (list) list.push(pause);
+    else paused.set(pause.queue, [pause]);
+  }
   return queues.map((queue) => {
     const { oldestReadySeconds = null, in: made = null, out = null, failed = null } = seen.get(queue.name) ?? {};
-    return { ...queue, oldestReadySeconds, in: made, out, failed, pauses: pauses.filter((pause) => pause.queue === queue.name) };
+    return { ...queue, oldestReadySeconds, in: made, out, failed, pauses: paused.get(queue.name) ?? [] };
   });
 }
 

@@ -1,3 +1,4 @@
+import { clip } from "../../http/clip.js";
 import type { FailedEntry } from "./model.js";
 
 /** What is known of an error type beside its message. `code` is the name Query uses where it is another one. */
@@ -123,6 +124,11 @@ export class SqsError extends Error {
   /** The one text that differs between the protocols. */
   get queryMessage(): string {
     return this.type === "QueueDoesNotExist" ? this.message.replace(/\.$/, " for this wsdl version.") : this.message;
+  }
+
+  /** The same with no more than so much of its message. */
+  clipped(most: number): SqsError {
+    return this.message.length <= most ? this : new SqsError(this.type, clip(this.message, most));
   }
 
   /** As the entry of a batch that failed alone. */

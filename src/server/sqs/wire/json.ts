@@ -1,8 +1,8 @@
-import { textOf } from "./characters.js";
+import { TooDeepError, parseJson } from "../../http/parse-json.js";
 import { type Source, decodeMembers, isInteger, malformed } from "./decode.js";
 import { plainMembers } from "./encode.js";
 import type { SqsError } from "./errors.js";
-import { mostItems } from "./limits.js";
+import { mostItems, mostLevels } from "./limits.js";
 import type { Members } from "./model.js";
 
 /** AWS JSON 1.0: the body is the input, and the answer's body the output. */
@@ -29,9 +29,9 @@ export function encodeJsonError(error: SqsError): string {
 function parse(body: Buffer): unknown {
   if (body.length === 0) return {};
   try {
-    return JSON.parse(textOf(body) ?? "") as unknown;
-  } catch {
-    throw malformed("The body is not JSON in UTF-8");
+    return parseJson(body, mostLevels);
+  } catch (error) {
+    throw malformed(error instanceof TooDeepError ? `The body has more than ${mostLevels} levels` : "The body is not JSON in UTF-8");
   }
 }
 

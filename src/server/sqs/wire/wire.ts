@@ -2,7 +2,7 @@ import { textOf } from "./characters.js";
 import { SqsError, invalidParameter } from "./errors.js";
 import { type FormNode, malformedForm, parseForm, valueOf } from "./form.js";
 import { decodeJson, encodeJson, encodeJsonError, jsonType } from "./json.js";
-import { mostBodyBytes, mostMessageBytes } from "./limits.js";
+import { mostBodyBytes, mostErrorCharacters, mostMessageBytes } from "./limits.js";
 import { type Action, type ActionModel, type Input, type Members, type Output, actions, isAction } from "./model.js";
 import { decodeQuery } from "./query.js";
 import { encodeQueryJson, encodeQueryJsonError, queryJsonType } from "./query-json.js";
@@ -77,7 +77,7 @@ export function writeOutput<A extends Action>({ action, replyTo }: CallFacts & {
 
 /** Answer an error. One that is none of ours tells nothing of itself. */
 export function writeError(replyTo: ReplyTo, thrown: unknown): WireAnswer {
-  const error = thrown instanceof SqsError ? thrown : new SqsError("InternalFailure");
+  const error = thrown instanceof SqsError ? thrown.clipped(mostErrorCharacters) : new SqsError("InternalFailure");
   const { form, requestId } = replyTo;
   if (form === "json") return answer(replyTo, error.status, jsonType, encodeJsonError(error), { "x-amzn-query-error": error.queryError });
   // A request without any action is not one of this protocol, and AWS answers it in a form of its own.

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { useServer } from "./server.js";
+
+const server = useServer();
+const megabyte = 1_000_000;
+
+/** What nobody can mean, as long as a body may be: each of these kept the server busy for seconds or more, or was sent back in full. */
+const long = "x".repeat(megabyte);
+const brackets = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+const preview = (rule: object): readonly [string, string, object] => ["POST", "/schedules/preview", { rule }];
+const refusals: readonly (readonly [what: string, method: string, path: string, body: unknown])[] = [
+  ["the name of a zone", ...preview({ cron: "* * * * *", tz: long })],
+  ["the name of a zone, with spaces", ...preview({ cron: "* * * * *", tz: "a b ".repeat(megabyte / 4) })],
+  ["a cron expression", ...preview({ cron: `0 ${"1,".repeat(megabyte / 2)}1 * * *` })],
+  ["a cron expression with a million fields", ...preview({ cron: "* ".repeat(megabyte / 2) })],
+  ["a recurrence", ...preview({ rrule: `FREQ=YEARLY;BYDAY=${"MO,".repeat(megabyte / 4)}MO`, anchor: "2026-01-01T00:00:00Z" })],
+  ["a part of a recurrence", ...preview({ rrule: `FREQ=YEARLY;${long}=1`, anchor: "2026-01-01T00:00:00Z" })],
+  ["a length of time", ...preview({ every: "1s".repeat(megabyte / 2) })],
+  ["a moment", ...preview({ at: long })],
+  ["one of many moments", ...preview({ times: [long] })],
+  ["a day", ...preview({ cron: "* * * * *", except: ["/".repeat(megabyte)] })],
+  ["a calendar", ...preview({ cron: "* * * * *", calendars: [long] })],
+  ["many calendars", ...preview({ cron: "* * * * *", calendars: Array.from({ length: 10_000 }, () => "c") })],
+  ["a name in a rule", ...preview({ cron: "* * * * *", [long]: 1 })],
+  ["a name in a query of a rule", "POST", "/schedules/preview", { rule: {}, [long]: 1 }],
+  ["a name nobody knows", "POST", "/jobs", { type: "x", ["x".repeat(16 * megabyte)]: 1 }],
+  ["a name of a resource", "POST", "/jobs", { type: "x", resources: { ["x".repeat(16 * megabyte)]: "1" } }],
+  ["many resources", "POST", "/jobs", { type: "x", resources: Object.fromEntries(Array.from({ length: megabyte }, (_, i) => [i, ""])) }],
+  ["many delays", "POST", "/jobs", { type: "x", retry: Array.from({ length: 3 * megabyte }, () => "") }],
+  ["many jobs that are none", "POST", "/jobs/batch", { jobs: Array.from({ length: 3 * megabyte }, () => ({})) }],
+  ["a million ids that are none", "POST", "/claims/settle", { settlements: settlements() }],
+  ["a type", "POST", "/jobs", { type: "x".repeat(16 * megabyte) }],
+  ["a queue", "POST", "/jobs", { type: "x", queue: "x".repeat(16 * megabyte) }],
+  ["a lease", "POST", "/claims/extend", { tokens: [long] }],
+  ["an option of a queue", "PUT", "/queues/x", { [long]: 1 }],
+  ["levels of an input", "POST", "/jobs", `{"type":"x","input":${brackets(8 * megabyte)}}`],
+  ["levels of a rule", "POST", "/schedules/preview", `{"rule":{"cron":${brackets(megabyte / 4)}}}`],
+  ["levels that do not end", "POST", "/jobs", "[".repeat(16 * megabyte)],
+  ["levels beside a key", "POST", "/jobs", `{"type":"x","input":${'{"a":'.repeat(megabyte)}1${"}".repeat(megabyte)}}`],
+];
+
+function settlements(): object[] {
+  const jobs = Array.from({ length: 10_000 }, () => "x");
+  return Array.from({ length: 300 }, () => ({ token: "t", outcome: "succeeded", jobs }));
+}
+
+describe("what a request makes the server compute is bounded", () => {
+  for (const [what, method, path, body] of refusals) {
+    it(`${what}: refused at once, in few words`, { timeout: 30_000 }, async () => {
+      const answer = await server.ask(method, path, body);
+      expect(answer.body.code, JSON.stringify(answer.body).slice(0, 1000)).toMatch(/^MR00[13]$/);
+      expect(JSON.stringify(answer.body).length).toBeLessThan(10_000);
+    });
+  }
+
+  it("an Idempotency-Key with a deep body is refused like any other", async () => {
+    const answer = await server.ask("POST", "/jobs", `{"type":"x","input":${brackets(100_000)}}`, { headers: { "idempotency-key": "deep" } });
+    expect(answer).toMatchObject({ status: 400, body: { code: "MR001", detail: expect.stringContaining("1010 levels") } });
+  });
+
+  it("brackets in a text are no levels", async () => {
+    expect((await server.ask("POST", "/jobs", { type: "x", input: `"\\"${"[".repeat(5000)}` })).status).toBe(200);
+  });
+
+  it("what the audit notes of an object is short", async () => {
+    expect((await server.ask("POST", "/failures/retry", { fingerprint: long })).status).toBeLessThan(500);
+    const { body } = await server.ask("GET", "/audit?limit=10");
+    expect(Math.max(...body.items.map(({ object }: { object: string }) => object.length))).toBeLessThanOrEqual(500);
+  });
+});
