@@ -6,7 +6,6 @@ import type { MillraceOptions } from "../client/millrace.js";
 import { WakeUp } from "../client/wake-up.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import type { Tracing } from "../observe/tracing.js";
-import { lineOf } from "./api/line.js";
 import { apiPart, apiPath } from "./api/router.js";
 import { routes as apiRoutes } from "./api/routes/index.js";
 import { Auth } from "./auth/auth.js";
@@ -17,13 +16,18 @@ import { dashboardPart, takesDashboard } from "./dashboard/static-files.js";
 import { addressOf } from "./http/address.js";
 import type { Exchange, Part } from "./http/exchange.js";
 import { answer } from "./http/exchange.js";
+import { mostUploads, usualBodyMemoryBytes, usualViewers } from "./http/limits.js";
 import { Listener } from "./http/listener.js";
+import { Shares } from "./http/shares.js";
 import { Live } from "./live/live.js";
 import type { Log } from "./log.js";
 import { Checkup } from "./operations/checkup.js";
 import { ServerMetrics } from "./operations/metrics.js";
 import { operationPaths, operationsPart } from "./operations/operations.js";
+import { millsOn } from "./mills.js";
+import { sharedPool } from "./shared-pool.js";
 import { Sqs, type SqsOptions } from "./sqs/sqs.js";
+import { anybody } from "./sqs/wire/wire.js";
 import { version } from "./version.js";
 
 /** Unless the caller says otherwise. */
@@ -55,6 +59,10 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "sch
   readonly tracing?: Tracing;
   /** How often each token may ask. Default 1000 times a second, 2000 at once. */
   readonly rate?: RateOptions;
+  /** How much of bodies may be in memory at once, in bytes. One token or key gets two thirds of it at most. Default 256 MiB. */
+  readonly bodyMemoryBytes?: number;
+  /** How many may watch `GET /live` at once. One token gets two thirds of them at most. Default 200. */
+  readonly viewers?: number;
 }
 
 /** A server that runs. */
@@ -91,6 +99,9 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
   });
   const { engine } = mill;
+  const memory = new Shares("memory", options.bodyMemoryBytes ?? usualBodyMemoryBytes);
+  const waits = new Shares("enqueues with fingerprints or keys", Math.ceil(pool.options.max / 3));
+  const connections = new Shares("connections", pool.options.max);
   const metrics = new ServerMetrics();
   const wakeUp = new WakeUp(engine);
   const auth = new Auth(options.tokens, options.rate);
@@ -103,19 +114,32 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const api = apiPart(
     apiRoutes,
     {
-      mill,
+      millOf: millsOn(mill, pool, connections),
+      shares: {
+        memory,
+        looks: new Shares("looks at many jobs", Math.ceil(pool.options.max / 5)),
+        waits,
+        uploads: new Shares("payloads on their way", mostUploads),
+        viewers: new Shares("viewers", options.viewers ?? usualViewers),
+      },
       auth,
       live,
       checkup,
       log,
       version: version(),
-      looks: lineOf(Math.ceil(pool.options.max / 5)),
-      waits: lineOf(Math.ceil(pool.options.max / 3)),
       wake: (queue) => wakeUp.tell(queue),
     },
     { observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds), ...(tracing ? { tracing } : {}) },
   );
-  const sqs = new Sqs(options.sqs ?? {}, { engine, connection: connectionOf(connection), addressOf: address, log, tracing });
+  // Sends of many keys go in one statement, so that all keys together are one of those who share.
+  const sqs = new Sqs(options.sqs ?? {}, {
+    engine: engine.withPool(sharedPool(pool, connections, anybody)),
+    memory,
+    connection: connectionOf(connection),
+    addressOf: address,
+    log,
+    tracing,
+  });
   const listener = new Listener(
     { host, port, prefix, graceMs, log },
     route([

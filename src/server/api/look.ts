@@ -1,12 +1,12 @@
 import type { FindFilter, JobId, JobRecord } from "../../db/types.js";
-import type { ApiParts } from "./route.js";
+import type { Call } from "./route.js";
 
 /** Counting goes no further than this. */
 const countedMost = 10_000;
 /** A page has no more than this, so that jobs with large inputs make more pages and not larger ones. */
 export const pageBytes = 8_388_608;
 
-type Looking = Pick<ApiParts, "mill" | "looks">;
+type Looking = Pick<Call, "mill" | "looks">;
 export type JobFilter = Omit<FindFilter, "before" | "limit" | "seconds">;
 
 /** Jobs that match, newest first, and where to go on. A look takes two seconds at most, so that a page may be short, or empty, and have a next one. */

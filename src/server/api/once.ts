@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { InvalidArgumentError } from "../../db/errors.js";
 import type { Queryable } from "../../db/queryable.js";
 import type { Json, NewJob } from "../../db/types.js";
-import { bounded } from "./bounded.js";
+import { bounded } from "../bounded.js";
 import { ApiError } from "./problem.js";
 import type { Call } from "./route.js";
 

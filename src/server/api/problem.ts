@@ -1,7 +1,8 @@
 import { MillraceError, QueueFullError, translateError } from "../../db/errors.js";
 import { clip } from "../http/clip.js";
-import { BodyTooLargeError } from "../http/exchange.js";
+import { BodyTooLargeError, BodyTooSlowError } from "../http/exchange.js";
 import { mostDetailCharacters } from "../http/limits.js";
+import { NoRoomError } from "../http/shares.js";
 
 /** What only the server refuses; everything else has the code of the engine (docs/errors.md). docs/api.md lists exactly these; a test compares. */
 export const apiErrors = {
@@ -17,6 +18,7 @@ export const apiErrors = {
   busy: { code: "MR110", status: 503, title: "the server has too much to do" },
   tooSlow: { code: "MR111", status: 504, title: "it took too long" },
   range: { code: "MR112", status: 416, title: "there is no such range" },
+  slowBody: { code: "MR113", status: 408, title: "the body came too slowly" },
 } as const;
 
 /** The server refuses a request. */
@@ -85,6 +87,8 @@ export function problemOf(thrown: unknown, requestId: string): { readonly proble
 
 function known(thrown: unknown): MillraceError | undefined {
   if (thrown instanceof BodyTooLargeError) return new ApiError("tooLarge", thrown.message, "send less at once", { connection: "close" });
+  if (thrown instanceof BodyTooSlowError) return new ApiError("slowBody", thrown.message, "send it in one go", { connection: "close" });
+  if (thrown instanceof NoRoomError) return new ApiError("busy", thrown.message, "let what is in progress end, and try again", { "retry-after": "1" });
   const { code } = (thrown ?? {}) as { code?: unknown };
   if (code === "57014") return new ApiError("tooSlow", "the database took too long", "ask for less at once");
   if (code === "55P03")

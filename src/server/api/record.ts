@@ -2,14 +2,13 @@ import type { Identity } from "../auth/tokens.js";
 import { clip } from "../http/clip.js";
 import type { Exchange } from "../http/exchange.js";
 import { mostObjectCharacters } from "../http/limits.js";
-import type { ApiParts, Call, Route } from "./route.js";
+import type { ApiParts, Call, Mill, Route } from "./route.js";
 import { DatabaseUnavailableError } from "../../db/errors.js";
-import { bounded } from "./bounded.js";
+import { bounded } from "../bounded.js";
 import { problemOf } from "./problem.js";
 
 /** How what was done comes on record: `Call.act` and `Call.pretend` of one request. */
-export function recorder(route: Route, exchange: Exchange, identity: Identity, { mill, log }: ApiParts): Pick<Call, "act" | "pretend"> {
-  const { engine } = mill;
+export function recorder(route: Route, exchange: Exchange, identity: Identity, { engine }: Mill, { log }: ApiParts): Pick<Call, "act" | "pretend"> {
   const entry = (object: string, result: string, count?: number) => ({
     who: identity.name,
     action: `${route.method} ${route.path}`,

@@ -5,31 +5,52 @@ import type { Auth } from "../auth/auth.js";
 import type { Role } from "../auth/roles.js";
 import type { Identity } from "../auth/tokens.js";
 import type { Exchange } from "../http/exchange.js";
+import type { Line, Shares } from "../http/shares.js";
 import type { Live } from "../live/live.js";
 import type { Log } from "../log.js";
-import type { Line } from "./line.js";
 import type { Checkup } from "../operations/checkup.js";
+
+/** The client, as far as handlers need it. */
+export type Mill = Pick<Millrace, "engine" | "schedules" | "result">;
+
+/** What there is for all who ask. Each has a share of it, by their name. */
+export interface ApiShares {
+  /** Bytes of bodies. */
+  readonly memory: Shares;
+  /** Looks at many jobs, each of which may take a connection for its two seconds: the others are left to those who work. */
+  readonly looks: Shares;
+  /** Those who may have to wait for somebody's transaction, and hold a connection meanwhile. */
+  readonly waits: Shares;
+  /** Payloads on their way in. */
+  readonly uploads: Shares;
+  /** Streams of `GET /live`. */
+  readonly viewers: Shares;
+}
 
 /** What routes are made of. */
 export interface ApiParts {
-  readonly mill: Millrace;
+  /** The client on somebody's share of the connections. */
+  readonly millOf: (who: string) => Mill;
+  readonly shares: ApiShares;
   readonly auth: Auth;
   readonly live: Live;
   readonly checkup: Checkup;
   readonly log: Log;
   readonly version: string;
-  /** For looks at many jobs, each of which may take a connection for its two seconds: the others are left to those who work. */
-  readonly looks: Line;
-  /** For those who may have to wait for somebody's transaction, and hold a connection meanwhile. */
-  readonly waits: Line;
   /** Wake workers that sleep on a queue, after a commit. */
   readonly wake: (queue: string) => void;
 }
 
 /** What a handler gets. */
-export interface Call<Query = unknown, Body = unknown> extends ApiParts {
+export interface Call<Query = unknown, Body = unknown> extends Omit<ApiParts, "millOf"> {
   readonly exchange: Exchange;
   readonly identity: Identity;
+  /** On the share of whoever asks. */
+  readonly mill: Mill;
+  /** For looks at many jobs. */
+  readonly looks: Line;
+  /** For what may have to wait for somebody's transaction. */
+  readonly waits: Line;
   /** The parts of the path in braces, decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from "../../db/errors.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
 import { type Exchange, type Part, answer, readBody } from "../http/exchange.js";
 import { usualBodyBytes } from "../http/limits.js";
+import type { Holding } from "../http/shares.js";
 import { ApiError, problemOf } from "./problem.js";
 import { checkValue } from "./check.js";
 import { fromJson, toJsonText } from "./json.js";
@@ -12,8 +13,6 @@ import type { ApiParts, Route } from "./route.js";
 /** Everything of the API is below this. */
 export const apiPath = "/api/v1";
 
-/** All bodies that are in memory at once: whoever comes beyond that has to come again. */
-const mostBodyBytes = 268_435_456;
 const noQuery = z.strictObject({});
 
 /** Who else wants to know. */
@@ -35,14 +34,13 @@ const newNode = (): Node => ({ routes: new Map(), words: new Map() });
 export function apiPart(routes: readonly Route[], parts: ApiParts, { observe, tracing }: Observers = {}): Part {
   const root = newNode();
   for (const route of routes) insert(root, route);
-  const memory = { used: 0 };
   return async (exchange) => {
     const began = performance.now();
     let found: Route | undefined;
     try {
       const { route, params } = find(root, exchange);
       found = route;
-      const work = () => serve(route, params, exchange, parts, memory);
+      const work = () => serve(route, params, exchange, parts);
       if (tracing) await tracing.run(spanOf(route, exchange), work);
       else await work();
     } catch (error) {
@@ -105,26 +103,33 @@ function decoded(word: string): string {
   }
 }
 
-async function serve(route: Route, params: Record<string, string>, exchange: Exchange, parts: ApiParts, memory: { used: number }): Promise<void> {
+async function serve(route: Route, params: Record<string, string>, exchange: Exchange, parts: ApiParts): Promise<void> {
   const identity = parts.auth.admit(exchange, route.role);
+  const { name } = identity;
   const query = checkValue(route.query ?? noQuery, queryOf(exchange), "the query");
-  const size = route.body === undefined ? 0 : declaredSize(exchange, route.bodyLimit ?? usualBodyBytes);
-  if (memory.used + size > mostBodyBytes)
-    throw new ApiError("busy", "the server has too many large requests to read", "try again", { "retry-after": "1", connection: "close" });
-  memory.used += size;
+  const { millOf, ...rest } = parts;
+  const mill = millOf(name);
+  const memory = parts.shares.memory.hold(name);
   try {
-    const body = route.body === undefined ? undefined : checkValue(route.body, await jsonBody(exchange, route.bodyLimit ?? usualBodyBytes), "the body");
-    const value = await route.handle({ ...parts, exchange, identity, params, query, body, ...recorder(route, exchange, identity, parts) });
+    const limit = route.bodyLimit ?? usualBodyBytes;
+    const body = route.body === undefined ? undefined : checkValue(route.body, await jsonBody(exchange, limit, memory), "the body");
+    const [looks, waits] = [parts.shares.looks.lineOf(name), parts.shares.waits.lineOf(name)];
+    const value = await route.handle({
+      ...rest,
+      mill,
+      looks,
+      waits,
+      exchange,
+      identity,
+      params,
+      query,
+      body,
+      ...recorder(route, exchange, identity, mill, parts),
+    });
     if (!("raw" in route.answer)) sendJson(exchange, 200, value);
   } finally {
-    memory.used -= size;
+    memory.end();
   }
-}
-
-/** What a body takes at most: what it says of itself, or the limit when it does not. */
-function declaredSize({ request }: Exchange, limit: number): number {
-  const given = request.headers["content-length"];
-  return given === undefined ? (request.headers["transfer-encoding"] === undefined ? 0 : limit) : Math.min(Number(given), limit);
 }
 
 function queryOf({ query }: Exchange): Record<string, string> {
@@ -136,8 +141,8 @@ function queryOf({ query }: Exchange): Record<string, string> {
   return Object.fromEntries(values);
 }
 
-async function jsonBody(exchange: Exchange, limit: number): Promise<unknown> {
-  const bytes = await readBody(exchange, limit);
+async function jsonBody(exchange: Exchange, limit: number, memory: Holding): Promise<unknown> {
+  const bytes = await readBody(exchange, limit, memory);
   if (bytes.length === 0) return {};
   if (!/^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? ""))
     throw new ApiError("mediaType", "the body is not announced as JSON", "send Content-Type: application/json");

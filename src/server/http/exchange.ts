@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { patienceMs, slowestBytesPerSecond } from "./limits.js";
+import type { Holding } from "./shares.js";
 
 /** One request and its answer, on its way through the server. */
 export interface Exchange {
@@ -26,23 +28,71 @@ export class BodyTooLargeError extends Error {
   }
 }
 
-/** The whole body, as it was sent. By events, because most bodies are one piece, and iterating over it would cost more than the rest of the request. */
-export function readBody({ request }: Exchange, limit: number): Promise<Buffer> {
+/** The body came so slowly that whoever sends it may as well not be there. */
+export class BodyTooSlowError extends Error {
+  override readonly name = "BodyTooSlowError";
+  constructor(readonly bytesPerSecond: number) {
+    super(`the body came slower than ${bytesPerSecond} bytes a second`);
+  }
+}
+
+/**
+ * The whole body, as it was sent. By events, because most bodies are one piece, and iterating over it would cost more than the rest of the request.
+ * `memory` holds what has arrived, and never what was announced: a length costs nothing to say.
+ */
+export function readBody({ request }: Exchange, limit: number, memory: Holding): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (Number(request.headers["content-length"] ?? 0) > limit) return reject(new BodyTooLargeError(limit));
-    const chunks: Buffer[] = [];
+    const announced = request.headers["content-length"];
+    const most = announced === undefined ? limit : Number(announced);
+    if (most > limit) return reject(new BodyTooLargeError(limit));
+    let bytes: Buffer = Buffer.alloc(0);
     let size = 0;
-    request.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > limit) {
-        request.pause();
-        reject(new BodyTooLargeError(limit));
-      } else chunks.push(chunk);
+    const began = performance.now();
+    const refuse = (error: unknown): void => {
+      clearTimeout(watch);
+      request.off("data", take);
+      request.pause();
+      reject(error);
+    };
+    const take = (chunk: Buffer): void => {
+      try {
+        if (size + chunk.length > limit) throw new BodyTooLargeError(limit);
+        bytes = appended(bytes, size, chunk, most, memory);
+        size += chunk.length;
+      } catch (error) {
+        refuse(error);
+      }
+    };
+    const watch = setTimeout(() => {
+      if (size < ((performance.now() - began) / 1000) * slowestBytesPerSecond) refuse(new BodyTooSlowError(slowestBytesPerSecond));
+      else watch.refresh();
+    }, patienceMs);
+    request.on("data", take);
+    request.on("end", () => {
+      clearTimeout(watch);
+      resolve(bytes.subarray(0, size));
     });
-    request.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
-    request.on("error", reject);
-    request.on("close", () => reject(new Error("the client has gone"))); // after the end it says nothing
+    request.on("error", refuse);
+    // After the end it says nothing.
+    request.on("close", () => {
+      clearTimeout(watch);
+      reject(new Error("the client has gone"));
+    });
   });
+}
+
+/** One buffer that doubles, because small pieces kept one by one take a hundred times their size. */
+function appended(bytes: Buffer, size: number, chunk: Buffer, most: number, memory: Holding): Buffer {
+  let room = bytes;
+  if (size + chunk.length > bytes.length) {
+    const wanted = size === 0 ? chunk.length : Math.min(most, Math.max(2 * size, size + chunk.length));
+    memory.grow(wanted - bytes.length);
+    if (size === 0) return chunk;
+    room = Buffer.allocUnsafe(wanted);
+    bytes.copy(room, 0, 0, size);
+  }
+  chunk.copy(room, size);
+  return room;
 }
 
 /** Answer with a body that is complete. */

@@ -10,3 +10,14 @@ export const mostLevels = 1010;
 export const mostDetailCharacters = 2000;
 /** Of what the audit notes of an object. */
 export const mostObjectCharacters = 500;
+
+/** All bodies that are in memory at once. */
+export const usualBodyMemoryBytes = 268_435_456;
+/** Whoever sends a body has this long to begin, and must have sent so much a second from then on; a whole request has a minute. */
+export const patienceMs = 10_000;
+export const slowestBytesPerSecond = 1024;
+
+/** Viewers of `GET /live`. */
+export const usualViewers = 200;
+/** Payloads on their way in; each holds a connection of the pool for as long as its client takes. */
+export const mostUploads = 4;

@@ -21,6 +21,8 @@ export interface ListenerOptions {
 const headersMs = 10_000;
 const requestMs = 60_000;
 const idleMs = 75_000;
+/** For what a client that was refused has sent already. */
+const discardMs = 1000;
 const mostConnections = 10_000;
 const mostHeaderBytes = 16_384;
 
@@ -104,8 +106,17 @@ export class Listener {
       if (!response.headersSent) answer(exchange, 500, { "content-type": "text/plain" }, `something went wrong here; the log tells more of request ${id}\n`);
       else response.destroy();
     }
-    // A body nobody read would stay in the way of the connection's next request.
-    if (!request.complete) response.once("finish", () => request.destroy());
+    if (!request.complete) response.once("finish", () => discard(request));
     log("debug", "request", { id, method: request.method, path: exchange.path, status: response.statusCode, ms: Math.round(performance.now() - began) });
   }
+}
+
+/**
+ * A body nobody read would stay in the way of the connection's next request. What is on its way is let in for a moment, to be forgotten: hanging up at once
+ * would take the answer away from a client that still sends.
+ */
+function discard(request: IncomingMessage): void {
+  const end = setTimeout(() => request.destroy(), discardMs);
+  request.once("close", () => clearTimeout(end));
+  request.resume();
 }

@@ -1,4 +1,5 @@
 import { DatabaseUnavailableError } from "../../db/errors.js";
+import { NoRoomError } from "../http/shares.js";
 
 /** One thing to be done together with others of its kind. */
 interface Item<In, Out> {
@@ -53,7 +54,7 @@ export class Collector<In, Out> {
       const outs = await this.run(items.map(({ value }) => value));
       items.forEach(({ resolve }, i) => resolve(outs[i]!));
     } catch (error) {
-      if (items.length === 1 || error instanceof DatabaseUnavailableError) items.forEach(({ reject }) => reject(error));
+      if (items.length === 1 || error instanceof DatabaseUnavailableError || error instanceof NoRoomError) items.forEach(({ reject }) => reject(error));
       else for (const item of items) await this.#runSome([item]);
     }
   }

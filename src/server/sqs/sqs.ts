@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type pg from "pg";
 import type { Engine } from "../../db/engine.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
-import { BodyTooLargeError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
+import { BodyTooLargeError, BodyTooSlowError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
+import { type Holding, NoRoomError, type Shares } from "../http/shares.js";
 import type { Log } from "../log.js";
 import type { ActionContext, ActionHandlers } from "./context.js";
 import { Listening } from "./listening.js";
@@ -16,9 +17,9 @@ import { MoveUpkeep } from "./upkeep.js";
 import { SqsError } from "./wire/errors.js";
 import { mostBodyBytes } from "./wire/limits.js";
 import type { Action, Message, Output } from "./wire/model.js";
-import type { WireRequest } from "./wire/request.js";
+import type { WireHead } from "./wire/request.js";
 import type { AccessKey } from "./wire/sigv4.js";
-import { type Access, type Call, type WireAnswer, readRequest, refuseBody, writeError, writeOutput } from "./wire/wire.js";
+import { type Access, type Call, type WireAnswer, readHead, readRequest, refuse, refuseBody, writeError, writeOutput } from "./wire/wire.js";
 
 /** How the SQS endpoint is set up. */
 export interface SqsOptions {
@@ -33,6 +34,8 @@ export interface SqsOptions {
 /** What the endpoint is made of. */
 export interface SqsParts {
   readonly engine: Engine;
+  /** For bodies. */
+  readonly memory: Shares;
   /** For the one connection that listens. */
   readonly connection: string | pg.ClientConfig;
   /** What the client of a request calls this server: queue URLs begin with it. */
@@ -82,26 +85,35 @@ export class Sqs {
     await this.#service.close();
   }
 
-  /** Answers an exchange. */
+  /** Answers an exchange. Whoever may not ask is refused by what the headers say, before a byte of the body is read. */
   readonly part: Part = async (exchange) => {
-    const request = wireRequestOf(exchange);
-    let body: Buffer;
-    try {
-      body = await readBody(exchange, mostBodyBytes);
-    } catch (error) {
-      if (!(error instanceof BodyTooLargeError)) throw error;
-      return send(exchange, refuseBody(request));
-    }
-    const read = readRequest({ ...request, body }, this.#access);
-    if ("refusal" in read) return send(exchange, read.refusal);
+    const head = wireHeadOf(exchange);
     if (this.#access === "open" && isFromElsewhere(exchange)) {
-      return send(
-        exchange,
-        writeError(read.call.replyTo, new SqsError("AccessDeniedException", "Without keys, requests of web pages and to other hosts are refused.")),
-      );
+      const refusal = new SqsError("AccessDeniedException", "Without keys, requests of web pages and to other hosts are refused.");
+      return send(exchange, refuse(head, refusal));
     }
-    await this.#act(exchange, read.call);
+    const told = readHead(head, this.#access);
+    if ("refusal" in told) return send(exchange, told.refusal);
+    const memory = this.parts.memory.hold(told.who);
+    try {
+      const read = await this.#read(exchange, head, memory);
+      if ("refusal" in read) return send(exchange, read.refusal);
+      await this.#act(exchange, read.call);
+    } finally {
+      memory.end();
+    }
   };
+
+  async #read(exchange: Exchange, head: WireHead, memory: Holding): Promise<ReturnType<typeof readRequest>> {
+    try {
+      return readRequest({ ...head, body: await readBody(exchange, mostBodyBytes, memory) }, this.#access);
+    } catch (error) {
+      if (error instanceof BodyTooLargeError) return { refusal: refuseBody(head) };
+      if (error instanceof BodyTooSlowError) return { refusal: refuse(head, new SqsError("RequestTimeoutException", error.message)) };
+      if (error instanceof NoRoomError) return { refusal: refuse(head, refusalOf(error)) };
+      throw error;
+    }
+  }
 
   async #act(exchange: Exchange, call: Call): Promise<void> {
     let output;
@@ -149,7 +161,7 @@ function isFromElsewhere({ request: { headers } }: Exchange): boolean {
   return headers.origin !== undefined || site === "cross-site" || site === "same-site" || !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i.test(host);
 }
 
-function wireRequestOf({ id, path, request }: Exchange): Omit<WireRequest, "body"> {
+function wireHeadOf({ id, path, request }: Exchange): WireHead {
   return { id, method: request.method ?? "GET", url: request.url ?? "/", path, headers: request.headersDistinct };
 }
 

@@ -292,13 +292,13 @@ describe("bad clients", () => {
   it("viewers are bounded", async () => {
     const controllers: AbortController[] = [];
     const answers: Response[] = []; // kept: an answer nobody has any more is hung up on when memory is tidied
-    for (let i = 0; i < 205; i += 1) {
+    for (let i = 0; i < 140; i += 1) {
       const controller = new AbortController();
       controllers.push(controller);
       answers.push(await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal: controller.signal }));
     }
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(200);
-    expect(answers.filter(({ status }) => status === 503)).toHaveLength(5);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(133); // two thirds of 200
+    expect(answers.filter(({ status }) => status === 503)).toHaveLength(7);
     for (const controller of controllers) controller.abort();
   });
 });

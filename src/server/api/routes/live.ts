@@ -6,7 +6,6 @@ import { toJsonText } from "../json.js";
 import { route } from "../route.js";
 import { limitOf, listOf, moment, overview, point, runningJob, workerRecord } from "../schemas.js";
 
-const mostViewers = 200;
 /** A proxy that hears nothing for a minute closes the connection. */
 const beatMs = 15_000;
 /** A viewer this far behind has a dead connection: it is let go instead of being kept in memory. */
@@ -28,10 +27,18 @@ export const liveRoutes = [
     summary:
       "every second what it looks like, as server-sent events: `sample` with `{ overview, queues }`, two seconds apart while nothing changes, and `blind` while the database does not answer",
     answer: { raw: "text/event-stream", shape: moment },
-    async handle({ auth, live, exchange }) {
+    async handle({ auth, live, exchange, identity, shares: { viewers } }) {
       const { response, signal, stopping, request } = exchange;
-      if (live.viewers >= mostViewers)
-        throw new ApiError("busy", `${mostViewers} viewers look already`, "close a page of the dashboard, or look again later", { "retry-after": "10" });
+      if (!viewers.take(identity.name))
+        throw new ApiError(
+          "busy",
+          `"${identity.name}" has ${viewers.heldBy(identity.name)} viewers already`,
+          "close a page of the dashboard, or look again later",
+          {
+            "retry-after": "10",
+          },
+        );
+      response.once("close", () => viewers.give(identity.name));
       response.writeHead(200, {
         "content-type": "text/event-stream",
         "cache-control": "no-store",

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { z } from "zod";
 import { InvalidArgumentError } from "../../../db/errors.js";
+import { bounded } from "../../bounded.js";
 import { checkValue } from "../check.js";
 import { fromJson, toJsonText } from "../json.js";
 import { streamedJob, toNewJob } from "../new-job.js";
@@ -10,9 +11,6 @@ import { enqueued } from "../schemas.js";
 import { noJob, traced } from "./jobs.js";
 
 const pieceBytes = 1_048_576;
-/** Each upload holds a connection of the pool for as long as its client takes. */
-const mostUploads = 4;
-let uploads = 0;
 
 export const payloadRoutes = [
   route({
@@ -23,7 +21,7 @@ export const payloadRoutes = [
     query: z.strictObject({ job: z.string().max(16_384) }),
     answer: enqueued,
     async handle(call) {
-      const { mill, query, wake } = call;
+      const { mill, query, wake, identity, shares } = call;
       const { request } = call.exchange;
       if (request.headers["idempotency-key"] !== undefined)
         throw new InvalidArgumentError(
@@ -33,20 +31,16 @@ export const payloadRoutes = [
       const job = traced(call, toNewJob(checkValue(streamedJob, parsed(query.job), "job")));
       const size = Number(request.headers["content-length"] ?? Number.NaN);
       if (!Number.isSafeInteger(size)) throw new InvalidArgumentError("the length of the payload is not known", "send Content-Length");
-      if (uploads >= mostUploads)
-        throw new ApiError("busy", `${mostUploads} payloads are on their way already`, "try again", { "retry-after": "1", connection: "close" });
-      uploads += 1;
+      if (!shares.uploads.take(identity.name))
+        throw new ApiError("busy", "too many payloads are on their way already", "try again", { "retry-after": "1", connection: "close" });
       try {
         const contentType = job.contentType ?? request.headers["content-type"];
-        const answer = await mill.engine.enqueueStream(
-          { ...job, ...(contentType === undefined ? {} : { contentType }) },
-          size,
-          request as AsyncIterable<Uint8Array>,
-        );
+        const typed = { ...job, ...(contentType === undefined ? {} : { contentType }) };
+        const answer = await bounded(mill.engine, (tx) => mill.engine.enqueueStream(typed, size, request as AsyncIterable<Uint8Array>, { tx }));
         wake(job.queue ?? "default");
         return answer;
       } finally {
-        uploads -= 1;
+        shares.uploads.give(identity.name);
       }
     },
   }),

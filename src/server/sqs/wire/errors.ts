@@ -76,6 +76,7 @@ const errors = {
     message: "The request must contain either a valid (registered) AWS access key ID or X.509 certificate.",
   },
   RequestExpired: { status: 400, isCommon: true },
+  RequestTimeoutException: { status: 408, code: "RequestTimeout", isCommon: true },
   UnrecognizedClientException: {
     status: 403,
     code: "InvalidClientTokenId",

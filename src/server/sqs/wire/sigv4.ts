@@ -1,7 +1,7 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import { SqsError } from "./errors.js";
 import { pairsOf, unescape } from "./form.js";
-import { type WireRequest, headerOf, targetOf } from "./request.js";
+import { type WireHead, type WireRequest, headerOf, targetOf } from "./request.js";
 
 /**
  * AWS Signature Version 4: who sent a request, and that nobody changed it on the way.
@@ -40,16 +40,26 @@ const unsignedPayload = "UNSIGNED-PAYLOAD";
 
 /** Check the signature of a request. Throws a refusal if there is none, or none of ours, or not of this request, or not of this time. */
 export function verifySignature(request: WireRequest, keys: readonly AccessKey[], now: number): Caller {
+  const { claim, key } = checkedClaim(request, keys, now);
+  const payload = payloadHashOf(request, claim);
+  const candidates = canonicalQueries(claim.search).map((query) => canonicalRequest(request, claim, query, payload));
+  if (!candidates.some((candidate) => isSignedBy(claim, key, candidate))) throw mismatch(candidates[0]!);
+  return { account: key.account ?? defaultAccount, region: claim.region };
+}
+
+/** The key a request says it is signed with. Throws what can be told of a signature before the body is read: so nothing is read for those nobody knows. */
+export function claimedKey(request: WireHead, keys: readonly AccessKey[], now: number): AccessKey {
+  return checkedClaim(request, keys, now).key;
+}
+
+function checkedClaim(request: WireHead, keys: readonly AccessKey[], now: number): { readonly claim: Claim; readonly key: AccessKey } {
   const claim = claimOf(request);
   const key = keys.find(({ accessKeyId }) => accessKeyId === claim.accessKeyId);
   if (!key) throw new SqsError("UnrecognizedClientException");
   refuseForeignScope(claim);
   refuseUnsigned(request, claim);
   refuseWrongTime(claim, now);
-  const payload = payloadHashOf(request, claim);
-  const candidates = canonicalQueries(claim.search).map((query) => canonicalRequest(request, claim, query, payload));
-  if (!candidates.some((candidate) => isSignedBy(claim, key, candidate))) throw mismatch(candidates[0]!);
-  return { account: key.account ?? defaultAccount, region: claim.region };
+  return { claim, key };
 }
 
 /** Who a request says it is from, unchecked: for development, where clients send any keys or none. */
@@ -82,7 +92,7 @@ interface Claim {
   readonly payload: string | undefined;
 }
 
-function claimOf(request: WireRequest): Claim {
+function claimOf(request: WireHead): Claim {
   const authorization = headerOf(request, "authorization");
   if (authorization !== undefined) return headerClaim(request, authorization);
   const { search } = targetOf(request);
@@ -90,7 +100,7 @@ function claimOf(request: WireRequest): Claim {
   throw new SqsError("MissingAuthenticationTokenException");
 }
 
-function headerClaim(request: WireRequest, authorization: string): Claim {
+function headerClaim(request: WireHead, authorization: string): Claim {
   if (!authorization.startsWith(`${algorithm} `)) throw incomplete(`Authorization header requires the algorithm ${algorithm}.`);
   const fields = authorization
     .slice(algorithm.length)
@@ -112,7 +122,7 @@ function headerClaim(request: WireRequest, authorization: string): Claim {
   };
 }
 
-function presignedClaim(request: WireRequest, search: string): Claim {
+function presignedClaim(request: WireHead, search: string): Claim {
   const pairs = pairsOf(search);
   const fields = new Map(pairs.map(([name, value]) => [unescape(name), unescape(value)]));
   const field = (name: string): string => {
@@ -169,7 +179,7 @@ function refuseForeignScope({ day, date, service, end }: Claim): void {
 }
 
 /** The date is always covered; the host must be, or the request could go elsewhere; so must be the header that names the action. */
-function refuseUnsigned(request: WireRequest, { signedHeaders }: Claim): void {
+function refuseUnsigned(request: WireHead, { signedHeaders }: Claim): void {
   const needed = headerOf(request, "x-amz-target") === undefined ? ["host"] : ["host", "x-amz-target"];
   for (const name of needed) if (!signedHeaders.includes(name)) throw wrong(`'${name}' must be a signed header.`);
 }

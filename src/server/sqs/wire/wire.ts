@@ -7,8 +7,8 @@ import { type Action, type ActionModel, type Input, type Members, type Output, a
 import { decodeQuery } from "./query.js";
 import { encodeQueryJson, encodeQueryJsonError, queryJsonType } from "./query-json.js";
 import { queueOfPath } from "./queue-url.js";
-import { type WireRequest, headerOf, targetOf } from "./request.js";
-import { type AccessKey, type Caller, trustClaim, verifySignature } from "./sigv4.js";
+import { type WireHead, type WireRequest, headerOf, targetOf } from "./request.js";
+import { type AccessKey, type Caller, claimedKey, trustClaim, verifySignature } from "./sigv4.js";
 import { encodeXml, encodeXmlError, xmlType } from "./xml.js";
 
 /**
@@ -18,6 +18,9 @@ import { encodeXml, encodeXmlError, xmlType } from "./xml.js";
 
 /** Who may ask: holders of these keys, or anyone at all. */
 export type Access = { readonly keys: readonly AccessKey[] } | "open";
+
+/** All who ask here, where it is not known or does not matter who: no token has a name with a space. */
+export const anybody = "SQS clients";
 
 /** What an answer needs to know of its request. */
 export interface ReplyTo {
@@ -56,8 +59,29 @@ export function readRequest(request: WireRequest, access: Access, now = Date.now
   }
 }
 
+/**
+ * Read what comes before the body: who sent it, as far as that can be told by then, or the answer that refuses it. What has no body is left to `readRequest`.
+ * A body is memory, so whoever has no key of ours gets none.
+ */
+export function readHead(head: WireHead, access: Access, now = Date.now()): { readonly who: string } | { readonly refusal: WireAnswer } {
+  if (access === "open" || !hasBody(head)) return { who: anybody };
+  const replyTo = replyFormOf(head);
+  try {
+    if (replyTo.form === "json") actionOf(head);
+    return { who: `key ${claimedKey(head, access.keys, now).accessKeyId}` };
+  } catch (error) {
+    if (error instanceof SqsError) return { refusal: writeError(replyTo, error) };
+    throw error;
+  }
+}
+
+/** Refuse a request because of its body. */
+export function refuse(head: WireHead, error: SqsError): WireAnswer {
+  return writeError(replyFormOf(head), error);
+}
+
 /** Refuse a request whose body is longer than `mostBodyBytes`, unread. */
-export function refuseBody(request: Omit<WireRequest, "body">): WireAnswer {
+export function refuseBody(request: WireHead): WireAnswer {
   const bytes = headerOf(request, "content-length") ?? mostBodyBytes;
   const isBatch = headerOf(request, "x-amz-target")?.endsWith("Batch") ?? false;
   const error = isBatch
@@ -91,9 +115,18 @@ function answer({ requestId }: ReplyTo, status: number, type: string, body: stri
 }
 
 function readJson(request: WireRequest, replyTo: ReplyTo, access: Access, now: number): Call {
-  const [service, action = ""] = (headerOf(request, "x-amz-target") ?? "").split(".", 2);
-  if (request.method !== "POST" || service !== "AmazonSQS" || !isAction(action)) throw new SqsError("UnknownOperationException");
-  return callOf(request, replyTo, action, authenticate(request, access, now), (members, queueUrl) => decodeJson(request.body, members, queueUrl));
+  return callOf(request, replyTo, actionOf(request), authenticate(request, access, now), (members, queueUrl) => decodeJson(request.body, members, queueUrl));
+}
+
+/** The action that the headers of a JSON request name. */
+function actionOf(head: WireHead): Action {
+  const [service, action = ""] = (headerOf(head, "x-amz-target") ?? "").split(".", 2);
+  if (head.method !== "POST" || service !== "AmazonSQS" || !isAction(action)) throw new SqsError("UnknownOperationException");
+  return action;
+}
+
+function hasBody(head: WireHead): boolean {
+  return headerOf(head, "transfer-encoding") !== undefined || Number(headerOf(head, "content-length") ?? 0) !== 0;
 }
 
 function readQuery(request: WireRequest, replyTo: ReplyTo, access: Access, now: number): Call {
@@ -164,7 +197,7 @@ function callOf(request: WireRequest, replyTo: ReplyTo, action: Action, caller: 
   } as Call;
 }
 
-function replyFormOf(request: Omit<WireRequest, "body">): ReplyTo {
+function replyFormOf(request: WireHead): ReplyTo {
   const requestId = request.id;
   if (/^application\/x-amz-json-1\.[01]$/.test(mediaTypeOf(request))) return { requestId, form: "json" };
   return { requestId, form: headerOf(request, "accept")?.includes("application/json") ? "query-json" : "xml" };

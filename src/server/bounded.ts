@@ -1,5 +1,5 @@
-import type { Engine } from "../../db/engine.js";
-import type { Queryable } from "../../db/queryable.js";
+import type { Engine } from "../db/engine.js";
+import type { Queryable } from "../db/queryable.js";
 
 const limits = { lock: "5s", statement: "60s" };
 
