@@ -111,12 +111,18 @@ export class SqsEngine {
     return this.#value("sqs_secret_get", "select :sqs_secret_get() as value", []);
   }
 
-  /** Append messages whose JSON is put together already, so that bodies stay as they are. One object of options for all, or one each. */
-  async send(inputs: readonly string[], options: string): Promise<Enqueued[]> {
+  /**
+   * Append messages whose JSON is put together already, so that bodies stay as they are. One object of options for all, or one each.
+   * Whoever holds a fingerprint in an open transaction is waited for up to `waitMs`; then it fails with 55P03.
+   */
+  async send(inputs: readonly string[], options: string, waitMs: number): Promise<Enqueued[]> {
+    // One statement, and the setting comes first: the function is given what depends on it.
     const [row] = await this.call(
       "sqs_send",
-      "select to_json(job_ids::text[]) as job_ids, to_json(duplicates) as duplicates from :job_enqueue_many($1::json, $2::json)",
-      [`[${inputs.join(",")}]`, options],
+      `select to_json(job_ids::text[]) as job_ids, to_json(duplicates) as duplicates
+         from (select set_config('lock_timeout', $3::text, true) as wait) bound
+        cross join lateral :job_enqueue_many($1::json, case when bound.wait is not null then $2::json end)`,
+      [`[${inputs.join(",")}]`, options, `${waitMs}ms`],
     );
     const duplicates = row?.["duplicates"] as boolean[] | null;
     return ((row?.["job_ids"] ?? []) as JobId[]).map((id, i) => ({ id, duplicate: duplicates?.[i] ?? false }));

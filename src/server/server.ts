@@ -135,6 +135,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const sqs = new Sqs(options.sqs ?? {}, {
     engine: engine.withPool(sharedPool(pool, connections, anybody)),
     memory,
+    waits: waits.lineOf(anybody),
     connection: connectionOf(connection),
     addressOf: address,
     log,

@@ -2,6 +2,11 @@ import { DatabaseUnavailableError, InvalidArgumentError, QueueClosedError, Queue
 import { NoRoomError } from "../http/shares.js";
 import { SqsError, invalidParameter } from "./wire/errors.js";
 
+/** Somebody's open transaction holds what was asked for. */
+export function isHeld(error: unknown): boolean {
+  return (error as { readonly code?: unknown } | null)?.code === "55P03";
+}
+
 /** What a client is told of an error that the engine raised: what is ours to blame tells nothing of itself. */
 export function refusalOf(error: unknown): SqsError {
   if (error instanceof SqsError) return error;
@@ -9,6 +14,7 @@ export function refusalOf(error: unknown): SqsError {
   if (error instanceof QueueNotFoundError) return new SqsError("QueueDoesNotExist");
   if (error instanceof QueueFullError) return new SqsError("RequestThrottled", error.message);
   if (error instanceof QueueClosedError) return new SqsError("UnsupportedOperation", error.message);
+  if (isHeld(error)) return new SqsError("ServiceUnavailable", "A message with the same deduplication id is being sent, and that has not ended; try again.");
   if (error instanceof NoRoomError) return new SqsError("ServiceUnavailable", `${error.message}; try again.`);
   return new SqsError(error instanceof DatabaseUnavailableError ? "ServiceUnavailable" : "InternalFailure");
 }

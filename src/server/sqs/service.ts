@@ -1,7 +1,8 @@
 import { WakeUp } from "../../client/wake-up.js";
 import type { Engine } from "../../db/engine.js";
 import type { SqsMessageRecord, SqsReceipt } from "../../db/sqs-engine.js";
-import type { JobId } from "../../db/types.js";
+import type { Enqueued, JobId } from "../../db/types.js";
+import type { Line } from "../http/shares.js";
 import type { Log } from "../log.js";
 import { type SqsQueue, isFifoName, readQueue } from "./attributes.js";
 import { Collector } from "./collector.js";
@@ -10,7 +11,7 @@ import type { Prepared } from "./message.js";
 import { queueNameOf } from "./names.js";
 import { Receipts } from "./receipt.js";
 import { type ReceiveRequest, Reception } from "./reception.js";
-import { refusalOf } from "./refusal.js";
+import { isHeld, refusalOf } from "./refusal.js";
 import { SqsError } from "./wire/errors.js";
 
 /** What another server changed of a queue is known after this long at the latest. */
@@ -21,6 +22,9 @@ const attemptMs = 300_000;
 const mostAttempts = 10_000;
 const mostAttemptBytes = 67_108_864;
 const sending = { mostItems: 500, mostSize: 4_000_000 };
+/** How long a send waits for somebody who has the same fingerprint in an open transaction: many together, and the one that is held, alone. */
+const heldMs = 250;
+const heldAloneMs = 5000;
 const deleting = { mostItems: 500, mostSize: Infinity };
 
 interface Known {
@@ -54,6 +58,8 @@ export class SqsService {
   constructor(
     readonly engine: Engine,
     private readonly log: Log,
+    /** For what may have to wait for somebody's transaction, and holds a connection meanwhile. */
+    private readonly waits: Line,
   ) {
     this.#wakeUp = new WakeUp(engine);
     this.#deletes = new Collector((receipts) => this.#delete(receipts), deleting);
@@ -114,18 +120,26 @@ export class SqsService {
   }
 
   async #send(queue: string, messages: readonly Prepared[]): Promise<JobId[]> {
-    const options = messages.map((message) => JSON.stringify(message.options));
-    const isSame = options.every((one) => one === options[0]) && messages[0]!.options["fingerprint"] === undefined;
-    const sent = await this.engine.sqs.send(
-      messages.map(({ input }) => input),
-      isSame ? options[0]! : `[${options.join(",")}]`,
-    );
+    const sent = await this.#append(messages, heldMs).catch((error: unknown) => {
+      if (!isHeld(error) || messages.length > 1) throw error; // those who were sent together are tried alone, in their order
+      return this.waits(() => this.#append(messages, heldAloneMs));
+    });
     for (const {
       options: { delaySeconds },
     } of messages)
       if (typeof delaySeconds === "number") this.reception(queue).expect(delaySeconds);
     this.wake(queue);
     return sent.map(({ id }) => id);
+  }
+
+  #append(messages: readonly Prepared[], waitMs: number): Promise<Enqueued[]> {
+    const options = messages.map((message) => JSON.stringify(message.options));
+    const isSame = options.every((one) => one === options[0]) && messages[0]!.options["fingerprint"] === undefined;
+    return this.engine.sqs.send(
+      messages.map(({ input }) => input),
+      isSame ? options[0]! : `[${options.join(",")}]`,
+      waitMs,
+    );
   }
 
   delete(queue: string, receipt: SqsReceipt): Promise<Deleted> {

@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { Engine } from "../../db/engine.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
 import { BodyTooLargeError, BodyTooSlowError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
-import { type Holding, NoRoomError, type Shares } from "../http/shares.js";
+import { type Holding, type Line, NoRoomError, type Shares } from "../http/shares.js";
 import type { Log } from "../log.js";
 import type { ActionContext, ActionHandlers } from "./context.js";
 import { Listening } from "./listening.js";
@@ -36,6 +36,8 @@ export interface SqsParts {
   readonly engine: Engine;
   /** For bodies. */
   readonly memory: Shares;
+  /** For what may have to wait for somebody's transaction. */
+  readonly waits: Line;
   /** For the one connection that listens. */
   readonly connection: string | pg.ClientConfig;
   /** What the client of a request calls this server: queue URLs begin with it. */
@@ -61,8 +63,8 @@ export class Sqs {
     options: SqsOptions,
     private readonly parts: SqsParts,
   ) {
-    const { engine, connection, log } = parts;
-    const service = new SqsService(engine, log);
+    const { engine, connection, log, waits } = parts;
+    const service = new SqsService(engine, log, waits);
     this.#service = service;
     this.#upkeep = new MoveUpkeep(service, log);
     this.#listening = new Listening({ connection, schema: engine.schema, log, onWake: (queue) => service.hear(queue) });
