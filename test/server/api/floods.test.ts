@@ -58,6 +58,43 @@ describe("what a request makes the server compute is bounded", () => {
     expect(answer).toMatchObject({ status: 400, body: { code: "MR001", detail: expect.stringContaining("1010 levels") } });
   });
 
+  it("a rule that is counted to the year 9000 is refused, and one whose slots are rare tells some, while others are served", async () => {
+    const rule = { rrule: "FREQ=SECONDLY;INTERVAL=61;BYSECOND=1;BYMINUTE=1;BYHOUR=1;COUNT=10000", anchor: "1970-01-01T00:00:00Z" };
+    const ask = (body: object) => server.ask("POST", "/schedules/preview", body, { role: "reader" });
+    expect(await ask({ rule, from: "9000-01-01T00:00:00Z" })).toMatchObject({ status: 400, body: { code: "MR001" } });
+    const rare = Array.from({ length: 5 }, (_, i) =>
+      ask({ rule: { ...rule, rrule: `FREQ=SECONDLY;INTERVAL=${601 + i};BYSECOND=0;BYMINUTE=0;BYHOUR=0` }, count: 1000 }),
+    );
+    let isOver = false;
+    const all = Promise.all(rare).finally(() => (isOver = true));
+    expect((await server.ask("GET", "/session")).status).toBe(200);
+    expect(isOver).toBe(false);
+    for (const { status, body } of await all) {
+      expect(status).toBe(200);
+      expect(body.items.length).toBeGreaterThan(0);
+    }
+  });
+
+  it("schedules with large inputs come in pages, however many are asked for", async () => {
+    const put = (i: number) => server.ask("PUT", `/schedules/large-${i}`, { rule: { every: "1d" }, job: { type: "x" }, input: long });
+    for (let i = 0; i < 10; i += 1) expect((await put(i)).status).toBe(200);
+    const first = (await server.ask("GET", "/schedules?limit=1000")).body;
+    expect(first.items).toHaveLength(8);
+    expect(first.next).toBe("large-7");
+    const second = (await server.ask("GET", `/schedules?limit=1000&cursor=${first.next}`)).body;
+    expect(second.items.map(({ name }: { name: string }) => name)).toEqual(["large-8", "large-9"]);
+    expect(second.next).toBeUndefined();
+  });
+
+  it("dead letters, each a statement of its own, are a thousand at most", async () => {
+    const jobs = Array.from({ length: 501 }, () => "1");
+    const settlements = [1, 2].map(() => ({ token: "t", outcome: "deadLetter", queue: "dead", jobs }));
+    expect(await server.ask("POST", "/claims/settle", { settlements })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("1000 dead letters") },
+    });
+  });
+
   it("brackets in a text are no levels", async () => {
     expect((await server.ask("POST", "/jobs", { type: "x", input: `"\\"${"[".repeat(5000)}` })).status).toBe(200);
   });

@@ -55,6 +55,13 @@ const settlement = z
   .refine(({ jobs, results }) => results === undefined || results.length === jobs.length, { error: "give one result for each job", path: ["results"] })
   .meta({ id: "Settlement" });
 
+/** Each is a statement of its own, all in one transaction. */
+const mostLetters = 1000;
+
+function lettersOf(settlements: readonly z.output<typeof settlement>[]): z.output<typeof settlement>[] {
+  return settlements.filter(({ outcome }) => outcome === "deadLetter");
+}
+
 export const claimRoutes = [
   route({
     method: "POST",
@@ -106,11 +113,16 @@ export const claimRoutes = [
     path: "/claims/settle",
     role: "worker",
     summary: "report what became of claimed jobs, all in one transaction; `refused` are those the token no longer held",
-    body: z.strictObject({ settlements: z.array(settlement).min(1).max(1000) }),
+    body: z
+      .strictObject({ settlements: z.array(settlement).min(1).max(1000) })
+      .refine(({ settlements }) => lettersOf(settlements).reduce((sum, { jobs }) => sum + jobs.length, 0) <= mostLetters, {
+        error: `at most ${mostLetters} dead letters at once`,
+        path: ["settlements"],
+      }),
     bodyLimit: jobBodyBytes,
     answer: z.strictObject({ refused: z.array(jobId) }),
     async handle({ mill, body: { settlements } }) {
-      const letters = settlements.filter(({ outcome }) => outcome === "deadLetter");
+      const letters = lettersOf(settlements);
       const others = settlements.filter(({ outcome }) => outcome !== "deadLetter").map(({ queue: _queue, ...rest }) => given(rest) as unknown as Settlement);
       return mill.engine.transaction(async (tx) => {
         const refused = others.length === 0 ? [] : [...(await mill.engine.settle(others, undefined, { tx })).refused];

@@ -1,12 +1,15 @@
 import { z } from "zod";
-import type { PutSchedule } from "../../../db/schedule-engine.js";
+import type { Engine } from "../../../db/engine.js";
+import type { PutSchedule, ScheduleRecord } from "../../../db/schedule-engine.js";
 import type { Json } from "../../../db/types.js";
 import { describeRule } from "../../../schedule/describe-rule.js";
 import { parseRule } from "../../../schedule/parse-rule.js";
 import type { RuleInput } from "../../../schedule/rule.js";
 import { given } from "../given.js";
+import { pageBytes } from "../look.js";
 import { type Call, route } from "../route.js";
 import { because, counted, done, dryRun, jobId, jsonValue, limitOf, listOf, time, timeInput, windows } from "../schemas.js";
+import { upcoming } from "../upcoming.js";
 
 const rule = z.looseObject({}).meta({ id: "Rule", description: "one of cron, every, after, rrule, times and at, with its options: see docs/schedules.md" });
 const text = z.string().nullable();
@@ -81,6 +84,7 @@ const scheduleEvent = z
   })
   .meta({ id: "ScheduleEvent" });
 
+const listStep = 20;
 const nameOf = ({ params }: Call): string => params["name"]!;
 const noteOf = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>) => ({ by: identity.name, ...given({ because: body.because }) });
 const described = <Record extends { readonly rule: Json }>(record: Record): Record & { description: string | null } => ({
@@ -96,30 +100,53 @@ function describe(of: unknown): string | null {
   }
 }
 
+/** Read in steps, because each may have a megabyte of input, and no more than fit into a page; always one. */
+async function listed(
+  engine: Engine,
+  limit: number,
+  cursor: string | undefined,
+): Promise<{ readonly items: readonly ScheduleRecord[]; readonly next?: string | undefined }> {
+  const items: ScheduleRecord[] = [];
+  let bytes = 0;
+  for (;;) {
+    const after = items.at(-1)?.name ?? cursor;
+    const some = await engine.schedules.list({ limit: Math.min(listStep, limit - items.length), ...given({ after }) });
+    for (const one of some) {
+      bytes += JSON.stringify([one.rule, one.job, one.input]).length;
+      if (items.length > 0 && bytes > pageBytes) return { items, next: items.at(-1)!.name };
+      items.push(one);
+    }
+    if (items.length === limit) return { items, next: items.at(-1)!.name };
+    if (some.length < listStep) return { items };
+  }
+}
+
 export const scheduleRoutes = [
   route({
     method: "GET",
     path: "/schedules",
     role: "reader",
-    summary: "schedules by name, with what is known of their runs",
+    summary: "schedules by name, with what is known of their runs; fewer where their inputs are large",
     query: z.strictObject({ limit: limitOf(1000, 100), cursor: z.string().optional() }),
     answer: listOf(scheduleRecord),
     async handle({ mill, query: { limit, cursor } }) {
-      const items = await mill.engine.schedules.list({ limit, ...(cursor === undefined ? {} : { after: cursor }) });
-      return { items: items.map(described), ...(items.length === limit ? { next: items.at(-1)!.name } : {}) };
+      const { items, next } = await listed(mill.engine, limit, cursor);
+      return { items: items.map(described), ...given({ next }) };
     },
   }),
   route({
     method: "POST",
     path: "/schedules/preview",
     role: "reader",
-    summary: "when a rule would run next, and the rule in words; stores nothing",
+    summary: "when a rule would run next, and the rule in words; stores nothing. It looks for a second: where slots are rare there may be fewer",
     body: z.strictObject({ rule, count: z.number().int().min(1).max(1000).default(5), from: timeInput.optional() }),
     answer: z.strictObject({ items: z.array(time), description: text }),
-    handle: async ({ mill, body }) => ({
-      items: await mill.schedules.next(body.rule as unknown as RuleInput, { count: body.count, ...given({ from: body.from }) }),
-      description: describe(body.rule),
-    }),
+    async handle({ mill: { engine }, body }) {
+      const parsed = parseRule(body.rule);
+      const now = (await engine.schedules.now()).getTime();
+      const items = await upcoming(engine, parsed, { createdAt: now, after: body.from?.getTime() ?? now, count: body.count });
+      return { items, description: describeRule(parsed) };
+    },
   }),
   route({
     method: "GET",
@@ -281,9 +308,16 @@ export const scheduleRoutes = [
     method: "GET",
     path: "/schedules/{name}/next",
     role: "reader",
-    summary: "when it runs next",
+    summary: "when it runs next. It looks for a second: where slots are rare there may be fewer",
     query: z.strictObject({ count: limitOf(1000, 5) }),
     answer: listOf(time),
-    handle: async (call) => ({ items: await call.mill.schedules.next(nameOf(call), { count: call.query.count }) }),
+    async handle(call) {
+      const { engine, schedules } = call.mill;
+      const [now, { rule: stored, createdAt, lastSlot, nextSlot }] = await Promise.all([engine.schedules.now(), schedules.get(nameOf(call))]);
+      const parsed = parseRule(stored);
+      if ("after" in parsed) return { items: nextSlot === null ? [] : [nextSlot] };
+      const after = Math.max(now.getTime(), lastSlot?.getTime() ?? 0);
+      return { items: await upcoming(engine, parsed, { createdAt: createdAt.getTime(), after, count: call.query.count }) };
+    },
   }),
 ];
