@@ -1,22 +1,28 @@
--- queue_purge: drop all waiting jobs of a queue, ready and delayed, by moving its cursors to the end of the log.
+-- queue_purge: drop all waiting jobs of a queue, ready and delayed, by moving its cursors to the end of the log (lanes_purge).
 -- The cost does not depend on the backlog. Running jobs go on; jobs of transactions still open arrive afterwards and stay.
--- Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Lanes that nobody knew when it began stay as they are: what is in them came later.
--- Returns how many were dropped.
+-- Lanes that nobody knew when it began stay as they are: what is in them came later; those that sleep have nothing. Returns how many were dropped.
 -- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor, lane_purge, tally, aside, agenda. Raises: MR003.
 create or replace function queue_purge(p_queue text) returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := queue_id(p_queue);
-  v_own bigint := xid_now();
-  v_last bigint := job_id_new();  -- jobs of this very transaction: those so far are purged, those to come are not
-  v_ticket bigint := nextval('ticket_id_seq');
-  v_purged bigint;
-  v_lanes bigint[];
 begin
   perform lane_discover(array[v_queue_id]);  -- waits for whoever is finding them, or a purge would miss a lane that nobody has seen yet
-  v_lanes := array(select key from lane where queue_id = v_queue_id order by key);
-  perform lanes_seize(v_lanes);
-  perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(v_lanes) lane;
+  return lanes_purge(array(select key from lane where queue_id = v_queue_id and not is_asleep order by key));
+end $$;
+
+-- lanes_purge: drop all that waits in some lanes. Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Returns how many were dropped.
+-- Locks: the lanes and their entries. Writes: lane_cursor, lane_purge, tally, aside, agenda.
+create or replace function lanes_purge(p_lanes bigint[]) returns bigint
+language plpgsql as $$
+declare
+  v_own constant bigint := xid_now();
+  v_last constant bigint := job_id_new();  -- jobs of this very transaction: those so far are purged, those to come are not
+  v_ticket constant bigint := nextval('ticket_id_seq');
+  v_purged bigint;
+begin
+  perform lanes_seize(p_lanes);
+  perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(p_lanes) lane;
   with snap as materialized (
     select pg_current_snapshot() as s, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax,
            array(select x::text::bigint from pg_snapshot_xip(pg_current_snapshot()) x order by x) as running
@@ -25,7 +31,7 @@ begin
       from lane l cross join lateral (values (l.key), (l.key + 1)) t (key)
       cross join lateral (select c.seq from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
       left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k where k.lane = t.key and k.xid = v_own order by k.id desc limit 1) own on true
-     where l.key = any (v_lanes)
+     where l.key = any (p_lanes)
   ), passed as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
     select t.key, t.seq + 1, greatest(snap.xmax, v_own), case when v_own >= snap.xmax then coalesce(t.own_ticket, 0) else 0 end,
@@ -41,9 +47,9 @@ begin
   ), gone as (
     delete from lane_cursor c using track t where c.track = t.key and (c.seq = t.seq or c.seq < 0)
   ), aside_gone as (
-    delete from aside where lane = any (v_lanes)
+    delete from aside where lane = any (p_lanes)
   ), forgotten as (  -- what earlier ones dropped, this one drops too
-    delete from lane_purge where lane = any (v_lanes)
+    delete from lane_purge where lane = any (p_lanes)
   ), noted as (
     insert into lane_purge (lane, snapshot, own_xid, own_job, own_ticket, purged_at) select t.lane, snap.s, v_own, v_last, v_ticket, clock_now() from (select distinct lane from track) t cross join snap
   ), depth as materialized (
@@ -54,6 +60,6 @@ begin
     insert into tally (lane, ready) select lane, chained - ready from depth  -- what is in the agenda is uncounted as it leaves it
   )
   select coalesce(sum(ready + delayed), 0) into v_purged from depth;
-  perform agenda_drop(v_lanes, 10000);  -- more than that is left to upkeep
+  perform agenda_drop(p_lanes, 10000);  -- more than that is left to upkeep
   return v_purged;
 end $$;

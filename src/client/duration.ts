@@ -1,6 +1,6 @@
 import { isDuration, shown } from "../db/check-options.js";
 import { InvalidArgumentError } from "../db/errors.js";
-import { maxSeconds } from "../db/limits.js";
+import { bounds } from "../db/limits.js";
 
 /** A length of time: milliseconds, a text such as `"5m"` or `"1h 30m"`, or parts such as `{ minutes: 5 }`. */
 export type Duration = number | string | DurationParts;
@@ -42,7 +42,7 @@ export function timerMs(duration: Duration, name?: string): number {
 export function durationSeconds(duration: Duration, name = "duration"): number {
   const seconds = durationMs(duration, name) / 1000;
   if (isDuration(seconds)) return seconds;
-  throw new InvalidArgumentError(`${name} cannot be ${shown(duration)}`, `give at most ${maxSeconds} seconds, some 31 years`);
+  throw new InvalidArgumentError(`${name} cannot be ${shown(duration)}`, `give at most ${bounds.seconds} seconds, some 31 years`);
 }
 
 function parseText(text: string, name: string): number {

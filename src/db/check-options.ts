@@ -1,6 +1,6 @@
 import { inspect, types } from "node:util";
 import { InvalidArgumentError } from "./errors.js";
-import { maxSeconds, maxTime, minTime } from "./limits.js";
+import { bounds, maxTime, minTime } from "./limits.js";
 
 /** A value as a message shows it, whatever it is. */
 export function shown(value: unknown): string {
@@ -47,7 +47,7 @@ function parseTime(text: string): number {
 
 /** Seconds that are stored: a finite number from 0 to the longest duration. */
 export function isDuration(seconds: unknown): boolean {
-  return typeof seconds === "number" && seconds >= 0 && seconds <= maxSeconds;
+  return typeof seconds === "number" && seconds >= 0 && seconds <= bounds.seconds;
 }
 
 /** A policy of retries, with delays that can be added to a time. */
@@ -57,7 +57,7 @@ export function checkRetry(policy: unknown, what: string): void {
   if ((typeof policy !== "number" && typeof policy !== "object") || policy === null || !delays.every(isDuration)) {
     throw new InvalidArgumentError(
       `${what} cannot be ${shown(policy)}`,
-      `give seconds from 0 to ${maxSeconds}, a list of them, or base, factor, cap and jitter`,
+      `give seconds from 0 to ${bounds.seconds}, a list of them, or base, factor, cap and jitter`,
     );
   }
 }

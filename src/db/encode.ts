@@ -1,23 +1,41 @@
 import { types } from "node:util";
 import { checkList, checkObject, checkPayload, checkRetry, checkText, checkTime, isDuration, shown } from "./check-options.js";
-import { InvalidArgumentError, MillraceError } from "./errors.js";
-import { maxJsonDepth, maxSeconds } from "./limits.js";
+import { InvalidArgumentError, MillraceError, PayloadError } from "./errors.js";
+import { bounds } from "./limits.js";
 import { pieceBytes } from "./payload.js";
 import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, ResourceOptions, Settlement } from "./types.js";
 
-/** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it. */
-export function toJson(value: unknown, what = "input"): string {
+/** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it, and what is longer than `most` bytes. */
+export function toJson(value: unknown, what = "input", most = Infinity): string {
   if (value === undefined) return "null";
   const check = (withStrings: boolean): void => checkJson(value, what, 0, undefined, withStrings);
-  return checkedText(value, what, check);
+  const text = checkedText(value, what, check);
+  checkSize(text, what, most);
+  return text;
 }
 
-/** JSON text of a list of values; undefined ones become null. */
-export function toJsonList(values: readonly unknown[], what: string): string {
+/** JSON text of a list of values, none of them longer than `most` bytes; undefined ones become null. */
+export function toJsonList(values: readonly unknown[], what: string, most: number): string {
   const check = (withStrings: boolean): void => {
     for (let i = 0; i < values.length; i += 1) if (values[i] !== undefined) checkJson(values[i], what, 0, i, withStrings);
   };
-  return checkedText(values, what, check);
+  const text = checkedText(values, what, check);
+  checkSizes(text, values, what, most);
+  return text;
+}
+
+/** A character has three bytes at most, so that most texts need not be counted. */
+function checkSize(text: string, what: string, most: number): void {
+  if (text.length * 3 <= most) return;
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= most) return;
+  throw new PayloadError(`${what}: ${bytes} bytes are more than the limit of ${most}`, "store it elsewhere and give a reference, or use a payload");
+}
+
+/** Looked at one by one only when all of them together have as many. */
+function checkSizes(text: string, values: readonly unknown[], what: string, most: number): void {
+  if (text.length * 3 <= most) return;
+  for (const value of values) if (value !== undefined) checkSize(JSON.stringify(value) ?? "", what, most);
 }
 
 /** A value's text, after a look at the value and, if need be, at its strings. */
@@ -75,8 +93,8 @@ function checkJson(value: unknown, path: string, depth: number, index: number | 
 }
 
 function checkMembers(value: object, path: string, depth: number, index: number | string | undefined, withStrings: boolean): void {
-  if (depth >= maxJsonDepth) {
-    throw new InvalidArgumentError(`the value is not JSON: it contains itself, or has more than ${maxJsonDepth} levels`, remedy);
+  if (depth >= bounds.jsonDepth) {
+    throw new InvalidArgumentError(`the value is not JSON: it contains itself, or has more than ${bounds.jsonDepth} levels`, remedy);
   }
   try {
     if (Array.isArray(value)) {
@@ -227,7 +245,7 @@ function checkNumber(key: string, value: number): number {
             : aboveZero.has(key)
               ? "more than 0"
               : "0 or more";
-    const most = key.endsWith("Seconds") ? `, at most ${maxSeconds}` : "";
+    const most = key.endsWith("Seconds") ? `, at most ${bounds.seconds}` : "";
     throw new InvalidArgumentError(`${key} cannot be ${shown(value)}`, `give ${wanted}${most}`);
   }
   return value;
@@ -376,8 +394,8 @@ export function encodeSettlements(settlements: readonly Settlement[]): string {
 function encodeSettlement(settlement: Settlement): string {
   const { token, outcome, jobs } = settlement;
   let text = JSON.stringify({ token, outcome, jobs, delaySeconds: "delaySeconds" in settlement ? settlement.delaySeconds : undefined }).slice(0, -1);
-  if ("results" in settlement && settlement.results) text += `,"results":${toJsonList(settlement.results, "results")}`;
-  if ("logs" in settlement && settlement.logs) text += `,"logs":${toJson(settlement.logs, "logs")}`;
+  if ("results" in settlement && settlement.results) text += `,"results":${toJsonList(settlement.results, "result", bounds.resultBytes)}`;
+  if ("logs" in settlement && settlement.logs) text += `,"logs":${toJsonList(settlement.logs, "log", bounds.logBytes)}`;
   if ("error" in settlement && settlement.error) text += `,"error":${toJson(wellFormed(settlement.error), "error")}`;
   return `${text}}`;
 }

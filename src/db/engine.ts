@@ -36,6 +36,7 @@ import {
 } from "./encode.js";
 import { InvalidArgumentError, LeaseLostError, PayloadError, SchemaRestoredError } from "./errors.js";
 import { asQueryable } from "./foreign.js";
+import { bounds } from "./limits.js";
 import { checkSchema } from "./migrate.js";
 import { payloadChunks } from "./payload.js";
 import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
@@ -172,7 +173,7 @@ export class Engine {
     checkObject(job, "the job");
     const { type, input, payload, ...options } = job;
     checkPayload(payload);
-    const values = [checkType(type), toJson(input), encodeOptions(options), payload ?? null, ...(wake === undefined ? [] : [wake])];
+    const values = [checkType(type), toJson(input, "input", bounds.inputBytes), encodeOptions(options), payload ?? null, ...(wake === undefined ? [] : [wake])];
     if (payload) await this.#checkPayload(payload.length, call);
     const told = wake === undefined ? "" : ", :queue_notify(array[$5::text])";
     const [row] = await this.#call(
@@ -194,7 +195,7 @@ export class Engine {
   ): Promise<Enqueued[]> {
     checkList(inputs, "inputs");
     checkObject(options, "options");
-    return this.#enqueueMany(toJsonList(inputs, "inputs"), encodeOptions({ ...options, type: checkType(type) }), call, wake);
+    return this.#enqueueMany(toJsonList(inputs, "inputs", bounds.inputBytes), encodeOptions({ ...options, type: checkType(type) }), call, wake);
   }
 
   /** Append many jobs, each with its own options. Large payloads follow in pieces, in the same transaction. */
@@ -204,6 +205,7 @@ export class Engine {
     const inputs = toJsonList(
       jobs.map((job) => job.input),
       "inputs",
+      bounds.inputBytes,
     );
     const options = `[${jobs.map(encodeJob).join(",")}]`;
     for (const { payload } of jobs) if (payload) await this.#checkPayload(payload.length, call);
@@ -254,7 +256,7 @@ export class Engine {
     if (!Number.isSafeInteger(size) || size < 0) throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
     checkObject(job, "the job");
     const { type, input, payload: _payload, ...options } = job;
-    const values = [checkType(type), toJson(input), encodeOptions(options, size)];
+    const values = [checkType(type), toJson(input, "input", bounds.inputBytes), encodeOptions(options, size)];
     await this.#checkPayload(size, call);
     return this.#inTransaction(call, async (tx) => {
       const [row] = await this.#call("job_enqueue", "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json)", values, { tx });
@@ -336,7 +338,7 @@ export class Engine {
       "job_complete",
       "select to_json(:job_complete($1::uuid, $2::bigint[], $3::json)::text[]) as refused",
       job,
-      [result === undefined ? null : `[${toJson(result, "result")}]`],
+      [result === undefined ? null : `[${toJson(result, "result", bounds.resultBytes)}]`],
       call,
     );
   }
@@ -346,7 +348,7 @@ export class Engine {
     const [row] = await this.#call(
       "job_complete",
       "select to_json(:job_complete($1::uuid, $2::bigint[], $3::json)::text[]) as refused",
-      [checkToken(token), encodeIds(ids), results ? toJsonList(results, "results") : null],
+      [checkToken(token), encodeIds(ids), results ? toJsonList(results, "results", bounds.resultBytes) : null],
       call,
     );
     return (row?.["refused"] ?? []) as JobId[];
@@ -690,7 +692,7 @@ export class Engine {
     const [row] = await this.#call(
       "progress_put",
       "select :progress_put($1::uuid, $2::bigint, $3::json) as held",
-      [...encodeHeld(job), toJson(value, "progress")],
+      [...encodeHeld(job), toJson(value, "progress", bounds.progressBytes)],
       call,
     );
     if (!row?.["held"]) throw new LeaseLostError([job.id]);

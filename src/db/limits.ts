@@ -1,16 +1,28 @@
 /**
- * What is accepted at most, in one place, each with its reason. SQL refuses the same; here it is refused before anything is sent,
- * so that the caller's transaction stays usable.
+ * What is accepted at most. SQL refuses the same (`bound` in sql/base/bounds.sql, a test compares); here it is refused before
+ * anything is sent, so that the caller's transaction stays usable. docs/security.md says why each is what it is.
  */
+export const bounds = Object.freeze({
+  /** The longest stored duration in seconds, some 31 years: added to any time, it stays far below what can be held. */
+  seconds: 1e9,
+  /** Of types, groups, tenants, stages, workers, content types. */
+  nameLength: 200,
+  /** Arrays and objects inside each other. JSON is read by recursion nearly everywhere, which ends in a full stack. */
+  jsonDepth: 500,
+  /** Of the JSON text of an input; more belongs into a payload. */
+  inputBytes: 16_777_216,
+  headersBytes: 4_194_304,
+  resultBytes: 16_777_216,
+  progressBytes: 1_048_576,
+  logBytes: 1_048_576,
+  /** What is longer is cut, never refused: a failure must be told. */
+  errorBytes: 262_144,
+  /** Of a queue, a type, the cell, a resource or a schedule. */
+  optionsBytes: 1_048_576,
+});
 
-/** The longest stored duration in seconds, some 31 years: added to any time, it stays far below what PostgreSQL and JavaScript can hold. */
-export const maxSeconds = 1e9;
+/** No time that a caller names is before this, in milliseconds. */
+export const minTime = Date.UTC(1970, 0, 1);
 
-/** No time of a job is before this, in milliseconds: ids of jobs count from here. */
-export const minTime = Date.UTC(2020, 0, 1);
-
-/** No time of a job is after this, in milliseconds: beyond it, years have more digits than ISO 8601 writes without a sign. */
+/** Nor after this: beyond it, years have more digits than ISO 8601 writes without a sign. */
 export const maxTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-
-/** Arrays and objects inside each other. JSON of PostgreSQL and of most languages is read by recursion, which ends in a full stack. */
-export const maxJsonDepth = 500;

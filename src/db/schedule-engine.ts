@@ -1,6 +1,7 @@
 import { asDate } from "./decode.js";
 import { checkKeys, encodeIds, encodeOptions, toJson } from "./encode.js";
 import { InvalidArgumentError } from "./errors.js";
+import { bounds } from "./limits.js";
 import type { CallOptions } from "./queryable.js";
 import type { DecisionNote, EnqueueOptions, JobError, JobId, Json } from "./types.js";
 
@@ -211,7 +212,16 @@ export class ScheduleEngine {
     const { rule, job, input, options = {}, by, app, version } = schedule;
     const { deadlineSeconds, ...jobOptions } = job;
     const timed = { ...(JSON.parse(encodeOptions(jobOptions)) as object), ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }) };
-    const values = [name, toJson(rule), toJson(timed), input === undefined ? null : toJson(input), toJson(options), by ?? null, app ?? null, version ?? null];
+    const values = [
+      name,
+      toJson(rule),
+      toJson(timed),
+      input === undefined ? null : toJson(input, "input", bounds.inputBytes),
+      toJson(options),
+      by ?? null,
+      app ?? null,
+      version ?? null,
+    ];
     const text = "select :schedule_put($1::text, $2::jsonb, $3::jsonb, $4::json, $5::jsonb, $6::text, $7::text, $8::int) as answer";
     const [row] = await this.#call("schedule_put", text, values, call);
     const { change, was } = row!["answer"] as ScheduleChange & { readonly was?: { readonly declaredAt: string | null } };

@@ -1,7 +1,7 @@
 import type { Claimed } from "../db/decode.js";
 import { encodeSettlements } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
-import { DatabaseUnavailableError, InvalidArgumentError, JobNotFoundError } from "../db/errors.js";
+import { DatabaseUnavailableError, InvalidArgumentError, JobNotFoundError, PayloadError } from "../db/errors.js";
 import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Dispatcher } from "./dispatcher.js";
@@ -235,14 +235,15 @@ function oneByOne(settlement: Settlement): Settlement[] {
 function isStorable(settlement: Settlement, refusal: unknown): boolean {
   try {
     encodeSettlements([settlement]);
-    return !(refusal instanceof InvalidArgumentError);
+    return !(refusal instanceof InvalidArgumentError || refusal instanceof PayloadError);
   } catch {
     return false;
   }
 }
 
-/** What cannot be stored is a failure of its handler. */
+/** What cannot be stored is a failure of its handler; one that returns too much would do so again. */
 function unstorable({ token, jobs, outcome }: Settlement, refusal: unknown): Settlement {
   const error = describeError(refusal);
-  return { token, jobs, outcome: outcome === "failed" ? "failed" : "retry", error: { ...error, message: `the outcome could not be stored: ${error.message}` } };
+  const isFinal = outcome === "failed" || refusal instanceof PayloadError;
+  return { token, jobs, outcome: isFinal ? "failed" : "retry", error: { ...error, message: `the outcome could not be stored: ${error.message}` } };
 }

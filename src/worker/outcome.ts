@@ -95,18 +95,21 @@ function isError(value: unknown): value is Error {
 
 /** An error as it is stored: whatever was thrown, with its causes. */
 export function describeError(error: unknown, depth = 0): JobError {
-  if (!isError(error)) return { message: storableText(typeof error === "string" ? error : `thrown: ${inspect(error).slice(0, 1000)}`) };
+  if (!isError(error)) return { message: storableText(typeof error === "string" ? error : `thrown: ${inspect(error)}`, mostMessage) };
   const { code } = error as { code?: unknown };
   return {
-    name: storableText(error.name),
-    message: storableText(error.message),
-    ...(error.stack === undefined ? {} : { stack: storableText(error.stack) }),
-    ...(typeof code === "string" ? { code: storableText(code) } : {}),
+    name: storableText(error.name, mostName),
+    message: storableText(error.message, mostMessage),
+    ...(error.stack === undefined ? {} : { stack: storableText(error.stack, mostStack) }),
+    ...(typeof code === "string" ? { code: storableText(code, mostName) } : {}),
     ...(error.cause === undefined || depth >= 5 ? {} : { cause: describeError(error.cause, depth + 1) as unknown as Json }),
   };
 }
 
-/** What PostgreSQL cannot hold is replaced: what a handler died of must be recorded, whatever its text says. */
-export function storableText(text: unknown): string {
-  return String(text).replaceAll("\0", "\uFFFD").toWellFormed();
+/** Characters of what is stored of an error: with five causes it stays below what the database would cut (`bounds.errorBytes`). */
+const [mostName, mostMessage, mostStack] = [200, 2000, 10_000];
+
+/** What PostgreSQL cannot hold is replaced, and what is longer than any honest text is cut: what a handler died of must be recorded, whatever its text says. */
+export function storableText(text: unknown, most: number): string {
+  return String(text).slice(0, most).replaceAll("\0", "\uFFFD").toWellFormed();
 }

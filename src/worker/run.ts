@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { storedVersion } from "../client/define-job.js";
 import { toJson } from "../db/encode.js";
+import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";
 import { LeaseLostError, TimeoutError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
@@ -16,6 +17,8 @@ export const runInProgress = new AsyncLocalStorage<Run>();
 
 const newerVersionDelaySeconds = 60;
 const mostNotes = 100;
+/** Of one note. All of them together stay below what a log may have, whatever is written in them. */
+const mostNoteCharacters = 1500;
 /** A timer may fire a little early, and the database closes a job only when its own clock has passed the deadline. */
 const lateMs = 5;
 /** Node fires a timer that is longer at once. */
@@ -224,7 +227,7 @@ export class Run implements JobOwner {
 
   /** Leave a value for others to see, for all jobs that are still open. */
   async putProgress(value: unknown): Promise<void> {
-    toJson(value, "progress"); // what cannot be stored is told to who gave it, and does not take the place of what can
+    toJson(value, "progress", bounds.progressBytes); // what cannot be stored is told to who gave it, and does not take the place of what can
     if (this.#open.size === 0) throw this.#lost();
     this.#progress ??= new LatestProgress(async (newest) => {
       if (this.#open.size === 0) throw this.#lost();
@@ -242,7 +245,7 @@ export class Run implements JobOwner {
   }
 
   note(message: string): void {
-    if (this.#notes.push(`${new Date().toISOString()} ${storableText(message)}`) > mostNotes) this.#notes.shift();
+    if (this.#notes.push(`${new Date().toISOString()} ${storableText(message, mostNoteCharacters)}`) > mostNotes) this.#notes.shift();
   }
 
   /** Made when somebody asks for it: most quick handlers never do. */

@@ -120,7 +120,7 @@ describe("an option", () => {
     ["a retryDelay that contains itself", { retryDelay: circle }],
     ...["runAt", "expiresAt", "deadline"].flatMap((name): [string, object][] => [
       [`${name} in the year 275760`, { [name]: new Date(8.64e15) }],
-      [`${name} before 2020`, { [name]: new Date(0) }],
+      [`${name} before 1970`, { [name]: new Date(-1) }],
       [`${name} of "tomorrow"`, { [name]: "tomorrow" }],
       [`${name} of "infinity"`, { [name]: "infinity" }],
       [`${name} on the 30th of February`, { [name]: "2030-02-30T00:00:00Z" }],

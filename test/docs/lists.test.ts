@@ -27,7 +27,7 @@ describe("docs list exactly what the code has", () => {
     const documented = new Set(
       [...read("docs/options.md").matchAll(/^\| (`[^|]+)\|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name)),
     );
-    const jobOptions = /k <> all \('\{([\w,]+)\}'/.exec(functions)?.[1]?.split(",") ?? [];
+    const jobOptions = /o\.key <> all \('\{([\w,]+)\}'/.exec(functions)?.[1]?.split(",") ?? [];
     const defaults = [...read("sql/functions/options_check.sql").matchAll(/'\{([\w,]+)\}'|v_key = '(\w+)'/g)].flatMap(
       ([, list, one]) => list?.split(",") ?? [one],
     );
@@ -63,7 +63,7 @@ describe("docs list exactly what the code has", () => {
     const page = read("docs/schedules.md");
     const kinds = /v_kinds constant text\[\] := '\{([\w,]+)\}'/.exec(functions)![1]!.split(",");
     for (const kind of kinds) expect(page).toContain(`| \`{ ${kind}: `);
-    const options = /k <> all \('\{(overlap[\w,]+)\}'/
+    const options = /o\.key <> all \('\{(overlap[\w,]+)\}'/
       .exec(functions)![1]!
       .split(",")
       .filter((option) => option !== "cancelStops");
