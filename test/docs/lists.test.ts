@@ -63,7 +63,7 @@ describe("docs list exactly what the code has", () => {
     const page = read("docs/schedules.md");
     const kinds = /v_kinds constant text\[\] := '\{([\w,]+)\}'/.exec(functions)![1]!.split(",");
     for (const kind of kinds) expect(page).toContain(`| \`{ ${kind}: `);
-    const options = /o\.key <> all \('\{(overlap[\w,]+)\}'/
+    const options = /k <> all \('\{(overlap[\w,]+)\}'/
       .exec(functions)![1]!
       .split(",")
       .filter((option) => option !== "cancelStops");
