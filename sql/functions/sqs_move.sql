@@ -60,7 +60,7 @@ begin
     elsif v_source is null or (t.destination is not null and v_destination is null) then
       v_failure := 'AWS.SimpleQueueService.NonExistentQueue';
     else
-      v_claims := sqs_pairs_mend(job_claim_json(array[v_source], '{message}', coalesce(t.per_second, 500), 'sqs', 60));
+      v_claims := job_claim_json(array[v_source], '{message}', coalesce(t.per_second, 500), 'sqs', 60);
       for c in select value from json_array_elements(v_claims) where value ->> 'token' is not null loop
         for j in
           select k.id, coalesce(v_destination, s.queue_id) as target, k.source ->> 'queue' as came_from from json_array_elements_text(c -> 'ids') e

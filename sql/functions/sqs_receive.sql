@@ -18,7 +18,7 @@ begin
       return json_build_object('more', true, 'messages', null);
     end if;
   end if;
-  v_claims := sqs_pairs_mend(job_claim_json(array[p_queue], '{message}', p_limit, 'sqs', p_seconds, null, null, 67108864, false, true, p_group_limit));
+  v_claims := job_claim_json(array[p_queue], '{message}', p_limit, 'sqs', p_seconds, null, null, 67108864, false, true, p_group_limit);
   v_last := v_claims -> -1;
   v_now := clock_now();
   v_more := coalesce((v_last ->> 'more')::boolean or (v_last ->> 'busy')::boolean, false);
@@ -47,17 +47,4 @@ create or replace function sqs_first_received(p_job_id bigint) returns float8
 language plpgsql stable as $$
 begin
   return (select floor(date_part('epoch', a.started_at) * 1000) from attempt a where a.slot = job_slot(p_job_id) and a.job_id = p_job_id order by a.attempt limit 1);
-end $$;
-
--- sqs_pairs_mend: some JSON with U+FFFD for each half of a surrogate pair. An escaped backslash, or a pair, is left as it is: whatever is found gets U+FFFD, which is taken away
--- again behind those two.
-create or replace function sqs_pairs_mend(p_json json) returns json
-language plpgsql immutable as $$
-begin
-  if strpos(p_json::text, '\ud') = 0 and strpos(p_json::text, '\uD') = 0 then  -- almost always
-    return p_json;
-  end if;
-  return regexp_replace(regexp_replace(p_json::text,
-    '(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}', '\1\\ufffd', 'g'),
-    '(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})\\ufffd', '\1', 'g');
 end $$;
