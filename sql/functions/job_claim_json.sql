@@ -38,6 +38,7 @@ declare
   v_aside boolean;
   v_sheds boolean; v_shed boolean;
   v_crowded boolean;
+  v_unborn boolean := false;
   v_now timestamptz := clock_now();
   v_about text;
   v_wait float8;
@@ -71,6 +72,7 @@ begin
   end if;
   if v_scouts then
     perform lane_discover(case when v_may_wait then v_queue_ids end, 1000);
+    v_unborn := exists (select from scout s where s.queue_id = any (v_queue_ids));  -- somebody else has them in hand, or there are very many
   end if;
   if v_postponed then
     perform postponed_return();
@@ -170,8 +172,8 @@ begin
   if v_room > 0 and v_rated then
     v_wait := least(v_wait, (select date_part('epoch', min(due_at) - clock_now()) from snooze));
   end if;
-  if v_room > 0 and (v_stop or v_locked is not null or v_limited or v_wait is not null) then
-    v_result := coalesce(v_result || ',', '') || jsonb_strip_nulls(jsonb_build_object('more', v_stop, 'busy', v_locked is not null, 'limited', v_limited, 'waitSeconds', case when v_wait is not null then greatest(v_wait, 0) end));
+  if v_room > 0 and (v_stop or v_locked is not null or v_unborn or v_limited or v_wait is not null) then
+    v_result := coalesce(v_result || ',', '') || jsonb_strip_nulls(jsonb_build_object('more', v_stop, 'busy', v_locked is not null or v_unborn, 'limited', v_limited, 'waitSeconds', case when v_wait is not null then greatest(v_wait, 0) end));
   end if;
   return ('[' || coalesce(v_result, '') || ']')::json;
 end $$;
