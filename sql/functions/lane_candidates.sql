@@ -7,7 +7,6 @@
 create or replace function lane_candidates(p_queue_ids int[], p_types text[], p_cell jsonb, p_aside boolean, p_crowded boolean) returns lane_candidate[]
 language plpgsql volatile as $$
 declare
-  v_from constant int := random() * 2147483647;
   v_most int := 16;
   v_keys bigint[];
   v_lanes lane_candidate[];
@@ -16,7 +15,8 @@ begin
     return lanes_probe(lanes_read(p_queue_ids, p_types, p_cell, null), p_aside);
   end if;
   loop
-    v_keys := lanes_window(p_queue_ids, p_types, v_from, v_most);
+    -- From another place each time: claims empty lanes one after another, so that what has nothing lies together.
+    v_keys := lanes_window(p_queue_ids, p_types, (random() * 2147483647)::int, v_most);
     v_lanes := lanes_probe(lanes_read(p_queue_ids, p_types, p_cell, v_keys), p_aside);
     if v_lanes <> '{}' or cardinality(v_keys) < v_most then
       return v_lanes;

@@ -100,7 +100,7 @@ export interface EngineOptions {
   readonly prepare?: boolean;
 }
 
-/** A claim that promoted or reaped does not wait for busy lanes, because it holds what others may wait for; the next one does. */
+/** A claim that promoted or reaped does not wait for busy lanes, because it holds what others may wait for; the next one does. One that met lanes without jobs only, of very many, looks elsewhere the next time. */
 const mostClaimTries = 10;
 const stageBatch = 10_000;
 const callKeys = new Set(["tx"]);
@@ -289,8 +289,9 @@ export class Engine {
   async claim(options: ClaimOptions = {}, call?: CallOptions): Promise<ClaimedJob[]> {
     checkKeys(options, claimKeys);
     for (let tries = 1; ; tries += 1) {
-      const { jobs, busy } = await this.#claimOnce(options, call);
-      if (jobs.length > 0 || !busy || call?.tx || tries === mostClaimTries) return jobs;
+      const { jobs, busy, more } = await this.#claimOnce(options, call);
+      const mayHaveMore = more || (busy && !call?.tx);
+      if (jobs.length > 0 || !mayHaveMore || tries === mostClaimTries) return jobs;
     }
   }
 

@@ -108,6 +108,13 @@ describe("a queue with very many types", () => {
     expect((await db.engine.claim({ queues: [queue] }))[0]?.type).toBe("urgent");
   });
 
+  it("finds the last jobs among lanes that were emptied", async () => {
+    const queue = await newQueue(db);
+    for (let from = 0; from < 2000; from += 500) await enqueue(queue, types(500, from));
+    // Claims empty lanes one after another, so that those that have nothing lie together: more of them in the end than a claim looks at.
+    expect(await drain(queue)).toHaveLength(2000);
+  });
+
   it("keeps to the types that are asked for", async () => {
     const queue = await newQueue(db);
     await enqueue(queue, types(200));
