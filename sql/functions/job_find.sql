@@ -10,7 +10,7 @@ declare
   v_queue_id constant int := case when p_queue is not null then queue_id(p_queue) end;
   v_from constant bigint := coalesce(job_id_at(p_created_from), 0);
   v_to bigint := least(coalesce(p_before, 9223372036854775807), coalesce(job_id_at(p_created_to), 9223372036854775807));
-  v_until constant timestamptz := clock_timestamp() + make_interval(secs => p_seconds);
+  v_until constant timestamptz := clock_timestamp() + seconds(p_seconds);
   v_part int := 200;
   v_some bigint[];
 begin

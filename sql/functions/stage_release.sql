@@ -1,6 +1,6 @@
 -- stage_release: let the staged jobs of a queue go: each becomes claimable at its own time, now if that has passed, and its time to start counts from then.
 -- Those that are enqueued into the stage later wait for the next release. At most p_limit at a time (null: all), oldest first. Returns how many.
--- Locks: agenda rows. Writes: agenda, amendment, tally, queue_event. Raises: MR003.
+-- Locks: agenda rows. Writes: agenda, amendment, tally, queue_event. Raises: MR001, MR003.
 create or replace function stage_release(p_queue text, p_stage text, p_limit int default 10000, p_by text default null, p_because text default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -28,14 +28,14 @@ begin
   return cardinality(v_jobs);
 end $$;
 
--- stage_cancel: cancel the staged jobs of a queue, at most p_limit at a time. Returns how many. Locks and writes as job_cancel. Raises: MR003, MR007.
+-- stage_cancel: cancel the staged jobs of a queue, at most p_limit at a time. Returns how many. Locks and writes as job_cancel. Raises: MR001, MR003, MR007.
 create or replace function stage_cancel(p_queue text, p_stage text, p_limit int default 10000, p_by text default null, p_because text default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
   v_count int;
 begin
-  perform name_check('stage', p_stage);
+  perform stage_check(p_stage, p_limit);
   v_count := job_cancel(array(
     select g.job_id from agenda g join lane_known l on l.key = g.lane where l.queue_id = v_queue_id and g.stage = p_stage
        and not agenda_dropped(g) order by g.job_id limit p_limit), p_because);
@@ -53,7 +53,7 @@ declare
   v_lanes constant bigint[] := array(select distinct key from lane_known where queue_id = v_queue_id order by key);
   v_jobs bigint[];
 begin
-  perform name_check('stage', p_stage);
+  perform stage_check(p_stage, p_limit);
   if current_setting('transaction_isolation') <> 'read committed' then
     perform from agenda limit 1;
     perform snapshot_check('agenda');
@@ -61,4 +61,14 @@ begin
   v_jobs := array(
     select g.job_id from agenda g where g.lane = any (v_lanes) and g.stage = p_stage and not agenda_dropped(g) order by g.job_id limit p_limit for update of g);
   return array(select g.job_id from agenda g where g.job_id = any (v_jobs) and g.stage = p_stage order by g.job_id);
+end $$;
+
+-- stage_check: which stage, and how many of its jobs. Raises: MR001.
+create or replace function stage_check(p_stage text, p_limit int) returns void
+language plpgsql as $$
+begin
+  perform name_check('stage', p_stage);
+  if p_limit < 0 then
+    perform raise_error('MR001', format('a limit of %s is not possible', p_limit), 'give 0 or more, or null for all');
+  end if;
 end $$;

@@ -161,6 +161,26 @@ describe("what a worker reports", () => {
   });
 });
 
+describe("what is asked for", () => {
+  it.each(["infinity", "-infinity", "0001-01-01", "294276-12-31"])("jobs from or to a time such as %s are found, or there are none", async (time) => {
+    for (const call of [
+      "job_count(p_queue => $1, p_created_from => $2)",
+      "job_list(p_queue => $1, p_created_to => $2)",
+      "job_find(p_queue => $1, p_created_from => $2)",
+    ])
+      await db.sql(`select ${call}`, [queue, time]);
+  });
+
+  it.each(["infinity", "NaN", "1e300", "-1"])("jobs that are looked for during %s seconds are found", async (seconds) => {
+    await enqueue(inQueue({}));
+    await db.sql("select job_find(p_queue => $1, p_seconds => $2)", [queue, seconds]);
+  });
+
+  it.each(["stage_release($1, 's', -1)", "stage_cancel($1, 's', -1)"])("fewer than no jobs, by %s, are refused", async (call) => {
+    await expect(db.sql(`select ${call}`, [queue])).rejects.toMatchObject({ code: "MR001" });
+  });
+});
+
 describe("bytes of a claim", () => {
   it("headers and replaced inputs count", async () => {
     const megabyte = "x".repeat(1_000_000);
