@@ -123,13 +123,13 @@ begin
   end if;
   if p_options ->> 'overlap' not in ('queue', 'skip', 'allow', 'cancel') then
     perform raise_error('MR001', format('unknown overlap "%s"', p_options ->> 'overlap'), 'use queue, skip, allow or cancel');
-  elsif not coalesce(p_options -> 'missed' in ('"last"', '"none"') or count_check(p_options #> '{missed,all}', 10000) or count_check(p_options #> '{missed,withinSeconds}', 1000000000), not p_options ? 'missed') then
+  elsif not coalesce(p_options -> 'missed' in ('"last"', '"none"') or count_check(p_options #> '{missed,all}', 10000) or length_check(p_options #> '{missed,withinSeconds}'), not p_options ? 'missed') then
     perform raise_error('MR001', format('missed cannot be %s', p_options -> 'missed'), 'use "last", "none", {"all": 100} or {"withinSeconds": 3600}');
   elsif not coalesce(p_options -> 'afterFailure' in ('"retry"', '"skip"') or count_check(p_options #> '{afterFailure,stopAfter}', 1000000), not p_options ? 'afterFailure') then
     perform raise_error('MR001', format('afterFailure cannot be %s', p_options -> 'afterFailure'), 'use "retry", "skip" or {"stopAfter": 3}');
   elsif not coalesce(count_check(p_options -> 'maxRuns', 2147483647), not p_options ? 'maxRuns') or not coalesce(count_check(p_options -> 'keepRuns', 10000), not p_options ? 'keepRuns') then
-    perform raise_error('MR001', 'maxRuns and keepRuns are numbers above 0', 'give at least 1; keepRuns at most 10,000');
-  elsif not coalesce(count_check(p_job -> 'deadlineSeconds', 1000000000), not p_job ? 'deadlineSeconds') then
+    perform raise_error('MR001', 'maxRuns and keepRuns are whole numbers above 0', 'give at least 1; keepRuns at most 10,000');
+  elsif not coalesce(length_check(p_job -> 'deadlineSeconds'), not p_job ? 'deadlineSeconds') then
     perform raise_error('MR001', format('deadlineSeconds cannot be %s', p_job -> 'deadlineSeconds'), 'give seconds above 0');
   end if;
   -- The job as it would be enqueued: a queue that is not there, or an option that is wrong, is told now; whether the queue takes jobs at the moment does not matter.
@@ -141,10 +141,16 @@ begin
   end;
 end $$;
 
--- count_check: whether it is a number above 0, at most p_most. Null when it is not there.
+-- count_check: whether it is a whole number above 0, at most p_most: whoever makes and settles the runs of all schedules reads it as one. Null when it is not there.
 create or replace function count_check(p_value jsonb, p_most bigint) returns boolean
 language sql immutable strict as $$
-  select case when jsonb_typeof(p_value) = 'number' then p_value::numeric > 0 and p_value::numeric <= p_most else false end
+  select case when jsonb_typeof(p_value) = 'number' then p_value::numeric between 1 and p_most and p_value::numeric % 1 = 0 else false end
+$$;
+
+-- length_check: whether it is a number of seconds above 0. Null when it is not there.
+create or replace function length_check(p_value jsonb) returns boolean
+language sql immutable strict as $$
+  select case when jsonb_typeof(p_value) = 'number' then p_value::numeric > 0 and p_value::numeric <= bound('seconds') else false end
 $$;
 
 -- schedule_must_exist: hold a schedule for this transaction. Locks: its state, then its row, in the order of whoever makes runs. Raises: MR016.

@@ -181,6 +181,17 @@ describe("what is asked for", () => {
   });
 });
 
+it.each([
+  ["maxRuns", { maxRuns: 1.5 }],
+  ["keepRuns", { keepRuns: 0.5 }],
+  ["missed", { missed: { all: 1.5 } }],
+  ["afterFailure", { afterFailure: { stopAfter: 1e-51 } }],
+])("part of a number as %s of a schedule is refused: whoever makes the runs of all schedules reads it as a whole one", async (_, options) => {
+  await expect(db.sql("select schedule_put('s', '{\"every\": 1000}', '{\"type\": \"t\"}', null, $1)", [JSON.stringify(options)])).rejects.toMatchObject({
+    code: "MR001",
+  });
+});
+
 describe("bytes of a claim", () => {
   it("headers and replaced inputs count", async () => {
     const megabyte = "x".repeat(1_000_000);
