@@ -192,6 +192,22 @@ it.each([
   });
 });
 
+describe("reports and claims in one call", () => {
+  it.each([
+    ["a settlement that is none", "[true]", "[]"],
+    ["a token that is none", '[{"token": "x", "outcome": "failed"}]', "[]"],
+    ["jobs that are none", '[{"outcome": "failed", "jobs": {"a": 1}}]', "[]"],
+    ["a delay that is none", '[{"outcome": "retry", "delaySeconds": false}]', "[]"],
+    ["NUL", '[{"outcome": "failed", "error": {"message": "\\u0000"}}]', "[]"],
+    ["half a character", '[{"outcome": "failed", "error": {"\\ud800": 1}}]', "[]"],
+    ["claims that are no list", "[]", "{}"],
+    ["a limit that is none", "[]", '[{"limit": 1e300}]'],
+    ["queues that are none", "[]", '[{"queues": {}}]'],
+  ])("%s: all of it is refused", async (_, settlements, claims) => {
+    await expect(db.sql("select job_settle($1, $2)", [settlements, claims])).rejects.toMatchObject({ code: "MR001" });
+  });
+});
+
 describe("bytes of a claim", () => {
   it("headers and replaced inputs count", async () => {
     const megabyte = "x".repeat(1_000_000);
