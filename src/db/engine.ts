@@ -1,4 +1,4 @@
-import { checkList, checkObject, checkPayload, checkText } from "./check-options.js";
+import { checkList, checkObject, checkPayload, checkText, shown } from "./check-options.js";
 import {
   type ClaimColumns,
   type Claimed,
@@ -417,12 +417,14 @@ export class Engine {
     claims: readonly ClaimOptions[],
     call?: CallOptions,
   ): Promise<{ refused: JobId[]; claims: Claimed[] }> {
+    checkList(settlements, "settlements");
     for (const claim of claims) checkKeys(claim, claimKeys);
     const [only] = claims;
     if (settlements.length === 0 && claims.length === 1 && only) return { refused: [], claims: [await this.#claimOnce(only, call)] };
     for (const settlement of settlements) {
       checkKeys(settlement, settlementKeys);
       checkToken(settlement.token);
+      checkList(settlement.jobs, "jobs");
       settlement.jobs.forEach(checkId);
       if ("delaySeconds" in settlement && settlement.delaySeconds !== undefined) checkSeconds("delaySeconds", settlement.delaySeconds);
     }
@@ -918,17 +920,27 @@ export class Engine {
   /** The one place where the schema's name, checked to be a plain one, enters a statement: as `:function`. */
   #call(name: string, text: string, values: unknown[], call?: CallOptions): Promise<readonly Record<string, unknown>[]> {
     if (call) checkKeys(call, callKeys);
-    for (const value of values) checkTexts(value);
+    for (const value of values) checkParameter(value);
     const db: Queryable = call?.tx === undefined ? this.#pool : asQueryable(call.tx);
     const qualified = text.replaceAll(/(?<![:\w]):(?=[a-z_]+)/g, `${this.schema}.`);
     return runQuery(db, qualified, values, this.#prepare ? `${statementPrefix(this.schema)}.${name}/${values.length}` : undefined);
   }
 }
 
-/** A parameter, or a list of them, that PostgreSQL would not hold as it is. */
-function checkTexts(value: unknown): void {
+/** A parameter, or a list of them, that PostgreSQL would not hold as it is, or that the driver would make something else of: an object becomes JSON there. */
+function checkParameter(value: unknown): void {
+  if (Array.isArray(value)) for (const one of value) checkScalar(one);
+  else checkScalar(value);
+}
+
+function checkScalar(value: unknown): void {
   if (typeof value === "string") checkText(value, "a value");
-  else if (Array.isArray(value)) for (const one of value) checkTexts(one);
+  else if (
+    (typeof value === "object" && value !== null && !(value instanceof Date) && !ArrayBuffer.isView(value)) ||
+    typeof value === "function" ||
+    typeof value === "symbol"
+  )
+    throw new InvalidArgumentError(`a value cannot be ${shown(value)}`, "give a text, a number, or what the documentation asks for");
 }
 
 /** What it takes to report on a job. */

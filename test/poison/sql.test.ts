@@ -251,4 +251,8 @@ describe("bytes of a claim", () => {
 it("bad input through the library has the same codes", async () => {
   await expect(db.engine.enqueue({ type: "t", queue, retry: 1e16 })).rejects.toMatchObject(invalidArgument);
   await expect(db.engine.enqueue({ type: "t", queue, input: "x".repeat(16_777_216) })).rejects.toMatchObject(payloadRefused);
+  for (const odd of [[[]], { a: 1 }, () => 1, Symbol.iterator]) await expect(db.engine.typePut(odd as never, {})).rejects.toMatchObject(invalidArgument);
+  await expect(db.engine.settle([{} as never])).rejects.toMatchObject(invalidArgument);
+  const noJobs = { token: "00000000-0000-0000-0000-000000000000", outcome: "succeeded" };
+  await expect(db.engine.settle([noJobs as never])).rejects.toMatchObject(invalidArgument);
 });
