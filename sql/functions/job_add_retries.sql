@@ -26,6 +26,7 @@ begin
   elsif (p_jobs is null) = (p_type is null) then
     perform raise_error('MR001', 'adding retries needs either job ids or a type', null);
   end if;
+  perform limit_check(p_limit);
   perform pg_advisory_xact_lock_shared(ring_pin(slot)) from (
     select distinct job_slot(id) as slot from unnest(p_jobs) id union select slot from ring where p_jobs is null order by 1) days;
   if p_jobs is not null then

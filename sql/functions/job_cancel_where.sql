@@ -1,5 +1,5 @@
 -- job_cancel_where: cancel all live jobs that match every filter given, at most p_limit. Returns how many.
--- Scans the live job log; a tenant is found by its index. Writes as job_cancel. Raises: MR001 without a filter, MR003.
+-- Scans the live job log; a tenant is found by its index. Writes as job_cancel. Raises: MR001, also without a filter, MR003.
 create or replace function job_cancel_where(p_queue text default null, p_type text default null, p_tenant text default null,
   p_fingerprint text default null, p_because text default null, p_limit int default 100000) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -9,6 +9,7 @@ begin
   if p_type is null and p_tenant is null and p_fingerprint is null then
     perform raise_error('MR001', 'cancelling needs a type, a tenant or a fingerprint', 'use queue_purge to drop all waiting jobs of a queue');
   end if;
+  perform limit_check(p_limit);
   return job_cancel(array(
     select j.id from job j
      where (p_tenant is null or j.tenant = p_tenant) and (p_type is null or j.type = p_type) and (v_queue_id is null or j.queue_id = v_queue_id)

@@ -35,7 +35,7 @@ declare
   v_queue_id constant int := queue_id(p_queue);
   v_count int;
 begin
-  perform stage_check(p_stage, p_limit);
+  perform name_check('stage', p_stage), limit_check(p_limit);
   v_count := job_cancel(array(
     select g.job_id from agenda g join lane_known l on l.key = g.lane where l.queue_id = v_queue_id and g.stage = p_stage
        and not agenda_dropped(g) order by g.job_id limit p_limit), p_because);
@@ -53,7 +53,7 @@ declare
   v_lanes constant bigint[] := array(select distinct key from lane_known where queue_id = v_queue_id order by key);
   v_jobs bigint[];
 begin
-  perform stage_check(p_stage, p_limit);
+  perform name_check('stage', p_stage), limit_check(p_limit);
   if current_setting('transaction_isolation') <> 'read committed' then
     perform from agenda limit 1;
     perform snapshot_check('agenda');
@@ -61,14 +61,4 @@ begin
   v_jobs := array(
     select g.job_id from agenda g where g.lane = any (v_lanes) and g.stage = p_stage and not agenda_dropped(g) order by g.job_id limit p_limit for update of g);
   return array(select g.job_id from agenda g where g.job_id = any (v_jobs) and g.stage = p_stage order by g.job_id);
-end $$;
-
--- stage_check: which stage, and how many of its jobs. Raises: MR001.
-create or replace function stage_check(p_stage text, p_limit int) returns void
-language plpgsql as $$
-begin
-  perform name_check('stage', p_stage);
-  if p_limit < 0 then
-    perform raise_error('MR001', format('a limit of %s is not possible', p_limit), 'give 0 or more, or null for all');
-  end if;
 end $$;

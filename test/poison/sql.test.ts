@@ -176,9 +176,12 @@ describe("what is asked for", () => {
     await db.sql("select job_find(p_queue => $1, p_seconds => $2)", [queue, seconds]);
   });
 
-  it.each(["stage_release($1, 's', -1)", "stage_cancel($1, 's', -1)"])("fewer than no jobs, by %s, are refused", async (call) => {
-    await expect(db.sql(`select ${call}`, [queue])).rejects.toMatchObject({ code: "MR001" });
-  });
+  it.each(["stage_release($1, 's', -1)", "stage_cancel($1, 's', -1)", "job_cancel_where($1, 't', p_limit => -1)", "job_add_retries(1, null, 't', $1, -1)"])(
+    "fewer than no jobs, by %s, are refused",
+    async (call) => {
+      await expect(db.sql(`select ${call}`, [queue])).rejects.toMatchObject({ code: "MR001" });
+    },
+  );
 });
 
 it.each([
