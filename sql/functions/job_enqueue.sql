@@ -12,7 +12,7 @@ begin
   if octet_length(p_input::text) > 2 * bound('jsonDepth') or strpos(p_input::text, '\u') > 0 then
     perform json_check('input', p_input, bound('inputBytes'));
   end if;
-  if strpos(p_options::text, '\u') > 0 then
+  if octet_length(p_options::text) > 2 * bound('jsonDepth') or strpos(p_options::text, '\u') > 0 then
     perform json_check('options', p_options);
   end if;
   if current_setting('transaction_isolation') <> 'read committed' then

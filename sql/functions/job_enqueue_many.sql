@@ -17,7 +17,7 @@ begin
   if strpos(p_inputs::text, '\u') > 0 then  -- long ones are looked at as they are stored (input_check)
     perform jsons_check('input', p_inputs, bound('inputBytes'));
   end if;
-  if strpos(p_options::text, '\u') > 0 then
+  if octet_length(p_options::text) > 2 * bound('jsonDepth') and json_typeof(p_options) = 'object' or strpos(p_options::text, '\u') > 0 then  -- those of lists are looked at in plan_resolve
     perform json_check('options', p_options);
   end if;
   if current_setting('transaction_isolation') <> 'read committed' then

@@ -49,8 +49,14 @@ describe("a value that would break whoever meets it is refused where it enters",
     ["in its input", "{}", nested(501)],
     ["in its input, deeper than PostgreSQL reads", "{}", nested(6000)],
     ["in its headers", `{"headers": {"x": ${nested(501)}}}`, "1"],
+    ["in an option, deeper than PostgreSQL reads", `{"retry": ${nested(20_000)}}`, "1"],
   ])("lists in lists %s", async (_, options, input) => {
     await expect(enqueue(options, input)).rejects.toMatchObject({ code: "MR001", message: expect.stringMatching(/nested|levels/) });
+  });
+
+  it("so they are in the options of many jobs", async () => {
+    for (const options of [`{"type": "t", "retry": ${nested(20_000)}}`, `[{"type": "t", "retry": ${nested(20_000)}}]`])
+      await expect(db.sql("select job_enqueue_many('[1]', $1::json)", [options])).rejects.toMatchObject({ code: "MR001" });
   });
 
   it("500 levels are fine, and can be claimed", async () => {
