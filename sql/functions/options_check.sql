@@ -6,7 +6,7 @@ declare
   v_value jsonb;
   v_number constant text[] := '{leaseSeconds,leaseCapSeconds,agingSeconds,ttlSeconds,attemptTimeoutSeconds,retentionAttemptsSeconds,retentionResultsSeconds,retentionSucceededSeconds,retentionFailedSeconds,retentionExpiredSeconds,retentionCancelledSeconds,maxAgeSeconds,freshnessSeconds}';
 begin
-  if jsonb_typeof(p_options) <> 'object' then
+  if jsonb_typeof(p_options) is distinct from 'object' then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object');
   elsif octet_length(p_options::text) > bound('optionsBytes') then
     perform raise_error('MR004', format('options have %s bytes, more than the limit of %s', octet_length(p_options::text), bound('optionsBytes')), 'give fewer, or shorter ones');

@@ -45,6 +45,9 @@ language plpgsql security definer set search_path from current set jit = off as 
 declare
   v_options jsonb;
 begin
+  if p_type is null then
+    perform raise_error('MR001', 'a type needs a name', 'give 1 to 200 characters');
+  end if;
   perform name_check('type', p_type), options_check(jsonb_strip_nulls(p_options));
   perform options_of_queue_refuse(p_options);
   perform resources_check(p_options -> 'resources');

@@ -167,6 +167,18 @@ describe("what a worker reports", () => {
   });
 });
 
+it.each([
+  "type_put(null, '{}')",
+  "type_put('t', null)",
+  "queue_put(null)",
+  "queue_put('q', null)",
+  "group_put('default', 'g', null)",
+  "resource_put('r', null)",
+  "cell_put(null)",
+])("nothing where something is needed is refused: %s", async (call) => {
+  await expect(db.sql(`select ${call}`)).rejects.toMatchObject({ code: "MR001" });
+});
+
 describe("what is asked for", () => {
   it.each(["infinity", "-infinity", "0001-01-01", "294276-12-31"])("jobs from or to a time such as %s are found, or there are none", async (time) => {
     for (const call of [
