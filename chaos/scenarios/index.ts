@@ -1,4 +1,5 @@
 import type { Scenario } from "../scenario.js";
+import { attackByChance } from "./attack.js";
 import { skewedClocks } from "./clocks.js";
 import { serverWithoutConnections, smallPools, terminatedBackends } from "./connections.js";
 import { fullDisk } from "./disk.js";
@@ -24,6 +25,7 @@ export const scenarios: readonly Scenario[] = [
   stoppedWorker,
   allWorkersKilled,
   poisonousJobs,
+  attackByChance,
   limitsUnderAttack,
   orderUnderAttack,
   schedulesUnderAttack,
