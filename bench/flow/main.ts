@@ -6,6 +6,8 @@ import { Millrace } from "../../src/client/millrace.js";
 import { migrate } from "../../src/db/migrate.js";
 import { startEmbeddedServer } from "../../src/embedded/server.js";
 import { median, payloads, rate } from "../engine/measure.js";
+import { fingerprints } from "./fingerprints.js";
+import { types } from "./types.js";
 
 const quick = process.argv.includes("--quick");
 const json = process.argv.includes("--json");
@@ -31,6 +33,9 @@ try {
   if (isWanted("small-tenants")) await smallTenants();
   if (isWanted("limits")) await limits();
   if (isWanted("operations")) await operations();
+  const bench = { pool, engine, quick, newQueue, report };
+  if (isWanted("types")) await types(bench);
+  if (isWanted("fingerprints")) await fingerprints(bench);
   await mill.close();
 
   /** The same number of jobs in few groups and in many; and how long one newcomer waits among the most. */
