@@ -3,6 +3,7 @@ import { type Check, type Finding, type Patient, skipped, wrong } from "./check.
 import { clockCheck } from "./clock.js";
 import { countsCheck } from "./counts.js";
 import { indexesCheck } from "./indexes.js";
+import { locksCheck } from "./locks.js";
 import { maintenanceCheck } from "./maintenance.js";
 import { poolerCheck } from "./pooler.js";
 import { schemaCheck } from "./schema.js";
@@ -10,7 +11,18 @@ import { serverCheck } from "./server.js";
 import { sizesCheck } from "./sizes.js";
 import { snapshotsCheck } from "./snapshots.js";
 
-const checks: readonly Check[] = [serverCheck, schemaCheck, snapshotsCheck, indexesCheck, poolerCheck, clockCheck, maintenanceCheck, countsCheck, sizesCheck];
+const checks: readonly Check[] = [
+  serverCheck,
+  schemaCheck,
+  snapshotsCheck,
+  indexesCheck,
+  poolerCheck,
+  clockCheck,
+  locksCheck,
+  maintenanceCheck,
+  countsCheck,
+  sizesCheck,
+];
 
 /** A finding, and the check that made it. */
 export type NamedFinding = Finding & { readonly check: string };

@@ -1,3 +1,4 @@
+import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { claimOne } from "../support/jobs.js";
@@ -34,6 +35,7 @@ describe("doctor", () => {
       "indexes",
       "pooler",
       "clock",
+      "locks",
       "maintenance",
       "counts",
       "sizes",
@@ -69,6 +71,49 @@ describe("doctor", () => {
     } finally {
       await session.query("rollback");
       await db.sql("select pg_drop_replication_slot($1)", [slot]);
+    }
+  });
+
+  it("names a session that keeps others from claiming, as any role that may read", async () => {
+    await db.engine.enqueueEach([{ type: "held" }, { type: "held-too" }, { type: "free" }]);
+    await db.engine.maintain();
+    const role = `stranger_${process.pid}_${Date.now()}`;
+    await db.sql(`create role ${role} login password 'test'`);
+    const url = new URL(db.url);
+    url.username = role;
+    url.password = "test";
+    const stranger = new pg.Client({ connectionString: url.href, application_name: "strange" });
+    const locks = async (args: readonly string[] = ["--max-snapshot-age", "1ms"]): Promise<Finding[]> =>
+      (await examine(args, url.href)).all.filter(({ check }) => check === "locks");
+    try {
+      await db.engine.roleGrant(role, "reader");
+      await stranger.connect();
+      const keys = await db.sql<{ key: string }>("select lane_lock(key)::text as key from lane where type in ('held', 'held-too')");
+      await stranger.query("select pg_advisory_lock(1), pg_advisory_lock(5, 7)"); // somebody's own
+      expect(await locks()).toMatchObject([{ state: "ok" }]);
+      for (const { key } of keys) await stranger.query("select pg_advisory_lock($1)", [key]);
+      expect(await locks([])).toMatchObject([{ state: "ok" }]); // not for long yet
+      const [{ pid }] = (await stranger.query("select pg_backend_pid() as pid")).rows as [{ pid: number }];
+      const found = {
+        check: "locks",
+        state: "wrong",
+        message: expect.stringMatching(new RegExp(`^process ${pid} of ${role} \\(strange\\) holds locks of 2 lanes, since 2\\S+Z \\(`)),
+        remedy: expect.stringContaining(`pg_terminate_backend(${pid})`),
+      };
+      expect(await locks()).toEqual([found]);
+      await stranger.query("select pg_advisory_unlock_all()");
+      await stranger.query("begin");
+      for (const verb of ["lane_flag", "lane_entry", "lane_birth"]) {
+        const [{ key }] = (await db.sql<{ key: string }>(`select ${verb}(key)::text as key from lane where type = 'free'`)) as [{ key: string }];
+        await stranger.query("select pg_advisory_xact_lock_shared($1)", [key]);
+      }
+      expect(await locks()).toMatchObject([{ message: expect.stringContaining("holds locks of 1 lane,") }]);
+      await stranger.query("rollback");
+      expect(await locks()).toMatchObject([{ state: "ok" }]);
+    } finally {
+      await stranger.end();
+      await db.sql(`drop owned by ${role}`);
+      await db.sql(`drop role ${role}`);
     }
   });
 

@@ -10,7 +10,8 @@ export const doctorCommand: Command = {
   summary: "look for what is wrong with the database, and say what to do",
   details: [
     "Checks the server and its version, the schema and whether it was restored from elsewhere, old snapshots (sessions, prepared transactions, replication " +
-      "slots), the indexes of the rings, transaction poolers, clocks, maintenance that lags, counts, and the size of control tables. Changes nothing. " +
+      "slots), the indexes of the rings, transaction poolers, clocks, sessions that hold the locks of lanes for more than a minute, so that nobody claims from them, " +
+      "maintenance that lags, counts, and the size of control tables. Changes nothing. " +
       "The exit code is 1 when something is wrong.",
   ],
   arguments: [],
