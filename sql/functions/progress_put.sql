@@ -6,6 +6,9 @@ declare
   v_now timestamptz := clock_now();
   v_held boolean;
 begin
+  if p_value is null then
+    perform raise_error('MR001', 'there is no progress', 'give a JSON value; null of JSON is one');
+  end if;
   perform json_check('progress', p_value, bound('progressBytes')), claims_check();
   for v_look in 1 .. 2 loop  -- it may have moved to another row while this waited (job_set_visibility)
     perform from claim where token = p_token and p_job = any (jobs) for update;

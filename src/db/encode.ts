@@ -365,7 +365,7 @@ export function checkType(type: string): string {
 }
 
 export function encodeError(error: JobError | undefined): string | null {
-  return error === undefined ? null : toJson(wellFormed(error), "error");
+  return error ? toJson(wellFormed(error), "error") : null;
 }
 
 /** What a handler died of must be recorded whatever its text says; what PostgreSQL cannot hold is replaced. */

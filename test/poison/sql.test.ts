@@ -135,6 +135,12 @@ describe("what a worker reports", () => {
     expect((await db.engine.failures({ queue }))[0]).toMatchObject({ jobs: 1 });
   });
 
+  it("an error that is null is none, and the failure is told", async () => {
+    const { token, id } = await claimed();
+    await db.engine.fail({ token, id }, null as never);
+    expect(await stateOf(db, id)).toBe("failed");
+  });
+
   it("an error that is too long is cut, and keeps its name and code", async () => {
     const { token, id } = await claimed();
     await db.sql("select job_fail($1, array[$2::bigint], $3::json)", [
@@ -175,6 +181,7 @@ it.each([
   "group_put('default', 'g', null)",
   "resource_put('r', null)",
   "cell_put(null)",
+  "progress_put('00000000-0000-0000-0000-000000000000', 1, null)",
 ])("nothing where something is needed is refused: %s", async (call) => {
   await expect(db.sql(`select ${call}`)).rejects.toMatchObject({ code: "MR001" });
 });
