@@ -12,3 +12,8 @@ alter type lane_candidate add attribute heavy boolean;
 create index fingerprint_until on fingerprint (until) where until > '-infinity';
 -- It returns one column more now.
 drop function if exists jobs_ended(bigint[], text, int, int);
+-- What a worker sends, read as a whole before anything is done (job_settle).
+create type settlement as (token uuid, outcome text, jobs json, results json, logs json, error json, "delaySeconds" float8);
+create type claim_request as (
+  queues text[], types text[], "limit" int, worker text, "leaseSeconds" float8, "leaseFactor" float8, "leaseCapSeconds" float8, "maxBytes" bigint, "trackStart" boolean, "groupLimit" int
+);

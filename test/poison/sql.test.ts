@@ -8,6 +8,8 @@ const db = useDatabase();
 /** Enqueue by SQL, with options and an input as they are written. */
 const enqueue = (options: string, input = "1"): Promise<{ id: string }[]> =>
   db.sql("select job_id as id from job_enqueue('t', $1::json, $2::json)", [input, options]);
+/** Older servers do not even take such a text for JSON. */
+const tooDeep = expect.stringMatching(/^(MR001|54001)$/);
 const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 
 let queue = "";
@@ -51,12 +53,12 @@ describe("a value that would break whoever meets it is refused where it enters",
     ["in its headers", `{"headers": {"x": ${nested(501)}}}`, "1"],
     ["in an option, deeper than PostgreSQL reads", `{"retry": ${nested(20_000)}}`, "1"],
   ])("lists in lists %s", async (_, options, input) => {
-    await expect(enqueue(options, input)).rejects.toMatchObject({ code: "MR001", message: expect.stringMatching(/nested|levels/) });
+    await expect(enqueue(options, input)).rejects.toMatchObject({ code: tooDeep, message: expect.stringMatching(/nested|levels|stack/) });
   });
 
   it("so they are in the options of many jobs", async () => {
     for (const options of [`{"type": "t", "retry": ${nested(20_000)}}`, `[{"type": "t", "retry": ${nested(20_000)}}]`])
-      await expect(db.sql("select job_enqueue_many('[1]', $1::json)", [options])).rejects.toMatchObject({ code: "MR001" });
+      await expect(db.sql("select job_enqueue_many('[1]', $1::json)", [options])).rejects.toMatchObject({ code: tooDeep });
   });
 
   it("500 levels are fine, and can be claimed", async () => {
