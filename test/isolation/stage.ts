@@ -109,7 +109,8 @@ export class Stage {
   /** With a server of its own, because transactions of others would keep queues from finishing; DATABASE_URL names another one. */
   static async open(): Promise<Stage> {
     const given = process.env["DATABASE_URL"];
-    const settings = { fsync: "off", max_connections: "60", max_prepared_transactions: "10", deadlock_timeout: "100ms", autovacuum: "off" };
+    // As everywhere, longer than rotation and compaction wait for a table (200 ms): they give way, and are not taken for a deadlock.
+    const settings = { fsync: "off", max_connections: "60", max_prepared_transactions: "10", deadlock_timeout: "450ms", autovacuum: "off" };
     const server = given ? undefined : await startEmbeddedServer({ settings });
     const url = server?.url ?? given!;
     const name = `product_${process.pid}_${Date.now().toString(36)}_${Math.floor(Math.random() * 1e6)}`;

@@ -69,7 +69,7 @@ const names = ({ first, second, third }: Combination): readonly (Verb | undefine
 /** A queue that is closed, or may be by another verb of the combination, takes no jobs. */
 const whereClosed = (combination: Combination): readonly string[] =>
   combination.state === "closed" || names(combination).some((verb) => verb?.closes) ? [closed] : [];
-const grouped: ReadonlySet<string> = new Set(["groups", "ordered", "batches", "limits", "rates", "costs"]);
+const grouped: ReadonlySet<string> = new Set(["groups", "ordered", "batches", "limits", "rates", "costs", "crowd"]);
 /** What waits in groups cannot be set aside. */
 const whereGrouped = ({ state }: Combination): readonly string[] => (grouped.has(state) ? [invalid] : []);
 
