@@ -39,6 +39,24 @@ describe("a handler that returns", () => {
     expect(await test.db.engine.claim({ queues: [queue] })).toEqual([]);
   });
 
+  it("with more than a result may have fails for good, and those reported beside it succeed", async () => {
+    const queue = await test.queue();
+    const { mill } = test;
+    const jobs = await mill.enqueueMany(
+      work,
+      Array.from({ length: 20 }, (_, n) => ({ n })),
+      { queue },
+    );
+    await test
+      .worker(queue, { concurrency: 20 })
+      .handle(work, ({ input }) => (input.n === 7 ? "x".repeat(17_000_000) : input.n))
+      .start();
+    for (const [n, { id }] of jobs.entries()) if (n !== 7) expect(await mill.result(id)).toBe(n);
+    const { job, attempts } = await ended(jobs[7]!.id);
+    expect(job).toMatchObject({ state: "failed", attempts: 1 });
+    expect(attempts[0]?.error).toMatchObject({ code: "MR004", message: expect.stringContaining("17000002 bytes are more than the limit of 16777216") });
+  });
+
   it("is called with the job and its attempt while the job is running with worker and start time [#118 #174 #98]", async () => {
     const queue = await test.queue();
     const go = gate();
