@@ -53,7 +53,7 @@ async function migrateAtOnce(world: World, { cli }: NewerRelease): Promise<void>
     }
   };
   const said = await Promise.all([migrate(), migrate(), migrate()]);
-  const applied = said.filter((text) => text.includes("applied 0002_newer")).length;
+  const applied = said.filter((text) => /applied \d{4}_newer/.test(text)).length;
   if (applied !== 1) throw new Error(`the migration was applied ${applied} times:\n${said.join("\n")}`);
   world.remarks.push(`migrated in ${((performance.now() - begun) / 1000).toFixed(1)} s`);
 }
