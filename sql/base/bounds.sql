@@ -24,7 +24,7 @@ language sql immutable parallel safe as $$ select timestamptz '9999-12-31 23:59:
 
 -- seconds: a length of time that can be added to any time a caller may name, whatever number it is made of: what is too long or not a number is cut to the longest, what is negative to none.
 create or replace function seconds(p_seconds float8) returns interval
-language sql immutable strict parallel safe as $$ select make_interval(secs => greatest(0, least(p_seconds, 1000000000))) $$;
+language sql immutable parallel safe as $$ select case when p_seconds is not null then make_interval(secs => greatest(0, least(p_seconds, bound('seconds')))) end $$;  -- not strict, so that it is inlined
 
 -- limit_check: at most so many, null for all. Raises: MR001 for fewer than none.
 create or replace function limit_check(p_limit int) returns void

@@ -49,6 +49,8 @@ declare
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform raise_error('MR001', format('a claim takes 1 to 10000 jobs, not %s', p_limit), null);
+  elsif length(p_worker) > bound('nameLength') then
+    perform name_check('worker', p_worker);
   elsif p_group_limit < 1 then
     perform raise_error('MR001', format('a claim takes at least 1 job of a group, not %s', p_group_limit), null);
   elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9 or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then

@@ -238,6 +238,10 @@ describe("reports and claims in one call", () => {
   });
 });
 
+it("a worker with a name as long as a book claims nothing", async () => {
+  await expect(db.sql("select job_claim_json(array[$1], null, 1, $2)", [queue, "x".repeat(201)])).rejects.toMatchObject({ code: "MR001" });
+});
+
 describe("bytes of a claim", () => {
   it("headers and replaced inputs count", async () => {
     const megabyte = "x".repeat(1_000_000);
