@@ -1,4 +1,4 @@
-/** Pieces of a payload have this many bytes, the last one fewer; sql/functions/payload_append.sql relies on it. */
+/** Pieces of a payload have this many bytes, the last one fewer; sql/enqueue/payload_append.sql relies on it. */
 export const pieceBytes = 1_048_576;
 
 /** Cut a stream of bytes into pieces, holding at most one piece and one incoming chunk. */

@@ -5,8 +5,9 @@ import { queueEventNames } from "../../src/db/types.js";
 import { workerEventNames } from "../../src/worker/worker.js";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-const functions = readdirSync(new URL("../../sql/functions/", import.meta.url))
-  .map((file) => read(`sql/functions/${file}`))
+const functions = readdirSync(new URL("../../sql/", import.meta.url), { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".sql") && !file.startsWith("migrations"))
+  .map((file) => read(`sql/${file}`))
   .join("\n");
 
 describe("docs list exactly what the code has", () => {
@@ -28,7 +29,7 @@ describe("docs list exactly what the code has", () => {
       [...read("docs/options.md").matchAll(/^\| (`[^|]+)\|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name)),
     );
     const jobOptions = /o\.key <> all \('\{([\w,]+)\}'/.exec(functions)?.[1]?.split(",") ?? [];
-    const defaults = [...read("sql/functions/options_check.sql").matchAll(/'\{([\w,]+)\}'|v_key = '(\w+)'/g)].flatMap(
+    const defaults = [...read("sql/check/options_check.sql").matchAll(/'\{([\w,]+)\}'|v_key = '(\w+)'/g)].flatMap(
       ([, list, one]) => list?.split(",") ?? [one],
     );
     const claim = [...read("src/db/types.ts").matchAll(/export interface ClaimOptions \{([\s\S]*?)\n\}/g)].flatMap(([, body]) =>

@@ -1,5 +1,5 @@
 /**
- * The cursor's arithmetic, statement by statement as in sql/functions/track_read.sql, track_advance.sql, lane_discover.sql and
+ * The cursor's arithmetic, statement by statement as in sql/claim/track_read.sql, track_advance.sql, lane_discover.sql and
  * queue_purge.sql, and what lane_take.sql says about days. Pure functions of a snapshot; who may run between two of them is
  * cursor-model.ts's business.
  */

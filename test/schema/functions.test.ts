@@ -4,8 +4,8 @@ import { useDatabase } from "../support/database.js";
 const db = useDatabase();
 const ours = "p.pronamespace = 'millrace'::regnamespace and l.lanname = 'plpgsql'";
 
-describe("every PL/pgSQL function", () => {
-  it("passes plpgsql_check where the server has it, else PostgreSQL's own validator", async () => {
+describe("every function", () => {
+  it("in PL/pgSQL passes plpgsql_check where the server has it, else PostgreSQL's own validator", async () => {
     const [available] = await db.sql("select from pg_available_extensions where name = 'plpgsql_check'");
     if (available) {
       await db.sql("create extension if not exists plpgsql_check schema public");
@@ -20,6 +20,15 @@ describe("every PL/pgSQL function", () => {
       const { rows } = await client.query(`select plpgsql_validator(p.oid) from pg_proc p join pg_language l on l.oid = p.prolang where ${ours}`);
       expect(rows.length).toBeGreaterThan(50);
     }
+  });
+
+  it("in SQL has a body that PostgreSQL accepts", async () => {
+    const client = await db.connect();
+    await client.query("set check_function_bodies = on; set search_path = millrace, pg_temp");
+    const { rows } = await client.query(`
+      select fmgr_sql_validator(p.oid) from pg_proc p join pg_language l on l.oid = p.prolang
+       where p.pronamespace = 'millrace'::regnamespace and l.lanname = 'sql'`);
+    expect(rows.length).toBeGreaterThan(50);
   });
 
   it("that is public pins its search path and runs with its owner's rights; nothing is open to everybody", async () => {
