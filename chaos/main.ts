@@ -34,7 +34,13 @@ const { values } = parseArgs({
 const wanted = values.only?.split(",");
 const chosen = scenarios.filter(({ name }) => wanted === undefined || wanted.some((part) => name.includes(part)));
 if (values.help || values.list || chosen.length === 0) {
-  console.log(values.help ? usage : chosen.length === 0 ? `no scenario is called that: npm run chaos -- --list` : chosen.map(({ name }) => name).join("\n"));
+  console.log(
+    values.help
+      ? usage
+      : chosen.length === 0
+        ? `no scenario is called that: npm run chaos -- --list`
+        : chosen.map(({ name }) => name).join("\n"),
+  );
   process.exit(chosen.length === 0 ? 2 : 0);
 }
 
@@ -82,9 +88,20 @@ async function run(scenario: Scenario, isLong: boolean): Promise<Report> {
     await scenario.run(world);
     const verdict = await judge(world);
     const isGood = (scenario.isGood ?? isClean)(verdict);
-    return { name, outcome: isGood ? "passed" : "failed", verdict, seconds: seconds(), remark: world.remarks.join("; ") };
+    return {
+      name,
+      outcome: isGood ? "passed" : "failed",
+      verdict,
+      seconds: seconds(),
+      remark: world.remarks.join("; "),
+    };
   } catch (error) {
-    return { name, outcome: "failed", seconds: seconds(), remark: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+    return {
+      name,
+      outcome: "failed",
+      seconds: seconds(),
+      remark: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    };
   }
 }
 

@@ -31,7 +31,10 @@ export class Network {
     return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
   }
 
-  /** Connections stay open, and nothing arrives: as when a cable is pulled. New ones are accepted, and answered by nobody. */
+  /**
+   * Connections stay open, and nothing arrives: as when a cable is pulled. New ones are accepted, and answered by
+   * nobody.
+   */
   freeze(): void {
     this.#isFrozen = true;
     for (const socket of this.#sockets) socket.pause();
@@ -43,7 +46,9 @@ export class Network {
     for (const socket of this.#sockets) socket.resume();
   }
 
-  /** Connections are left half-open for good: neither end hears of the other again, nor of an end. New ones go through. */
+  /**
+   * Connections are left half-open for good: neither end hears of the other again, nor of an end. New ones go through.
+   */
   strand(): void {
     for (const socket of this.#sockets) this.#stranded.add(socket.pause());
     this.#sockets.clear();

@@ -55,7 +55,12 @@ export class PgBouncer {
   }
 
   async start(): Promise<void> {
-    this.#process = spawn("pgbouncer", [path.join(this.#folder, "pgbouncer.ini")], { ...user, env, stdio: "ignore", cwd: this.#folder });
+    this.#process = spawn("pgbouncer", [path.join(this.#folder, "pgbouncer.ini")], {
+      ...user,
+      env,
+      stdio: "ignore",
+      cwd: this.#folder,
+    });
     for (const end = Date.now() + 10_000; !(await this.#answers());) {
       if (Date.now() > end) throw new Error("PgBouncer does not answer");
       await sleep(50);

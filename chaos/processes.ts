@@ -65,7 +65,10 @@ export class Child {
   readonly #process: ChildProcess;
 
   constructor(script: "worker" | "producer", argument: object, { env, under = [], folder }: Surroundings = {}) {
-    const file = folder === undefined ? fileURLToPath(new URL(`child/${script}.js`, import.meta.url)) : `${folder}/child/${script}.js`;
+    const file =
+      folder === undefined
+        ? fileURLToPath(new URL(`child/${script}.js`, import.meta.url))
+        : `${folder}/child/${script}.js`;
     const [program, ...rest] = [...under, process.execPath, file, JSON.stringify(argument)];
     this.#process = spawn(program, rest, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
     createInterface({ input: this.#process.stdout! }).on("line", (line) => this.#hear(line));

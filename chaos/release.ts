@@ -13,7 +13,10 @@ export interface NewerRelease {
   remove(): void;
 }
 
-/** Columns in tables that every job goes through: their rows are read whole by functions that sessions have planned already. */
+/**
+ * Columns in tables that every job goes through: their rows are read whole by functions that sessions have planned
+ * already.
+ */
 const migration = `
   alter table job add column newer text;
   alter table claim add column newer int not null default 7;
@@ -29,7 +32,8 @@ const generated = `
 
 export function makeNewerRelease(): NewerRelease {
   const folder = mkdtempSync(path.join(tmpdir(), "millrace-newer-"));
-  for (const part of ["dist", "dist-chaos", "package.json"]) cpSync(path.join(home, part), path.join(folder, part), { recursive: true });
+  for (const part of ["dist", "dist-chaos", "package.json"])
+    cpSync(path.join(home, part), path.join(folder, part), { recursive: true });
   symlinkSync(path.join(home, "node_modules"), path.join(folder, "node_modules"));
   const module = path.join(folder, "dist/db/sql.generated.js");
   renameSync(module, path.join(folder, "dist/db/sql.released.js"));

@@ -12,9 +12,18 @@ export class ChaosServer {
   readonly settings: Record<string, string>;
   #server: EmbeddedServer | undefined;
 
-  constructor(settings: Readonly<Record<string, string>> = {}, folder = mkdtempSync(path.join(tmpdir(), "millrace-chaos-")), asksNobody = true) {
+  constructor(
+    settings: Readonly<Record<string, string>> = {},
+    folder = mkdtempSync(path.join(tmpdir(), "millrace-chaos-")),
+    asksNobody = true,
+  ) {
     this.folder = folder;
-    this.settings = { max_connections: "200", shared_buffers: "128MB", ...(asksNobody ? { hba_file: trust(folder) } : {}), ...settings };
+    this.settings = {
+      max_connections: "200",
+      shared_buffers: "128MB",
+      ...(asksNobody ? { hba_file: trust(folder) } : {}),
+      ...settings,
+    };
   }
 
   /** Where its database lives. */
@@ -71,7 +80,10 @@ export class ChaosServer {
   }
 }
 
-/** Poolers, proxies and sessions of every kind stand in front of the servers of scenarios, none of which knows a password. */
+/**
+ * Poolers, proxies and sessions of every kind stand in front of the servers of scenarios, none of which knows a
+ * password.
+ */
 function trust(folder: string): string {
   const rules = path.join(folder, "trust.conf");
   mkdirSync(folder, { recursive: true });

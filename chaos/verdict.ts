@@ -36,5 +36,11 @@ export async function judge(world: World): Promise<Verdict> {
     [ids, [...world.undone]],
   );
   if (!row) throw new Error("the books could not be read");
-  return { jobs: row.jobs, lost: row.lost, twice: row.ended_twice + row.ledger_twice + row.undone_ran, repeated: row.repeated, recoverySeconds: row.gap };
+  return {
+    jobs: row.jobs,
+    lost: row.lost,
+    twice: row.ended_twice + row.ledger_twice + row.undone_ran,
+    repeated: row.repeated,
+    recoverySeconds: row.gap,
+  };
 }

@@ -82,7 +82,12 @@ export class World implements AsyncDisposable {
   /** Connections of the suite itself. */
   get pool(): pg.Pool {
     if (!this.#pool) {
-      this.#pool = new pg.Pool({ connectionString: this.url, max: 5, connectionTimeoutMillis: 10_000, query_timeout: 60_000 });
+      this.#pool = new pg.Pool({
+        connectionString: this.url,
+        max: 5,
+        connectionTimeoutMillis: 10_000,
+        query_timeout: 60_000,
+      });
       this.#pool.on("error", () => {});
       this.#pool.on("connect", (client) => client.on("error", () => {}));
     }
@@ -103,7 +108,10 @@ export class World implements AsyncDisposable {
   }
 
   /** The same while the server may be gone: tried again until it answers. */
-  async sqlInTheEnd<Row extends object = Record<string, unknown>>(text: string, values: unknown[] = []): Promise<Row[]> {
+  async sqlInTheEnd<Row extends object = Record<string, unknown>>(
+    text: string,
+    values: unknown[] = [],
+  ): Promise<Row[]> {
     for (const end = Date.now() + patienceMs; ;) {
       try {
         return await this.sql<Row>(text, values);
@@ -120,12 +128,25 @@ export class World implements AsyncDisposable {
   }
 
   worker(options: WorkerOptions = {}, more: Partial<WorkerArguments> = {}, surroundings?: Surroundings): Child {
-    const argument: WorkerArguments = { url: this.url, options: { lease: defaultLease, pollInterval: "200ms", ...options }, ...more };
+    const argument: WorkerArguments = {
+      url: this.url,
+      options: { lease: defaultLease, pollInterval: "200ms", ...options },
+      ...more,
+    };
     return this.#keep(new Child("worker", argument, surroundings));
   }
 
   producer(
-    { jobs, perSecond = 400, types = ["plain", "exact"], input, options = {}, groups, url = this.url, prepare = true }: Production,
+    {
+      jobs,
+      perSecond = 400,
+      types = ["plain", "exact"],
+      input,
+      options = {},
+      groups,
+      url = this.url,
+      prepare = true,
+    }: Production,
     surroundings?: Surroundings,
   ): Child {
     const argument: ProducerArguments = {

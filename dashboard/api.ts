@@ -41,10 +41,16 @@ export async function send<T>(method: "POST" | "PUT" | "DELETE", path: string, b
 export async function request(
   method: string,
   path: string,
-  { query = {}, body, signal, headers }: { query?: Query; body?: unknown; signal?: AbortSignal; headers?: Record<string, string> } = {},
+  {
+    query = {},
+    body,
+    signal,
+    headers,
+  }: { query?: Query; body?: unknown; signal?: AbortSignal; headers?: Record<string, string> } = {},
 ): Promise<Response> {
   const url = new URL(path, base);
-  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== null && value !== "") url.searchParams.set(name, String(value));
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== "") url.searchParams.set(name, String(value));
   const token = readToken();
   let response: Response;
   try {
@@ -52,13 +58,22 @@ export async function request(
       method,
       cache: "no-store",
       credentials: "omit",
-      headers: { ...headers, ...(token && { authorization: `Bearer ${token}` }), ...(body !== undefined && { "content-type": "application/json" }) },
+      headers: {
+        ...headers,
+        ...(token && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError("the server cannot be reached", 0, undefined, "see whether `millrace serve` still runs, and whether this machine has a network");
+    throw new ApiError(
+      "the server cannot be reached",
+      0,
+      undefined,
+      "see whether `millrace serve` still runs, and whether this machine has a network",
+    );
   }
   if (response.ok) return response;
   const refused = await problem(response);
@@ -70,7 +85,9 @@ export async function request(
 export const segment = (name: string): string => encodeURIComponent(name).replaceAll(".", "%2E");
 
 async function problem(response: Response): Promise<ApiError> {
-  const told = (await response.json().catch(() => ({}))) as Partial<Record<"detail" | "title" | "code" | "remedy" | "requestId", string>>;
+  const told = (await response.json().catch(() => ({}))) as Partial<
+    Record<"detail" | "title" | "code" | "remedy" | "requestId", string>
+  >;
   const id = told.requestId ?? response.headers.get("x-request-id") ?? undefined;
   const message = told.detail ?? told.title ?? `the server answered ${response.status}`;
   return new ApiError(message, response.status, told.code, told.remedy, id);

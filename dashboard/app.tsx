@@ -147,7 +147,9 @@ function Side({ open }: { open: boolean }): JSX.Element {
       <div class="side-foot">
         {session.value && (
           <>
-            <span>{session.value.isOpen ? "Open on this machine" : `${session.value.name} (${session.value.role})`}</span>
+            <span>
+              {session.value.isOpen ? "Open on this machine" : `${session.value.name} (${session.value.role})`}
+            </span>
             {!session.value.isOpen && (
               <Button small onClick={signOut}>
                 Sign out
@@ -165,7 +167,13 @@ function Side({ open }: { open: boolean }): JSX.Element {
   );
 }
 
-const words = { live: "Live", connecting: "Connecting", lost: "Reconnecting", blind: "No database", paused: "Paused" } as const;
+const words = {
+  live: "Live",
+  connecting: "Connecting",
+  lost: "Reconnecting",
+  blind: "No database",
+  paused: "Paused",
+} as const;
 
 /** Whether what is seen is of now. */
 function Light(): JSX.Element {

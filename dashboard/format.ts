@@ -67,7 +67,8 @@ export const moment = (at: string | number | Date): string => stamp.format(new D
 export const timeOfDay = (at: string | number | Date): string => clockTime.format(new Date(at));
 
 /** `1 job`, `2 jobs`. */
-export const plural = (value: number, one: string, many = `${one}s`): string => `${exact(value)} ${value === 1 ? one : many}`;
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${exact(value)} ${value === 1 ? one : many}`;
 
 /** A share of 1 as percents. */
 export const percent = (share: number): string => (share > 0 && share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`);

@@ -66,7 +66,10 @@ async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<{ event
     rest = parts.pop()!;
     for (const part of parts) {
       const lines = part.split("\n");
-      const of = (field: string) => lines.filter((line) => line.startsWith(`${field}:`)).map((line) => line.slice(field.length + 1).replace(/^ /, ""));
+      const of = (field: string) =>
+        lines
+          .filter((line) => line.startsWith(`${field}:`))
+          .map((line) => line.slice(field.length + 1).replace(/^ /, ""));
       yield { event: of("event")[0] ?? "message", data: of("data").join("\n") };
     }
   }

@@ -1,7 +1,12 @@
 import type { IconName } from "./parts/icon.js";
 
 /** The pages of the side, and the letters that lead there after `g`. */
-export const pages: readonly { readonly title: string; readonly path: readonly string[]; readonly key: string; readonly icon: IconName }[] = [
+export const pages: readonly {
+  readonly title: string;
+  readonly path: readonly string[];
+  readonly key: string;
+  readonly icon: IconName;
+}[] = [
   { title: "Overview", path: [], key: "o", icon: "overview" },
   { title: "Queues", path: ["queues"], key: "q", icon: "queues" },
   { title: "Jobs", path: ["jobs"], key: "j", icon: "jobs" },

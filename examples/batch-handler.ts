@@ -10,7 +10,9 @@ worker.handleBatch(
   index,
   async (jobs) => {
     console.log(`indexing ${jobs.length} documents at once`);
-    return jobs.map(({ input }) => (input.text === "" ? failed(new PermanentError("nothing to index")) : { words: input.text.split(" ").length }));
+    return jobs.map(({ input }) =>
+      input.text === "" ? failed(new PermanentError("nothing to index")) : { words: input.text.split(" ").length },
+    );
   },
   { size: 100 },
 );

@@ -1,4 +1,5 @@
-// Exactly-once effects: the handler's writes and the job's end commit together, so a crash in between undoes both and the next attempt starts clean.
+// Exactly-once effects: the handler's writes and the job's end commit together, so a crash in between undoes both and
+// the next attempt starts clean.
 import pg from "pg";
 import { Millrace, defineJob } from "millrace";
 

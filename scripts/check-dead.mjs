@@ -9,7 +9,9 @@ const files = ["src", "dashboard", "test", "bench/engine"].flatMap((folder) =>
     .map((name) => ({ name: `${folder}/${name}`, text: readFileSync(path.join(root, folder, name), "utf8") })),
 );
 const findings = [];
-for (const { name, text } of files.filter((file) => /^(src|dashboard)\//.test(file.name) && file.name !== "src/index.ts")) {
+for (const { name, text } of files.filter(
+  (file) => /^(src|dashboard)\//.test(file.name) && file.name !== "src/index.ts",
+)) {
   for (const [, symbol] of text.matchAll(/^export (?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm)) {
     const used = files.some((other) => other.name !== name && new RegExp(`\\b${symbol}\\b`).test(other.text));
     const usedHere = [...text.matchAll(new RegExp(`\\b${symbol}\\b`, "g"))].length > 1;

@@ -1,4 +1,5 @@
-// Dependencies point one way: cli → server → doctor, client ↔ worker → schedule, observe, maintenance, embedded, db. Nothing below imports what stands above it.
+// Dependencies point one way: cli → server → doctor, client ↔ worker → schedule, observe, maintenance, embedded, db.
+// Nothing below imports what stands above it.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 
@@ -22,7 +23,8 @@ for (const file of readdirSync(root, { recursive: true, encoding: "utf8" }).filt
   const from = path.dirname(file).split(path.sep)[0];
   for (const [, target] of readFileSync(path.join(root, file), "utf8").matchAll(/from "(\.[^"]+)"/g)) {
     const to = path.relative(root, path.resolve(root, path.dirname(file), target)).split(path.sep)[0];
-    if (!allowed[from]?.includes(to)) findings.push(`src/${file} imports ${to}: ${from} may import ${allowed[from]?.join(", ") ?? "nothing"}`);
+    if (!allowed[from]?.includes(to))
+      findings.push(`src/${file} imports ${to}: ${from} may import ${allowed[from]?.join(", ") ?? "nothing"}`);
   }
 }
 for (const finding of findings) console.error(finding);

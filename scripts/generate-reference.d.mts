@@ -3,6 +3,9 @@ export interface ReferenceOptions {
   readonly readFile?: (path: string) => string | undefined;
 }
 
-export function readReference(options?: ReferenceOptions): { readonly text: string; readonly undocumented: readonly string[] };
+export function readReference(options?: ReferenceOptions): {
+  readonly text: string;
+  readonly undocumented: readonly string[];
+};
 
 export function checkReference(options?: ReferenceOptions): string[];

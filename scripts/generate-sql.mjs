@@ -17,8 +17,9 @@ const migrations = sqlFiles("migrations").map(({ file, text }) => {
   if (!number) throw new Error(`sql/${file}: a migration is named 0001_name.sql`);
   return { number: Number(number), name, checksum: sha256(text), text };
 });
-// Views use the base functions, the rooms' functions return rows of views. Within the rooms functions may name each other in any order:
-// PostgreSQL looks into bodies when they run, and test/schema/functions.test.ts looks into all of them.
+// Views use the base functions, the rooms' functions return rows of views. Within the rooms functions may name each
+// other in any order: PostgreSQL looks into bodies when they run, and test/schema/functions.test.ts looks into all of
+// them.
 const rooms = readdirSync(folder("."), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !["migrations", "base", "views"].includes(entry.name))
   .map((entry) => entry.name)

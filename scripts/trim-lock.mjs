@@ -1,5 +1,6 @@
-// Some registries do not serve every optional binding, such as those of other platforms, and npm then leaves it out of package-lock.json
-// without taking its name out of the package that lists it; "npm ci" refuses such a file. Run this after every change of dependencies.
+// Some registries do not serve every optional binding, such as those of other platforms, and npm then leaves it out of
+// package-lock.json without taking its name out of the package that lists it; "npm ci" refuses such a file. Run this
+// after every change of dependencies.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const file = new URL("../package-lock.json", import.meta.url);

@@ -30,7 +30,15 @@ export type {
   ScheduleRunRecord,
   ScheduleStats,
 } from "./db/schedule-engine.js";
-export { type MigrateOptions, type MigrateResult, type MigrationStatus, checkSchema, migrate, migrationScript, migrationStatus } from "./db/migrate.js";
+export {
+  type MigrateOptions,
+  type MigrateResult,
+  type MigrationStatus,
+  checkSchema,
+  migrate,
+  migrationScript,
+  migrationStatus,
+} from "./db/migrate.js";
 export type { CallOptions, ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
 export type {
   AttemptRecord,
@@ -95,7 +103,13 @@ export type {
 } from "./db/types.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";
 export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js";
-export { type AnyJobDefinition, type JobDefinition, type JobDefinitionOptions, type Upcast, defineJob } from "./client/define-job.js";
+export {
+  type AnyJobDefinition,
+  type JobDefinition,
+  type JobDefinitionOptions,
+  type Upcast,
+  defineJob,
+} from "./client/define-job.js";
 export type { Duration, DurationParts } from "./client/duration.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./client/job-options.js";
 export type { TxOptions } from "./client/call.js";
@@ -110,7 +124,18 @@ export { type Labels, type MetricName, type Metrics, metricNames } from "./obser
 export { type OpenTelemetryApi, openTelemetryMetrics, openTelemetryTracing } from "./observe/opentelemetry.js";
 export { PrometheusMetrics } from "./observe/prometheus.js";
 export type { Tracing } from "./observe/tracing.js";
-export type { AfterRule, AtRule, CronRule, DaylightSaving, EveryRule, Moment, RecurrenceRule, RuleInput, RuleOptions, TimesRule } from "./schedule/rule.js";
+export type {
+  AfterRule,
+  AtRule,
+  CronRule,
+  DaylightSaving,
+  EveryRule,
+  Moment,
+  RecurrenceRule,
+  RuleInput,
+  RuleOptions,
+  TimesRule,
+} from "./schedule/rule.js";
 export { Scheduler, type SchedulerOptions } from "./schedule/scheduler.js";
 export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
 export { type IsolateOptions, type IsolatedHandler, inProcesses, inThreads } from "./worker/isolate.js";

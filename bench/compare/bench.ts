@@ -29,7 +29,12 @@ export class Bench {
   /** The systems to measure, in one store or in both. */
   systems(store?: SystemEntry["store"]): string[] {
     return systems
-      .filter((system) => this.#chosen.includes(system.name) && (store === undefined || system.store === store) && (system.store === "postgres" || this.redis))
+      .filter(
+        (system) =>
+          this.#chosen.includes(system.name) &&
+          (store === undefined || system.store === store) &&
+          (system.store === "postgres" || this.redis),
+      )
       .map(({ name }) => name);
   }
 
@@ -39,10 +44,15 @@ export class Bench {
   }
 
   /**
-   * Measure in alternating rounds, so that a slow moment of the machine hits all: each round begins with another system.
-   * One that fails is left out of the rounds that follow.
+   * Measure in alternating rounds, so that a slow moment of the machine hits all: each round begins with another
+   * system. One that fails is left out of the rounds that follow.
    */
-  async rounds(names: readonly string[], most: number, results: Results, measure: (system: string, round: number) => Promise<void>): Promise<void> {
+  async rounds(
+    names: readonly string[],
+    most: number,
+    results: Results,
+    measure: (system: string, round: number) => Promise<void>,
+  ): Promise<void> {
     const failed = new Set<string>();
     const startedAt = performance.now();
     for (let round = 0; round < Math.min(most, this.sizes.rounds); round += 1) {
@@ -55,7 +65,11 @@ export class Bench {
   }
 
   /** Measure all at the same time: only for what does not load the machine. */
-  async together(names: readonly string[], results: Results, measure: (system: string) => Promise<void>): Promise<void> {
+  async together(
+    names: readonly string[],
+    results: Results,
+    measure: (system: string) => Promise<void>,
+  ): Promise<void> {
     await Promise.all(names.map((system) => succeeds(system, results, () => measure(system))));
   }
 
@@ -66,13 +80,20 @@ export class Bench {
       await this.redis!.clear();
       return new Place({ system, url: this.redis!.url, callSeconds });
     }
-    const database = queues.length > 0 ? await this.#setUp(system, queues) : await this.postgres.create(await this.#template(system));
+    const database =
+      queues.length > 0 ? await this.#setUp(system, queues) : await this.postgres.create(await this.#template(system));
     return this.#placeIn(system, database);
   }
 
   #placeIn(system: string, database: string): Place {
     const { postgres } = this;
-    return new Place({ system, url: postgres.urlOf(database), postgres, database, callSeconds: this.sizes.callSeconds });
+    return new Place({
+      system,
+      url: postgres.urlOf(database),
+      postgres,
+      database,
+      callSeconds: this.sizes.callSeconds,
+    });
   }
 
   async #template(system: string): Promise<string> {

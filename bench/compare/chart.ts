@@ -17,7 +17,10 @@ const colours: Readonly<Record<string, string>> = {
   bytea: "#8c8c8c",
 };
 
-/** A bar per key, grouped by what is measured, as an SVG without anything to load. Thin lines show the spread over the rounds. */
+/**
+ * A bar per key, grouped by what is measured, as an SVG without anything to load. Thin lines show the spread over the
+ * rounds.
+ */
 export function chart(title: string, subtitle: string, all: readonly Measured[]): string {
   const parts: string[] = [];
   let y = 58;
@@ -30,7 +33,9 @@ export function chart(title: string, subtitle: string, all: readonly Measured[])
     for (const { key, system, values } of rows) {
       const middle = median(values);
       parts.push(text(left - 8, y + bar - 7, key, "#222", "end"));
-      parts.push(`<rect x="${left}" y="${y}" width="${x(middle)}" height="${bar}" fill="${colours[system] ?? "#666"}"/>`);
+      parts.push(
+        `<rect x="${left}" y="${y}" width="${x(middle)}" height="${bar}" fill="${colours[system] ?? "#666"}"/>`,
+      );
       if (values.length > 1) {
         const [low, high] = [left + x(Math.min(...values)), left + x(Math.max(...values))];
         parts.push(`<path d="M${low} ${y + bar / 2}H${high}" stroke="#222" stroke-width="1"/>`);

@@ -20,7 +20,8 @@ if (!options) {
 const servers: { stop(): Promise<void> }[] = [];
 let stopping: Promise<unknown> | undefined;
 const stopServers = (): Promise<unknown> => (stopping ??= Promise.allSettled(servers.map((server) => server.stop())));
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stopServers().finally(() => process.exit(130)));
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => void stopServers().finally(() => process.exit(130)));
 
 /** Also when a signal comes while the server is starting. */
 function stoppedLater<S extends Postgres | RedisServer | undefined>(starting: Promise<S>): Promise<S> {
@@ -33,12 +34,16 @@ const summary: Record<string, Results> = {};
 const run = `${options.quick ? "quick run" : "full run"} of ${new Date().toISOString().slice(0, 10)}, ${cpus().length} processors, Node.js ${process.version}`;
 try {
   const needsRedis = options.systems.some((name) => findSystem(name).store === "redis");
-  const [postgres, redis] = await Promise.all([stoppedLater(Postgres.start()), needsRedis ? stoppedLater(RedisServer.start()) : undefined]);
+  const [postgres, redis] = await Promise.all([
+    stoppedLater(Postgres.start()),
+    needsRedis ? stoppedLater(RedisServer.start()) : undefined,
+  ]);
 
   console.log(`${run}, ${Math.round(totalmem() / 2 ** 30)} GiB of memory (${cpus()[0]?.model.trim()})`);
   console.log(await postgres.describe());
   if (redis) console.log(await redis.describe());
-  else if (needsRedis) console.log("bullmq is left out: there is no redis-server on this machine (apt-get install redis-server)");
+  else if (needsRedis)
+    console.log("bullmq is left out: there is no redis-server on this machine (apt-get install redis-server)");
   console.log(options.systems.map(described).join(", "));
 
   const bench = new Bench(options, postgres, redis);
@@ -57,7 +62,9 @@ try {
     console.log(`  ${((performance.now() - scenarioAt) / 1000).toFixed(0)} s`);
   }
   if (!stopping) writeSummary(run, summary);
-  console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; charts and all rounds are in bench/results`);
+  console.log(
+    `\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; charts and all rounds are in bench/results`,
+  );
 } finally {
   await stopServers();
 }

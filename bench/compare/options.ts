@@ -113,18 +113,36 @@ export function readOptions(argv: readonly string[], known: readonly string[]): 
     json: values.json,
     scenarios: chosen("scenario", values.scenario, known),
     systems: chosen("system", values.systems, all, values.quick ? quickly : all),
-    sizes: { ...base, ...(jobs ? smaller(base, jobs) : {}), ...(seconds ? { seconds, idleSeconds: seconds } : {}), ...(rounds ? { rounds } : {}) },
+    sizes: {
+      ...base,
+      ...(jobs ? smaller(base, jobs) : {}),
+      ...(seconds ? { seconds, idleSeconds: seconds } : {}),
+      ...(rounds ? { rounds } : {}),
+    },
   };
 }
 
 function smaller(base: Sizes, jobs: number): Partial<Sizes> {
   const shallow = Math.min(base.depths[0], jobs);
-  return { jobs, singles: jobs, depths: shallow === jobs ? [jobs, jobs * 5] : [shallow, jobs], depthSample: shallow, tenantJobs: jobs, memoryJobs: jobs };
+  return {
+    jobs,
+    singles: jobs,
+    depths: shallow === jobs ? [jobs, jobs * 5] : [shallow, jobs],
+    depthSample: shallow,
+    tenantJobs: jobs,
+    memoryJobs: jobs,
+  };
 }
 
-function chosen(what: string, list: string | undefined, known: readonly string[], byDefault = known): readonly string[] {
+function chosen(
+  what: string,
+  list: string | undefined,
+  known: readonly string[],
+  byDefault = known,
+): readonly string[] {
   const names = list?.split(",").map((name) => name.trim()) ?? byDefault;
-  for (const name of names) if (!known.includes(name)) throw new Error(`there is no ${what} "${name}": take ${known.join(", ")}`);
+  for (const name of names)
+    if (!known.includes(name)) throw new Error(`there is no ${what} "${name}": take ${known.join(", ")}`);
   return names;
 }
 

@@ -11,7 +11,10 @@ export interface PlaceOptions {
   readonly callSeconds: number;
 }
 
-/** Where a system keeps its jobs: a fresh database of its own, or the emptied Redis. Closing it ends its processes and drops it. */
+/**
+ * Where a system keeps its jobs: a fresh database of its own, or the emptied Redis. Closing it ends its processes and
+ * drops it.
+ */
 export class Place implements AsyncDisposable {
   readonly #options: PlaceOptions;
   readonly #processes: SystemProcess[] = [];
@@ -33,7 +36,11 @@ export class Place implements AsyncDisposable {
   }
 
   /** One call in a process of its own. */
-  async call<C extends Command>(command: C, args: Commands[C]["args"], nodeOptions?: readonly string[]): Promise<Commands[C]["answer"]> {
+  async call<C extends Command>(
+    command: C,
+    args: Commands[C]["args"],
+    nodeOptions?: readonly string[],
+  ): Promise<Commands[C]["answer"]> {
     const child = this.start(nodeOptions);
     const answer = await child.call(command, args);
     await child.end();
@@ -42,7 +49,12 @@ export class Place implements AsyncDisposable {
 
   /** Fill it with jobs, and let the database settle. */
   async preload(jobs: number, groups?: number): Promise<void> {
-    await this.call("addBulk", { jobs, batch: Math.min(jobs, 2000), inFlight: 2, ...(groups === undefined ? {} : { groups }) });
+    await this.call("addBulk", {
+      jobs,
+      batch: Math.min(jobs, 2000),
+      inFlight: 2,
+      ...(groups === undefined ? {} : { groups }),
+    });
     await this.#options.postgres?.settle(this.database);
   }
 

@@ -26,7 +26,8 @@ export class SystemProcess {
     });
     this.#child.on("message", (message: Message) => this.#hear(message));
     this.#child.once("exit", (code) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the process of ${system} ended early, with code ${code}`));
+      for (const { reject } of this.#waiting.values())
+        reject(new Error(`the process of ${system} ended early, with code ${code}`));
       this.#waiting.clear();
     });
   }

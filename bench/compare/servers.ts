@@ -10,8 +10,8 @@ import { freePort } from "../../dist/embedded/free-port.js";
 import { type EmbeddedServer, startEmbeddedServer } from "../../dist/index.js";
 
 /**
- * The same for all systems. Durability is PostgreSQL's default, said out loud; autovacuum comes by often, which helps queues that update and delete;
- * `idle-cost` takes more than a thousand connections, most of them BullMQ's.
+ * The same for all systems. Durability is PostgreSQL's default, said out loud; autovacuum comes by often, which helps
+ * queues that update and delete; `idle-cost` takes more than a thousand connections, most of them BullMQ's.
  */
 const settings = {
   fsync: "on",
@@ -111,7 +111,8 @@ export class Postgres {
         }
       }
       const again = statOf(String(this.#server.pid));
-      if (again[12] === own[12] && again[13] === own[13]) return ticks / 100; // else one ended meanwhile, and may have been missed
+      // else one ended meanwhile, and may have been missed
+      if (again[12] === own[12] && again[13] === own[13]) return ticks / 100;
     }
   }
 
@@ -141,12 +142,23 @@ export class RedisServer {
     if (spawnSync("redis-server", ["--version"]).status !== 0) return undefined;
     const folder = mkdtempSync(path.join(tmpdir(), "millrace-bench-redis-"));
     const port = await freePort();
-    const flags = { port, bind: "127.0.0.1", dir: folder, appendonly: "yes", appendfsync: "everysec", save: "", "maxmemory-policy": "noeviction" };
+    const flags = {
+      port,
+      bind: "127.0.0.1",
+      dir: folder,
+      appendonly: "yes",
+      appendfsync: "everysec",
+      save: "",
+      "maxmemory-policy": "noeviction",
+    };
     const args = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)]);
     const server = spawn("redis-server", args, { stdio: "ignore" });
     process.once("exit", () => server.kill());
     const redis = new RedisServer(server, folder, port);
-    await Promise.race([redis.#client.ping(), once(server, "exit").then(() => Promise.reject(new Error("redis-server did not start")))]);
+    await Promise.race([
+      redis.#client.ping(),
+      once(server, "exit").then(() => Promise.reject(new Error("redis-server did not start"))),
+    ]);
     return redis;
   }
 

@@ -15,7 +15,14 @@ const size = quick
 
 const server = process.env["DATABASE_URL"]
   ? undefined
-  : await startEmbeddedServer({ settings: { shared_buffers: quick ? "2GB" : "5GB", max_wal_size: "16GB", checkpoint_timeout: "1h", max_connections: "100" } });
+  : await startEmbeddedServer({
+      settings: {
+        shared_buffers: quick ? "2GB" : "5GB",
+        max_wal_size: "16GB",
+        checkpoint_timeout: "1h",
+        max_connections: "100",
+      },
+    });
 const pool = new pg.Pool({ connectionString: server?.url ?? process.env["DATABASE_URL"] ?? "", max: 20 });
 const results: Record<string, number> = {};
 
@@ -101,7 +108,11 @@ try {
       },
       () => run(false, []),
     );
-    report(`the same with a snapshot held open, ${size.held.toLocaleString("en")} jobs (0.95)`, "held_snapshot", measured);
+    report(
+      `the same with a snapshot held open, ${size.held.toLocaleString("en")} jobs (0.95)`,
+      "held_snapshot",
+      measured,
+    );
     const tenths = times.map((claims) => {
       const tenth = Math.floor(claims.length / 10);
       return [median(claims.slice(0, tenth)), median(claims.slice(-tenth))] as const;
@@ -124,7 +135,11 @@ try {
         return rate(sample, () => drain(sample, "shallow"));
       },
     );
-    report(`the same with a backlog of ${size.deep.toLocaleString("en")} against one of 10,000 (0.9)`, "deep_backlog", measured);
+    report(
+      `the same with a backlog of ${size.deep.toLocaleString("en")} against one of 10,000 (0.9)`,
+      "deep_backlog",
+      measured,
+    );
     await engine.purge("deep");
   }
 
@@ -133,7 +148,8 @@ try {
     const claimers = async (limit: number) => {
       await enqueue(size.seconds * (limit === 1 ? 6000 : 40_000), "busy");
       // a new connection plans every statement once; that is not what is measured here
-      for (let i = 0; i < 2; i += 1) await Promise.all(Array.from({ length: 16 }, () => engine.claim({ limit, queues: ["busy"] })));
+      for (let i = 0; i < 2; i += 1)
+        await Promise.all(Array.from({ length: 16 }, () => engine.claim({ limit, queues: ["busy"] })));
       const end = performance.now() + size.seconds * 1000;
       let jobs = 0;
       await Promise.all(
@@ -167,7 +183,9 @@ try {
       await pool.query("checkpoint");
       const [{ at }] = (await pool.query("select pg_current_wal_insert_lsn() as at")).rows as [{ at: string }];
       await work();
-      const [{ bytes }] = (await pool.query("select pg_current_wal_insert_lsn() - $1::pg_lsn as bytes", [at])).rows as [{ bytes: string }];
+      const [{ bytes }] = (await pool.query("select pg_current_wal_insert_lsn() - $1::pg_lsn as bytes", [at])).rows as [
+        { bytes: string },
+      ];
       return Number(bytes) / size.wal;
     };
     await engine.queuePut("wal");
@@ -196,7 +214,12 @@ try {
 function report(what: string, key: string, measured: { ours: number; theirs: number; ratio: number }): void {
   results[key] = measured.ratio;
   const number = (n: number) => Math.round(n).toLocaleString("en").padStart(9);
-  console.log(`${measured.ratio.toFixed(2).padStart(6)}  ${number(measured.ours)} / ${number(measured.theirs)} jobs/s  ${what}`);
+  console.log(
+    `${measured.ratio.toFixed(2).padStart(6)}  ${number(measured.ours)} / ${number(measured.theirs)} jobs/s  ${what}`,
+  );
 }
 
-if (json) console.log(JSON.stringify(Object.fromEntries(Object.entries(results).map(([key, value]) => [key, Number(value.toFixed(3))]))));
+if (json)
+  console.log(
+    JSON.stringify(Object.fromEntries(Object.entries(results).map(([key, value]) => [key, Number(value.toFixed(3))]))),
+  );

@@ -2,7 +2,9 @@
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? (sorted[middle] ?? NaN) : ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
+  return sorted.length % 2 === 1
+    ? (sorted[middle] ?? NaN)
+    : ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
 /** Run `work`, which handles `units`, and return units per second. */
@@ -34,5 +36,11 @@ export async function alternate(
 
 /** About 100 bytes of JSON, different for each job. */
 export function payloads(n: number): Record<string, unknown>[] {
-  return Array.from({ length: n }, (_, i) => ({ key: `images/${i}.png`, width: 640 + i, height: 480, tags: ["thumb", "web"], user: `user-${i % 97}` }));
+  return Array.from({ length: n }, (_, i) => ({
+    key: `images/${i}.png`,
+    width: 640 + i,
+    height: 480,
+    tags: ["thumb", "web"],
+    user: `user-${i % 97}`,
+  }));
 }

@@ -59,7 +59,10 @@ export class UpdateDeleteQueue {
   }
 
   async pass(inputs: string, n: number): Promise<void> {
-    await this.pool.query("insert into usual_job (queue, type, priority, input) select 'default', 'noop', 5, e from json_array_elements($1) e", [inputs]);
+    await this.pool.query(
+      "insert into usual_job (queue, type, priority, input) select 'default', 'noop', 5, e from json_array_elements($1) e",
+      [inputs],
+    );
     const { rows } = await this.pool.query(
       `with next as materialized (select id from usual_job where state = 'ready' and queue = 'default' and run_at <= now() order by priority, run_at, id limit $1 for update skip locked)
        update usual_job j set state = 'running', attempts = attempts + 1, locked_until = now() + interval '30 s' from next where j.id = next.id returning j.id, j.input`,

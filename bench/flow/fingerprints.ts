@@ -11,15 +11,19 @@ const windowMs = 1000;
 const looksPerRound = 1000;
 
 /**
- * A round of upkeep beside waiting jobs whose fingerprint has had its time, against one beside jobs without fingerprints. Each number of them
- * in a cell of its own, among as many jobs; the cells take turns.
+ * A round of upkeep beside waiting jobs whose fingerprint has had its time, against one beside jobs without
+ * fingerprints. Each number of them in a cell of its own, among as many jobs; the cells take turns.
  */
 export async function fingerprints({ pool, quick, report }: FlowBench): Promise<void> {
   const cells = await Promise.all(counts.map(cell));
   await sleep(windowMs + 100);
 
   const first = await compare(counts[1] / looksPerRound); // all cells but the first are busy with their first look
-  report(`a round of upkeep that looks at ${looksPerRound} whose time has passed, against none`, "stale_fingerprints_first_look", first[2]! / first[0]!);
+  report(
+    `a round of upkeep that looks at ${looksPerRound} whose time has passed, against none`,
+    "stale_fingerprints_first_look",
+    first[2]! / first[0]!,
+  );
   for (let looked = 0; looked < most; looked += looksPerRound) await cells[2]!.maintain();
   const later = await compare(quick ? 30 : 200);
   report("ms for a round of upkeep without fingerprints", "stale_fingerprints_none_ms", later[0]!);
@@ -47,7 +51,11 @@ export async function fingerprints({ pool, quick, report }: FlowBench): Promise<
     const engine = new Engine({ pool, schema });
     const options = { type: "noop", fingerprintMode: "window", fingerprintSeconds: windowMs / 1000 } as const;
     for (let done = 0; done < most; done += 1000) {
-      await engine.enqueueEach(Array.from({ length: 1000 }, (_, i) => (done + i < count ? { ...options, fingerprint: `f${done + i}` } : { type: "noop" })));
+      await engine.enqueueEach(
+        Array.from({ length: 1000 }, (_, i) =>
+          done + i < count ? { ...options, fingerprint: `f${done + i}` } : { type: "noop" },
+        ),
+      );
     }
     return engine;
   }

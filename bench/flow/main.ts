@@ -1,4 +1,5 @@
-// What fairness, limits and big operations cost: `npm run bench:flow`. Millrace alone; everything is compared with itself, in one run.
+// What fairness, limits and big operations cost: `npm run bench:flow`. Millrace alone; everything is compared with
+// itself, in one run.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { defineJob } from "../../src/client/define-job.js";
@@ -13,11 +14,34 @@ const quick = process.argv.includes("--quick");
 const json = process.argv.includes("--json");
 const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : undefined;
 const size = quick
-  ? { rounds: 3, jobs: 40_000, tenantJobs: 200_000, groups: 100_000, big: 200_000, seconds: 5, shallow: 10_000, deep: 1_000_000 }
-  : { rounds: 5, jobs: 100_000, tenantJobs: 1_000_000, groups: 100_000, big: 1_000_000, seconds: 20, shallow: 10_000, deep: 10_000_000 };
+  ? {
+      rounds: 3,
+      jobs: 40_000,
+      tenantJobs: 200_000,
+      groups: 100_000,
+      big: 200_000,
+      seconds: 5,
+      shallow: 10_000,
+      deep: 1_000_000,
+    }
+  : {
+      rounds: 5,
+      jobs: 100_000,
+      tenantJobs: 1_000_000,
+      groups: 100_000,
+      big: 1_000_000,
+      seconds: 20,
+      shallow: 10_000,
+      deep: 10_000_000,
+    };
 
 const server = await startEmbeddedServer({
-  settings: { shared_buffers: quick ? "2GB" : "5GB", max_wal_size: "16GB", checkpoint_timeout: "1h", max_connections: "100" },
+  settings: {
+    shared_buffers: quick ? "2GB" : "5GB",
+    max_wal_size: "16GB",
+    checkpoint_timeout: "1h",
+    max_connections: "100",
+  },
 });
 const pool = new pg.Pool({ connectionString: server.url, max: 20 });
 pool.on("error", () => {}); // the server stops before the pool does
@@ -49,8 +73,13 @@ try {
         speeds.set(count, [...(speeds.get(count) ?? []), await drain(queue, size.tenantJobs)]);
       }
     }
-    for (const count of counts) report(`jobs/s in ${count.toLocaleString("en")} groups`, `groups_${count}`, median(speeds.get(count)!));
-    report(`${size.groups.toLocaleString("en")} groups against 10 (0.4)`, "groups_ratio", results[`groups_${size.groups}`]! / results["groups_10"]!);
+    for (const count of counts)
+      report(`jobs/s in ${count.toLocaleString("en")} groups`, `groups_${count}`, median(speeds.get(count)!));
+    report(
+      `${size.groups.toLocaleString("en")} groups against 10 (0.4)`,
+      "groups_ratio",
+      results[`groups_${size.groups}`]! / results["groups_10"]!,
+    );
 
     const queue = await newQueue();
     await fill(queue, size.tenantJobs, size.groups);
@@ -69,16 +98,21 @@ try {
     await engine.purge(queue);
   }
 
-  /** Fifty tenants send a job now and then: alone, beside one with a huge backlog in a group, and beside the same backlog without groups. */
+  /**
+   * Fifty tenants send a job now and then: alone, beside one with a huge backlog in a group, and beside the same
+   * backlog without groups.
+   */
   async function smallTenants(): Promise<void> {
     for (const kind of ["alone", "beside", "without groups"] as const) {
       const queue = await newQueue();
       if (kind !== "alone") await fill(queue, size.big, kind === "beside" ? 1 : 0);
       const waits: number[] = [];
-      const worker = mill.worker({ queues: [queue], concurrency: 20 }).handle(defineJob<{ sentAt?: number }>("noop"), async ({ input: { sentAt } }) => {
-        if (sentAt !== undefined) waits.push(performance.now() - sentAt);
-        await sleep(1);
-      });
+      const worker = mill
+        .worker({ queues: [queue], concurrency: 20 })
+        .handle(defineJob<{ sentAt?: number }>("noop"), async ({ input: { sentAt } }) => {
+          if (sentAt !== undefined) waits.push(performance.now() - sentAt);
+          await sleep(1);
+        });
       await worker.start();
       await sleep(500);
       for (const end = performance.now() + size.seconds * 1000; performance.now() < end;) {
@@ -90,10 +124,15 @@ try {
       await sleep(500);
       await worker.stop();
       const name = kind.replaceAll(" ", "_");
-      if (waits.length === 0) report(`no job of a small tenant started within ${size.seconds} s, ${kind}`, `small_${name}_started`, 0);
+      if (waits.length === 0)
+        report(`no job of a small tenant started within ${size.seconds} s, ${kind}`, `small_${name}_started`, 0);
       else {
         report(`ms a small tenant's job waits, median, ${kind}`, `small_${name}_p50`, median(waits));
-        report(`ms a small tenant's job waits, 99th percentile, ${kind}`, `small_${name}_p99`, waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.99)]!);
+        report(
+          `ms a small tenant's job waits, 99th percentile, ${kind}`,
+          `small_${name}_p99`,
+          waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.99)]!,
+        );
       }
       await engine.purge(queue);
     }
@@ -114,14 +153,19 @@ try {
     for (let round = 0; round < size.rounds; round += 1) {
       for (const [name, make] of Object.entries(kinds)) {
         const { queue, type = "noop", ...options } = await make();
-        for (let done = 0; done < size.jobs; done += 1000) await engine.enqueueMany(type, thousand, { queue, ...options });
+        for (let done = 0; done < size.jobs; done += 1000)
+          await engine.enqueueMany(type, thousand, { queue, ...options });
         speeds.set(name, [...(speeds.get(name) ?? []), await drain(queue, size.jobs)]);
       }
     }
     const without = median(speeds.get("none")!);
     report("jobs/s without a limit", "limit_none", without);
     for (const name of Object.keys(kinds).slice(1))
-      report(`with a limit of the ${name}, against none (0.8)`, `limit_${name}_ratio`, median(speeds.get(name)!) / without);
+      report(
+        `with a limit of the ${name}, against none (0.8)`,
+        `limit_${name}_ratio`,
+        median(speeds.get(name)!) / without,
+      );
   }
 
   /** What is done to a whole backlog must cost the same whatever its size. */
@@ -145,7 +189,11 @@ try {
     }
     for (const name of ["pause", "resume", "set_aside", "purge"]) {
       for (const depth of [size.shallow, size.deep])
-        report(`ms to ${name} with ${depth.toLocaleString("en")} waiting`, `${name}_${depth}`, median(times.get(`${name}_${depth}`)!));
+        report(
+          `ms to ${name} with ${depth.toLocaleString("en")} waiting`,
+          `${name}_${depth}`,
+          median(times.get(`${name}_${depth}`)!),
+        );
     }
   }
 
@@ -160,7 +208,10 @@ try {
     for (let done = 0; done < jobs; done += 1000) {
       if (count === 0) await engine.enqueueMany("noop", thousand, { queue });
       else if (count === 1) await engine.enqueueMany("noop", thousand, { queue, group: "big" });
-      else await engine.enqueueEach(thousand.map((input, i) => ({ type: "noop", queue, input, group: `group-${(done + i) % count}` })));
+      else
+        await engine.enqueueEach(
+          thousand.map((input, i) => ({ type: "noop", queue, input, group: `group-${(done + i) % count}` })),
+        );
     }
   }
 
@@ -169,7 +220,8 @@ try {
     let handled = 0;
     const { promise: allHandled, resolve } = withResolvers();
     const worker = mill.worker({ queues: [queue], concurrency: 100 });
-    for (const type of ["noop", "limited"]) worker.handle(defineJob(type), () => void ((handled += 1) === jobs && resolve()));
+    for (const type of ["noop", "limited"])
+      worker.handle(defineJob(type), () => void ((handled += 1) === jobs && resolve()));
     const speed = await rate(jobs, async () => {
       await worker.start();
       await allHandled;
@@ -189,7 +241,8 @@ function isWanted(name: string): boolean {
 
 function report(what: string, key: string, value: number): void {
   results[key] = Math.round(value * 1000) / 1000;
-  if (!json) console.log(`${value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 }).padStart(12)}  ${what}`);
+  if (!json)
+    console.log(`${value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 }).padStart(12)}  ${what}`);
 }
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {

@@ -13,7 +13,10 @@ interface Ask {
   readonly types?: readonly string[];
 }
 
-/** Claims from a queue with very many types against claims from one with few: while all of them have a job, and when all have ended and upkeep has put them to rest. */
+/**
+ * Claims from a queue with very many types against claims from one with few: while all of them have a job, and when all
+ * have ended and upkeep has put them to rest.
+ */
 export async function types({ engine, quick, newQueue, report }: FlowBench): Promise<void> {
   const rounds = quick ? 3 : 9;
   const [crowd, calm] = [await newQueue(), await newQueue()];
@@ -49,12 +52,20 @@ export async function types({ engine, quick, newQueue, report }: FlowBench): Pro
     }
     const [slow, fast] = [median(times.get(crowd)!), median(times.get(calm)!)];
     report(`ms for ${what}, ${few} types`, `types_${few}${key}_ms`, fast);
-    report(`${what}, ${many.toLocaleString("en")} types against ${few}${ask.limit === undefined ? " (2)" : ""}`, `types_${many}${key}_vs_${few}`, slow / fast);
+    report(
+      `${what}, ${many.toLocaleString("en")} types against ${few}${ask.limit === undefined ? " (2)" : ""}`,
+      `types_${many}${key}_vs_${few}`,
+      slow / fast,
+    );
   }
 
   async function drain(queue: string): Promise<void> {
     do {
-      for (let jobs = await engine.claim({ queues: [queue], limit: 1000 }); jobs.length > 0; jobs = await engine.claim({ queues: [queue], limit: 1000 }))
+      for (
+        let jobs = await engine.claim({ queues: [queue], limit: 1000 });
+        jobs.length > 0;
+        jobs = await engine.claim({ queues: [queue], limit: 1000 })
+      )
         await end(jobs);
     } while ((await engine.depth(queue)).ready > 0);
   }
@@ -65,7 +76,10 @@ export async function types({ engine, quick, newQueue, report }: FlowBench): Pro
 
   async function fill(queue: string, of: readonly string[], jobs: number): Promise<void> {
     for (let done = 0; done < jobs; done += 1000) {
-      const batch = Array.from({ length: Math.min(1000, jobs - done) }, (_, i) => ({ type: of[(done + i) % of.length]!, queue }));
+      const batch = Array.from({ length: Math.min(1000, jobs - done) }, (_, i) => ({
+        type: of[(done + i) % of.length]!,
+        queue,
+      }));
       await engine.enqueueEach(batch);
     }
   }

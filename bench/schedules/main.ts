@@ -1,4 +1,5 @@
-// What 100,000 schedules cost: `npm run bench:schedules`. All due in the same minute, beside a worker that drains another queue; and none due.
+// What 100,000 schedules cost: `npm run bench:schedules`. All due in the same minute, beside a worker that drains
+// another queue; and none due.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { defineJob } from "../../src/client/define-job.js";
@@ -13,7 +14,9 @@ const json = process.argv.includes("--json");
 const count = quick ? 10_000 : 100_000;
 const beside = quick ? 2_000_000 : 3_000_000;
 
-const server = await startEmbeddedServer({ settings: { shared_buffers: "2GB", max_wal_size: "16GB", checkpoint_timeout: "1h", max_connections: "100" } });
+const server = await startEmbeddedServer({
+  settings: { shared_buffers: "2GB", max_wal_size: "16GB", checkpoint_timeout: "1h", max_connections: "100" },
+});
 const pool = new pg.Pool({ connectionString: server.url, max: 20 });
 const results: Record<string, number> = {};
 
@@ -23,7 +26,8 @@ try {
   await mill.queues.put("scheduled");
   await mill.queues.put("beside");
 
-  // Declared all at once for one minute of each hour, then their first slots are computed. Thirty rules, so that not every one is the same.
+  // Declared all at once for one minute of each hour, then their first slots are computed. Thirty rules, so that not
+  // every one is the same.
   const slot = new Date(Math.ceil((await now()) / 60_000 + (quick ? 0.7 : 3)) * 60_000);
   await timed("seconds to declare", "declare", async () => {
     for (let from = 1; from <= count; from += 1000)
@@ -45,12 +49,19 @@ try {
   const startedAt = performance.now();
   for (let i = 0; i < looks; i += 1) await scheduler.look();
   report("ms for a look when none is due", "idle_look_ms", (performance.now() - startedAt) / looks);
-  report("ms of the server's CPU for a look when none is due", "idle_cpu_ms", (((await cpuSeconds()) - before) / looks) * 1000);
+  report(
+    "ms of the server's CPU for a look when none is due",
+    "idle_cpu_ms",
+    (((await cpuSeconds()) - before) / looks) * 1000,
+  );
 
   // All due in one minute, while a worker drains another queue.
-  for (let done = 0; done < beside; done += 1000) await mill.engine.enqueueMany("noop", payloads(1000), { queue: "beside" });
+  for (let done = 0; done < beside; done += 1000)
+    await mill.engine.enqueueMany("noop", payloads(1000), { queue: "beside" });
   let ran = 0;
-  const worker = mill.worker({ queues: ["beside"], concurrency: 50, schedules: false }).handle(defineJob("noop"), () => void (ran += 1));
+  const worker = mill
+    .worker({ queues: ["beside"], concurrency: 50, schedules: false })
+    .handle(defineJob("noop"), () => void (ran += 1));
   const untilSlot = slot.getTime() - (await now());
   if (untilSlot < 8000) throw new Error("the machine is too slow for this: the slot has come");
   await sleep(untilSlot - 8000);
@@ -62,7 +73,10 @@ try {
   const ranBefore = ran;
   const since = performance.now();
   for (;;) {
-    const { rows } = await pool.query<{ n: number }>("select count(*)::int as n from millrace.schedule_runs where slot_at = $1", [slot]);
+    const { rows } = await pool.query<{ n: number }>(
+      "select count(*)::int as n from millrace.schedule_runs where slot_at = $1",
+      [slot],
+    );
     if (rows[0]!.n >= count) break;
     await sleep(200);
   }
@@ -78,7 +92,8 @@ try {
     "select count(*)::int as jobs, count(distinct schedule)::int as slots from millrace.schedule_runs where slot_at = $1",
     [slot],
   );
-  if (rows[0]!.jobs !== count || rows[0]!.slots !== count) throw new Error(`made ${rows[0]!.jobs} runs of ${rows[0]!.slots} schedules`);
+  if (rows[0]!.jobs !== count || rows[0]!.slots !== count)
+    throw new Error(`made ${rows[0]!.jobs} runs of ${rows[0]!.slots} schedules`);
   await worker.stop();
   await mill.close();
 

@@ -33,11 +33,23 @@ const commands = {
 /** Through the AWS SDK: what users do. It takes more processor time for a call than a server does. */
 export function sdkCalls(endpoint: string, queueUrl: string, sockets: number): SqsCalls {
   const httpAgent = new Agent({ keepAlive: true, maxSockets: sockets });
-  const client = new SQSClient({ endpoint, region: "us-east-1", credentials: key, maxAttempts: 1, requestHandler: { httpAgent } });
-  return callsBy((action, input) => client.send(new (commands[action] as typeof SendMessageCommand)(input as never)), queueUrl);
+  const client = new SQSClient({
+    endpoint,
+    region: "us-east-1",
+    credentials: key,
+    maxAttempts: 1,
+    requestHandler: { httpAgent },
+  });
+  return callsBy(
+    (action, input) => client.send(new (commands[action] as typeof SendMessageCommand)(input as never)),
+    queueUrl,
+  );
 }
 
-/** The same requests, signed and sent with as little work as possible: what the server can do when its clients have machines of their own. */
+/**
+ * The same requests, signed and sent with as little work as possible: what the server can do when its clients have
+ * machines of their own.
+ */
 export function lightCalls(endpoint: string, queueUrl: string, sockets: number): SqsCalls {
   return callsBy(signedPoster(endpoint, sockets), queueUrl);
 }
@@ -46,16 +58,26 @@ function callsBy(call: Call, QueueUrl: string): SqsCalls {
   return {
     send(bodies) {
       if (bodies.length === 1) return call("SendMessage", { QueueUrl, MessageBody: bodies[0] });
-      return call("SendMessageBatch", { QueueUrl, Entries: bodies.map((MessageBody, i) => ({ Id: String(i), MessageBody })) });
+      return call("SendMessageBatch", {
+        QueueUrl,
+        Entries: bodies.map((MessageBody, i) => ({ Id: String(i), MessageBody })),
+      });
     },
     async receive(most, waitSeconds) {
-      const answer = await call("ReceiveMessage", { QueueUrl, MaxNumberOfMessages: most, WaitTimeSeconds: waitSeconds });
+      const answer = await call("ReceiveMessage", {
+        QueueUrl,
+        MaxNumberOfMessages: most,
+        WaitTimeSeconds: waitSeconds,
+      });
       const { Messages = [] } = answer as { readonly Messages?: readonly { readonly ReceiptHandle: string }[] };
       return Messages.map(({ ReceiptHandle }) => ReceiptHandle);
     },
     delete(handles) {
       if (handles.length === 1) return call("DeleteMessage", { QueueUrl, ReceiptHandle: handles[0] });
-      return call("DeleteMessageBatch", { QueueUrl, Entries: handles.map((ReceiptHandle, i) => ({ Id: String(i), ReceiptHandle })) });
+      return call("DeleteMessageBatch", {
+        QueueUrl,
+        Entries: handles.map((ReceiptHandle, i) => ({ Id: String(i), ReceiptHandle })),
+      });
     },
   };
 }
@@ -66,7 +88,12 @@ function signedPoster(endpoint: string, sockets: number): Call {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
   const date = new Date().toISOString().replace(/[-:]|\.\d+/g, ""); // good for a quarter of an hour
   const scope = `${date.slice(0, 8)}/us-east-1/sqs/aws4_request`;
-  const secret = scope.split("/").reduce<string | Buffer>((before, part) => createHmac("sha256", before).update(part).digest(), `AWS4${key.secretAccessKey}`);
+  const secret = scope
+    .split("/")
+    .reduce<string | Buffer>(
+      (before, part) => createHmac("sha256", before).update(part).digest(),
+      `AWS4${key.secretAccessKey}`,
+    );
   const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
   return (action, input) => {
     const body = JSON.stringify(input);

@@ -18,9 +18,21 @@ export type Task =
       readonly light?: boolean;
     }
   /** Enqueue one by one, through the client on a database, or through the HTTP API. */
-  | { readonly act: "library" | "api"; readonly url: string; readonly queue: string; readonly clients: number; readonly count: number }
+  | {
+      readonly act: "library" | "api";
+      readonly url: string;
+      readonly queue: string;
+      readonly clients: number;
+      readonly count: number;
+    }
   /** Wait for messages that never come. */
-  | { readonly act: "wait"; readonly url: string; readonly queueUrls: readonly string[]; readonly clients: number; readonly seconds: number };
+  | {
+      readonly act: "wait";
+      readonly url: string;
+      readonly queueUrls: readonly string[];
+      readonly clients: number;
+      readonly seconds: number;
+    };
 
 type QueueTask = Extract<Task, { act: "send" | "receive" }>;
 
@@ -55,7 +67,8 @@ async function run(given: Task): Promise<Taken> {
 async function sending(given: QueueTask): Promise<Taken> {
   const { clients, count, size } = given;
   const calls = callsOf(given);
-  const send = (at: number): Promise<unknown> => calls.send(Array.from({ length: size }, (_, i) => bodies[(at + i) % 1000]!));
+  const send = (at: number): Promise<unknown> =>
+    calls.send(Array.from({ length: size }, (_, i) => bodies[(at + i) % 1000]!));
   await together(clients, warmUp, size, send);
   return timed(() => together(clients, count, size, send));
 }
@@ -73,7 +86,8 @@ async function receiving(given: QueueTask): Promise<Taken> {
       deleted += handles.length;
     }
   };
-  const until = async (most: number): Promise<void> => void (await Promise.all(Array.from({ length: clients }, () => consume(most))));
+  const until = async (most: number): Promise<void> =>
+    void (await Promise.all(Array.from({ length: clients }, () => consume(most))));
   await until(warmUp);
   const before = deleted;
   const taken = await timed(() => until(before + count - clients * size)); // warming up may have taken that many more
@@ -84,7 +98,13 @@ function callsOf({ url, queueUrl, clients, light = false }: QueueTask): SqsCalls
   return (light ? lightCalls : sdkCalls)(url, queueUrl, clients);
 }
 
-async function enqueueing({ act, url, queue, clients, count }: Extract<Task, { act: "library" | "api" }>): Promise<Taken> {
+async function enqueueing({
+  act,
+  url,
+  queue,
+  clients,
+  count,
+}: Extract<Task, { act: "library" | "api" }>): Promise<Taken> {
   const enqueue = act === "library" ? byLibrary(url, queue) : byApi(url, queue, clients);
   await together(clients, warmUp, 1, enqueue);
   return timed(() => together(clients, count, 1, enqueue));
@@ -106,11 +126,18 @@ function byApi(url: string, queue: string, clients: number): (at: number) => Pro
 
 async function waiting({ url, queueUrls, clients, seconds }: Extract<Task, { act: "wait" }>): Promise<Taken> {
   const queues = queueUrls.map((queueUrl) => sdkCalls(url, queueUrl, clients));
-  return timed(() => Promise.all(Array.from({ length: clients }, (_, i) => queues[i % queues.length]!.receive(1, seconds))));
+  return timed(() =>
+    Promise.all(Array.from({ length: clients }, (_, i) => queues[i % queues.length]!.receive(1, seconds))),
+  );
 }
 
 /** `count` things, so many of them in a call, by so many at once. */
-async function together(clients: number, count: number, size: number, act: (at: number) => Promise<unknown>): Promise<void> {
+async function together(
+  clients: number,
+  count: number,
+  size: number,
+  act: (at: number) => Promise<unknown>,
+): Promise<void> {
   let next = 0;
   const one = async (): Promise<void> => {
     while (next < count) {

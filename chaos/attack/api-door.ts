@@ -51,15 +51,24 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 
 /** Requests that fit the server's own description of its API, more or less. */
 export async function apiAttack({ apiUrl, tokens }: Target): Promise<fc.Arbitrary<Attack>> {
-  const response = await fetch(`${apiUrl}/api/v1/openapi.json`, { headers: { authorization: `Bearer ${tokens.admin}` } });
+  const response = await fetch(`${apiUrl}/api/v1/openapi.json`, {
+    headers: { authorization: `Bearer ${tokens.admin}` },
+  });
   const { paths, components } = (await response.json()) as Document;
   const operations = Object.entries(paths)
     .filter(([path]) => !leftOut.has(path))
-    .flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ verb: `${method.toUpperCase()} ${path}`, operation })));
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ verb: `${method.toUpperCase()} ${path}`, operation })),
+    );
   const often = operations.filter(({ verb }) => /^POST \/(jobs|jobs\/batch|claims|claims\/settle)$|^PUT/.test(verb));
   return fc
-    .oneof({ weight: 2, arbitrary: fc.constantFrom(...often) }, { weight: 3, arbitrary: fc.constantFrom(...operations) })
-    .chain(({ verb, operation }) => valuesOf(verb, operation, components.schemas).map((values) => ({ door: "api" as const, verb, values })));
+    .oneof(
+      { weight: 2, arbitrary: fc.constantFrom(...often) },
+      { weight: 3, arbitrary: fc.constantFrom(...operations) },
+    )
+    .chain(({ verb, operation }) =>
+      valuesOf(verb, operation, components.schemas).map((values) => ({ door: "api" as const, verb, values })),
+    );
 }
 
 interface ApiValues {
@@ -69,21 +78,34 @@ interface ApiValues {
   readonly body?: unknown;
 }
 
-function valuesOf(verb: string, { parameters = [], requestBody }: Operation, shared: Document["components"]["schemas"]): fc.Arbitrary<ApiValues> {
+function valuesOf(
+  verb: string,
+  { parameters = [], requestBody }: Operation,
+  shared: Document["components"]["schemas"],
+): fc.Arbitrary<ApiValues> {
   const inPath = parameters.filter((one) => one.in === "path");
   const inQuery = parameters.filter((one) => one.in === "query");
   const schema = requestBody?.content["application/json"].schema;
   // A name in the path is a queue, a schedule, a resource or a calendar: always one of this run.
   const place = (key: string): fc.Arbitrary<unknown> =>
-    key === "id" ? mostly(fc.constant("@id")) : key === "group" ? name : verb.includes("/resources/") ? fc.constantFrom("@r0", "@r1") : marks.queue;
+    key === "id"
+      ? mostly(fc.constant("@id"))
+      : key === "group"
+        ? name
+        : verb.includes("/resources/")
+          ? fc.constantFrom("@r0", "@r1")
+          : marks.queue;
   return fc.record(
     {
       role: fc.constantFrom<Role>("admin", "admin", "admin", "worker", "producer", "reader"),
       path: fc.record(Object.fromEntries(inPath.map((one) => [one.name, place(one.name)])), { noNullPrototype: true }),
-      query: fc.record(Object.fromEntries(inQuery.map((one) => [one.name, mostly(fit(one.schema, shared, one.name))])), {
-        requiredKeys: [],
-        noNullPrototype: true,
-      }),
+      query: fc.record(
+        Object.fromEntries(inQuery.map((one) => [one.name, mostly(fit(one.schema, shared, one.name))])),
+        {
+          requiredKeys: [],
+          noNullPrototype: true,
+        },
+      ),
       ...(schema ? { body: mostly(fit(schema, shared, ""), 20) } : {}),
     },
     { noNullPrototype: true },
@@ -99,8 +121,13 @@ function fit(schema: Schema, shared: Document["components"]["schemas"], key: str
   const choices = schema.anyOf ?? schema.oneOf ?? schema.allOf;
   if (choices) return fc.oneof(...choices.map((one) => fit(one, shared, key, depth)));
   if (schema.properties && depth < 4) {
-    const members = Object.entries(schema.properties).map(([member, inner]) => [member, mostly(fit(inner, shared, member, depth + 1), 12)] as const);
-    return fc.record(Object.fromEntries(members), { requiredKeys: [...(schema.required ?? [])], noNullPrototype: true });
+    const members = Object.entries(schema.properties).map(
+      ([member, inner]) => [member, mostly(fit(inner, shared, member, depth + 1), 12)] as const,
+    );
+    return fc.record(Object.fromEntries(members), {
+      requiredKeys: [...(schema.required ?? [])],
+      noNullPrototype: true,
+    });
   }
   const kind = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (kind === "array" && schema.items) return fc.array(fit(schema.items, shared, key, depth + 1), { maxLength: 3 });
@@ -114,10 +141,22 @@ function fit(schema: Schema, shared: Document["components"]["schemas"], key: str
 export async function callApi(run: Run, { verb, values }: Attack): Promise<void> {
   const { role, path, query, body } = values as ApiValues;
   const [method = "", template = ""] = verb.split(" ");
-  const written = template.replaceAll(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(textOf(run, path[key])) || "x");
-  const asked = new URLSearchParams(Object.entries(query).map(([key, value]): [string, string] => [key, textOf(run, value)]));
-  const { status, answer } = await ask(run.target, role, method, `${written}?${asked.toString()}`, body === undefined ? undefined : run.json(body));
-  if (status >= 500 && !/"MR11[01]"/.test(answer)) throw new Fault(`API ${verb} was answered ${status} ${answer.slice(0, 300)}`);
+  const written = template.replaceAll(
+    /\{(\w+)\}/g,
+    (_, key: string) => encodeURIComponent(textOf(run, path[key])) || "x",
+  );
+  const asked = new URLSearchParams(
+    Object.entries(query).map(([key, value]): [string, string] => [key, textOf(run, value)]),
+  );
+  const { status, answer } = await ask(
+    run.target,
+    role,
+    method,
+    `${written}?${asked.toString()}`,
+    body === undefined ? undefined : run.json(body),
+  );
+  if (status >= 500 && !/"MR11[01]"/.test(answer))
+    throw new Fault(`API ${verb} was answered ${status} ${answer.slice(0, 300)}`);
   run.count("api", status < 400 ? "accepted" : "refused");
 }
 
@@ -136,7 +175,10 @@ export async function ask(
 ): Promise<{ readonly status: number; readonly answer: string }> {
   const response = await fetch(`${target.apiUrl}/api/v1${path}`, {
     method,
-    headers: { authorization: `Bearer ${target.tokens[role]}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    headers: {
+      authorization: `Bearer ${target.tokens[role]}`,
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
     ...(body === undefined ? {} : { body }),
   });
   return { status: response.status, answer: await response.text() };

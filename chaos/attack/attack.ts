@@ -26,8 +26,9 @@ const attacksPerRun = 40;
 const shrinkMs = 120_000;
 
 /**
- * Send any value through any door, work on what was accepted, and look after the victim, run after run. Throws fast-check's report, with the
- * smallest counterexample that it finds, when anything but a refusal came of it. Returns how many calls each door took and refused.
+ * Send any value through any door, work on what was accepted, and look after the victim, run after run. Throws
+ * fast-check's report, with the smallest counterexample that it finds, when anything but a refusal came of it. Returns
+ * how many calls each door took and refused.
  */
 export async function attack(
   target: Target,
@@ -36,7 +37,11 @@ export async function attack(
 ): Promise<ReadonlyMap<Attack["door"], Tally>> {
   const tallies = new Map<Attack["door"], Tally>();
   const arbitraries = { sql: sqlAttack, library: libraryAttack, api: await apiAttack(target), sqs: sqsAttack };
-  const attacks = fc.array(fc.oneof(...doors.map((door) => arbitraries[door])), { minLength: 1, maxLength: attacksPerRun, size: "max" });
+  const attacks = fc.array(fc.oneof(...doors.map((door) => arbitraries[door])), {
+    minLength: 1,
+    maxLength: attacksPerRun,
+    size: "max",
+  });
   const property = fc.asyncProperty(attacks, (sent) => runOnce(new Run(target, tallies), victim, sent));
   const end = performance.now() + seconds * 1000;
   for (let done = 0; done < runs && (done === 0 || performance.now() < end); done += runsPerSeed) {
@@ -58,7 +63,8 @@ async function runOnce(run: Run, victim: Victim, sent: readonly Attack[]): Promi
   await workOn(run);
   await tidy(run);
   victim.check();
-  if (run.target.complaints.length > complaints) throw new Fault(`the server complained: ${run.target.complaints.slice(complaints).join("; ")}`);
+  if (run.target.complaints.length > complaints)
+    throw new Fault(`the server complained: ${run.target.complaints.slice(complaints).join("; ")}`);
 }
 
 /** Three queues, two of them known to SQS clients, and a job that is held. */

@@ -15,13 +15,27 @@ export const cliAttack: fc.Arbitrary<string[]> = fc.tuple(
   fc.constant("enqueue"),
   argument,
   json.map((value) => JSON.stringify(value).replaceAll(/@\w+:\d+/g, "x")),
-  fc.constantFrom("--queue", "--priority", "--group", "--cost", "--delay", "--tenant", "--stage", "--fingerprint", "--count", "--nothing"),
+  fc.constantFrom(
+    "--queue",
+    "--priority",
+    "--group",
+    "--cost",
+    "--delay",
+    "--tenant",
+    "--stage",
+    "--fingerprint",
+    "--count",
+    "--nothing",
+  ),
   argument,
 );
 
 /** Run it. It says what is wrong, and ends by itself: never with a stack. */
 export async function callCli(url: string, values: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, [cli, ...values], { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, DATABASE_URL: url } });
+  const child = spawn(process.execPath, [cli, ...values], {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: { ...process.env, DATABASE_URL: url },
+  });
   const [said, [code]] = await Promise.all([textOfStream(child.stderr), once(child, "close")]);
   if (![0, 1, 2].includes(code as number) || /\n\s+at .+:\d+:\d+/.test(said))
     throw new Fault(`millrace ${values.join(" ")} ended with ${code}: ${said.slice(0, 600)}`);

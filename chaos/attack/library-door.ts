@@ -1,6 +1,16 @@
 import fc from "fast-check";
 import { type Engine, type Millrace, MillraceError } from "millrace";
-import { claimMembers, delay, error, jobMembers, libraryMembers, queueMembers, rule, scheduleMembers, typeMembers } from "./options.js";
+import {
+  claimMembers,
+  delay,
+  error,
+  jobMembers,
+  libraryMembers,
+  queueMembers,
+  rule,
+  scheduleMembers,
+  typeMembers,
+} from "./options.js";
 import { type Attack, Fault, type Run } from "./run.js";
 import { json, marks, mostly, name, number, some, text, time } from "./values.js";
 
@@ -12,7 +22,20 @@ const type = mostly(marks.type);
 /** What JavaScript has beyond JSON. */
 const beyond: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 9, arbitrary: json },
-  { weight: 1, arbitrary: fc.constantFrom(undefined, NaN, Infinity, 10n, Symbol.iterator, new Date(NaN), new Map(), () => 1, new Uint8Array(3)) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      undefined,
+      NaN,
+      Infinity,
+      10n,
+      Symbol.iterator,
+      new Date(NaN),
+      new Map(),
+      () => 1,
+      new Uint8Array(3),
+    ),
+  },
 );
 const note = some({ by: text, because: text }, 2);
 
@@ -23,7 +46,9 @@ const verbs: Readonly<Record<string, readonly fc.Arbitrary<unknown>[]>> = {
   "mill.schedule": [fc.constant("@q2"), rule, type, beyond, some({ ...libraryMembers, ...scheduleMembers })],
   "mill.repeat": [fc.constant("@q2"), fc.oneof(fc.constantFrom("1s", "1h"), json), type, beyond, some(libraryMembers)],
   "engine.enqueue": [mostly(some({ ...jobMembers, type: marks.type, input: beyond }, 8), 20)],
-  "engine.enqueueEach": [mostly(fc.array(some({ ...jobMembers, type: marks.type, input: beyond }, 8), { maxLength: 3 }), 20)],
+  "engine.enqueueEach": [
+    mostly(fc.array(some({ ...jobMembers, type: marks.type, input: beyond }, 8), { maxLength: 3 }), 20),
+  ],
   "engine.queuePut": [queue, some(queueMembers, 4)],
   "engine.typePut": [type, some(typeMembers, 4)],
   "engine.groupPut": [queue, name, some({ weight: number, maxRunning: number, rate: queueMembers.rate })],
@@ -55,7 +80,15 @@ const verbs: Readonly<Record<string, readonly fc.Arbitrary<unknown>[]>> = {
     ),
   ],
   "engine.list": [
-    some({ queue: marks.queue, type: marks.type, tenant: name, state: fc.constantFrom("failed", "ready"), before: json, limit: number, createdFrom: time }),
+    some({
+      queue: marks.queue,
+      type: marks.type,
+      tenant: name,
+      state: fc.constantFrom("failed", "ready"),
+      before: json,
+      limit: number,
+      createdFrom: time,
+    }),
   ],
   "engine.count": [some({ queue: marks.queue, type: marks.type, tenant: name, group: name })],
   "engine.failures": [some({ queue: marks.queue, type: marks.type, limit: number })],

@@ -6,10 +6,19 @@ const seconds: fc.Arbitrary<unknown> = fc.oneof(fc.constantFrom(0, 0.001, 0.5, 1
 const delays: fc.Arbitrary<unknown> = fc.oneof(
   seconds,
   fc.array(mostly(seconds), { maxLength: 4 }),
-  some({ base: seconds, factor: number, cap: seconds, jitter: fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), number) }),
+  some({
+    base: seconds,
+    factor: number,
+    cap: seconds,
+    jitter: fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), number),
+  }),
 );
 const rate = some(
-  { perSecond: fc.oneof(fc.constantFrom(0.001, 1, 100, 1e9), number), burst: fc.oneof(fc.integer({ min: 1, max: 9 }), number), spillPriority: whole },
+  {
+    perSecond: fc.oneof(fc.constantFrom(0.001, 1, 100, 1e9), number),
+    burst: fc.oneof(fc.integer({ min: 1, max: 9 }), number),
+    spillPriority: whole,
+  },
   3,
 );
 const resources: fc.Arbitrary<unknown> = fc.dictionary(
@@ -19,7 +28,18 @@ const resources: fc.Arbitrary<unknown> = fc.dictionary(
 );
 const clock = fc.constantFrom("00:00", "08:30", "23:59:59", "24:00", "25:00", "8");
 const zone = fc.constantFrom("UTC", "Europe/Vienna", "Asia/Kathmandu", "Antarctica/Troll", "Mars/Base", "+14:00", "");
-const day = fc.constantFrom("mon", "tue", "sun", 1, 7, 8, "2026-12-25", "2026-12-24/2027-01-01", "9999-12-31", "0000-00-00");
+const day = fc.constantFrom(
+  "mon",
+  "tue",
+  "sun",
+  1,
+  7,
+  8,
+  "2026-12-25",
+  "2026-12-24/2027-01-01",
+  "9999-12-31",
+  "0000-00-00",
+);
 
 /** Of one job: docs/options.md. */
 export const jobMembers = {
@@ -102,9 +122,18 @@ export const queueMembers = {
   maxAgeSeconds: seconds,
   freshnessSeconds: seconds,
   drainsAt: some({ times: fc.array(clock, { maxLength: 3 }), zone, days: fc.array(day, { maxLength: 3 }) }, 3),
-  blocked: fc.array(some({ from: fc.oneof(clock, time), to: fc.oneof(clock, time), until: time, days: fc.array(day, { maxLength: 3 }), zone }), {
-    maxLength: 3,
-  }),
+  blocked: fc.array(
+    some({
+      from: fc.oneof(clock, time),
+      to: fc.oneof(clock, time),
+      until: time,
+      days: fc.array(day, { maxLength: 3 }),
+      zone,
+    }),
+    {
+      maxLength: 3,
+    },
+  ),
   waitsFor: fc.array(marks.queue, { maxLength: 3 }),
   onFailure: fc.constantFrom("continue", "pause"),
   finalStages: fc.array(name, { maxLength: 3 }),
@@ -127,7 +156,10 @@ export const claimMembers = {
 };
 
 /** What an error may look like. */
-export const error: fc.Arbitrary<unknown> = mostly(some({ name, code: name, message: text, stack: text, cause: json, details: json }), 3);
+export const error: fc.Arbitrary<unknown> = mostly(
+  some({ name, code: name, message: text, stack: text, cause: json, details: json }),
+  3,
+);
 /** A delay that a report asks for. */
 export const delay = seconds;
 
@@ -139,7 +171,13 @@ export const rule: fc.Arbitrary<unknown> = mostly(
       { every: fc.oneof(fc.constantFrom("1s", "1h", "1ms", "0s", "400d"), number) },
       { after: fc.oneof(fc.constantFrom("1s", "1h"), number) },
       {
-        rrule: fc.constantFrom("FREQ=DAILY", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "FREQ=SECONDLY;COUNT=9", "FREQ=DAILY;UNTIL=19700101T000000Z", "RRULE"),
+        rrule: fc.constantFrom(
+          "FREQ=DAILY",
+          "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
+          "FREQ=SECONDLY;COUNT=9",
+          "FREQ=DAILY;UNTIL=19700101T000000Z",
+          "RRULE",
+        ),
         anchor: time,
       },
       { times: fc.array(time, { maxLength: 3 }) },
@@ -161,13 +199,18 @@ export const rule: fc.Arbitrary<unknown> = mostly(
             2,
           ),
         )
-        .map(([one, more]) => (typeof more === "object" && more !== null && !Array.isArray(more) ? { ...one, ...more } : one)),
+        .map(([one, more]) =>
+          typeof more === "object" && more !== null && !Array.isArray(more) ? { ...one, ...more } : one,
+        ),
     ),
   ),
 );
 export const scheduleMembers = {
   overlap: fc.constantFrom("queue", "skip", "allow", "cancel"),
-  missed: fc.oneof(fc.constantFrom("last", "none"), some({ all: number, within: fc.constantFrom("3h", "1000y"), withinSeconds: seconds }, 1)),
+  missed: fc.oneof(
+    fc.constantFrom("last", "none"),
+    some({ all: number, within: fc.constantFrom("3h", "1000y"), withinSeconds: seconds }, 1),
+  ),
   afterFailure: fc.oneof(fc.constantFrom("retry", "skip"), some({ stopAfter: number }, 1)),
   maxRuns: number,
   keepRuns: number,

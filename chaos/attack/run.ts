@@ -76,7 +76,10 @@ export class Run {
     if (typeof value === "string") return this.#fillText(value);
     if (Array.isArray(value)) return value.map((item) => this.fill(item));
     if (typeof value !== "object" || value === null || value instanceof Date) return value;
-    const filled = Object.entries(value).map(([key, item]): [string, unknown] => [String(this.#fillText(key, true)), this.fill(item)]);
+    const filled = Object.entries(value).map(([key, item]): [string, unknown] => [
+      String(this.#fillText(key, true)),
+      this.fill(item),
+    ]);
     return Object.fromEntries(filled);
   }
 

@@ -8,7 +8,12 @@ import type { Role } from "./run.js";
 const cli = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
 /** A token for each role; nobody but this machine hears of the server that takes them. */
-export const tokens: Readonly<Record<Role, string>> = { producer: "the-producer", worker: "the-worker", reader: "the-reader", admin: "the-admin" };
+export const tokens: Readonly<Record<Role, string>> = {
+  producer: "the-producer",
+  worker: "the-worker",
+  reader: "the-reader",
+  admin: "the-admin",
+};
 
 /** A `millrace serve` of its own process. */
 export interface Served {
@@ -16,13 +21,22 @@ export interface Served {
   stop(): Promise<void>;
 }
 
-/** Start one: with tokens, or open to everybody, which lets SQS clients sign with any key. What it blames itself for is added to `complaints`. */
+/**
+ * Start one: with tokens, or open to everybody, which lets SQS clients sign with any key. What it blames itself for is
+ * added to `complaints`.
+ */
 export async function serve(databaseUrl: string, complaints: string[], isOpen: boolean): Promise<Served> {
-  const lines = Object.entries(tokens).map(([role, token]) => `${token} ${role} ${createHash("sha256").update(token).digest("hex")}`);
-  const child = spawn(process.execPath, [cli, "serve", "--json", "--port", "0", "--drain-delay", "0s", "--rate", "100000", "--log-level", "error"], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, DATABASE_URL: databaseUrl, ...(isOpen ? {} : { MILLRACE_TOKENS: lines.join(";") }) },
-  });
+  const lines = Object.entries(tokens).map(
+    ([role, token]) => `${token} ${role} ${createHash("sha256").update(token).digest("hex")}`,
+  );
+  const child = spawn(
+    process.execPath,
+    [cli, "serve", "--json", "--port", "0", "--drain-delay", "0s", "--rate", "100000", "--log-level", "error"],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, DATABASE_URL: databaseUrl, ...(isOpen ? {} : { MILLRACE_TOKENS: lines.join(";") }) },
+    },
+  );
   createInterface({ input: child.stderr }).on("line", (line) => void complaints.push(line));
   const closed = once(child, "close");
   return { url: await listening(child, complaints), stop: async () => void (child.kill("SIGTERM"), await closed) };

@@ -1,12 +1,38 @@
 import fc from "fast-check";
-import { claimMembers, delay, error, jobMembers, payloadMembers, queueMembers, rule, scheduleMembers, typeMembers } from "./options.js";
+import {
+  claimMembers,
+  delay,
+  error,
+  jobMembers,
+  payloadMembers,
+  queueMembers,
+  rule,
+  scheduleMembers,
+  typeMembers,
+} from "./options.js";
 import { type Attack, Fault, type Run } from "./run.js";
 import { json, marks, mostly, name, number, some, text, time, whole } from "./values.js";
 
-type Kind = "text" | "json" | "jsonb" | "text[]" | "int" | "bigint" | "bigint[]" | "float8" | "boolean" | "uuid" | "timestamptz" | "uuid[]" | "date[]";
+type Kind =
+  | "text"
+  | "json"
+  | "jsonb"
+  | "text[]"
+  | "int"
+  | "bigint"
+  | "bigint[]"
+  | "float8"
+  | "boolean"
+  | "uuid"
+  | "timestamptz"
+  | "uuid[]"
+  | "date[]";
 type Parameters = Readonly<Record<string, readonly [Kind, fc.Arbitrary<unknown>]>>;
 
-const held = { p_token: ["uuid", fc.constant("@token")], p_jobs: ["bigint[]", fc.constant(["@id"])] } as const satisfies Parameters;
+const held = {
+  p_token: ["uuid", fc.constant("@token")],
+  p_jobs: ["bigint[]", fc.constant(["@id"])],
+} as const satisfies Parameters;
 const queue = ["text", mostly(marks.queue)] as const;
 const type = ["text", mostly(marks.type)] as const;
 const jobOptions = mostly(some({ ...jobMembers, ...payloadMembers }), 20);
@@ -26,16 +52,29 @@ const settlement = some(
   7,
 );
 
-/** The functions that a role may call, with what each parameter may be. Those left out are about everybody's jobs on purpose. */
+/**
+ * The functions that a role may call, with what each parameter may be. Those left out are about everybody's jobs on
+ * purpose.
+ */
 const verbs: Readonly<Record<string, Parameters>> = {
   job_enqueue: { p_type: type, p_input: ["json", json], p_options: ["json", jobOptions] },
   job_enqueue_many: {
     p_inputs: ["json", mostly(fc.array(json, { maxLength: 3 }))],
-    p_options: ["json", fc.oneof(some({ ...jobMembers, type: marks.type }, 8), fc.array(some({ ...jobMembers, type: marks.type }, 8), { maxLength: 3 }))],
+    p_options: [
+      "json",
+      fc.oneof(
+        some({ ...jobMembers, type: marks.type }, 8),
+        fc.array(some({ ...jobMembers, type: marks.type }, 8), { maxLength: 3 }),
+      ),
+    ],
   },
   queue_put: { p_name: queue, p_options: ["jsonb", some(queueMembers, 4)] },
   type_put: { p_type: type, p_options: ["jsonb", some(typeMembers, 4)] },
-  group_put: { p_queue: queue, p_group: ["text", name], p_options: ["jsonb", some({ weight: whole, maxRunning: number, rate: queueMembers.rate }, 3)] },
+  group_put: {
+    p_queue: queue,
+    p_group: ["text", name],
+    p_options: ["jsonb", some({ weight: whole, maxRunning: number, rate: queueMembers.rate }, 3)],
+  },
   resource_put: {
     p_name: ["text", fc.constantFrom("@r0", "@r1")],
     p_options: ["jsonb", some({ maxRunning: number, units: number, rate: queueMembers.rate }, 3)],
@@ -63,7 +102,10 @@ const verbs: Readonly<Record<string, Parameters>> = {
   job_release: { ...held, p_delay_seconds: seconds },
   job_dead_letter: { ...held, p_queue: queue, p_error: ["json", error] },
   job_set_visibility: { p_token: held.p_token, p_job: ["bigint", fc.constant("@id")], p_seconds: seconds },
-  job_settle: { p_settlements: ["json", mostly(fc.array(settlement, { maxLength: 3 }))], p_claims: ["json", mostly(fc.array(some(claims), { maxLength: 2 }))] },
+  job_settle: {
+    p_settlements: ["json", mostly(fc.array(settlement, { maxLength: 3 }))],
+    p_claims: ["json", mostly(fc.array(some(claims), { maxLength: 2 }))],
+  },
   progress_put: { p_token: held.p_token, p_job: ["bigint", fc.constant("@id")], p_value: ["json", json] },
   schedule_put: {
     p_name: ["text", fc.constantFrom("@q0", "@q1")],
@@ -74,15 +116,32 @@ const verbs: Readonly<Record<string, Parameters>> = {
     p_version: ["int", whole],
   },
   schedule_pause: { p_name: ["text", fc.constant("@q0")], p_by: ["text", text], p_because: ["text", text] },
-  schedule_resume: { p_name: ["text", fc.constant("@q0")], p_by: ["text", text], p_catch_up: ["boolean", fc.boolean()] },
+  schedule_resume: {
+    p_name: ["text", fc.constant("@q0")],
+    p_by: ["text", text],
+    p_catch_up: ["boolean", fc.boolean()],
+  },
   schedule_trigger: { p_name: ["text", fc.constant("@q0")], p_by: ["text", text] },
-  schedule_backfill: { p_name: ["text", fc.constant("@q0")], p_slots_ms: ["bigint[]", fc.array(whole, { maxLength: 3 })], p_concurrency: ["int", whole] },
+  schedule_backfill: {
+    p_name: ["text", fc.constant("@q0")],
+    p_slots_ms: ["bigint[]", fc.array(whole, { maxLength: 3 })],
+    p_concurrency: ["int", whole],
+  },
   schedule_stats: { p_name: ["text", fc.constant("@q0")], p_runs: ["int", whole] },
   calendar_put: {
     p_name: ["text", name],
-    p_days: ["date[]", fc.array(fc.constantFrom("2026-12-25", "9999-12-31", "infinity", "0044-03-15 BC", "x"), { maxLength: 3 })],
+    p_days: [
+      "date[]",
+      fc.array(fc.constantFrom("2026-12-25", "9999-12-31", "infinity", "0044-03-15 BC", "x"), { maxLength: 3 }),
+    ],
   },
-  queue_pause: { p_queue: queue, p_by: ["text", text], p_because: ["text", text], p_type: type, p_group: ["text", name] },
+  queue_pause: {
+    p_queue: queue,
+    p_by: ["text", text],
+    p_because: ["text", text],
+    p_type: type,
+    p_group: ["text", name],
+  },
   queue_resume: { p_queue: queue, p_type: type, p_group: ["text", name] },
   queue_close: { p_queue: queue, p_because: ["text", text] },
   queue_open: { p_queue: queue },
@@ -124,7 +183,12 @@ const verbs: Readonly<Record<string, Parameters>> = {
     p_created_to: ["timestamptz", time],
   },
   job_peek: { p_queue: queue, p_limit: ["int", whole] },
-  job_replay: { p_from: ["timestamptz", time], p_to: ["timestamptz", time], p_queue: ["text", marks.queue], p_type: type },
+  job_replay: {
+    p_from: ["timestamptz", time],
+    p_to: ["timestamptz", time],
+    p_queue: ["text", marks.queue],
+    p_type: type,
+  },
   failure_groups: { ...lists, p_since: ["timestamptz", time], p_until: ["timestamptz", time] },
   failure_retry: {
     p_queue: ["text", marks.queue],
@@ -134,13 +198,31 @@ const verbs: Readonly<Record<string, Parameters>> = {
     p_limit: ["int", whole],
     p_per_second: ["float8", number],
   },
-  payload_read: { p_job: ["bigint", mostly(fc.constant("@id"))], p_offset: ["bigint", whole], p_length: ["int", whole] },
+  payload_read: {
+    p_job: ["bigint", mostly(fc.constant("@id"))],
+    p_offset: ["bigint", whole],
+    p_length: ["int", whole],
+  },
 };
-const often = ["job_enqueue", "job_enqueue_many", "queue_put", "type_put", "job_claim", "job_settle", "job_fail", "job_retry", "job_complete", "schedule_put"];
+const often = [
+  "job_enqueue",
+  "job_enqueue_many",
+  "queue_put",
+  "type_put",
+  "job_claim",
+  "job_settle",
+  "job_fail",
+  "job_retry",
+  "job_complete",
+  "schedule_put",
+];
 
 /** A call by name, with some of its parameters; each is written as text and cast, as any client would. */
 export const sqlAttack: fc.Arbitrary<Attack> = fc
-  .oneof({ weight: 3, arbitrary: fc.constantFrom(...often) }, { weight: 2, arbitrary: fc.constantFrom(...Object.keys(verbs)) })
+  .oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...often) },
+    { weight: 2, arbitrary: fc.constantFrom(...Object.keys(verbs)) },
+  )
   .chain((verb) => {
     const members = Object.fromEntries(Object.entries(verbs[verb]!).map(([key, [, arbitrary]]) => [key, arbitrary]));
     const record = fc.record(members, { requiredKeys: Object.keys(members).slice(0, 2), noNullPrototype: true });
@@ -152,7 +234,9 @@ export async function callSql(run: Run, { verb, values }: Attack): Promise<unkno
   const given = Object.entries(values as Record<string, unknown>);
   const kinds = verbs[verb]!;
   const list = given.map(([key], i) => `${key} => $${i + 1}::${kinds[key]![0]}`).join(", ");
-  const written = given.map(([key, value]) => (value !== null && /^jsonb?$/.test(kinds[key]![0]) ? run.json(value) : plain(run, value)));
+  const written = given.map(([key, value]) =>
+    value !== null && /^jsonb?$/.test(kinds[key]![0]) ? run.json(value) : plain(run, value),
+  );
   try {
     const { rows } = await run.target.pool.query(`select * from millrace.${verb}(${list})`, written);
     run.count("sql", "accepted");

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 
 /**
- * Values are made with marks in them, so that a counterexample can be read: `@q0` is a queue of the run, `@t0` a type, `@long:9` nine letters,
- * `@deep:9` nine lists in each other, `@raw:1e400` a number that only JSON's text can hold. `Run.fill` puts the real thing in their place.
+ * Values are made with marks in them, so that a counterexample can be read: `@q0` is a queue of the run, `@t0` a type,
+ * `@long:9` nine letters, `@deep:9` nine lists in each other, `@raw:1e400` a number that only JSON's text can hold.
+ * `Run.fill` puts the real thing in their place.
  */
 export const marks = {
   queue: fc.constantFrom("@q0", "@q1", "@q2"),
@@ -26,7 +27,8 @@ const oddTexts = [
 ]; // prettier-ignore
 
 const oddNumbers = [
-  0, -0, 1, -1, 2, 3, 10, 11, 0.5, 0.001, 0.0009, 1e-9, 5e-324, 100, 101, 1000, 1001, 10_000, 10_001, 86_400, 1e6, 2_147_483, 2_147_484, 1e9, 1e9 + 1, 1e10, 1e13, 1e16, 2 ** 31 - 1,
+  0, -0, 1, -1, 2, 3, 10, 11, 0.5, 0.001, 0.0009, 1e-9, 5e-324, 100, 101, 1000, 1001, 10_000, 10_001, 86_400, 1e6,
+  2_147_483, 2_147_484, 1e9, 1e9 + 1, 1e10, 1e13, 1e16, 2 ** 31 - 1,
   2 ** 31, 2 ** 32, 2 ** 53, 2 ** 63, 1e38, 1e300, -1e300, 1.7976931348623157e308,
 ]; // prettier-ignore
 
@@ -38,7 +40,13 @@ const times = [
 export const text: fc.Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...oddTexts) },
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },
-  { weight: 1, arbitrary: fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)), maxLength: 6 }) },
+  {
+    weight: 1,
+    arbitrary: fc.string({
+      unit: fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
+      maxLength: 6,
+    }),
+  },
   { weight: 1, arbitrary: marks.long },
 );
 export const number: fc.Arbitrary<unknown> = fc.oneof(
@@ -47,10 +55,16 @@ export const number: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true }) },
   { weight: 1, arbitrary: marks.raw },
 );
-export const whole: fc.Arbitrary<number> = fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer(), fc.constantFrom(0, -1, 2 ** 31 - 1, -(2 ** 31)));
+export const whole: fc.Arbitrary<number> = fc.oneof(
+  fc.integer({ min: 0, max: 50 }),
+  fc.integer(),
+  fc.constantFrom(0, -1, 2 ** 31 - 1, -(2 ** 31)),
+);
 export const time: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...times),
-  fc.date({ min: new Date("2026-11-01"), max: new Date("2200-01-01"), noInvalidDate: true }).map((date) => date.toISOString()),
+  fc
+    .date({ min: new Date("2026-11-01"), max: new Date("2200-01-01"), noInvalidDate: true })
+    .map((date) => date.toISOString()),
 );
 export const name: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom("a", "b", "gpu", "acme", "E_CODE") },
@@ -84,11 +98,16 @@ export const json: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) =
 export const mostly = (right: fc.Arbitrary<unknown>, times_ = 8): fc.Arbitrary<unknown> =>
   fc.oneof({ weight: times_, arbitrary: right }, { weight: 1, arbitrary: json });
 
-/** An object with a few of these members, each mostly right; sometimes with a member nobody knows, and sometimes no object. */
+/**
+ * An object with a few of these members, each mostly right; sometimes with a member nobody knows, and sometimes no
+ * object.
+ */
 export function some(members: Readonly<Record<string, fc.Arbitrary<unknown>>>, most = 5): fc.Arbitrary<unknown> {
   const known = fc
     .uniqueArray(fc.constantFrom(...Object.keys(members)), { maxLength: most })
-    .chain((keys) => fc.record(Object.fromEntries(keys.map((key) => [key, mostly(members[key]!)])), { noNullPrototype: true }));
+    .chain((keys) =>
+      fc.record(Object.fromEntries(keys.map((key) => [key, mostly(members[key]!)])), { noNullPrototype: true }),
+    );
   return fc.oneof(
     { weight: 12, arbitrary: known },
     { weight: 1, arbitrary: fc.tuple(known, text, json).map(([object, key, value]) => ({ ...object, [key]: value })) },

@@ -17,8 +17,8 @@ export interface Watched {
 }
 
 /**
- * A queue beside the attack whose jobs must all go through, each once, with its own input and result. It goes on from `start` to `stop`;
- * what goes wrong is kept, and thrown by `check`.
+ * A queue beside the attack whose jobs must all go through, each once, with its own input and result. It goes on from
+ * `start` to `stop`; what goes wrong is kept, and thrown by `check`.
  */
 export class Victim {
   readonly #pool: pg.Pool;
@@ -84,9 +84,12 @@ export class Victim {
     for (const end = performance.now() + patienceMs; open.size > 0;) {
       const jobs = await this.#engine.claim({ queues: [queue], limit: jobsPerRound, leaseSeconds });
       for (const job of jobs) {
-        if (!open.delete(job.id)) throw new Error(`the victim was handed job ${job.id}, which is not its own, or was done before`);
+        if (!open.delete(job.id))
+          throw new Error(`the victim was handed job ${job.id}, which is not its own, or was done before`);
         if (JSON.stringify(job.input) !== JSON.stringify(expected.get(job.id)) || job.attempt !== 1)
-          throw new Error(`the victim's job ${job.id} came with the input ${JSON.stringify(job.input)} and attempt ${job.attempt}`);
+          throw new Error(
+            `the victim's job ${job.id} came with the input ${JSON.stringify(job.input)} and attempt ${job.attempt}`,
+          );
         await this.#engine.complete(job, { done: job.input });
       }
       if (jobs.length > 0) continue;
@@ -95,7 +98,11 @@ export class Victim {
     }
     for (const [id, input] of expected) {
       const found = await this.#engine.get(id);
-      if (found?.job.state !== "succeeded" || found.job.attempts !== 1 || JSON.stringify(found.job.result) !== JSON.stringify({ done: input }))
+      if (
+        found?.job.state !== "succeeded" ||
+        found.job.attempts !== 1 ||
+        JSON.stringify(found.job.result) !== JSON.stringify({ done: input })
+      )
         throw new Error(`the victim's job ${id} ended as ${JSON.stringify(found?.job)}`);
     }
     this.#jobs += expected.size;

@@ -48,7 +48,9 @@ export async function workOn(run: Run): Promise<void> {
 async function claimAndReport(run: Run): Promise<void> {
   const { engine } = run.target;
   for (const queue of run.queues) {
-    const jobs = await must(`claim from ${queue}`, () => engine.claim({ queues: [queue], limit: 100, leaseSeconds: 1, worker: "attacked" }));
+    const jobs = await must(`claim from ${queue}`, () =>
+      engine.claim({ queues: [queue], limit: 100, leaseSeconds: 1, worker: "attacked" }),
+    );
     for (const [i, job] of jobs.entries()) {
       if (i % 6 === 5) continue;
       await must(`report ${i % 6} on ${job.id}`, () => report(run, i % 6, job));
@@ -74,7 +76,8 @@ async function schedule(run: Run): Promise<void> {
   const failures: unknown[] = [];
   await must("scheduler", () => scheduler.look());
   await scheduler.stop();
-  // A schedule whose queue is full or closed is held by itself; what PostgreSQL could not read should not have been stored.
+  // A schedule whose queue is full or closed is held by itself; what PostgreSQL could not read should not have been
+  // stored.
   const wrong = failures.find((error) => !/^MR\d/.test((error as { cause?: { code?: string } }).cause?.code ?? ""));
   if (wrong !== undefined) throw new Fault("scheduler", wrong);
 }
@@ -91,7 +94,13 @@ async function receive(run: Run): Promise<void> {
     for (let tries = 0; tries < 3; tries += 1)
       await callSqs(run, {
         verb: "ReceiveMessage",
-        values: { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 0, AttributeNames: ["All"], MessageAttributeNames: ["All"] },
+        values: {
+          QueueUrl,
+          MaxNumberOfMessages: 10,
+          WaitTimeSeconds: 0,
+          AttributeNames: ["All"],
+          MessageAttributeNames: ["All"],
+        },
       });
     await callSqs(run, { verb: "GetQueueAttributes", values: { QueueUrl, AttributeNames: ["All"] } });
   }
@@ -113,7 +122,9 @@ async function lookAt(run: Run): Promise<void> {
       if (status !== 200) throw new Fault(`GET ${path} was answered ${status} ${answer.slice(0, 300)}`);
     }),
   );
-  const metrics = await fetch(`${run.target.apiUrl}/metrics`, { headers: { authorization: `Bearer ${run.target.tokens.reader}` } });
+  const metrics = await fetch(`${run.target.apiUrl}/metrics`, {
+    headers: { authorization: `Bearer ${run.target.tokens.reader}` },
+  });
   if (metrics.status !== 200) throw new Fault(`GET /metrics was answered ${metrics.status} ${await metrics.text()}`);
   await metrics.text();
 }

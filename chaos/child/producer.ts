@@ -1,11 +1,21 @@
-// A process that enqueues jobs one by one, in batches, and in transactions that commit or roll back. Argument: ProducerArguments as JSON.
-// Says {"event":"acknowledged","ids":[…]} for every job whose storing was confirmed. What met an error is unknown, and tried again as a new job.
+// A process that enqueues jobs one by one, in batches, and in transactions that commit or roll back. Argument:
+// ProducerArguments as JSON. Says {"event":"acknowledged","ids":[…]} for every job whose storing was confirmed. What
+// met an error is unknown, and tried again as a new job.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { Millrace } from "millrace";
 import type { ProducerArguments } from "../processes.js";
 
-const { url, jobs, perSecond, types, input, options, groups, prepare = true } = JSON.parse(process.argv[2] ?? "{}") as ProducerArguments;
+const {
+  url,
+  jobs,
+  perSecond,
+  types,
+  input,
+  options,
+  groups,
+  prepare = true,
+} = JSON.parse(process.argv[2] ?? "{}") as ProducerArguments;
 const pool = new pg.Pool({ connectionString: url, max: 4, connectionTimeoutMillis: 10_000, query_timeout: 20_000 });
 pool.on("error", () => {});
 pool.on("connect", (client) => client.on("error", () => {}));

@@ -1,19 +1,29 @@
-// A process with one worker, as a host would run it. Argument: WorkerArguments as JSON.
-// Each execution leaves a row in chaos.effect, committed before the job ends. Jobs of the type "exact" write to chaos.ledger and complete in one transaction.
+// A process with one worker, as a host would run it. Argument: WorkerArguments as JSON. Each execution leaves a row in
+// chaos.effect, committed before the job ends. Jobs of the type "exact" write to chaos.ledger and complete in one
+// transaction.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { Millrace, defineJob } from "millrace";
 import type { JobInput, WorkerArguments } from "../processes.js";
 
 const { url, options, poolMax, effectUrl, prepare = true } = JSON.parse(process.argv[2] ?? "{}") as WorkerArguments;
-const effects = new pg.Pool({ connectionString: effectUrl ?? url, max: 4, connectionTimeoutMillis: 10_000, query_timeout: 20_000 });
+const effects = new pg.Pool({
+  connectionString: effectUrl ?? url,
+  max: 4,
+  connectionTimeoutMillis: 10_000,
+  query_timeout: 20_000,
+});
 effects.on("error", () => {});
 effects.on("connect", (client) => client.on("error", () => {}));
-const mill = new Millrace({ connection: { connectionString: url, max: poolMax ?? 10, connectionTimeoutMillis: 10_000 }, prepare });
+const mill = new Millrace({
+  connection: { connectionString: url, max: poolMax ?? 10, connectionTimeoutMillis: 10_000 },
+  prepare,
+});
 const worker = mill.worker({ concurrency: 10, handleSignals: true, ...options });
 
 async function act(input: JobInput | null): Promise<void> {
-  if (input?.blockMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, input.blockMs); // the event loop stands still
+  // the event loop stands still
+  if (input?.blockMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, input.blockMs);
   if (input?.sleepMs) await sleep(input.sleepMs);
   if (Math.random() < (input?.failOdds ?? 0)) throw new Error("bad luck");
   if (input?.kill) process.kill(process.pid, "SIGKILL");
@@ -25,7 +35,11 @@ worker.handle(defineJob<JobInput | null>("plain"), async ({ id, attempt, input }
 });
 
 worker.handle(defineJob<JobInput | null>("exact"), async (job) => {
-  await effects.query("insert into chaos.effect (job, attempt, pid) values ($1, $2, $3)", [job.id, job.attempt, process.pid]);
+  await effects.query("insert into chaos.effect (job, attempt, pid) values ($1, $2, $3)", [
+    job.id,
+    job.attempt,
+    process.pid,
+  ]);
   await act(job.input);
   const tx = await effects.connect();
   let isBroken = true;
@@ -40,7 +54,8 @@ worker.handle(defineJob<JobInput | null>("exact"), async (job) => {
   }
 });
 
-const say = (event: string, more: object = {}): void => void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
+const say = (event: string, more: object = {}): void =>
+  void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
 worker.on("lost", (job) => say("lost", { id: job.id }));
 worker.on("refused", (ids) => say("refused", { ids }));
 worker.on("stopped", () => void Promise.all([mill.close(), effects.end()])); // and the process ends

@@ -11,7 +11,10 @@ const attackers = 2;
 /** What the victim does alone is measured for so long. */
 const quietMs = 5000;
 
-/** Any JSON and any option through each door, by several at once, beside a queue whose jobs must all go through. ATTACK_SEED repeats, ATTACK_SECONDS prolongs. */
+/**
+ * Any JSON and any option through each door, by several at once, beside a queue whose jobs must all go through.
+ * ATTACK_SEED repeats, ATTACK_SECONDS prolongs.
+ */
 export const attackByChance: Scenario = {
   name: "attack by chance through every door, beside a victim",
   isCrowded: true,
@@ -26,9 +29,13 @@ export const attackByChance: Scenario = {
     await victim.start();
     await new Promise((resolve) => setTimeout(resolve, quietMs));
     const alone = victim.look();
-    const tallies = await Promise.all(Array.from({ length: attackers }, (_, i) => attack(target, victim, { seed: seed + i * 1_000_000, seconds })));
+    const tallies = await Promise.all(
+      Array.from({ length: attackers }, (_, i) => attack(target, victim, { seed: seed + i * 1_000_000, seconds })),
+    );
     const attacked = victim.look();
-    const calls = tallies.flatMap((each) => [...each.values()]).reduce((sum, { accepted, refused }) => sum + accepted + refused, 0);
+    const calls = tallies
+      .flatMap((each) => [...each.values()])
+      .reduce((sum, { accepted, refused }) => sum + accepted + refused, 0);
     world.remarks.push(
       `${calls.toLocaleString("en")} calls; the victim did ${perSecond(attacked)} jobs/s instead of ${perSecond(alone)}, ${(rate(attacked) / rate(alone)).toFixed(2)} of it, longest round ${Math.round(attacked.longestMs)} ms`,
     );

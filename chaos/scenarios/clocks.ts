@@ -16,7 +16,8 @@ export const skewedClocks: Scenario = {
     const producers = places.flatMap((place) => [
       world.producer({ jobs: 500, perSecond: 50, options }, place),
       world.producer({ jobs: 120, perSecond: 15, options: { ...options, delay: "3s" } }, place),
-      // Longer than two leases; as few in a long run, so that they take a fraction of the slots and nothing waits until it expires.
+      // Longer than two leases; as few in a long run, so that they take a fraction of the slots and nothing waits until
+      // it expires.
       world.producer({ jobs: 6 / world.many(1), perSecond: 2, input: { sleepMs: 11_000 }, options }, place),
     ]);
     for (const producer of producers) await producer.exit;
@@ -41,7 +42,9 @@ export function skewed(zone: string, hours: number): Surroundings {
 
 /** None before its time by the database's clock, and none long after it. */
 async function expectDelays(world: World, least: number): Promise<void> {
-  const [expired] = await world.sql<{ n: number }>("select count(*)::int as n from millrace.jobs where state = 'expired'");
+  const [expired] = await world.sql<{ n: number }>(
+    "select count(*)::int as n from millrace.jobs where state = 'expired'",
+  );
   if (expired!.n > 0) throw new Error(`${expired!.n} jobs expired, although they had a minute`);
   const [row] = await world.sql<{ n: number; early: number; late: number; odd: number }>(
     `select count(*)::int as n, coalesce(-min(wait), 0)::float8 as early, coalesce(max(wait), 0)::float8 as late,
@@ -52,7 +55,8 @@ async function expectDelays(world: World, least: number): Promise<void> {
   if (!row || row.n < least) throw new Error(`only ${row?.n} of ${least} jobs were delayed`);
   if (row.odd > 0.5) throw new Error(`a job was delayed by something else than 3 s: ${row.odd} s more or less`);
   if (row.early > 0) throw new Error(`a delayed job started ${row.early} s before its time`);
-  if (row.late > latestSeconds) throw new Error(`a delayed job started ${row.late} s after its time: ${JSON.stringify(await factsOfLate(world))}`);
+  if (row.late > latestSeconds)
+    throw new Error(`a delayed job started ${row.late} s after its time: ${JSON.stringify(await factsOfLate(world))}`);
   world.remarks.push(`${row.n} delayed jobs, none early, at most ${row.late.toFixed(2)} s late`);
 }
 

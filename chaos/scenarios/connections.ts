@@ -57,11 +57,17 @@ async function keepsLeases(world: World): Promise<void> {
   const [before] = await world.sql<{ at: Date }>("select clock_timestamp() as at");
   await world.producer({ jobs: 20, types: ["plain"], input: { sleepMs: 6000 } }).exit;
   await world.drained();
-  const [row] = await world.sql<{ n: number }>("select count(*)::int as n from chaos.effect where at > $1 and attempt > 1", [before?.at]);
+  const [row] = await world.sql<{ n: number }>(
+    "select count(*)::int as n from chaos.effect where at > $1 and attempt > 1",
+    [before?.at],
+  );
   if (row?.n !== 0) throw new Error(`${row?.n} leases were not kept after the connections had come back`);
 }
 
-/** Round trips and upkeep wait for each other, none for ever, and none for so long that a lease ends: nothing runs twice. */
+/**
+ * Round trips and upkeep wait for each other, none for ever, and none for so long that a lease ends: nothing runs
+ * twice.
+ */
 export const smallPools: Scenario = {
   name: "pools of one, two and three connections, all in use",
   async run(world) {
@@ -125,13 +131,21 @@ class Leak implements AsyncDisposable {
   async pushOut(): Promise<void> {
     const [first] = this.#sessions;
     for (let round = 0; round < 20; round += 1) {
-      await first?.query("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and application_name <> 'leak'");
+      await first?.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and application_name <> 'leak'",
+      );
       await this.takeAll();
     }
   }
 
   async #takeOne(): Promise<boolean> {
-    const session = new pg.Client({ host: "127.0.0.1", port: this.port, user: "postgres", database: "postgres", application_name: "leak" });
+    const session = new pg.Client({
+      host: "127.0.0.1",
+      port: this.port,
+      user: "postgres",
+      database: "postgres",
+      application_name: "leak",
+    });
     session.on("error", () => {});
     try {
       await session.connect();

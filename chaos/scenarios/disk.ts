@@ -10,7 +10,10 @@ import { restart, survived } from "./server.js";
 const mount = path.join(tmpdir(), `millrace-chaos-disk-${process.pid}`);
 const filler = path.join(mount, "filler");
 
-/** First statements that need room are refused; then the log finds none, and the server goes down until an operator has made some. */
+/**
+ * First statements that need room are refused; then the log finds none, and the server goes down until an operator has
+ * made some.
+ */
 export const fullDisk: Scenario = {
   name: "the server's disk full, then freed",
   settings: { min_wal_size: "32MB", max_wal_size: "64MB", shared_buffers: "32MB" },
@@ -48,7 +51,9 @@ export const fullDisk: Scenario = {
     await producer.exit;
     await world.drained();
     survived(workers);
-    const refused = [producer, ...workers].flatMap((child) => child.of("error")).filter(({ message = "" }) => message.includes("No space left"));
+    const refused = [producer, ...workers]
+      .flatMap((child) => child.of("error"))
+      .filter(({ message = "" }) => message.includes("No space left"));
     if (refused.length === 0) throw new Error("nobody met a full disk");
     if (falls === 0) throw new Error("the log never ran out of room");
     world.remarks.push(`${refused.length} statements refused for want of space, the server restarted ${falls} times`);
@@ -95,7 +100,9 @@ async function answers(world: World): Promise<boolean> {
 function mountDisk(size: string): string | undefined {
   if (process.getuid?.() !== 0) return "that needs root";
   mkdirSync(mount, { recursive: true });
-  const { status, stderr, error } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", mount], { encoding: "utf8" });
+  const { status, stderr, error } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", mount], {
+    encoding: "utf8",
+  });
   if (status === 0) return undefined;
   rmdirSync(mount);
   return error?.message ?? stderr.trim();

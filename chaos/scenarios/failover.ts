@@ -10,12 +10,17 @@ export const synchronousFailover: Scenario = {
     const standby = await Standby.follow(world);
     await world.sql("alter system set synchronous_standby_names = '*'");
     await world.sql("select pg_reload_conf()");
-    await world.until("the replica is synchronous", () => isTrue(world, "select exists (select from pg_stat_replication where sync_state = 'sync') as it"));
+    await world.until("the replica is synchronous", () =>
+      isTrue(world, "select exists (select from pg_stat_replication where sync_state = 'sync') as it"),
+    );
     await failOver(world, standby);
   },
 };
 
-/** What had not reached the replica is gone, confirmed or not: only the dead server knew of it. Everything else ends, and once. */
+/**
+ * What had not reached the replica is gone, confirmed or not: only the dead server knew of it. Everything else ends,
+ * and once.
+ */
 export const asynchronousFailover: Scenario = {
   name: "failover to an asynchronous replica",
   async run(world) {
@@ -23,9 +28,13 @@ export const asynchronousFailover: Scenario = {
     const safe = await failOver(world, standby);
     const lost = await lostJobs(world);
     const broken = lost.filter(({ id, isHere }) => isHere || safe.has(id));
-    if (broken.length > 0) throw new Error(`${broken.length} jobs are lost that had reached the replica, or were confirmed by it`);
-    if (lost.length === 0) throw new Error("the old server confirmed nothing that the replica had not heard of: nothing was tested");
-    world.remarks.push(`promised is what reached the replica: all of that ended well; ${lost.length} jobs that only the dead server had confirmed are gone`);
+    if (broken.length > 0)
+      throw new Error(`${broken.length} jobs are lost that had reached the replica, or were confirmed by it`);
+    if (lost.length === 0)
+      throw new Error("the old server confirmed nothing that the replica had not heard of: nothing was tested");
+    world.remarks.push(
+      `promised is what reached the replica: all of that ended well; ${lost.length} jobs that only the dead server had confirmed are gone`,
+    );
   },
   // `run` has looked at each lost job.
   isGood: ({ twice, jobs }) => twice === 0 && jobs > 0,

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 
-/** A limit is never exceeded while processes claim as fast as they can and are killed at random, and all of it can be used again afterwards. */
+/**
+ * A limit is never exceeded while processes claim as fast as they can and are killed at random, and all of it can be
+ * used again afterwards.
+ */
 export const limitsUnderAttack: Scenario = {
   name: "limits, with twenty processes killed at random",
   isCrowded: true,
@@ -36,7 +39,13 @@ export const orderUnderAttack: Scenario = {
   async run(world) {
     const [groups, processes] = world.isLong ? [1000, 50] : [100, 10];
     await world.engine.queuePut("default", { ordered: true });
-    const producer = world.producer({ jobs: 1500, perSecond: 300, types: ["plain"], input: { sleepMs: 5, failOdds: 0.1 }, groups });
+    const producer = world.producer({
+      jobs: 1500,
+      perSecond: 300,
+      types: ["plain"],
+      input: { sleepMs: 5, failOdds: 0.1 },
+      groups,
+    });
     const workers = Array.from({ length: processes }, () => world.worker({ concurrency: 4 }));
     await killAtRandom(world, workers, world.isLong ? 60_000 : 10_000);
     await producer.exit;
@@ -47,7 +56,9 @@ export const orderUnderAttack: Scenario = {
                  from millrace.attempts a join millrace.jobs j on j.id = a.job_id window w as (partition by j."group" order by a.started_at, a.attempt)) x`,
     );
     if (row?.overlaps !== 0 || row.disorder !== 0)
-      throw new Error(`in ${row?.groups} groups ${row?.overlaps} attempts overlapped, and ${row?.disorder} were out of order`);
+      throw new Error(
+        `in ${row?.groups} groups ${row?.overlaps} attempts overlapped, and ${row?.disorder} were out of order`,
+      );
     world.remarks.push(`${row.groups} groups in order, ${processes} processes`);
   },
 };

@@ -4,11 +4,15 @@ import type { Child } from "../processes.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 
-/** One worker's way stands still for longer than its lease; its handlers go on, and their effects arrive by another way. Late reports are refused. */
+/**
+ * One worker's way stands still for longer than its lease; its handlers go on, and their effects arrive by another way.
+ * Late reports are refused.
+ */
 export const frozenNetwork: Scenario = {
   name: "a worker's network frozen past its lease, then thawed",
   async run(world) {
-    const producer = world.producer({ jobs: 2000, perSecond: 130, input: { sleepMs: 150 } }); // most slots are taken when it happens
+    // most slots are taken when it happens
+    const producer = world.producer({ jobs: 2000, perSecond: 130, input: { sleepMs: 150 } });
     const { own, worker } = await withOwnWay(world);
     world.worker();
     for (let blow = 0; blow < world.many(1); blow += 1) {
@@ -17,7 +21,8 @@ export const frozenNetwork: Scenario = {
       await sleep(3000); // its lease has ended by now, and what it had begun too
       const before = await runs(world, worker);
       await sleep(2000);
-      if ((await runs(world, worker)) > before) throw new Error("a worker that was cut off past its lease went on starting jobs");
+      if ((await runs(world, worker)) > before)
+        throw new Error("a worker that was cut off past its lease went on starting jobs");
       own.thaw();
       await hasRunMore(world, worker);
     }
@@ -51,11 +56,15 @@ export const cutNetwork: Scenario = {
   },
 };
 
-/** As when a firewall forgets connections: nobody is told, and no answer ever comes. The lease is long, so that the heartbeat's new connection could keep it. */
+/**
+ * As when a firewall forgets connections: nobody is told, and no answer ever comes. The lease is long, so that the
+ * heartbeat's new connection could keep it.
+ */
 export const halfOpenConnections: Scenario = {
   name: "a worker's connections left half-open for good",
   async run(world) {
-    const producer = world.producer({ jobs: 3000, perSecond: 33, input: { sleepMs: 50 } }); // for longer than it takes to notice
+    // for longer than it takes to notice
+    const producer = world.producer({ jobs: 3000, perSecond: 33, input: { sleepMs: 50 } });
     const { own, worker } = await withOwnWay(world, "15s");
     world.worker();
     let longest = 0;
@@ -73,7 +82,9 @@ export const halfOpenConnections: Scenario = {
   },
 };
 
-/** A worker with a network of its own. Its effects take the plain way, so that they tell what its handlers do meanwhile. */
+/**
+ * A worker with a network of its own. Its effects take the plain way, so that they tell what its handlers do meanwhile.
+ */
 async function withOwnWay(world: World, lease = "2s"): Promise<{ own: Network; worker: Child }> {
   const own = await Network.open(world.server.port);
   world.onClose(() => own.close());
@@ -81,7 +92,9 @@ async function withOwnWay(world: World, lease = "2s"): Promise<{ own: Network; w
 }
 
 async function runs(world: World, worker: Child): Promise<number> {
-  const [row] = await world.sqlInTheEnd<{ n: number }>("select count(*)::int as n from chaos.effect where pid = $1", [worker.pid]);
+  const [row] = await world.sqlInTheEnd<{ n: number }>("select count(*)::int as n from chaos.effect where pid = $1", [
+    worker.pid,
+  ]);
   return row?.n ?? 0;
 }
 

@@ -24,7 +24,10 @@ export const pgBouncerPrepared: Scenario = {
 
 /** Workers and producers share few sessions. A worker is killed and replaced, then the pooler. */
 async function throughPgBouncer(world: World, prepare: boolean): Promise<void> {
-  const bouncer = await PgBouncer.open(world, { default_pool_size: String(poolSize), ...(prepare ? { max_prepared_statements: "100" } : {}) });
+  const bouncer = await PgBouncer.open(world, {
+    default_pool_size: String(poolSize),
+    ...(prepare ? { max_prepared_statements: "100" } : {}),
+  });
   const { url } = bouncer;
   const worker = () => world.worker({}, { url, prepare });
   const producer = world.producer({ jobs: 2500, perSecond: 200, input: { sleepMs: 20 }, url, prepare });
@@ -40,9 +43,12 @@ async function throughPgBouncer(world: World, prepare: boolean): Promise<void> {
   }
   await producer.exit;
   await world.drained();
-  const [row] = await world.sql<{ n: number }>("select count(*)::int as n from pg_stat_activity where backend_type = 'client backend'");
+  const [row] = await world.sql<{ n: number }>(
+    "select count(*)::int as n from pg_stat_activity where backend_type = 'client backend'",
+  );
   const sessions = row?.n ?? 0;
-  if (sessions > poolSize + world.pool.totalCount) throw new Error(`${sessions} sessions: somebody went round the pooler`);
+  if (sessions > poolSize + world.pool.totalCount)
+    throw new Error(`${sessions} sessions: somebody went round the pooler`);
   world.remarks.push(`${sessions - world.pool.totalCount} sessions for all`);
 }
 

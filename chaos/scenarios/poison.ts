@@ -5,7 +5,10 @@ import type { World } from "../world.js";
 
 const maxAttempts = 4;
 
-/** Two jobs that kill their process each time. Only whoever ran beside their first attempts may have to run again; after that they run alone. */
+/**
+ * Two jobs that kill their process each time. Only whoever ran beside their first attempts may have to run again; after
+ * that they run alone.
+ */
 export const poisonousJobs: Scenario = {
   name: "jobs that kill their process, among good ones",
   async run(world) {
@@ -33,7 +36,9 @@ export const poisonousJobs: Scenario = {
   },
 };
 
-/** Keep so many workers running: who dies is replaced. Returns a function that ends it and says how many were started. */
+/**
+ * Keep so many workers running: who dies is replaced. Returns a function that ends it and says how many were started.
+ */
 function superviseWorkers(world: World, n: number): () => number {
   let started = 0;
   let isOver = false;
@@ -48,7 +53,10 @@ function superviseWorkers(world: World, n: number): () => number {
 }
 
 async function openOf(world: World, ids: readonly string[]): Promise<number> {
-  const [row] = await world.sql<{ n: number }>("select count(*)::int as n from millrace.jobs where id = any ($1::bigint[]) and state <> 'failed'", [ids]);
+  const [row] = await world.sql<{ n: number }>(
+    "select count(*)::int as n from millrace.jobs where id = any ($1::bigint[]) and state <> 'failed'",
+    [ids],
+  );
   return row?.n ?? 0;
 }
 
@@ -60,8 +68,13 @@ async function expectPoisonsFailed(world: World, ids: readonly string[]): Promis
     [ids],
   );
   const isGivenUp = (row: (typeof rows)[number]): boolean =>
-    row.state === "failed" && row.reason === "lost" && row.attempts === maxAttempts && row.runs >= maxAttempts - 1 && row.runs <= maxAttempts;
-  if (rows.length !== ids.length || !rows.every(isGivenUp)) throw new Error(`not given up after ${maxAttempts} attempts: ${JSON.stringify(rows)}`);
+    row.state === "failed" &&
+    row.reason === "lost" &&
+    row.attempts === maxAttempts &&
+    row.runs >= maxAttempts - 1 &&
+    row.runs <= maxAttempts;
+  if (rows.length !== ids.length || !rows.every(isGivenUp))
+    throw new Error(`not given up after ${maxAttempts} attempts: ${JSON.stringify(rows)}`);
 }
 
 /** Good jobs lost an attempt only to the first attempt of a poisonous one. */
@@ -78,10 +91,14 @@ async function expectBystandersOnly(world: World, poisons: readonly string[]): P
   );
   if (!row || row.needless > 0) {
     const facts = JSON.stringify(await factsOfNeedless(world, poisons));
-    throw new Error(`${row?.needless} attempts of good jobs were lost to a poisonous job that should have run alone: ${facts}`);
+    throw new Error(
+      `${row?.needless} attempts of good jobs were lost to a poisonous job that should have run alone: ${facts}`,
+    );
   }
   const late = row.late > 0 ? `, but for ${row.late} whose leases ended for want of processor time` : "";
-  world.remarks.push(`${row.again} good jobs ran again (${row.innocent} lost attempts), all beside a first death${late}`);
+  world.remarks.push(
+    `${row.again} good jobs ran again (${row.innocent} lost attempts), all beside a first death${late}`,
+  );
 }
 
 /** By worker: when good jobs were lost that should not have been, and the attempts of poisonous ones there, if any. */

@@ -55,11 +55,17 @@ async function workHalfWay(world: World): Promise<void> {
 async function repaired(world: World): Promise<void> {
   const before = await world.executions();
   const worker = world.worker();
-  await world.until("a worker says what is wrong", () => worker.of("error").some(({ message = "" }) => message.includes("millrace repair")), 10_000);
+  await world.until(
+    "a worker says what is wrong",
+    () => worker.of("error").some(({ message = "" }) => message.includes("millrace repair")),
+    10_000,
+  );
   const refusal = await world.engine.enqueue({ type: "plain" }).catch((error: unknown) => error);
-  if (!(refusal instanceof SchemaRestoredError)) throw new Error(`a job was taken before the repair: ${String(refusal)}`);
+  if (!(refusal instanceof SchemaRestoredError))
+    throw new Error(`a job was taken before the repair: ${String(refusal)}`);
   await sleep(500);
-  if (worker.of("ready").length > 0 || (await world.executions()) > before) throw new Error("a worker began before the repair");
+  if (worker.of("ready").length > 0 || (await world.executions()) > before)
+    throw new Error("a worker began before the repair");
   const ready = await world.engine.repair();
   world.remarks.push(`${ready} jobs ready after the repair`);
   await world.producer({ jobs: 600, perSecond: 400 }).exit;
@@ -72,7 +78,10 @@ async function repaired(world: World): Promise<void> {
 const contents = `select format('%I.%I', n.nspname, c.relname) as name, c.relkind = 'S' as "isSequence"
   from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname in ('millrace', 'chaos') and c.relkind in ('r', 'S') order by 1`;
 
-/** What pg_dump and pg_restore do with the data. The machine has them for one version of the server at best; the migration makes the tables. */
+/**
+ * What pg_dump and pg_restore do with the data. The machine has them for one version of the server at best; the
+ * migration makes the tables.
+ */
 async function copy(fromPort: number, toPort: number): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), "millrace-chaos-dump-"));
   chmodSync(folder, 0o777); // the servers may run as somebody else
@@ -81,7 +90,13 @@ async function copy(fromPort: number, toPort: number): Promise<void> {
     const { rows } = await from.query<{ name: string; isSequence: boolean }>(contents);
     const tables = rows.filter(({ isSequence }) => !isSequence).map(({ name }) => name);
     const sequences = rows.filter(({ isSequence }) => isSequence).map(({ name }) => name);
-    await from.query(["begin isolation level repeatable read", ...tables.map((name) => `copy ${name} to '${folder}/${name}'`), "commit"].join(";"));
+    await from.query(
+      [
+        "begin isolation level repeatable read",
+        ...tables.map((name) => `copy ${name} to '${folder}/${name}'`),
+        "commit",
+      ].join(";"),
+    );
     const positions = await Promise.all(
       sequences.map(async (name) => {
         const { rows } = await from.query<{ text: string }>(
@@ -91,7 +106,16 @@ async function copy(fromPort: number, toPort: number): Promise<void> {
       }),
     );
     const load = tables.map((name) => `copy ${name} from '${folder}/${name}'`);
-    await to.query(["begin", "set local session_replication_role = replica", `truncate ${tables.join(", ")}`, ...load, ...positions, "commit"].join(";"));
+    await to.query(
+      [
+        "begin",
+        "set local session_replication_role = replica",
+        `truncate ${tables.join(", ")}`,
+        ...load,
+        ...positions,
+        "commit",
+      ].join(";"),
+    );
   } finally {
     await Promise.all([from.end(), to.end()]);
     rmSync(folder, { recursive: true });

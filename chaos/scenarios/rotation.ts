@@ -7,7 +7,10 @@ import type { World } from "../world.js";
 /** Jobs of all kinds of age are in the log while it goes round: 32 days once, and some. */
 const days = 36;
 
-/** Both rings go round at once, and space is given back all the time. All jobs are of the type "exact": the ledger tells what became of those that are gone. */
+/**
+ * Both rings go round at once, and space is given back all the time. All jobs are of the type "exact": the ledger tells
+ * what became of those that are gone.
+ */
 export const ringsRotated: Scenario = {
   name: "rings of jobs and tickets going round under load",
   async run(world) {
@@ -23,7 +26,11 @@ export const ringsRotated: Scenario = {
     const emptied = { days: 0, tickets: 0 };
     let isOver = false;
     const rotating = () => rotateTickets(world, emptied, () => isOver);
-    const space = Promise.all([giveSpaceBack(world, emptied, () => isOver), giveSpaceBack(world, emptied, () => isOver), rotating()]);
+    const space = Promise.all([
+      giveSpaceBack(world, emptied, () => isOver),
+      giveSpaceBack(world, emptied, () => isOver),
+      rotating(),
+    ]);
     const burning = burnTransactions(world, () => isOver);
     for (let day = 0; day < days || !producer.hasEnded; day += 1) {
       if (day % 10 === 0) await leaveOpen(world, mill);
@@ -39,14 +46,18 @@ export const ringsRotated: Scenario = {
     const burnt = await burning;
     const gone = await forgetTheGone(world);
     if (emptied.days < 32) throw new Error(`the days went round less than once: ${emptied.days} emptied`);
-    if (emptied.tickets < 8) throw new Error(`the tickets went round less than once: ${emptied.tickets} children emptied`);
+    if (emptied.tickets < 8)
+      throw new Error(`the tickets went round less than once: ${emptied.tickets} children emptied`);
     world.remarks.push(
       `${emptied.days} times a day of jobs emptied, ${gone} jobs gone; ${burnt} transactions used up, ${emptied.tickets} times a child of tickets emptied`,
     );
   },
 };
 
-/** Jobs whose tickets stay unread in their child while the ring comes round, and jobs that stay in the log while all others of their day go. */
+/**
+ * Jobs whose tickets stay unread in their child while the ring comes round, and jobs that stay in the log while all
+ * others of their day go.
+ */
 async function leaveOpen(world: World, mill: Millrace): Promise<void> {
   const unread = await mill.enqueueMany("exact", [null, null, null], { queue: "later" });
   const delayed = await mill.enqueueMany("exact", [null, null, null], { delay: `${days}d` });
@@ -59,10 +70,15 @@ async function narrowTickets(world: World): Promise<void> {
     "select pg_get_functiondef(p.oid) as text from pg_proc p where p.pronamespace = 'millrace'::regnamespace and p.prosrc ~ '(>>|<<) 18'",
   );
   if (rows.length === 0) throw new Error("the width of the ring is written otherwise now");
-  for (const { text } of rows) await world.sql(`set search_path = millrace; ${text.replaceAll(/(>>|<<) 18/g, "$1 12")}; reset search_path`);
+  for (const { text } of rows)
+    await world.sql(`set search_path = millrace; ${text.replaceAll(/(>>|<<) 18/g, "$1 12")}; reset search_path`);
 }
 
-async function giveSpaceBack(world: World, emptied: { days: number; tickets: number }, isOver: () => boolean): Promise<void> {
+async function giveSpaceBack(
+  world: World,
+  emptied: { days: number; tickets: number },
+  isOver: () => boolean,
+): Promise<void> {
   while (!isOver()) {
     const { jobChildren, ticketChildren } = await world.engine.maintainSpace({ compactBound: 200 });
     emptied.days += jobChildren;
@@ -71,7 +87,10 @@ async function giveSpaceBack(world: World, emptied: { days: number; tickets: num
   }
 }
 
-/** Alone as well: a round of the above takes so long, with a day passing four times a second, that tickets would get few turns. */
+/**
+ * Alone as well: a round of the above takes so long, with a day passing four times a second, that tickets would get few
+ * turns.
+ */
 async function rotateTickets(world: World, emptied: { tickets: number }, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const [row] = await world.sql<{ n: number }>("select millrace.ticket_rotate() as n");
@@ -85,14 +104,19 @@ async function burnTransactions(world: World, isOver: () => boolean): Promise<nu
   await world.sql("create unlogged table chaos.burnt (n int)");
   let burnt = 0;
   for (; !isOver(); burnt += 2000) {
-    await world.sql("do $$ begin for i in 1 .. 2000 loop begin insert into chaos.burnt values (i); exception when others then raise; end; end loop; end $$");
+    await world.sql(
+      "do $$ begin for i in 1 .. 2000 loop begin insert into chaos.burnt values (i); exception when others then raise; end; end loop; end $$",
+    );
     await world.sql("truncate chaos.burnt");
     await sleep(100);
   }
   return burnt;
 }
 
-/** Finished jobs past their retention are rightly gone: they are in the ledger, written in the transaction that completed them. Others count as lost. */
+/**
+ * Finished jobs past their retention are rightly gone: they are in the ledger, written in the transaction that
+ * completed them. Others count as lost.
+ */
 async function forgetTheGone(world: World): Promise<number> {
   const rows = await world.sql<{ id: string }>(
     "select id from unnest($1::bigint[]) given (id) where not exists (select from millrace.jobs j where j.id = given.id) and exists (select from chaos.ledger l where l.job = given.id)",

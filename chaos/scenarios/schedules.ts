@@ -16,7 +16,12 @@ export const schedulesUnderAttack: Scenario = {
       const options = { overlap: "allow", missed: { all: 10_000 }, keepRuns: 10_000 } as const;
       await world.engine.schedules.put(`beat-${i}`, { rule: { every: 1000 }, job: { type: "plain" }, options });
     }
-    const places = [skewed("Pacific/Kiritimati", 5), skewed("America/St_Johns", -7), skewed("Asia/Kathmandu", 26), undefined];
+    const places = [
+      skewed("Pacific/Kiritimati", 5),
+      skewed("America/St_Johns", -7),
+      skewed("Asia/Kathmandu", 26),
+      undefined,
+    ];
     let started = 0;
     const start = (): Child => world.worker({ concurrency: 10 }, {}, places[(started += 1) % places.length]);
     await killAtRandom(world, [start(), start(), start(), start(), start()], world.isLong ? 240_000 : 25_000, start);
@@ -37,7 +42,8 @@ export const schedulesUnderAttack: Scenario = {
                       extract(epoch from max(created_at - schedule_slot)) as latest
                  from millrace.jobs where schedule like 'beat-%' group by schedule) x`,
     );
-    if (row?.wrong !== 0 || row.runs < schedules) throw new Error(`of ${row?.runs} runs, those of ${row?.wrong} schedules are not one for each slot`);
+    if (row?.wrong !== 0 || row.runs < schedules)
+      throw new Error(`of ${row?.runs} runs, those of ${row?.wrong} schedules are not one for each slot`);
     if (row.latest > latestSeconds) throw new Error(`a slot was made ${row.latest} s late`);
     world.remarks.push(`${row.runs} slots, each once, at most ${row.latest.toFixed(1)} s late`);
   },

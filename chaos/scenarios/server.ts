@@ -42,5 +42,6 @@ export async function restart(world: World): Promise<void> {
 
 /** What happens to a server must never end a worker. */
 export function survived(workers: readonly Child[]): void {
-  for (const { hasEnded, complaints } of workers) if (hasEnded) throw new Error(`a worker ended: ${complaints.slice(0, 20).join("\n")}`);
+  for (const { hasEnded, complaints } of workers)
+    if (hasEnded) throw new Error(`a worker ended: ${complaints.slice(0, 20).join("\n")}`);
 }

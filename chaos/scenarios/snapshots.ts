@@ -38,7 +38,8 @@ async function thirds(world: World): Promise<[first: number, second: number, las
       group by third order by third`,
   );
   const [first, second, last] = rows.map(({ rate }) => rate);
-  if (first === undefined || second === undefined || last === undefined) throw new Error("nothing ran for a third of the time");
+  if (first === undefined || second === undefined || last === undefined)
+    throw new Error("nothing ran for a third of the time");
   return [first, second, last];
 }
 
@@ -78,7 +79,8 @@ export const longReaders: Scenario = {
 
 /** What a transaction has seen it must see again, whatever has been given back meanwhile. */
 async function readTwice(client: pg.Client): Promise<void> {
-  const look = "select (select count(*) from millrace.jobs) || ' jobs, ' || (select count(*) from millrace.attempts) || ' attempts' as seen";
+  const look =
+    "select (select count(*) from millrace.jobs) || ' jobs, ' || (select count(*) from millrace.attempts) || ' attempts' as seen";
   await client.query("begin isolation level repeatable read");
   const first = await client.query<{ seen: string }>(look);
   await client.query("select pg_sleep(3)");

@@ -33,7 +33,9 @@ export const maintenanceStopped: Scenario = {
     const gone = await expectRetention(world, portions);
     await producer.exit;
     for (const id of open) world.acknowledged.add(id);
-    await world.until("only those not due are left", async () => (await statesOf(world)).every((state) => state === "delayed" || state === "succeeded"));
+    await world.until("only those not due are left", async () =>
+      (await statesOf(world)).every((state) => state === "delayed" || state === "succeeded"),
+    );
     await moveClock(world, 3.5 * daySeconds);
     await world.drained();
     world.remarks.push(
@@ -55,13 +57,21 @@ async function runDay(world: World, mill: Millrace, today: number): Promise<stri
   const [plain, exact] = [await mill.enqueueMany("plain", inputs), await mill.enqueueMany("exact", inputs)];
   const delayed = today < days - 21 ? await mill.enqueueMany("exact", [null, null], { delay: "20d" }) : [];
   const ids = [...plain, ...exact].map(({ id }) => id);
-  await world.until("the day's jobs have run", async () => (await statesOf(world, ids)).every((state) => state === "succeeded"));
+  await world.until("the day's jobs have run", async () =>
+    (await statesOf(world, ids)).every((state) => state === "succeeded"),
+  );
   return [...ids, ...delayed.map(({ id }) => id)];
 }
 
 /** Before anything is removed, all that was due has succeeded, and is there. */
 async function expectNothingLost(world: World, ids: readonly string[]): Promise<void> {
-  await world.until("what was due has run", async () => (await statesOf(world, ids)).every((state) => state === "succeeded"), 10_000).catch(() => {});
+  await world
+    .until(
+      "what was due has run",
+      async () => (await statesOf(world, ids)).every((state) => state === "succeeded"),
+      10_000,
+    )
+    .catch(() => {});
   for (const id of ids) world.acknowledged.add(id);
   const { lost, twice } = await judge(world);
   world.acknowledged.clear();
@@ -90,7 +100,8 @@ async function expectRetention(world: World, portions: readonly (readonly string
     gone += ids.filter((id) => !there.has(id)).length;
     const age = days - day;
     if (age < keptDays && missing > 0) throw new Error(`${missing} jobs that finished ${age} days ago are gone`);
-    if (age > keptDays + 1 && missing < today.length) throw new Error(`${today.length - missing} jobs that finished ${age} days ago were not removed`);
+    if (age > keptDays + 1 && missing < today.length)
+      throw new Error(`${today.length - missing} jobs that finished ${age} days ago were not removed`);
   }
   return gone;
 }

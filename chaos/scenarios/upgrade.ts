@@ -5,7 +5,10 @@ import { type NewerRelease, makeNewerRelease } from "../release.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 
-/** Three processes migrate at once; workers and producers of the release before go on until they are replaced one by one. */
+/**
+ * Three processes migrate at once; workers and producers of the release before go on until they are replaced one by
+ * one.
+ */
 export const rollingUpgrade: Scenario = {
   name: "a newer schema migrated to while older workers run",
   async run(world) {
@@ -35,7 +38,9 @@ export const rollingUpgrade: Scenario = {
       young.map(({ pid }) => pid),
     );
     const complaints = old.flatMap((worker) => worker.of("error").map(({ message }) => message));
-    world.remarks.push(`old workers met ${complaints.length} errors${complaints.length > 0 ? `, such as ${complaints[0]}` : ""}`);
+    world.remarks.push(
+      `old workers met ${complaints.length} errors${complaints.length > 0 ? `, such as ${complaints[0]}` : ""}`,
+    );
   },
 };
 
@@ -64,12 +69,16 @@ async function expectRefusal(world: World): Promise<void> {
   await world.until("it says something", () => late.said.length > 0);
   await sleep(500);
   const [first] = late.of("error");
-  if (late.of("ready").length > 0 || !first?.message?.includes("upgrade millrace")) throw new Error(`an old worker said ${JSON.stringify(late.said[0])}`);
+  if (late.of("ready").length > 0 || !first?.message?.includes("upgrade millrace"))
+    throw new Error(`an old worker said ${JSON.stringify(late.said[0])}`);
   late.kill("SIGKILL");
 }
 
 async function expectTakenOver(world: World, pids: readonly number[]): Promise<void> {
-  const [row] = await world.sql<{ n: number }>("select count(*)::int as n from chaos.effect where pid = any ($1::int[])", [pids]);
+  const [row] = await world.sql<{ n: number }>(
+    "select count(*)::int as n from chaos.effect where pid = any ($1::int[])",
+    [pids],
+  );
   if (!row || row.n < 500) throw new Error(`workers of the newer release ran ${row?.n} jobs only`);
   world.remarks.push(`${row.n} executions by new workers`);
 }

@@ -68,9 +68,10 @@ export const blockedEventLoop: Scenario = {
     world.worker();
     await Promise.all([blocking.exit, producer.exit]);
     await world.drained();
-    const [row] = await world.sql<{ n: number }>("select max(n)::int as n from (select count(*) as n from chaos.effect where pid = $1 group by job) x", [
-      blocked.pid,
-    ]);
+    const [row] = await world.sql<{ n: number }>(
+      "select max(n)::int as n from (select count(*) as n from chaos.effect where pid = $1 group by job) x",
+      [blocked.pid],
+    );
     if (row?.n !== 1) throw new Error("the job that blocked its event loop ran more than once");
   },
 };

@@ -60,7 +60,9 @@ export function ActDialog(): JSX.Element | null {
 
 function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [values, setValues] = useState<Values>(() => Object.fromEntries((act.fields ?? []).map(({ name, value = "" }) => [name, value])));
+  const [values, setValues] = useState<Values>(() =>
+    Object.fromEntries((act.fields ?? []).map(({ name, value = "" }) => [name, value])),
+  );
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const touch = useCount(act, values);
@@ -87,7 +89,13 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
   const nothing = typeof touch === "object" && touch.count === 0;
   const isUncounted = act.count !== undefined && (touch === "counting" || touch === "incomplete");
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby="act-title" onClose={close} onCancel={(event) => busy && event.preventDefault()}>
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby="act-title"
+      onClose={close}
+      onCancel={(event) => busy && event.preventDefault()}
+    >
       <form onSubmit={(event) => void submit(event)}>
         <h2 id="act-title">{act.title}</h2>
         <p>{act.explain}</p>
@@ -142,7 +150,13 @@ const notCounted = {
   incomplete: "What it touches is counted when all that is needed is filled in.",
 } as const;
 
-function Touched({ touch, unit: [one, many] }: { touch: Touch | keyof typeof notCounted; unit: readonly [string, string] }): JSX.Element {
+function Touched({
+  touch,
+  unit: [one, many],
+}: {
+  touch: Touch | keyof typeof notCounted;
+  unit: readonly [string, string];
+}): JSX.Element {
   if (typeof touch === "string")
     return (
       <p class="touch muted" role="status">
@@ -155,14 +169,25 @@ function Touched({ touch, unit: [one, many] }: { touch: Touch | keyof typeof not
         <>There is nothing to do: it touches no {one}.</>
       ) : (
         <>
-          Touches <strong>{touch.isExact ? plural(touch.count, one, many) : `${exact(touch.count)} ${many} or more`}</strong>
+          Touches{" "}
+          <strong>{touch.isExact ? plural(touch.count, one, many) : `${exact(touch.count)} ${many} or more`}</strong>
         </>
       )}
     </p>
   );
 }
 
-function Input({ field, value, onChange, autoFocus }: { field: Field; value: string; onChange: (value: string) => void; autoFocus: boolean }): JSX.Element {
+function Input({
+  field,
+  value,
+  onChange,
+  autoFocus,
+}: {
+  field: Field;
+  value: string;
+  onChange: (value: string) => void;
+  autoFocus: boolean;
+}): JSX.Element {
   const { name, label, hint, kind = "text", required, min, options } = field;
   const place = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -172,7 +197,13 @@ function Input({ field, value, onChange, autoFocus }: { field: Field; value: str
     return (
       <Labelled label={label} hint={hint} beside>
         {(ids) => (
-          <input {...ids} ref={place} type="checkbox" checked={value === "yes"} onChange={(event) => onChange(event.currentTarget.checked ? "yes" : "")} />
+          <input
+            {...ids}
+            ref={place}
+            type="checkbox"
+            checked={value === "yes"}
+            onChange={(event) => onChange(event.currentTarget.checked ? "yes" : "")}
+          />
         )}
       </Labelled>
     );
@@ -217,6 +248,8 @@ async function takeBack(undo: () => Promise<unknown>): Promise<void> {
 }
 
 /** What was filled in, without what was left empty. */
-export const filled = (values: Values): Record<string, string> => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+export const filled = (values: Values): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
 /** A number that was filled in. */
-export const numberOf = (value: string | undefined): number | undefined => (value === undefined || value === "" ? undefined : Number(value));
+export const numberOf = (value: string | undefined): number | undefined =>
+  value === undefined || value === "" ? undefined : Number(value);

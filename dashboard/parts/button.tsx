@@ -13,7 +13,17 @@ interface ButtonProps {
 }
 
 /** A button. One that is not possible now stays where it is, disabled, so that nothing moves. */
-export function Button({ onClick, kind = "plain", small, disabled, type = "button", title, label, expanded, children }: ButtonProps): JSX.Element {
+export function Button({
+  onClick,
+  kind = "plain",
+  small,
+  disabled,
+  type = "button",
+  title,
+  label,
+  expanded,
+  children,
+}: ButtonProps): JSX.Element {
   return (
     <button
       type={type}

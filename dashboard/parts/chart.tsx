@@ -36,14 +36,21 @@ const kinds = {
     format: duration,
     tick: age,
     steps: [
-      0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21_600, 43_200, 86_400, 172_800,
-      864_000,
+      0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600,
+      7200, 21_600, 43_200, 86_400, 172_800, 864_000,
     ],
   },
 } as const;
 
 /** Lines over time. The canvas is for eyes; the caption says the same in words and is not read out by itself. */
-export function Chart<P extends Timed>({ title, points, series, kind, height = 170, seconds }: ChartProps<P>): JSX.Element {
+export function Chart<P extends Timed>({
+  title,
+  points,
+  series,
+  kind,
+  height = 170,
+  seconds,
+}: ChartProps<P>): JSX.Element {
   const { format, tick, steps } = kinds[kind];
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -54,7 +61,12 @@ export function Chart<P extends Timed>({ title, points, series, kind, height = 1
   useEffect(() => {
     const element = host.current!;
     const colour = (name: string) => colourOf(element, name);
-    const axis = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    const axis = {
+      stroke: colour("muted"),
+      grid: { stroke: colour("line"), width: 1 },
+      ticks: { show: false },
+      font: "11px system-ui, sans-serif",
+    };
     plot.current = new uPlot(
       {
         width: element.clientWidth || 300,
@@ -67,8 +79,19 @@ export function Chart<P extends Timed>({ title, points, series, kind, height = 1
           y: { range: (_plot, _from, to) => [0, Math.max(1e-3, to * 1.1 || 1)] },
         },
         axes: [
-          { ...axis, size: 26, space: 70, values: (_plot, ticks) => ticks.map((value) => tickTime(value, span.current)) },
-          { ...axis, size: 52, space: 30, values: (_plot, ticks) => ticks.map((value) => tick(value)), ...(steps && { incrs: [...steps] }) },
+          {
+            ...axis,
+            size: 26,
+            space: 70,
+            values: (_plot, ticks) => ticks.map((value) => tickTime(value, span.current)),
+          },
+          {
+            ...axis,
+            size: 52,
+            space: 30,
+            values: (_plot, ticks) => ticks.map((value) => tick(value)),
+            ...(steps && { incrs: [...steps] }),
+          },
         ],
         series: [
           {},
@@ -95,7 +118,10 @@ export function Chart<P extends Timed>({ title, points, series, kind, height = 1
   }, [dark, height, series.map(({ title }) => title).join("|")]);
 
   useEffect(() => {
-    plot.current?.setData([points.map((point) => point.at / 1000), ...series.map(({ of }) => points.map(of))] as uPlot.AlignedData);
+    plot.current?.setData([
+      points.map((point) => point.at / 1000),
+      ...series.map(({ of }) => points.map(of)),
+    ] as uPlot.AlignedData);
   }, [points, seconds, dark]);
 
   const last = points.at(-1);
@@ -127,7 +153,12 @@ function colourOf(element: HTMLElement, name: string): string {
 }
 
 /** Under the pointer the legend tells the values of that moment, otherwise those of now. */
-function readOut<P>(plot: uPlot, element: HTMLElement, series: readonly Series<P>[], format: (value: number | null) => string): void {
+function readOut<P>(
+  plot: uPlot,
+  element: HTMLElement,
+  series: readonly Series<P>[],
+  format: (value: number | null) => string,
+): void {
   const index = plot.cursor.idx ?? plot.data[0].length - 1;
   const figure = element.closest("figure");
   series.forEach(({ title }, at) => {
@@ -137,7 +168,11 @@ function readOut<P>(plot: uPlot, element: HTMLElement, series: readonly Series<P
   });
 }
 
-function inWords<P>(points: readonly P[], series: readonly Series<P>[], format: (value: number | null) => string): string {
+function inWords<P>(
+  points: readonly P[],
+  series: readonly Series<P>[],
+  format: (value: number | null) => string,
+): string {
   if (points.length === 0) return "No values yet.";
   return series
     .map(({ title, of }) => {

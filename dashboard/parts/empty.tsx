@@ -2,7 +2,15 @@ import type { ComponentChildren, JSX } from "preact";
 import { Copy } from "./copy.js";
 
 /** Nothing is here, and how that would change. */
-export function Empty({ title, code, children }: { title: string; code?: string; children?: ComponentChildren }): JSX.Element {
+export function Empty({
+  title,
+  code,
+  children,
+}: {
+  title: string;
+  code?: string;
+  children?: ComponentChildren;
+}): JSX.Element {
   return (
     <div class="empty">
       <p class="empty-title">{title}</p>

@@ -30,7 +30,15 @@ function Node({ name, value, depth }: { name?: string; value: Json; depth: numbe
   return <Branch label={label} value={value} depth={depth} />;
 }
 
-function Branch({ label, value, depth }: { label: JSX.Element | null; value: readonly Json[] | { readonly [key: string]: Json }; depth: number }): JSX.Element {
+function Branch({
+  label,
+  value,
+  depth,
+}: {
+  label: JSX.Element | null;
+  value: readonly Json[] | { readonly [key: string]: Json };
+  depth: number;
+}): JSX.Element {
   const entries = Object.entries(value);
   const isList = Array.isArray(value);
   const [open, setOpen] = useState(depth < 2 && entries.length <= 50);
@@ -47,7 +55,9 @@ function Branch({ label, value, depth }: { label: JSX.Element | null; value: rea
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {label}
-        <span class="muted">{isList ? `[ ${plural(entries.length, "entry", "entries")} ]` : `{ ${plural(entries.length, "field")} }`}</span>
+        <span class="muted">
+          {isList ? `[ ${plural(entries.length, "entry", "entries")} ]` : `{ ${plural(entries.length, "field")} }`}
+        </span>
       </summary>
       {open && (
         <div class="json-branch">

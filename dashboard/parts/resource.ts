@@ -21,11 +21,15 @@ function keep(key: string, data: unknown): void {
 }
 
 /**
- * Ask for something, and ask again when its key changes, when something was changed from this page, and every so many milliseconds while the tab is seen.
- * `key` names all that `load` depends on.
+ * Ask for something, and ask again when its key changes, when something was changed from this page, and every so many
+ * milliseconds while the tab is seen. `key` names all that `load` depends on.
  */
 export function useResource<T>(key: string, load: (signal: AbortSignal) => Promise<T>, everyMs?: number): Resource<T> {
-  const [state, setState] = useState<{ key: string; error: unknown; round: number }>({ key, error: undefined, round: 0 });
+  const [state, setState] = useState<{ key: string; error: unknown; round: number }>({
+    key,
+    error: undefined,
+    round: 0,
+  });
   const change = changes.value;
   const loader = useRef(load);
   loader.current = load;
@@ -54,7 +58,12 @@ export function useResource<T>(key: string, load: (signal: AbortSignal) => Promi
   }, [key, change, everyMs]);
 
   const answer = kept.get(key) as { data: T; at: number } | undefined;
-  return { data: answer?.data, at: answer?.at, error: state.key === key ? state.error : undefined, reload: () => (changes.value += 1) };
+  return {
+    data: answer?.data,
+    at: answer?.at,
+    error: state.key === key ? state.error : undefined,
+    reload: () => (changes.value += 1),
+  };
 }
 
 /** Nothing of what was answered stays: somebody else has signed in. */

@@ -29,7 +29,14 @@ interface TableProps<Row> {
 /** So many rows at first, and with each "more": a browser has no joy with ten thousand. */
 const rowsAtOnce = 100;
 
-export function Table<Row>({ caption, rows, columns: all, rowKey, empty, sort: sortAtFirst }: TableProps<Row>): JSX.Element {
+export function Table<Row>({
+  caption,
+  rows,
+  columns: all,
+  rowKey,
+  empty,
+  sort: sortAtFirst,
+}: TableProps<Row>): JSX.Element {
   const columns = all.filter((column) => column !== false);
   const [sort, setSort] = useState(sortAtFirst);
   const [most, setMost] = useState(rowsAtOnce);
@@ -53,7 +60,11 @@ export function Table<Row>({ caption, rows, columns: all, rowKey, empty, sort: s
                   aria-sort={sort?.[0] === column.head ? (sort[1] ? "descending" : "ascending") : undefined}
                 >
                   {column.by ? (
-                    <button type="button" class="sort" onClick={() => setSort([column.head, sort?.[0] === column.head ? !sort[1] : column.end === true])}>
+                    <button
+                      type="button"
+                      class="sort"
+                      onClick={() => setSort([column.head, sort?.[0] === column.head ? !sort[1] : column.end === true])}
+                    >
                       {column.head}
                     </button>
                   ) : (
@@ -102,7 +113,15 @@ function cut(content: ComponentChildren): ComponentChildren {
 }
 
 /** The first cell names its row. */
-function Cell({ first, class: className, children }: { first: boolean; class: string | undefined; children: ComponentChildren }): JSX.Element {
+function Cell({
+  first,
+  class: className,
+  children,
+}: {
+  first: boolean;
+  class: string | undefined;
+  children: ComponentChildren;
+}): JSX.Element {
   return first ? (
     <th scope="row" class={className}>
       {children}

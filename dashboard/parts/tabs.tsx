@@ -36,7 +36,12 @@ export function Choice<T extends string>({
   return (
     <div class="choice" role="group" aria-label={label}>
       {of.map((option) => (
-        <button type="button" key={option.value} aria-pressed={option.value === value} onClick={() => onChange(option.value)}>
+        <button
+          type="button"
+          key={option.value}
+          aria-pressed={option.value === value}
+          onClick={() => onChange(option.value)}
+        >
           {option.title}
         </button>
       ))}

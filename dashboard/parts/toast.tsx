@@ -16,7 +16,10 @@ const shownMs = 6000;
 const undoMs = 15_000;
 
 /** Tell what was done, and offer to take it back. */
-export function toast(text: string, { tone = "good", undo }: { tone?: "good" | "bad"; undo?: () => Promise<void> } = {}): void {
+export function toast(
+  text: string,
+  { tone = "good", undo }: { tone?: "good" | "bad"; undo?: () => Promise<void> } = {},
+): void {
   const id = (lastId += 1);
   toasts.value = [...toasts.value.slice(-3), { id, text, tone, ...(undo && { undo }) }];
   setTimeout(() => dismiss(id), undo ? undoMs : shownMs);

@@ -10,7 +10,11 @@ export interface Term {
 /** All that can be searched for; the names are those of the API. */
 export const terms: readonly Term[] = [
   { key: "id", hint: "one job by its id; a number alone does too" },
-  { key: "state", hint: "the state of a job", values: ["ready", "delayed", "running", "blocked", "succeeded", "failed", "expired", "cancelled"] },
+  {
+    key: "state",
+    hint: "the state of a job",
+    values: ["ready", "delayed", "running", "blocked", "succeeded", "failed", "expired", "cancelled"],
+  },
   { key: "queue", hint: "the name of its queue" },
   { key: "type", hint: "what kind of job it is" },
   { key: "tenant", hint: "whose job it is" },

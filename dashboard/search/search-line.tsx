@@ -16,7 +16,9 @@ export function SearchLine(): JSX.Element {
   const [chosen, setChosen] = useState(-1);
   // On the page of jobs the line says what is listed.
   const listed = useComputed(() =>
-    route.value.path[0] === "jobs" && route.value.path.length === 1 ? writeQuery(Object.fromEntries(route.value.query)) : "",
+    route.value.path[0] === "jobs" && route.value.path.length === 1
+      ? writeQuery(Object.fromEntries(route.value.query))
+      : "",
   ).value;
   useEffect(() => setLine(listed), [listed]);
 
@@ -43,7 +45,8 @@ export function SearchLine(): JSX.Element {
     const last = suggestions.length - 1;
     if (event.key === "ArrowDown" && last >= 0) setChosen(chosen >= last ? 0 : chosen + 1);
     else if (event.key === "ArrowUp" && last >= 0) setChosen(chosen <= 0 ? last : chosen - 1);
-    else if (event.key === "Tab" && !event.shiftKey && last >= 0 && line !== "" && !line.endsWith(" ")) take(suggestions[Math.max(chosen, 0)]!);
+    else if (event.key === "Tab" && !event.shiftKey && last >= 0 && line !== "" && !line.endsWith(" "))
+      take(suggestions[Math.max(chosen, 0)]!);
     else if (event.key === "Enter" && chosen >= 0 && suggestions[chosen]) take(suggestions[chosen]);
     else if (event.key === "Escape") {
       if (open) setOpen(false);
@@ -94,7 +97,13 @@ export function SearchLine(): JSX.Element {
       />
       <Icon name="search" size={15} />
       <kbd aria-hidden="true">/</kbd>
-      <ul id="suggestions" class="suggestions" role="listbox" aria-label="What can be searched" hidden={suggestions.length === 0}>
+      <ul
+        id="suggestions"
+        class="suggestions"
+        role="listbox"
+        aria-label="What can be searched"
+        hidden={suggestions.length === 0}
+      >
         {suggestions.map((suggestion, index) => (
           <li
             key={suggestion.shown}

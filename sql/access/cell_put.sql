@@ -5,7 +5,8 @@ declare
 begin
   perform options_check(jsonb_strip_nulls(p_options - 'payloadLimitBytes'));
   if p_options ?| '{maxRunning,rate,resources,breaker}' then
-    perform raise_error('MR001', 'maxRunning, rate, resources and breaker cannot be set for the whole cell', 'set them for a queue or a type');
+    perform raise_error('MR001', 'maxRunning, rate, resources and breaker cannot be set for the whole cell',
+      'set them for a queue or a type');
   end if;
   perform options_of_queue_refuse(p_options);
   if coalesce((p_options ->> 'payloadLimitBytes')::numeric, 256000000) not between 1 and 256000000 then
@@ -13,6 +14,7 @@ begin
   elsif p_options ? 'payloadLimitBytes' then
     update cell set payload_limit = coalesce((p_options ->> 'payloadLimitBytes')::bigint, 256000000);
   end if;
-  update cell set options = jsonb_strip_nulls(options || (p_options - 'payloadLimitBytes')) returning options into v_options;
+  update cell set options = jsonb_strip_nulls(options || (p_options - 'payloadLimitBytes')) returning options
+    into v_options;
   return v_options;
 end $$;

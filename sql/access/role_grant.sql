@@ -1,12 +1,27 @@
--- role_grant: let a role act as producer, worker, reader or admin. The functions run with their owner's rights, so the role
--- needs no access to tables, and no DDL rights. To be called by the owner of the schema. Raises: MR001.
+-- role_grant: let a role act as producer, worker, reader or admin. The functions run with their owner's rights, so the
+-- role needs no access to tables, and no DDL rights. To be called by the owner of the schema. Raises: MR001.
 create or replace function role_grant(p_role name, p_kind text) returns void
 language plpgsql set search_path from current set jit = off as $$
 declare
-  v_reader constant text[] := '{job_list,job_get,job_outcomes,job_count,job_find,job_peek,queue_depth,queue_groups,queue_types,queue_events,run_stats,failure_groups,progress_get,payload_read,cell_status,schedule_stats,schedules_undeclared,live_sample,counts_audit,lane_holders}';
-  v_producer constant text[] := '{job_enqueue,job_enqueue_many,queue_notify,payload_append,job_cancel,job_cancel_where,schedule_put,audit_add,idempotent_begin,idempotent_end}';
-  v_worker constant text[] := '{job_claim,job_claim_json,claim_extend,job_start,job_complete,job_fail,job_retry,job_release,job_set_visibility,job_dead_letter,job_settle,progress_put,maintain,lanes_rest,lanes_forget,ticket_rotate,groups_forget,job_rotate,control_compact,schedules_due,schedules_fire,schedules_settle,schedules_hold,schedules_yield}';
-  v_admin constant text[] := '{sqs_queue_create,sqs_queue_change,sqs_queue_delete,sqs_queue_purge,sqs_queue_get,sqs_queue_list,sqs_depth,sqs_in_flight,sqs_secret_get,sqs_receive,sqs_delete,sqs_delete_late,sqs_visibility,sqs_move_start,sqs_move_cancel,sqs_move_list,sqs_move_step,schedule_remove,schedule_pause,schedule_resume,schedule_trigger,schedule_backfill,calendar_put,queue_put,type_put,cell_put,group_put,resource_put,queue_pause,queue_resume,queue_close,queue_open,stage_release,stage_cancel,queue_purge,queue_shed,queue_set_aside,queue_redrive,job_add_retries,failure_retry,job_replay,breaker_reset,job_discard,cell_repair}';
+  v_reader constant text[] := '{
+    job_list, job_get, job_outcomes, job_count, job_find, job_peek, queue_depth, queue_groups, queue_types,
+    queue_events, run_stats, failure_groups, progress_get, payload_read, cell_status, schedule_stats,
+    schedules_undeclared, live_sample, counts_audit, lane_holders}';
+  v_producer constant text[] := '{
+    job_enqueue, job_enqueue_many, queue_notify, payload_append, job_cancel, job_cancel_where, schedule_put,
+    audit_add, idempotent_begin, idempotent_end}';
+  v_worker constant text[] := '{
+    job_claim, job_claim_json, claim_extend, job_start, job_complete, job_fail, job_retry, job_release,
+    job_set_visibility, job_dead_letter, job_settle, progress_put, maintain, lanes_rest, lanes_forget, ticket_rotate,
+    groups_forget, job_rotate, control_compact, schedules_due, schedules_fire, schedules_settle, schedules_hold,
+    schedules_yield}';
+  v_admin constant text[] := '{
+    sqs_queue_create, sqs_queue_change, sqs_queue_delete, sqs_queue_purge, sqs_queue_get, sqs_queue_list, sqs_depth,
+    sqs_in_flight, sqs_secret_get, sqs_receive, sqs_delete, sqs_delete_late, sqs_visibility, sqs_move_start,
+    sqs_move_cancel, sqs_move_list, sqs_move_step, schedule_remove, schedule_pause, schedule_resume, schedule_trigger,
+    schedule_backfill, calendar_put, queue_put, type_put, cell_put, group_put, resource_put, queue_pause,
+    queue_resume, queue_close, queue_open, stage_release, stage_cancel, queue_purge, queue_shed, queue_set_aside,
+    queue_redrive, job_add_retries, failure_retry, job_replay, breaker_reset, job_discard, cell_repair}';
   f record;
 begin
   if p_kind not in ('producer', 'worker', 'reader', 'admin') then
@@ -23,7 +38,9 @@ begin
   loop
     execute format('grant execute on function %s to %I', f.signature, p_role);
   end loop;
-  execute format('grant select on jobs, attempts, claims, queues, pauses, stages, breakers, groups, limits, lanes, types, schedules, schedule_runs, schedule_events, calendars, decisions, audits, migrations to %I', p_role);
+  execute format('grant select on jobs, attempts, claims, queues, pauses, stages, breakers, groups, limits, lanes,
+    types, schedules, schedule_runs, schedule_events, calendars, decisions, audits, migrations to %I', p_role);
   -- the views call these with the rights of whoever reads them
-  execute format('grant execute on function clock_now(), lane_key(int, text, int, jsonb), job_created_at(bigint), job_place(bigint), job_slot(bigint), queue_waits(int), purge_saw(lane_purge, bigint, bigint) to %I', p_role);
+  execute format('grant execute on function clock_now(), lane_key(int, text, int, jsonb), job_created_at(bigint),
+    job_place(bigint), job_slot(bigint), queue_waits(int), purge_saw(lane_purge, bigint, bigint) to %I', p_role);
 end $$;

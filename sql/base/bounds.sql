@@ -1,11 +1,13 @@
--- bound: the most that a value may be, wherever it comes from: SQL, HTTP, SQS, the library or the command line. The one table of limits; docs/security.md says why each is what it is,
--- src/db/limits.ts has the same numbers for those who can refuse earlier, and a test compares the three. A call with a constant is itself a constant in every plan.
+-- bound: the most that a value may be, wherever it comes from: SQL, HTTP, SQS, the library or the command line. The one
+-- table of limits; docs/security.md says why each is what it is, src/db/limits.ts has the same numbers for those who
+-- can refuse earlier, and a test compares the three. A call with a constant is itself a constant in every plan.
 create or replace function bound(p_name text) returns bigint
 language sql immutable parallel safe as $$
   select case p_name
     when 'seconds' then 1000000000        -- 31 years: delays, leases, times to live
     when 'nameLength' then 200            -- types, groups, tenants, stages, workers, content types
-    when 'jsonDepth' then 500             -- levels of objects and lists; PostgreSQL's own readers give up at some thousands
+    -- levels of objects and lists; PostgreSQL's own readers give up at some thousands
+    when 'jsonDepth' then 500
     when 'inputBytes' then 16777216       -- of the JSON text; more belongs into a payload
     when 'headersBytes' then 4194304
     when 'resultBytes' then 16777216
@@ -22,9 +24,13 @@ language sql immutable parallel safe as $$ select timestamptz '1970-01-01 00:00:
 create or replace function time_last() returns timestamptz
 language sql immutable parallel safe as $$ select timestamptz '9999-12-31 23:59:59.999+00' $$;
 
--- seconds: a length of time that can be added to any time a caller may name, whatever number it is made of: what is too long or not a number is cut to the longest, what is negative to none.
+-- seconds: a length of time that can be added to any time a caller may name, whatever number it is made of: what is too
+-- long or not a number is cut to the longest, what is negative to none.
 create or replace function seconds(p_seconds float8) returns interval
-language sql immutable parallel safe as $$ select case when p_seconds is not null then make_interval(secs => greatest(0, least(p_seconds, bound('seconds')))) end $$;  -- not strict, so that it is inlined
+-- not strict, so that it is inlined
+language sql immutable parallel safe as $$
+  select case when p_seconds is not null then make_interval(secs => greatest(0, least(p_seconds, bound('seconds')))) end
+$$;
 
 -- limit_check: at most so many, null for all. Raises: MR001 for fewer than none.
 create or replace function limit_check(p_limit int) returns void

@@ -1,6 +1,8 @@
--- purge_saw: whether a purge dropped what this transaction had written; where a group is named, see there. Of its own transaction it dropped what came before it.
+-- purge_saw: whether a purge dropped what this transaction had written; where a group is named, see there. Of its own
+-- transaction it dropped what came before it.
 create or replace function purge_saw(p lane_purge, p_xid bigint, p_job_id bigint) returns boolean
 language sql stable parallel safe as $$
   select (p.before is null or p_job_id < p.before)
-     and case when p_xid = p.own_xid then p_job_id <= p.own_job else pg_visible_in_snapshot(p_xid::text::xid8, p.snapshot) end
+     and case when p_xid = p.own_xid then p_job_id <= p.own_job
+       else pg_visible_in_snapshot(p_xid::text::xid8, p.snapshot) end
 $$;

@@ -1,4 +1,5 @@
--- waits_check: refuse to let a queue wait for itself, in one step or more, or for one that does not exist. The caller has queue_links. Raises: MR001, MR003.
+-- waits_check: refuse to let a queue wait for itself, in one step or more, or for one that does not exist. The caller
+-- has queue_links. Raises: MR001, MR003.
 create or replace function waits_check(p_queue text, p_waits_for jsonb) returns void
 language plpgsql as $$
 declare
@@ -11,10 +12,14 @@ begin
   with recursive w as (
     select n as first, n as name from jsonb_array_elements_text(p_waits_for) n
     union
-    select w.first, n from w join queue q on q.name = w.name cross join lateral jsonb_array_elements_text(q.options -> 'waitsFor') n)
+    select w.first, n from w join queue q on q.name = w.name
+      cross join lateral jsonb_array_elements_text(q.options -> 'waitsFor') n)
   select w.first into v_through from w where w.name = p_queue limit 1;
   if found then
-    perform raise_error('MR001', format('queue "%s" would wait for itself: "%s" already waits for it, directly or through others', p_queue, v_through),
-      format('take one of the two out of the other''s waitsFor, with queue_put(''%s'', ''{"waitsFor": []}'') for example', v_through));
+    perform raise_error('MR001',
+      format('queue "%s" would wait for itself: "%s" already waits for it, directly or through others', p_queue,
+      v_through),
+      format('take one of the two out of the other''s waitsFor, for example with '
+        || 'queue_put(''%s'', ''{"waitsFor": []}'')', v_through));
   end if;
 end $$;

@@ -1,17 +1,22 @@
--- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and ring child,
--- and {"more", "busy", "limited", "waitSeconds"} as its last element when it holds fewer than asked for although there may be more: what comes next did not fit
--- (bytes, or a job that is claimed alone), lanes were in somebody else's hands, or at a limit, and when the first rate allows for more.
--- Claims under a limit have a "fence", a number higher than that of all claims before it under the same limit.
--- Lanes go by priority, then by the age of their oldest job; what was set aside of them goes last. Jobs that came due are promoted first; lost claims are
--- reaped when nothing else is found. p_group_limit: at most so many of one group in ordered batches. p_async lets the commit be asynchronous: only for a transaction that does nothing else.
--- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order), limits (lane_room).
+-- job_claim_json: claim jobs for a worker; the driver's form of job_claim. Returns an array of claims, one per lane and
+-- ring child, and {"more", "busy", "limited", "waitSeconds"} as its last element when it holds fewer than asked for
+-- although there may be more: what comes next did not fit (bytes, or a job that is claimed alone), lanes were in
+-- somebody else's hands, or at a limit, and when the first rate allows for more. Claims under a limit have a "fence", a
+-- number higher than that of all claims before it under the same limit. Lanes go by priority, then by the age of their
+-- oldest job; what was set aside of them goes last. Jobs that came due are promoted first; lost claims are reaped when
+-- nothing else is found. p_group_limit: at most so many of one group in ordered batches. p_async lets the commit be
+-- asynchronous: only for a transaction that does nothing else.
+-- Locks: lanes (busy ones are skipped; a transaction that has written nothing yet waits for one at most, in key order),
+-- limits (lane_room).
 -- Writes: lane_cursor, claim, attempt, tally, ticket. Raises: MR001, MR003, MR006, MR007.
 create or replace function job_claim_json(
   p_queues text[] default '{default}', p_types text[] default null, p_limit int default 1, p_worker text default null,
   p_lease_seconds float8 default null, p_lease_factor float8 default null, p_lease_cap_seconds float8 default null,
-  p_max_bytes bigint default 67108864, p_track_start boolean default false, p_async boolean default false, p_group_limit int default null) returns json
+  p_max_bytes bigint default 67108864, p_track_start boolean default false, p_async boolean default false,
+    p_group_limit int default null) returns json
 language plpgsql security definer set search_path from current set jit = off
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 declare
   v_result text;
   v_room int := p_limit;
@@ -53,7 +58,8 @@ begin
     perform name_check('worker', p_worker);
   elsif p_group_limit < 1 then
     perform raise_error('MR001', format('a claim takes at least 1 job of a group, not %s', p_group_limit), null);
-  elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9 or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then
+  elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9
+    or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then
     perform raise_error('MR001', 'lease and bytes must be above 0, the factor at least 1', null);
   end if;
   if current_setting('transaction_isolation') <> 'read committed' then
@@ -62,11 +68,17 @@ begin
   if current_setting('millrace.at_home', true) is distinct from current_schema() then
     perform cell_at_home();
   end if;
-  -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them when nothing else was found.
-  select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name), 'create it with queue_put(name)')::int)),
-         (select options from cell), exists (select from scout), exists (select from postponed), exists (select from agenda where due_at <= v_now and (chain = 1) is not true), exists (select from snooze where due_at <= v_now),
-         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside), exists (select from lane_purge where is_open),
-         coalesce(bool_or(exists (select from lane k where k.queue_id = q.id and k.rest_xid is null offset crowd_from())), false)
+  -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them
+  -- when nothing else was found.
+  select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name),
+    'create it with queue_put(name)')::int)),
+         (select options from cell), exists (select from scout), exists (select from postponed),
+           exists (select from agenda where due_at <= v_now and (chain = 1) is not true),
+           exists (select from snooze where due_at <= v_now),
+         exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside),
+           exists (select from lane_purge where is_open),
+         coalesce(bool_or(exists (select from lane k where k.queue_id = q.id
+           and k.rest_xid is null offset crowd_from())), false)
     into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost, v_aside, v_sheds, v_crowded
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
   if p_async then
@@ -74,7 +86,8 @@ begin
   end if;
   if v_scouts then
     perform lane_discover(case when v_may_wait then v_queue_ids end, 1000);
-    v_unborn := exists (select from scout s where s.queue_id = any (v_queue_ids));  -- somebody else has them in hand, or there are very many
+    -- somebody else has them in hand, or there are very many
+    v_unborn := exists (select from scout s where s.queue_id = any (v_queue_ids));
   end if;
   if v_postponed then
     perform postponed_return();
@@ -116,7 +129,8 @@ begin
         continue when v_most is null or v_most = 0;
       end if;
       v_rated := v_rated or coalesce(l.grouping ?| '{rate,own}', false);
-      if l.grouping ?| '{most,ordered,rate,own}' and not pg_try_advisory_xact_lock(queue_limit((l.grouping ->> 'queue')::int)) then
+      if l.grouping ?| '{most,ordered,rate,own}' and not pg_try_advisory_xact_lock(queue_limit((l.grouping
+        ->> 'queue')::int)) then
         v_locked := v_locked || v_key;
         continue;
       end if;
@@ -132,11 +146,16 @@ begin
       end if;
       loop
         if l.grouping is null or l.key <> v_key then
-          t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
-                         coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed, l.key <> v_key, l.freshness, coalesce(l.limits @? '$[*].serial', false), l.heavy);
+          t := lane_take(v_key, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease),
+            coalesce(p_lease_factor, l.lease_factor),
+                         coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed,
+                           l.key <> v_key, l.freshness, coalesce(l.limits @? '$[*].serial', false), l.heavy);
         else
-          t := turns_take(v_key, case when p_group_limit is null then l.grouping else l.grouping || jsonb_build_object('limit', p_group_limit) end, v_about, v_most, v_bytes, p_worker, coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
-                          coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged, v_shed);
+          t := turns_take(v_key, case when p_group_limit is null then l.grouping
+            else l.grouping || jsonb_build_object('limit', p_group_limit) end, v_about, v_most, v_bytes, p_worker,
+            coalesce(p_lease_seconds, l.lease), coalesce(p_lease_factor, l.lease_factor),
+                          coalesce(p_lease_cap_seconds, l.lease_cap), p_track_start, v_room = p_limit, v_flagged,
+                            v_shed);
         end if;
         if t.claimed is not null then
           v_result := coalesce(v_result || ',', '') || t.claimed;
@@ -149,12 +168,15 @@ begin
         v_room := v_room - t.jobs;
         v_most := v_most - t.jobs;
         v_bytes := greatest(v_bytes - t.bytes, 1);
-        v_stop := v_stop and t.jobs = 0 or t.stop or v_idle = 50 or (t.jobs = 0 and t.more and l.limits @? '$[*].serial');  -- whose turn it is must be asked again
+        -- whose turn it is must be asked again
+        v_stop := v_stop and t.jobs = 0 or t.stop or v_idle = 50
+          or (t.jobs = 0 and t.more and l.limits @? '$[*].serial');
         exit when v_most <= 0 or not t.more or v_stop;
       end loop;
       exit when v_room <= 0 or v_stop;
     end loop;
-    if v_room = p_limit and v_pass = 1 and v_may_wait then  -- only busy lanes had work: wait for one, but never against the order of keys
+    -- only busy lanes had work: wait for one, but never against the order of keys
+    if v_room = p_limit and v_pass = 1 and v_may_wait then
       v_busy := (select min(x) from unnest(v_locked) x where v_held is null or x > v_held);
       if v_busy is not null then
         perform pg_advisory_xact_lock(lane_lock(v_busy));
@@ -166,16 +188,22 @@ begin
       v_stop := v_pass >= 2;
       continue;
     end if;
-    continue when v_crowded and v_room = p_limit and v_lanes <> '{}' and not v_stop;  -- these had nothing after all: others
+    -- these had nothing after all: others
+    continue when v_crowded and v_room = p_limit and v_lanes <> '{}' and not v_stop;
     exit when v_room < p_limit or v_stop or v_pass >= 2;
-    exit when claim_reap(100) = 0 and (not exists (select from lane where rest_xid is not null and not is_asleep) or lanes_settle(100) = 0);
+    exit when claim_reap(100) = 0 and (not exists (select from lane where rest_xid is not null and not is_asleep)
+      or lanes_settle(100) = 0);
   end loop;
-  v_stop := v_stop or v_crowded and v_room > 0 and v_lanes <> '{}' and (v_room < p_limit or not v_limited and v_locked is null);  -- other lanes may have more
+  -- other lanes may have more
+  v_stop := v_stop or v_crowded and v_room > 0 and v_lanes <> '{}'
+    and (v_room < p_limit or not v_limited and v_locked is null);
   if v_room > 0 and v_rated then
     v_wait := least(v_wait, (select date_part('epoch', min(due_at) - clock_now()) from snooze));
   end if;
   if v_room > 0 and (v_stop or v_locked is not null or v_unborn or v_limited or v_wait is not null) then
-    v_result := coalesce(v_result || ',', '') || jsonb_strip_nulls(jsonb_build_object('more', v_stop, 'busy', v_locked is not null or v_unborn, 'limited', v_limited, 'waitSeconds', case when v_wait is not null then greatest(v_wait, 0) end));
+    v_result := coalesce(v_result || ',', '') || jsonb_strip_nulls(jsonb_build_object('more', v_stop, 'busy',
+      v_locked is not null or v_unborn, 'limited', v_limited, 'waitSeconds',
+      case when v_wait is not null then greatest(v_wait, 0) end));
   end if;
   return ('[' || coalesce(v_result, '') || ']')::json;
 end $$;

@@ -1,10 +1,12 @@
--- lane_candidates: lanes that may have something to claim, in the order to try them, with the lease of their type, what a claim tells of them,
--- what limits them (lane_room), and how those that have groups treat them (turns_take).
--- By priority, then by the oldest job; where there are groups, by who has been in line the longest. With agingSeconds, a lane is one step more urgent for each time that its next job has waited.
--- Lanes of which something was set aside (p_aside: there are some) come a second time, at the end, as key + 3.
--- Where queues are crowded (p_crowded), some lanes by chance (lanes_window), more of them until one has something; null when there are still others.
--- As one array, which costs less than rows. Without locks, so only a hint: lane_take decides. One lane alone is not probed.
-create or replace function lane_candidates(p_queue_ids int[], p_types text[], p_cell jsonb, p_aside boolean, p_crowded boolean) returns lane_candidate[]
+-- lane_candidates: lanes that may have something to claim, in the order to try them, with the lease of their type, what
+-- a claim tells of them, what limits them (lane_room), and how those that have groups treat them (turns_take). By
+-- priority, then by the oldest job; where there are groups, by who has been in line the longest. With agingSeconds, a
+-- lane is one step more urgent for each time that its next job has waited. Lanes of which something was set aside
+-- (p_aside: there are some) come a second time, at the end, as key + 3. Where queues are crowded (p_crowded), some
+-- lanes by chance (lanes_window), more of them until one has something; null when there are still others. As one array,
+-- which costs less than rows. Without locks, so only a hint: lane_take decides. One lane alone is not probed.
+create or replace function lane_candidates(p_queue_ids int[], p_types text[], p_cell jsonb, p_aside boolean,
+  p_crowded boolean) returns lane_candidate[]
 language plpgsql volatile as $$
 declare
   v_most int := 16;
@@ -27,15 +29,19 @@ begin
   end loop;
 end $$;
 
--- lanes_read: lanes of queues that nothing holds back, with all that a claim must know of them, in the order of priorities; those that rest are left out. p_keys: only these.
-create or replace function lanes_read(p_queue_ids int[], p_types text[], p_cell jsonb, p_keys bigint[]) returns lane_candidate[]
+-- lanes_read: lanes of queues that nothing holds back, with all that a claim must know of them, in the order of
+-- priorities; those that rest are left out. p_keys: only these.
+create or replace function lanes_read(p_queue_ids int[], p_types text[], p_cell jsonb, p_keys bigint[])
+  returns lane_candidate[]
 language plpgsql volatile as $$
 begin
   return array(
     select (k.key, k.priority,
             '"queue":' || to_json(q.name) || ',"type":' || to_json(k.type) || ',"priority":' || k.priority,
-            coalesce((o.options ->> 'leaseSeconds')::float8, 30), (o.options ->> 'leaseFactor')::float8, (o.options ->> 'leaseCapSeconds')::float8,
-            case when q.options ?| '{maxRunning,rate}' or ty.options ?| '{maxRunning,rate}' or k.resources is not null or b.open_until is not null
+            coalesce((o.options ->> 'leaseSeconds')::float8, 30), (o.options ->> 'leaseFactor')::float8,
+              (o.options ->> 'leaseCapSeconds')::float8,
+            case when q.options ?| '{maxRunning,rate}' or ty.options ?| '{maxRunning,rate}' or k.resources is not null
+              or b.open_until is not null
                  then lane_limits(q.id, q.options, k.type, ty.options, k.resources, b.open_until is not null) end,
             case when k.grouped then lane_grouping(q.id, q.options, k.costs, k.born_xid, k.heavy) end,
             (q.options ->> 'freshnessSeconds')::float8, (o.options ->> 'agingSeconds')::float8, k.heavy)::lane_candidate
@@ -43,13 +49,17 @@ begin
       cross join lateral (
         select k.* from lane k where p_keys is null and k.queue_id = q.id and k.rest_xid is null
         union all
-        select k.* from unnest(p_keys) w (key) cross join lateral (select * from lane k where k.key = w.key offset 0) k where k.queue_id = q.id) k  -- by their keys, whatever a plan made for few lanes thinks
+        -- by their keys, whatever a plan made for few lanes thinks
+        select k.* from unnest(p_keys) w (key) cross join lateral (select * from lane k where k.key = w.key offset 0) k
+          where k.queue_id = q.id) k
       left join job_type ty on ty.type = k.type
       cross join lateral (select p_cell || q.options || coalesce(ty.options, '{}') as options) o
-      left join lateral (select e.open_until from breaker_event e where (q.options ? 'breaker' or ty.options ? 'breaker')
+      left join lateral (select e.open_until from breaker_event e
+        where (q.options ? 'breaker' or ty.options ? 'breaker')
           and e.queue_id = q.id and e.type = k.type and e.kind <> 'failed' order by e.id desc limit 1) b on true
      where (p_types is null or k.type = any (p_types))
-       and not exists (select from pause z where z.queue_id = q.id and coalesce(z.type = k.type, true) and z.group_key is null)
+       and not exists (select from pause z where z.queue_id = q.id and coalesce(z.type = k.type, true)
+         and z.group_key is null)
        and not (q.options ? 'waitsFor' and queue_waits(k.queue_id) is not null)
        and (b.open_until > clock_now()) is not true
      order by k.priority, k.key);
@@ -66,10 +76,13 @@ begin
   end if;
   v_grouped := exists (select from unnest(p_lanes) u where u.grouping is not null);
   return array(
-      select (u.key + first.part, u.priority, u.about, u.lease, u.lease_factor, u.lease_cap, u.limits, u.grouping, u.freshness, u.aging, u.heavy)::lane_candidate
+      select (u.key + first.part, u.priority, u.about, u.lease, u.lease_factor, u.lease_cap, u.limits, u.grouping,
+        u.freshness, u.aging, u.heavy)::lane_candidate
         from unnest(p_lanes) u cross join lateral (
-          select 0 as part, least(min(coalesce(case when v_grouped then n.xid else n.job end, case when c.late_xids <> '{}' and late_ended(c.late_xids) then 0 end)),
-                   case when u.limits @? '$[*].serial' then (select case when v_grouped then 0 else o.job_id end from chain_first(u.key) o where o.job_id is not null) end) as oldest
+          select 0 as part, least(min(coalesce(case when v_grouped then n.xid else n.job end,
+            case when c.late_xids <> '{}' and late_ended(c.late_xids) then 0 end)),
+                   case when u.limits @? '$[*].serial' then (select case when v_grouped then 0 else o.job_id end
+                     from chain_first(u.key) o where o.job_id is not null) end) as oldest
             from (values (u.key), (u.key + 1), (case when u.grouping is not null then u.key + 2 end)) track (key)
             cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
             left join lateral (
@@ -80,7 +93,8 @@ begin
           union all
           select 3, min(r.n) from aside r where p_aside and r.lane = u.key) first
        where first.oldest is not null
-       order by first.part, case when u.aging is null then u.priority else u.priority - floor(lane_age(u.key) / u.aging) end, first.oldest, u.key);
+       order by first.part, case when u.aging is null then u.priority
+         else u.priority - floor(lane_age(u.key) / u.aging) end, first.oldest, u.key);
 end $$;
 
 -- late_ended: whether one of some late transactions has ended, so that what it wrote can be read.
@@ -90,55 +104,72 @@ begin
   return exists (select from unnest(p_xids) x where pg_visible_in_snapshot(x::text::xid8, pg_current_snapshot()));
 end $$;
 
--- lane_grouping: how a lane treats its groups: ordered, most (running at once), rate; own: some groups have limits of their own; costs: some jobs cost more than 1;
--- serial: jobs without a group that come back are taken by their ids; young: somebody may still be open who put groups in line without knowing the lane.
--- Only what is so is named.
-create or replace function lane_grouping(p_queue_id int, p_options jsonb, p_costs boolean, p_born_xid bigint, p_heavy boolean) returns jsonb
+-- lane_grouping: how a lane treats its groups: ordered, most (running at once), rate; own: some groups have limits of
+-- their own; costs: some jobs cost more than 1;
+-- serial: jobs without a group that come back are taken by their ids; young: somebody may still be open who put groups
+-- in line without knowing the lane. Only what is so is named.
+create or replace function lane_grouping(p_queue_id int, p_options jsonb, p_costs boolean, p_born_xid bigint,
+  p_heavy boolean) returns jsonb
 language plpgsql stable as $$
 begin
-  return jsonb_strip_nulls(jsonb_build_object('queue', p_queue_id, 'ordered', nullif(p_options -> 'ordered', 'false'), 'most', p_options -> 'groupMaxRunning',
-    'rate', p_options -> 'groupRate', 'costs', nullif(p_costs, false), 'heavy', nullif(p_heavy, false), 'serial', nullif(chained(p_options, false), false),
+  return jsonb_strip_nulls(jsonb_build_object('queue', p_queue_id, 'ordered', nullif(p_options -> 'ordered', 'false'),
+    'most', p_options -> 'groupMaxRunning',
+    'rate', p_options -> 'groupRate', 'costs', nullif(p_costs, false), 'heavy', nullif(p_heavy, false), 'serial',
+      nullif(chained(p_options, false), false),
     'young', nullif(p_born_xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint, false),
-    'own', (select true from group_setting s where s.queue_id = p_queue_id and (s.max_running is not null or s.rate is not null) limit 1)));
+    'own', (select true from group_setting s where s.queue_id = p_queue_id
+      and (s.max_running is not null or s.rate is not null) limit 1)));
 end $$;
 
 -- lanes_set_aside: of lanes that set aside what is too old, some have done so since they were listed.
 create or replace function lanes_set_aside(p_lanes lane_candidate[]) returns boolean
 language plpgsql stable as $$
 begin
-  return exists (select from unnest(p_lanes) l join aside r on r.lane = l.key where l.freshness is not null and not exists (select from unnest(p_lanes) x where x.key = l.key + 3));
+  return exists (select from unnest(p_lanes) l join aside r on r.lane = l.key
+    where l.freshness is not null and not exists (select from unnest(p_lanes) x where x.key = l.key + 3));
 end $$;
 
--- Lanes that rest. A queue may have had very many types or sets of resources; each is a lane, and a claim cannot look at all of them. In a queue with more lanes than a claim looks at (crowd_from), those that
--- have nothing are put to rest: claims look at them no more, and whoever enqueues into one announces it as if it were new (lane_scout), which wakes it (lane_discover).
+-- Lanes that rest. A queue may have had very many types or sets of resources; each is a lane, and a claim cannot look
+-- at all of them. In a queue with more lanes than a claim looks at (crowd_from), those that have nothing are put to
+-- rest: claims look at them no more, and whoever enqueues into one announces it as if it were new (lane_scout), which
+-- wakes it (lane_discover).
 --
--- Who enqueued without seeing that a lane rests has not announced it. But its transaction had its number before it looked. So whoever first sees the rest committed, and gets a number after that, has a higher one than
--- all of those (rest_xid); until every transaction below it has ended, the lane is looked at from time to time, and then once more: if it still has nothing it is asleep, and nobody looks again. A scout is written
--- together with the job, so what comes later is announced. In repeatable read a snapshot may be older than its number; there every lane is announced.
+-- Who enqueued without seeing that a lane rests has not announced it. But its transaction had its number before it
+-- looked. So whoever first sees the rest committed, and gets a number after that, has a higher one than all of those
+-- (rest_xid); until every transaction below it has ended, the lane is looked at from time to time, and then once more:
+-- if it still has nothing it is asleep, and nobody looks again. A scout is written together with the job, so what comes
+-- later is announced. In repeatable read a snapshot may be older than its number; there every lane is announced.
 --
 -- The row of a lane is locked while that is decided, and so it is by who wakes it: neither can miss the other.
 
--- crowd_from: with so many lanes that do not rest, a queue is crowded: a claim looks at some of them by chance (lanes_window).
+-- crowd_from: with so many lanes that do not rest, a queue is crowded: a claim looks at some of them by chance
+-- (lanes_window).
 create or replace function crowd_from() returns int
 language sql immutable parallel safe as $$ select 64 $$;
 
--- lanes_window: some lanes of crowded queues, from a place on, at most p_most of each queue and priority; for given types, of each of them.
+-- lanes_window: some lanes of crowded queues, from a place on, at most p_most of each queue and priority; for given
+-- types, of each of them.
 create or replace function lanes_window(p_queue_ids int[], p_types text[], p_from int, p_most int) returns bigint[]
 language plpgsql stable as $$
 begin
   if p_types is null then
     return array(
       select w.key from unnest(p_queue_ids) q (id) cross join generate_series(0, 10) p cross join lateral (
-        (select k.key from lane k where k.queue_id = q.id and k.priority = p and k.rest_xid is null and k.place >= p_from order by k.place limit p_most) union all
-        (select k.key from lane k where k.queue_id = q.id and k.priority = p and k.rest_xid is null and k.place < p_from order by k.place limit p_most) limit p_most) w);
+        (select k.key from lane k where k.queue_id = q.id and k.priority = p and k.rest_xid is null
+          and k.place >= p_from order by k.place limit p_most) union all
+        (select k.key from lane k where k.queue_id = q.id and k.priority = p and k.rest_xid is null and k.place < p_from
+          order by k.place limit p_most) limit p_most) w);
   end if;
   return array(
     select x.key from (
       select w.key, row_number() over (partition by q.id, w.priority order by w.place < p_from, w.place) as n
-        from unnest(p_queue_ids) q (id) cross join (select distinct unnest(p_types) as type) t cross join generate_series(0, 10) p cross join lateral (
+        from unnest(p_queue_ids) q (id) cross join (select distinct unnest(p_types) as type) t
+          cross join generate_series(0, 10) p cross join lateral (
           (select k.key, k.priority, k.place from lane k
-            where k.queue_id = q.id and k.type = t.type and k.priority = p and k.rest_xid is null and k.place >= p_from order by k.place limit p_most) union all
+            where k.queue_id = q.id and k.type = t.type and k.priority = p and k.rest_xid is null and k.place >= p_from
+              order by k.place limit p_most) union all
           (select k.key, k.priority, k.place from lane k
-            where k.queue_id = q.id and k.type = t.type and k.priority = p and k.rest_xid is null and k.place < p_from order by k.place limit p_most)) w) x
+            where k.queue_id = q.id and k.type = t.type and k.priority = p and k.rest_xid is null and k.place < p_from
+              order by k.place limit p_most)) w) x
      where x.n <= p_most);
 end $$;

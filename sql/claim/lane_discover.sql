@@ -1,6 +1,9 @@
--- lane_discover: turn scouts into lanes with a cursor at the oldest ticket they can have, and wake those that rest. Any process may call it.
--- For given queues it waits for whoever is doing the same, so that a claim sees their lanes; for all (null) it skips what is in somebody's hands, and waits for nobody.
--- p_most: so many scouts at most. Of types that share a hash the first is the lane's (lane_scout refuses the other). Locked before they are deleted: who finds them gone after that wait has written nothing, and may still wait for a lane.
+-- lane_discover: turn scouts into lanes with a cursor at the oldest ticket they can have, and wake those that rest. Any
+-- process may call it. For given queues it waits for whoever is doing the same, so that a claim sees their lanes; for
+-- all (null) it skips what is in somebody's hands, and waits for nobody.
+-- p_most: so many scouts at most. Of types that share a hash the first is the lane's (lane_scout refuses the other).
+-- Locked before they are deleted: who finds them gone after that wait has written nothing, and may still wait for a
+-- lane.
 -- Locks: scout rows, then births of lanes in key order. Writes: lane, lane_cursor, scout.
 create or replace function lane_discover(p_queue_ids int[] default null, p_most int default null) returns int
 language plpgsql set enable_seqscan = off as $$
@@ -20,20 +23,27 @@ begin
   with gone as (
     delete from scout where ctid = any (v_scouts) and lane = any (v_lanes) returning *
   ), told as (
-    select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped, bool_or(costs) as costs, bool_or(heavy) as heavy from gone group by 1, 2, 3, 4, 5
+    select lane, queue_id, type, priority, resources, bool_or(grouped) as grouped, bool_or(costs) as costs,
+      bool_or(heavy) as heavy from gone group by 1, 2, 3, 4, 5
   ), known as (
     insert into lane as l (key, queue_id, type, priority, resources, grouped, costs, heavy, born_xid, woken_at)
-    select distinct on (lane) lane, queue_id, type, priority, resources, grouped, costs, heavy, xid_now(), clock_now() from told order by lane
-    on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs, heavy = l.heavy or excluded.heavy,
-        born_xid = case when excluded.grouped and not l.grouped or excluded.costs and not l.costs then excluded.born_xid else l.born_xid end,
-        woken_at = case when l.rest_xid is not null then excluded.woken_at else l.woken_at end, rest_xid = null, is_asleep = false
-      where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs) or (excluded.heavy and not l.heavy) or l.rest_xid is not null
+    select distinct on (lane) lane, queue_id, type, priority, resources, grouped, costs, heavy, xid_now(), clock_now()
+      from told order by lane
+    on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs,
+      heavy = l.heavy or excluded.heavy,
+        born_xid = case when excluded.grouped and not l.grouped or excluded.costs and not l.costs then excluded.born_xid
+          else l.born_xid end,
+        woken_at = case when l.rest_xid is not null then excluded.woken_at else l.woken_at end, rest_xid = null,
+          is_asleep = false
+      where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs) or (excluded.heavy and not l.heavy)
+        or l.rest_xid is not null
     returning l.key, l.grouped)
   select array_agg(key), array_agg(key) filter (where grouped) into v_new, v_grouped from known;
   if v_new is null then
     return 0;
   end if;
-  perform tracks_open(array(select t from unnest(v_new) k cross join lateral (values (k), (k + 1)) track (t) union all select k + 2 from unnest(v_grouped) k order by 1), null);
+  perform tracks_open(array(select t from unnest(v_new) k cross join lateral (values (k), (k + 1)) track (t)
+    union all select k + 2 from unnest(v_grouped) k order by 1), null);
   return cardinality(v_new);
 end $$;
 
@@ -44,16 +54,20 @@ language plpgsql set enable_seqscan = off set enable_nestloop = on as $$
 begin
   insert into lane_cursor (track, seq, head_xid, lane)
   select s.track, 1, s.head_xid, p_lane
-    from track_starts(array(select u.key from unnest(p_tracks) u (key) where not exists (select from lane_cursor c where c.track = u.key))) s;
+    from track_starts(array(select u.key from unnest(p_tracks) u (key)
+      where not exists (select from lane_cursor c where c.track = u.key))) s;
 end $$;
 
--- track_starts: for tracks without a cursor, where one may stand that no ticket and no running producer is behind. In the order given.
+-- track_starts: for tracks without a cursor, where one may stand that no ticket and no running producer is behind. In
+-- the order given.
 create or replace function track_starts(p_tracks bigint[]) returns table (track bigint, head_xid bigint)
 language plpgsql volatile set enable_seqscan = off set enable_nestloop = on as $$
 declare
-  -- A child that is empty now may get its first tickets before the next statement looks: it is that of a transaction that runs, or is still to come.
+  -- A child that is empty now may get its first tickets before the next statement looks: it is that of a transaction
+  -- that runs, or is still to come.
   v_child constant bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint >> 18;
-  v_children constant smallint[] := array(select c from generate_series(0, 7) c where c in (v_child % 8, (v_child + 1) % 8) or exists (select from ticket t where t.slot = c));
+  v_children constant smallint[] := array(select c from generate_series(0, 7) c
+    where c in (v_child % 8, (v_child + 1) % 8) or exists (select from ticket t where t.slot = c));
 begin
   return query
   select u.key, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (

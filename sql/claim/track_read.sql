@@ -1,15 +1,18 @@
--- track_read: the next p_wanted jobs of a track, from where its cursor stands, without moving it. The caller holds the lane's lock.
--- Late transactions that have ended come first, then tickets after the head, one ring child at a time.
--- Every transaction below the new head is read here, or was running in the very snapshot that read its
--- neighbourhood (running), or lies beyond it, or is our own. That is the whole argument for losing nothing; see sql/README.md.
--- Of a range that was set aside (p_seen: what it saw) all is there already: nothing of it is late, and what others wrote in between is not part of it.
+-- track_read: the next p_wanted jobs of a track, from where its cursor stands, without moving it. The caller holds the
+-- lane's lock. Late transactions that have ended come first, then tickets after the head, one ring child at a time.
+-- Every transaction below the new head is read here, or was running in the very snapshot that read its neighbourhood
+-- (running), or lies beyond it, or is our own. That is the whole argument for losing nothing; see sql/README.md. Of a
+-- range that was set aside (p_seen: what it saw) all is there already: nothing of it is late, and what others wrote in
+-- between is not part of it.
 -- VOLATILE: each statement sees the newest snapshot. Raises: MR006.
-create or replace function track_read(c lane_cursor, p_wanted int, p_seen pg_snapshot default null) returns track_reading
+create or replace function track_read(c lane_cursor, p_wanted int, p_seen pg_snapshot default null)
+  returns track_reading
 language plpgsql volatile as $$
 declare
   r track_reading;
   v_snapshot pg_snapshot;
-  v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones boolean[];
+  v_jobs bigint[]; v_xids bigint[]; v_tickets bigint[]; v_offsets int[]; v_attempts int[]; v_versions int[]; v_alones
+    boolean[];
   v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint; v_xmax bigint;
   v_own constant bigint := xid_now();
   v_until constant bigint := pg_snapshot_xmax(p_seen)::text::bigint;
@@ -31,13 +34,17 @@ begin
       select pg_visible_in_snapshot(x::text::xid8, v_snapshot) and x <> v_own
         from unnest(r.late_xids) with ordinality l (x, i) order by i);
     if true = any (r.late_done) then
-      select array_agg(l.job), array_agg(l.xid), array_agg(l.ticket), array_agg(l.ord), array_agg(l.attempt), array_agg(l.version), array_agg(l.alone), sum(l.bytes) filter (where l.first)
+      select array_agg(l.job), array_agg(l.xid), array_agg(l.ticket), array_agg(l.ord), array_agg(l.attempt),
+        array_agg(l.version), array_agg(l.alone), sum(l.bytes) filter (where l.first)
         into r.jobs, r.xids, r.tickets, r.offsets, r.attempts, r.versions, r.alones, r.bytes
         from (
-          select late.xid, t.ticket, t.job, t.ord, t.attempt, t.version, t.alone, t.bytes, t.ord = case when t.ticket = late.ticket then late.skip + 1 else 1 end as first
-            from unnest(r.late_xids, r.late_tickets, r.late_offsets, r.late_done) with ordinality late (xid, ticket, skip, done, i)
+          select late.xid, t.ticket, t.job, t.ord, t.attempt, t.version, t.alone, t.bytes,
+            t.ord = case when t.ticket = late.ticket then late.skip + 1 else 1 end as first
+            from unnest(r.late_xids, r.late_tickets, r.late_offsets, r.late_done)
+              with ordinality late (xid, ticket, skip, done, i)
             cross join lateral (
-              select k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
+              select k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version,
+                k.alone,
                      coalesce(k.bytes, 2147483647)::bigint as bytes
                 from ticket k
                where k.slot = ticket_slot(late.xid) and k.lane = r.track and k.xid = late.xid and k.id >= late.ticket
@@ -55,41 +62,51 @@ begin
     v_end := least(((v_xid >> 18) + 1) << 18, v_until);
     v_slot := ticket_slot(v_xid);
     select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord),
-           array_agg(x.attempt) filter (where v_again), array_agg(x.version) filter (where v_again), array_agg(x.alone) filter (where v_again),
-           sum(x.bytes) filter (where x.ord = case when x.ticket = v_ticket then v_offset + 1 else 1 end), (select pg_current_snapshot())
+           array_agg(x.attempt) filter (where v_again), array_agg(x.version) filter (where v_again), array_agg(x.alone)
+             filter (where v_again),
+           sum(x.bytes) filter (where x.ord = case when x.ticket = v_ticket then v_offset + 1 else 1 end),
+             (select pg_current_snapshot())
       into v_jobs, v_xids, v_tickets, v_offsets, v_attempts, v_versions, v_alones, v_bytes, v_snapshot
       from (
-        select k.xid, k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version, k.alone,
+        select k.xid, k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt,
+          k.version, k.alone,
                coalesce(k.bytes, 2147483647)::bigint as bytes
           from ticket k
-         where k.slot = v_slot and k.lane = r.track and k.xid >= v_xid and k.xid < v_end and (k.xid, k.id) >= (v_xid, v_ticket)
+         where k.slot = v_slot and k.lane = r.track and k.xid >= v_xid and k.xid < v_end
+           and (k.xid, k.id) >= (v_xid, v_ticket)
            and (p_seen is null or pg_visible_in_snapshot(k.xid::text::xid8, p_seen))
          order by k.xid, k.id
          limit v_room + v_offset) x
      where (x.xid, x.ticket, x.ord) > (v_xid, v_ticket, v_offset);
     if v_jobs is not null then
       if cardinality(v_jobs) > v_room then
-        v_jobs := v_jobs[1:v_room]; v_xids := v_xids[1:v_room]; v_tickets := v_tickets[1:v_room]; v_offsets := v_offsets[1:v_room];
+        v_jobs := v_jobs[1:v_room]; v_xids := v_xids[1:v_room]; v_tickets := v_tickets[1:v_room]; v_offsets :=
+          v_offsets[1:v_room];
         if v_again then
           v_attempts := v_attempts[1:v_room]; v_versions := v_versions[1:v_room]; v_alones := v_alones[1:v_room];
         end if;
       end if;
       r.bytes := coalesce(r.bytes, 0) + v_bytes;
       v_room := v_room - cardinality(v_jobs);
-      r.jobs := r.jobs || v_jobs; r.xids := r.xids || v_xids; r.tickets := r.tickets || v_tickets; r.offsets := r.offsets || v_offsets;
+      r.jobs := r.jobs || v_jobs; r.xids := r.xids || v_xids; r.tickets := r.tickets
+        || v_tickets; r.offsets := r.offsets || v_offsets;
       if v_again then
-        r.attempts := r.attempts || v_attempts; r.versions := r.versions || v_versions; r.alones := r.alones || v_alones;
+        r.attempts := r.attempts || v_attempts; r.versions := r.versions || v_versions; r.alones := r.alones
+          || v_alones;
       end if;
     end if;
     exit when v_end = v_until;
     if p_seen is null and pg_snapshot_xmin(v_snapshot) < pg_snapshot_xmax(v_snapshot) then
       r.running := r.running || array(
-        select x::text::bigint from pg_snapshot_xip(v_snapshot) x where x >= v_xid::text::xid8 and x < v_end::text::xid8);
+        select x::text::bigint from pg_snapshot_xip(v_snapshot) x
+          where x >= v_xid::text::xid8 and x < v_end::text::xid8);
     end if;
-    -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as running.
+    -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as
+    -- running.
     v_xmax := pg_snapshot_xmax(v_snapshot)::text::bigint;
     if p_seen is null and v_own > v_xmax then
-      r.running := r.running || array(select x from generate_series(greatest(v_xmax, v_xid), least(v_own, v_end) - 1) x);
+      r.running := r.running || array(select x from generate_series(greatest(v_xmax, v_xid),
+        least(v_own, v_end) - 1) x);
     end if;
     exit when v_room = 0 or v_xmax < v_end;
     v_xid := v_end; v_ticket := 0; v_offset := 0;

@@ -1,5 +1,5 @@
--- plan_plain: what a job without options of its own will be: plan_resolve for the most common case, at a fraction of its price.
--- The transaction has its number before the queue is read, so that no close goes unseen (queues_finish).
+-- plan_plain: what a job without options of its own will be: plan_resolve for the most common case, at a fraction of
+-- its price. The transaction has its number before the queue is read, so that no close goes unseen (queues_finish).
 -- Reads: cell, queue, job_type. Raises: MR001, MR003, MR006, MR014, MR015.
 create or replace function plan_plain(p_queue text, p_type text) returns job_plan
 language plpgsql as $$
@@ -10,7 +10,8 @@ declare
   v_xid constant bigint := xid_now();
   v_closed boolean;
 begin
-  select q.id, c.options || coalesce(q.options, '{}') || coalesce(t.options, '{}'), c.floor_xid, q.closed_at is not null into p.queue_id, v_options, v_floor, v_closed
+  select q.id, c.options || coalesce(q.options, '{}') || coalesce(t.options, '{}'), c.floor_xid, q.closed_at is not null
+    into p.queue_id, v_options, v_floor, v_closed
     from cell c left join queue q on q.name = coalesce(p_queue, 'default') left join job_type t on t.type = p_type;
   if current_setting('millrace.at_home', true) is distinct from current_schema() then
     perform cell_at_home();
@@ -19,7 +20,8 @@ begin
     perform cell_check(v_floor);
   end if;
   if p.queue_id is null then
-    perform raise_error('MR003', format('there is no queue "%s"', coalesce(p_queue, 'default')), 'create it with queue_put(name)');
+    perform raise_error('MR003', format('there is no queue "%s"', coalesce(p_queue, 'default')),
+      'create it with queue_put(name)');
   elsif v_closed then
     perform queue_refuse(p.queue_id);
   elsif p_type is null then

@@ -1,6 +1,7 @@
 -- plan_resolve: what each job of a batch will be, once the defaults of cell, queue and type have been applied.
--- p_options is an array of option objects, each of which is for p_jobs jobs. To be asked once: what tenants may enqueue is counted here.
--- The caller's transaction must have its number, so that no close of a queue goes unseen (queues_finish).
+-- p_options is an array of option objects, each of which is for p_jobs jobs. To be asked once: what tenants may enqueue
+-- is counted here. The caller's transaction must have its number, so that no close of a queue goes unseen
+-- (queues_finish).
 -- Reads: cell, queue, job_type. Writes: bucket. Raises: MR001, MR003, MR004, MR006, MR014, MR015.
 create or replace function plan_resolve(p_options json, p_jobs int default 1) returns setof job_plan
 language plpgsql stable as $$
@@ -16,15 +17,22 @@ begin
     perform raise_error('MR001', 'options are not an object', 'give a JSON object per job');
   end if;
   perform json_check('options', p_options);
-  select o.key, case when o.key = any ('{queue,type,group,tenant,fingerprint,fingerprintMode,payload,contentType,schedule,stage}') then json_typeof(o.value) end into v_unknown, v_kind
+  select o.key, case when o.key =
+    any ('{queue,type,group,tenant,fingerprint,fingerprintMode,payload,contentType,schedule,stage}')
+    then json_typeof(o.value) end into v_unknown, v_kind
     from json_array_elements(p_options) e cross join lateral json_each(e) o
-   where o.key = any ('{queue,type,group,tenant,fingerprint,fingerprintMode,payload,contentType,schedule,stage}') and json_typeof(o.value) in ('object', 'array', 'boolean')
-      or o.key <> all ('{queue,type,priority,group,tenant,runAt,delaySeconds,expiresAt,ttlSeconds,deadline,maxAttempts,attemptTimeoutSeconds,retry,fingerprint,fingerprintMode,fingerprintSeconds,resources,headers,payload,payloadSize,contentType,schedule,slotAt,stage,cost}'::text[])
+   where o.key = any ('{queue,type,group,tenant,fingerprint,fingerprintMode,payload,contentType,schedule,stage}')
+     and json_typeof(o.value) in ('object', 'array', 'boolean')
+      or o.key <> all ('{
+        queue, type, priority, group, tenant, runAt, delaySeconds, expiresAt, ttlSeconds, deadline, maxAttempts,
+        attemptTimeoutSeconds, retry, fingerprint, fingerprintMode, fingerprintSeconds, resources, headers, payload,
+        payloadSize, contentType, schedule, slotAt, stage, cost}'::text[])
    limit 1;
   if v_kind is not null then
     perform raise_error('MR001', format('%s is not a text', v_unknown), 'give a string');
   elsif v_unknown is not null then
-    perform raise_error('MR001', format('unknown option "%s"', left(v_unknown, 100)), 'see the table of options in docs/options.md');
+    perform raise_error('MR001', format('unknown option "%s"', left(v_unknown, 100)),
+      'see the table of options in docs/options.md');
   end if;
   select c.options, c.payload_limit, c.floor_xid into v_cell, v_limit, v_floor from cell c;
   if current_setting('millrace.at_home', true) is distinct from current_schema() then
@@ -38,36 +46,48 @@ begin
       queue text, type text, priority text, "group" text, tenant text, "runAt" timestamptz, "delaySeconds" float8,
       "expiresAt" timestamptz, "ttlSeconds" text, deadline timestamptz, "maxAttempts" text,
       "attemptTimeoutSeconds" float8, retry jsonb, fingerprint text, "fingerprintMode" text,
-      "fingerprintSeconds" float8, resources jsonb, headers json, payload text, "payloadSize" bigint, "contentType" text,
+      "fingerprintSeconds" float8, resources jsonb, headers json, payload text, "payloadSize" bigint,
+        "contentType" text,
       schedule text, "slotAt" timestamptz, stage text, cost text)) with ordinality x
   ), kind as materialized (
     select k.queue, k.type,
-           case when q.closed_at is not null then queue_refuse(q.id)::int when q.options ?| '{maxDepth,maxAgeSeconds}' then queue_room(q.id, q.options) else q.id end as queue_id,
-           case when q.options ?| '{drainsAt,blocked}' then q.options end as calendar, q.options ? 'freshnessSeconds' as is_fresh,
+           case when q.closed_at is not null then queue_refuse(q.id)::int when q.options ?| '{maxDepth,maxAgeSeconds}'
+             then queue_room(q.id, q.options) else q.id end as queue_id,
+           case when q.options ?| '{drainsAt,blocked}' then q.options end as calendar,
+             q.options ? 'freshnessSeconds' as is_fresh,
            coalesce((d.options ->> 'priority')::smallint, 5::smallint) as priority,
            coalesce(max_attempts_check(d.options ->> 'maxAttempts'), 25) as max_attempts,
            (d.options ->> 'ttlSeconds')::float8 as ttl,
-           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout, d.options -> 'resources' as resources, (d.options ->> 'cost')::int as cost, q.options -> 'enqueueRate' as enqueue_rate
+           (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout, d.options -> 'resources' as resources,
+             (d.options ->> 'cost')::int as cost, q.options -> 'enqueueRate' as enqueue_rate
       from (select distinct coalesce(o.queue, 'default') as queue, coalesce(o.type, '') as type from o) k
       left join queue q on q.name = k.queue
       left join job_type t on t.type = k.type
       cross join lateral (select v_cell || coalesce(q.options, '{}') || coalesce(t.options, '{}') as options) d
   ), quota as materialized (
     select x.queue, x.tenant, tenant_quota(x.queue_id, x.tenant, x.enqueue_rate, x.n * p_jobs, p_jobs) as granted
-      from (select k.queue, k.queue_id, o.tenant, k.enqueue_rate, count(*)::int as n from o join kind k on k.queue = coalesce(o.queue, 'default') and k.type = coalesce(o.type, '')
+      from (select k.queue, k.queue_id, o.tenant, k.enqueue_rate, count(*)::int as n from o
+        join kind k on k.queue = coalesce(o.queue, 'default') and k.type = coalesce(o.type, '')
              where o.tenant is not null and k.enqueue_rate is not null group by 1, 2, 3, 4 order by 2, 3) x
   ), p as (
-    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts, coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, k.is_fresh, nullif(coalesce(cost_check(o.cost), k.cost), 1) as p_cost, coalesce(resources_check(o.resources), k.resources) as p_resources,
-           case when k.enqueue_rate is not null and row_number() over (partition by k.queue, o.tenant order by o.n) * p_jobs > (
+    select o.*, k.queue_id, k.priority as default_priority, k.max_attempts,
+      coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, k.is_fresh,
+      nullif(coalesce(cost_check(o.cost), k.cost), 1) as p_cost,
+      coalesce(resources_check(o.resources), k.resources) as p_resources,
+           case when k.enqueue_rate is not null and row_number() over (partition by k.queue, o.tenant order by o.n)
+             * p_jobs > (
                        select q.granted from quota q where q.queue = k.queue and q.tenant = o.tenant)
-                then (k.enqueue_rate ->> 'spillPriority')::smallint else coalesce(priority_check(o.priority), k.priority) end as p_priority,
+                then (k.enqueue_rate ->> 'spillPriority')::smallint
+                  else coalesce(priority_check(o.priority), k.priority) end as p_priority,
            case when k.calendar is null then coalesce(o."runAt", v_now + seconds(coalesce(o."delaySeconds", 0)))
-                else calendar_time(k.calendar, coalesce(o."runAt", v_now + seconds(o."delaySeconds")), v_now) end as p_run_at,
+                else calendar_time(k.calendar, coalesce(o."runAt", v_now + seconds(o."delaySeconds")),
+                  v_now) end as p_run_at,
            case when o.payload is not null then decode(o.payload, 'base64') end as p_payload
       from o join kind k on k.queue = coalesce(o.queue, 'default') and k.type = coalesce(o.type, '')
   )
   select p.n,
-    coalesce(p.queue_id, raise_error('MR003', format('there is no queue "%s"', coalesce(p.queue, 'default')), 'create it with queue_put(name)')::int),
+    coalesce(p.queue_id, raise_error('MR003', format('there is no queue "%s"', coalesce(p.queue, 'default')),
+      'create it with queue_put(name)')::int),
     key.lane, group_track(key.lane, p."group"),
     coalesce(name_check('type', p.type), raise_error('MR001', 'a job needs a type', 'give the option "type"')),
     p.p_priority,
@@ -77,31 +97,41 @@ begin
     case when time_check('expiresAt', p."expiresAt") <= v_now
          then raise_error('MR001', 'expiresAt has passed', 'give a time in the future')::timestamptz
          when p.p_ttl = 'infinity' and (p."expiresAt" is not null or p.deadline is not null)
-         then raise_error('MR001', 'a computed ttlSeconds excludes expiresAt and deadline', 'give one of them')::timestamptz
-         when p.p_ttl = 'infinity' and (coalesce(p."attemptTimeoutSeconds", p.attempt_timeout) is null or coalesce(max_attempts_check(p."maxAttempts"), p.max_attempts) > 10000)
-         then raise_error('MR001', 'ttlSeconds cannot be computed', 'give attemptTimeoutSeconds, and at most 10000 as maxAttempts')::timestamptz
+         then raise_error('MR001', 'a computed ttlSeconds excludes expiresAt and deadline',
+           'give one of them')::timestamptz
+         when p.p_ttl = 'infinity' and (coalesce(p."attemptTimeoutSeconds", p.attempt_timeout) is null
+           or coalesce(max_attempts_check(p."maxAttempts"), p.max_attempts) > 10000)
+         then raise_error('MR001', 'ttlSeconds cannot be computed',
+           'give attemptTimeoutSeconds, and at most 10000 as maxAttempts')::timestamptz
          when p.p_ttl = 'infinity' then 'infinity'
-         else least(coalesce(p."expiresAt", greatest(p.p_run_at, v_now) + seconds(p.p_ttl)), p.deadline, case when p.p_ttl is not null then time_last() end) end,
+         else least(coalesce(p."expiresAt", greatest(p.p_run_at, v_now) + seconds(p.p_ttl)), p.deadline,
+           case when p.p_ttl is not null then time_last() end) end,
     case when time_check('deadline', p.deadline) <= v_now
          then raise_error('MR001', 'deadline has passed', 'give a time in the future')::timestamptz
          else p.deadline end,
     coalesce(max_attempts_check(p."maxAttempts"), p.max_attempts),
     case when not p."attemptTimeoutSeconds" between 0.001 and 2147483
-         then raise_error('MR001', format('attemptTimeoutSeconds cannot be %s', p."attemptTimeoutSeconds"), 'give at least 0.001, at most 2147483')::int
+         then raise_error('MR001', format('attemptTimeoutSeconds cannot be %s', p."attemptTimeoutSeconds"),
+           'give at least 0.001, at most 2147483')::int
          else (coalesce(p."attemptTimeoutSeconds", p.attempt_timeout) * 1000)::int end,
     case when p."group" is not null and p.is_fresh
-         then raise_error('MR001', 'a queue with freshnessSeconds takes no groups', 'enqueue without a group, or into another queue')
-         else name_check('group', p."group") end, name_check('tenant', p.tenant), name_check('fingerprint', p.fingerprint, 500),
+         then raise_error('MR001', 'a queue with freshnessSeconds takes no groups',
+           'enqueue without a group, or into another queue')
+         else name_check('group', p."group") end, name_check('tenant', p.tenant),
+           name_check('fingerprint', p.fingerprint, 500),
     case when p."fingerprintMode" not in ('keep', 'replace', 'debounce', 'followUp', 'window')
-         then raise_error('MR001', format('unknown fingerprintMode "%s"', p."fingerprintMode"), 'use keep, replace, debounce, followUp or window')
+         then raise_error('MR001', format('unknown fingerprintMode "%s"', p."fingerprintMode"),
+           'use keep, replace, debounce, followUp or window')
          else coalesce(p."fingerprintMode", 'keep') end,
     seconds_check('fingerprintSeconds', p."fingerprintSeconds"),
     retry_check(p.retry), json_check('headers', p.headers, bound('headersBytes')),
     case when octet_length(p.p_payload) >= v_limit
-         then raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', octet_length(p.p_payload), v_limit), 'store it elsewhere and enqueue a reference')::bytea
+         then raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive',
+           octet_length(p.p_payload), v_limit), 'store it elsewhere and enqueue a reference')::bytea
          else p.p_payload end,
     case when p."payloadSize" >= v_limit
-         then raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', p."payloadSize", v_limit), 'store it elsewhere and enqueue a reference')::int
+         then raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive', p."payloadSize",
+           v_limit), 'store it elsewhere and enqueue a reference')::int
          when p."payloadSize" < 0
          then raise_error('MR001', 'payloadSize is negative', null)::int
          else coalesce(p."payloadSize", octet_length(p.p_payload))::int end,
@@ -116,5 +146,6 @@ begin
     p.p_cost
   from p cross join lateral (select lane_key(p.queue_id, p.type, p.p_priority, p.p_resources) as lane) key order by p.n;
 exception when data_exception then  -- a text that is no number or time where one belongs
-  perform raise_error('MR001', format('options: %s', left(sqlerrm, 300)), 'see the table of options in docs/options.md');
+  perform raise_error('MR001', format('options: %s', left(sqlerrm, 300)),
+    'see the table of options in docs/options.md');
 end $$;

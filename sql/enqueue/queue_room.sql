@@ -1,7 +1,9 @@
--- queue_room: the queue's id, unless it may take no more jobs: as many wait as maxDepth says, or one has waited for maxAgeSeconds. Only called where one of them is set.
--- Costs as much as queue_depth, at any backlog. Jobs of transactions still open are not seen, and a call that is accepted is accepted as a whole, so the depth can be
--- exceeded by the calls that are under way at the same time. What was set aside counts for the depth, not for the age: it is in nobody's way.
--- When to try again is an estimate: what waits too many, at the pace at which what waits has come. Raises: MR015.
+-- queue_room: the queue's id, unless it may take no more jobs: as many wait as maxDepth says, or one has waited for
+-- maxAgeSeconds. Only called where one of them is set. Costs as much as queue_depth, at any backlog. Jobs of
+-- transactions still open are not seen, and a call that is accepted is accepted as a whole, so the depth can be
+-- exceeded by the calls that are under way at the same time. What was set aside counts for the depth, not for the age:
+-- it is in nobody's way. When to try again is an estimate: what waits too many, at the pace at which what waits has
+-- come. Raises: MR015.
 create or replace function queue_room(p_queue_id int, p_options jsonb) returns int
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -28,19 +30,24 @@ begin
   end if;
   if v_wait is not null then
     v_wait := ceil(least(greatest(v_wait, 1), 60));
-    perform raise_error('MR015', (select format('the queue "%s" is full: ', q.name) from queue q where q.id = p_queue_id)
-        || case when v_depth >= v_most then format('%s jobs wait, at most %s may', v_depth, v_most) else format('a job has waited for %s s, at most %s s are allowed', round(v_age::numeric), v_oldest) end,
+    perform raise_error('MR015', (select format('the queue "%s" is full: ', q.name) from queue q
+      where q.id = p_queue_id)
+        || case when v_depth >= v_most then format('%s jobs wait, at most %s may', v_depth, v_most)
+          else format('a job has waited for %s s, at most %s s are allowed', round(v_age::numeric), v_oldest) end,
       format('try again in %s s, or raise maxDepth or maxAgeSeconds', v_wait),
-      json_strip_nulls(json_build_object('retryAfterSeconds', v_wait, 'depth', v_depth, 'maxDepth', v_most, 'ageSeconds', v_age, 'maxAgeSeconds', v_oldest))::text);
+      json_strip_nulls(json_build_object('retryAfterSeconds', v_wait, 'depth', v_depth, 'maxDepth', v_most,
+        'ageSeconds', v_age, 'maxAgeSeconds', v_oldest))::text);
   end if;
   return p_queue_id;
 end $$;
 
--- queue_age: for how many seconds the oldest ready job of a queue has waited, without what was set aside; null when there is none. Of groups it looks at the next 50 in line.
+-- queue_age: for how many seconds the oldest ready job of a queue has waited, without what was set aside; null when
+-- there is none. Of groups it looks at the next 50 in line.
 create or replace function queue_age(p_queue_id int) returns float8
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
   return (select age_seconds(clock_now(), min(greatest(job_created_at(j.id), j.run_at)))
             from queue_oldest(p_queue_id, 50, false) first (job)
-            cross join lateral (select * from job j where j.slot = job_slot(first.job) and j.id = first.job offset 0) j where job_state(j.id) in ('ready', 'blocked'));
+            cross join lateral (select * from job j where j.slot = job_slot(first.job) and j.id = first.job offset 0) j
+              where job_state(j.id) in ('ready', 'blocked'));
 end $$;

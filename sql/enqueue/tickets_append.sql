@@ -1,6 +1,7 @@
--- tickets_append: make jobs of one track of a lane claimable, at most 100 to a ticket, and put its group in line for a turn.
--- p_bytes bounds what all of them together add to a claim; null when unknown. Writes: ticket.
-create or replace function tickets_append(p_lane bigint, p_track bigint, p_jobs bigint[], p_attempt int, p_version int, p_alone boolean, p_bytes int default null) returns void
+-- tickets_append: make jobs of one track of a lane claimable, at most 100 to a ticket, and put its group in line for a
+-- turn. p_bytes bounds what all of them together add to a claim; null when unknown. Writes: ticket.
+create or replace function tickets_append(p_lane bigint, p_track bigint, p_jobs bigint[], p_attempt int, p_version int,
+  p_alone boolean, p_bytes int default null) returns void
 language plpgsql as $$
 declare
   v_xid bigint := xid_now();
@@ -25,7 +26,10 @@ begin
   insert into ticket (lane, xid, slot, jobs) values (p_lane + 2, xid_now(), ticket_slot(xid_now()), array[p_track]);
 end $$;
 
--- track_again: where a job stands that is claimable again, or will be. One that is to run alone leaves its group, and whoever claims it claims nothing else;
--- but not where what runs of a group is limited (p_named): there it keeps its group, and a claim of its own.
+-- track_again: where a job stands that is claimable again, or will be. One that is to run alone leaves its group, and
+-- whoever claims it claims nothing else; but not where what runs of a group is limited (p_named): there it keeps its
+-- group, and a claim of its own.
 create or replace function track_again(p_lane bigint, p_group text, p_alone boolean, p_named boolean) returns bigint
-language sql immutable parallel safe as $$ select case when p_alone and not p_named then p_lane else group_track(p_lane, p_group) end $$;
+language sql immutable parallel safe as $$
+  select case when p_alone and not p_named then p_lane else group_track(p_lane, p_group) end
+$$;

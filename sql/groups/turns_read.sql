@@ -1,9 +1,11 @@
--- turns_read: what comes next for each of some groups, at most a quantum each: jobs claimable again first, then late ones, then fresh ones. Moves nothing.
--- p_cursors: those of their fresh tracks, null where there is none yet.
--- One ring child is read at a time; a group that stands in an older one counts as having more.
--- The rules are those of track_read and track_advance, for many tracks in one statement: every transaction that a new head passes is read here, or was running in
--- the snapshot of this statement, or is our own, and is remembered as late. The caller has the lane's lock.
-create or replace function turns_read(p_lane bigint, p_keys bigint[], p_quanta int[], p_cursors lane_cursor[]) returns turns_reading
+-- turns_read: what comes next for each of some groups, at most a quantum each: jobs claimable again first, then late
+-- ones, then fresh ones. Moves nothing.
+-- p_cursors: those of their fresh tracks, null where there is none yet. One ring child is read at a time; a group that
+-- stands in an older one counts as having more. The rules are those of track_read and track_advance, for many tracks in
+-- one statement: every transaction that a new head passes is read here, or was running in the snapshot of this
+-- statement, or is our own, and is remembered as late. The caller has the lane's lock.
+create or replace function turns_read(p_lane bigint, p_keys bigint[], p_quanta int[], p_cursors lane_cursor[])
+  returns turns_reading
 language plpgsql volatile set enable_nestloop = off set enable_hashjoin = on as $$
 declare
   r turns_reading;
@@ -19,36 +21,52 @@ begin
   if v_new <> '{}' then  -- not stored yet: seq 0
     v_cursors := array(
       select case when c.track is not null
-                  then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets, c.lane, c.turn, c.credit, c.since, c.served)::lane_cursor
-                  else (c.key, 0, 0, s.head_xid, 0, 0, '{}', '{}', '{}', p_lane, null, null, null, null)::lane_cursor end
-        from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, i)
+                  then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets,
+                    c.late_offsets, c.lane, c.turn, c.credit, c.since, c.served)::lane_cursor
+                  else (c.key, 0, 0, s.head_xid, 0, 0, '{}', '{}', '{}', p_lane, null, null, null,
+                    null)::lane_cursor end
+        from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset,
+          late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, i)
         left join track_starts(v_new) s on s.track = c.key order by c.i);
   end if;
-  select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'), v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
-    from unnest(p_keys) with ordinality u (key, i) cross join lateral (select c from lane_cursor c where c.track = u.key + 1 order by c.seq desc limit 1) c;
+  select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'),
+    v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
+    from unnest(p_keys) with ordinality u (key, i) cross join lateral (select c from lane_cursor c
+      where c.track = u.key + 1 order by c.seq desc limit 1) c;
   select * into v_purge from lane_purge where lane = p_lane and before is null;
   if found then  -- a purge moves the cursors of groups when their turn comes, as it moved those of the lane itself
     v_purge_end := pg_snapshot_xmax(v_purge.snapshot)::text::bigint;
-    v_late := array(select x::text::bigint from pg_snapshot_xip(v_purge.snapshot) x) || case when v_purge.own_xid < v_purge_end then array[v_purge.own_xid] else '{}' end;
+    v_late := array(select x::text::bigint from pg_snapshot_xip(v_purge.snapshot) x)
+      || case when v_purge.own_xid < v_purge_end then array[v_purge.own_xid] else '{}' end;
     v_cursors := array(
-      select (c.track, c.seq, c.uses, greatest(c.head_xid, v_purge_end), case when old then 0 else c.head_ticket end, case when old then 0 else c.head_offset end,
-              case when old then v_late else c.late_xids end, case when old then array_fill(0::bigint, array[cardinality(v_late)]) else c.late_tickets end,
-              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn, c.credit, c.since, c.served)::lane_cursor
-        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, i)
+      select (c.track, c.seq, c.uses, greatest(c.head_xid, v_purge_end), case when old then 0 else c.head_ticket end,
+        case when old then 0 else c.head_offset end,
+              case when old then v_late else c.late_xids end, case when old
+                then array_fill(0::bigint, array[cardinality(v_late)]) else c.late_tickets end,
+              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn,
+                c.credit, c.since, c.served)::lane_cursor
+        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids,
+          late_tickets, late_offsets, lane, turn, credit, since, served, i)
        cross join lateral (select c.head_xid < v_purge_end as old) o order by c.i);
   end if;
 
   with snap as materialized (
-    -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as running.
-    select pg_current_snapshot() as s, greatest(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, v_own) >> 18 as child,
+    -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as
+    -- running.
+    select pg_current_snapshot() as s, greatest(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, v_own)
+      >> 18 as child,
            array(select x::text::bigint from pg_snapshot_xip(pg_current_snapshot()) x)
-           || array(select generate_series(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, v_own - 1)) as running,
+           || array(select generate_series(pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+             v_own - 1)) as running,
            least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, v_own) as low
   ), found as materialized (
-    select c.i, c.g, c.quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.alone, f.bytes, start.xid >> 18 < snap.child as behind,
-           row_number() over (partition by c.g order by f.job is null, c.i desc, f.late desc, f.nth, f.xid, f.ticket, f.n) as place
+    select c.i, c.g, c.quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.alone, f.bytes,
+      start.xid >> 18 < snap.child as behind,
+           row_number() over (partition by c.g order by f.job is null, c.i desc, f.late desc, f.nth, f.xid, f.ticket,
+             f.n) as place
       from (select c.*, p_quanta[c.g] as quantum from unnest(v_cursors, v_groups) with ordinality
-              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, g, i) offset 0) c
+              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane,
+                turn, credit, since, served, g, i) offset 0) c
       cross join snap
       cross join lateral (
         select case when c.head_xid >> 18 = snap.child then c.head_xid else (
@@ -57,62 +75,84 @@ begin
                     and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset)
                   order by k.xid, k.id limit 1) end as xid) start
       left join lateral (
-        select true as late, l.nth, k.xid, k.id as ticket, k.skip + j.n::int as n, j.job, k.attempt, k.version, k.alone, k.bytes
+        select true as late, l.nth, k.xid, k.id as ticket, k.skip + j.n::int as n, j.job, k.attempt, k.version, k.alone,
+          k.bytes
           from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (xid, ticket, n, nth)
           cross join lateral (
-            select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes, case when k.id = l.ticket then l.n else 0 end as skip,
+            select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs,
+              coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes,
+              case when k.id = l.ticket then l.n else 0 end as skip,
                    sum(cardinality(k.jobs)) over (order by k.id) - cardinality(k.jobs) as before
-              from ticket k where k.slot = ticket_slot(l.xid) and k.lane = c.track and k.xid = l.xid and k.id >= l.ticket
+              from ticket k where k.slot = ticket_slot(l.xid) and k.lane = c.track and k.xid = l.xid
+                and k.id >= l.ticket
              order by k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
-         where c.late_xids <> '{}' and k.before - l.n <= c.quantum and l.xid <> v_own and pg_visible_in_snapshot(l.xid::text::xid8, pg_current_snapshot())
+         where c.late_xids <> '{}' and k.before - l.n <= c.quantum and l.xid <> v_own
+           and pg_visible_in_snapshot(l.xid::text::xid8, pg_current_snapshot())
            and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true
         union all
         select false, 0, k.xid, k.id, k.skip + j.n::int, j.job, k.attempt, k.version, k.alone, k.bytes
           from (
-            select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes,
+            select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs,
+              coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes,
                    case when k.xid = c.head_xid and k.id = c.head_ticket then c.head_offset else 0 end as skip,
                    sum(cardinality(k.jobs)) over (order by k.xid, k.id) - cardinality(k.jobs) as before
               from ticket k
-             where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid >= start.xid and k.xid < ((start.xid >> 18) + 1) << 18 and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
+             where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid >= start.xid
+               and k.xid < ((start.xid >> 18) + 1) << 18 and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
              order by k.xid, k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
-         where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true) f on true
+         where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is
+           not true) f on true
   ), taken as (
     select f.i, max(array[f.place, f.xid, f.ticket, f.n]) filter (where not f.late and f.place <= f.quantum) as head,
-           array_agg(f.xid) filter (where f.special) as xids, array_agg(f.ticket) filter (where f.special) as tickets, array_agg(f.n) filter (where f.special) as ns,
-           array_agg(f.late) filter (where f.special) as lates, array_agg(f.xid) filter (where f.late and f.place > f.quantum) as open_xids
-      from (select f.*, (f.late or f.xid = v_own) and f.place <= f.quantum as special from found f where f.job is not null) f group by f.i
+           array_agg(f.xid) filter (where f.special) as xids, array_agg(f.ticket)
+             filter (where f.special) as tickets, array_agg(f.n) filter (where f.special) as ns,
+           array_agg(f.late) filter (where f.special) as lates, array_agg(f.xid)
+             filter (where f.late and f.place > f.quantum) as open_xids
+      from (select f.*, (f.late or f.xid = v_own) and f.place <= f.quantum as special from found f
+        where f.job is not null) f group by f.i
   ), moved as (
-    select c.i, c.track, c.seq, c.uses, coalesce(t.head[2], c.head_xid) as head_xid, coalesce(t.head[3], c.head_ticket) as head_ticket, coalesce(t.head[4], c.head_offset)::int as head_offset,
+    select c.i, c.track, c.seq, c.uses, coalesce(t.head[2], c.head_xid) as head_xid,
+      coalesce(t.head[3], c.head_ticket) as head_ticket, coalesce(t.head[4], c.head_offset)::int as head_offset,
            l.xids, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.since, c.served
-      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, i)
+      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids,
+        late_tickets, late_offsets, lane, turn, credit, since, served, i)
       left join taken t on t.i = c.i
       cross join snap
       cross join lateral (
-        select coalesce(array_agg(x.xid order by x.nth), '{}') as xids, coalesce(array_agg(x.ticket order by x.nth), '{}') as tickets, coalesce(array_agg(x.n order by x.nth), '{}') as offsets
+        select coalesce(array_agg(x.xid order by x.nth), '{}') as xids,
+          coalesce(array_agg(x.ticket order by x.nth), '{}') as tickets,
+          coalesce(array_agg(x.n order by x.nth), '{}') as offsets
           from (
             select l.nth, l.xid, coalesce(p.ticket, l.ticket) as ticket, coalesce(p.n, l.n) as n
               from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (xid, ticket, n, nth)
-              left join lateral (select p.ticket, p.n from unnest(t.xids, t.tickets, t.ns, t.lates) p (xid, ticket, n, late) where p.late and p.xid = l.xid order by p.ticket desc, p.n desc limit 1) p on true
+              left join lateral (select p.ticket, p.n from unnest(t.xids, t.tickets, t.ns, t.lates) p (xid, ticket, n,
+                late) where p.late and p.xid = l.xid order by p.ticket desc, p.n desc limit 1) p on true
              where l.xid = v_own or not pg_visible_in_snapshot(l.xid::text::xid8, snap.s) or l.xid = any (t.open_xids)
             union all
             select 1000000, x, 0, 0 from unnest(snap.running) x where x >= c.head_xid and x < t.head[2]
             union all  -- this transaction may still write behind the new head
-            select 2000000, v_own, coalesce(o.ticket, case when v_own = c.head_xid then c.head_ticket end, 0), coalesce(o.n, case when v_own = c.head_xid then c.head_offset end, 0)
+            select 2000000, v_own, coalesce(o.ticket, case when v_own = c.head_xid then c.head_ticket end, 0),
+              coalesce(o.n, case when v_own = c.head_xid then c.head_offset end, 0)
               from (select 1) one left join lateral (
-                select p.ticket, p.n from unnest(t.xids, t.tickets, t.ns, t.lates) p (xid, ticket, n, late) where not p.late and p.xid = v_own order by p.ticket desc, p.n desc limit 1) o on true
+                select p.ticket, p.n from unnest(t.xids, t.tickets, t.ns, t.lates) p (xid, ticket, n, late)
+                  where not p.late and p.xid = v_own order by p.ticket desc, p.n desc limit 1) o on true
              where v_own >= c.head_xid and v_own < t.head[2]) x
          where c.late_xids <> '{}' or t.head[2] > snap.low) l
   )
-  select p.jobs, p.attempts, p.versions, p.alones, p.groups, p.bytes, m.more, m.cursors, (select low from snap) into r.jobs, r.attempts, r.versions, r.alones, r.groups, r.bytes, r.more, r.cursors, r.low
-    from (select array_agg(f.job order by f.g, f.place) as jobs, array_agg(f.attempt order by f.g, f.place) as attempts, array_agg(f.version order by f.g, f.place) as versions,
+  select p.jobs, p.attempts, p.versions, p.alones, p.groups, p.bytes, m.more, m.cursors, (select low from snap)
+    into r.jobs, r.attempts, r.versions, r.alones, r.groups, r.bytes, r.more, r.cursors, r.low
+    from (select array_agg(f.job order by f.g, f.place) as jobs, array_agg(f.attempt order by f.g, f.place) as attempts,
+      array_agg(f.version order by f.g, f.place) as versions,
                  array_agg(f.alone order by f.g, f.place) as alones,
                  array_agg(f.g::int order by f.g, f.place) as groups, sum(f.bytes) as bytes
             from found f where f.place <= f.quantum and f.job is not null) p
     cross join (
-      select (select array_agg(x.more order by x.g) from (select f.g, bool_or(f.behind or (f.place > f.quantum and f.job is not null)) as more from found f group by f.g) x) as more,
-             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets, m.lane, m.turn, m.credit, m.since, m.served)::lane_cursor order by m.i) as cursors
+      select (select array_agg(x.more order by x.g) from (select f.g,
+        bool_or(f.behind or (f.place > f.quantum and f.job is not null)) as more from found f group by f.g) x) as more,
+             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets,
+               m.lane, m.turn, m.credit, m.since, m.served)::lane_cursor order by m.i) as cursors
         from moved m) m;
   return r;
 end $$;

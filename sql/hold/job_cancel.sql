@@ -1,6 +1,7 @@
 -- job_cancel: cancel jobs by id. Returns how many were cancelled; those already finished are left alone.
 -- A waiting job never runs. A running one is closed now: its worker is told at its next call and its report is refused.
--- Locks: as job_hold, then claims in token order, then agenda rows. Writes: attempt, amendment, agenda, claim, tally, fingerprint. Raises: MR002.
+-- Locks: as job_hold, then claims in token order, then agenda rows. Writes: attempt, amendment, agenda, claim, tally,
+-- fingerprint. Raises: MR002.
 create or replace function job_cancel(p_jobs bigint[], p_because text default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -36,7 +37,8 @@ begin
     return false;
   end if;
   insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, error)
-  values (p_job_id, c.started_at, greatest(clock_now(), c.started_at), c.attempts[1], c.slot, 'cancelled', 'cancelled', c.worker, p_error);
+  values (p_job_id, c.started_at, greatest(clock_now(), c.started_at), c.attempts[1], c.slot, 'cancelled', 'cancelled',
+    c.worker, p_error);
   return true;
 end $$;
 
@@ -51,10 +53,13 @@ begin
   if job_state(p_job_id) in ('succeeded', 'failed', 'cancelled', 'expired') then
     return false;
   end if;
-  delete from agenda where job_id = p_job_id returning stage, case when chain = 1 then 0 else 1 end into v_stage, v_delayed;  -- waits for whoever is promoting it
+  -- waits for whoever is promoting it
+  delete from agenda where job_id = p_job_id returning stage, case when chain = 1 then 0 else 1 end
+    into v_stage, v_delayed;
   v_delayed := coalesce(v_delayed, 0);
   perform job_close_waiting(v_slot, array[p_job_id], 'cancelled', p_error);
   insert into tally (lane, ready, delayed, staged)
-  select lane_key(queue_id, type, priority, resources), v_delayed - 1, -v_delayed, case when v_stage is null then 0 else -1 end from job where slot = v_slot and id = p_job_id;
+  select lane_key(queue_id, type, priority, resources), v_delayed - 1, -v_delayed,
+    case when v_stage is null then 0 else -1 end from job where slot = v_slot and id = p_job_id;
   return true;
 end $$;

@@ -1,11 +1,13 @@
--- job_hold: keep jobs as they are until the end of this transaction: after it, each is named by a claim everybody sees, or is
--- finished, or waits and nobody can claim it. Claims go round a held job instead of waiting (lane_take, postponed).
--- Few jobs are marked one by one; many take their lanes as a whole. Locks: job marks in id order, lane flags, then lanes, in key order. Raises: MR007.
+-- job_hold: keep jobs as they are until the end of this transaction: after it, each is named by a claim everybody sees,
+-- or is finished, or waits and nobody can claim it. Claims go round a held job instead of waiting (lane_take,
+-- postponed). Few jobs are marked one by one; many take their lanes as a whole. Locks: job marks in id order, lane
+-- flags, then lanes, in key order. Raises: MR007.
 create or replace function job_hold(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
   v_lanes bigint[] := array(
-    select distinct lane_key(j.queue_id, j.type, j.priority, j.resources) from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id order by 1);
+    select distinct lane_key(j.queue_id, j.type, j.priority, j.resources) from unnest(p_jobs) u (id)
+      join job j on j.slot = job_slot(u.id) and j.id = u.id order by 1);
 begin
   perform isolation_check('cancelling, changing or purging jobs');
   if cardinality(p_jobs) > 100 then
@@ -17,7 +19,8 @@ begin
   perform lanes_await(v_lanes);
 end $$;
 
--- lanes_await: let the claims end that may not have seen our marks. The lock itself is given back: a subtransaction undone.
+-- lanes_await: let the claims end that may not have seen our marks. The lock itself is given back: a subtransaction
+-- undone.
 create or replace function lanes_await(p_lanes bigint[]) returns void
 language plpgsql as $$
 begin
@@ -27,7 +30,8 @@ exception when sqlstate 'MR000' then
   null;
 end $$;
 
--- lanes_seize: nobody else claims from, holds a job of, or purges these lanes until the end of this transaction. Keys in rising order.
+-- lanes_seize: nobody else claims from, holds a job of, or purges these lanes until the end of this transaction. Keys
+-- in rising order.
 create or replace function lanes_seize(p_lanes bigint[]) returns void
 language plpgsql as $$
 begin
@@ -36,7 +40,8 @@ begin
   perform pg_advisory_xact_lock(lane_lock(lane)) from unnest(p_lanes) lane;
 end $$;
 
--- jobs_held: those of some jobs that another transaction holds right now, a prepared one too, which has no process. Reads the server's list of locks.
+-- jobs_held: those of some jobs that another transaction holds right now, a prepared one too, which has no process.
+-- Reads the server's list of locks.
 create or replace function jobs_held(p_jobs bigint[]) returns bigint[]
 language sql volatile as $$
   select coalesce(array_agg(id), '{}') from unnest(p_jobs) id where job_mark(id) in (

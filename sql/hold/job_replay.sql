@@ -1,11 +1,16 @@
--- job_replay: enqueue copies of jobs that ended within a time range (p_from inclusive, p_to exclusive, default now), in the order in which they were enqueued.
--- A copy is a new job of the same queue (or p_target), without the expiry, deadline and fingerprint of the first, and names it as its source. p_per_second spreads them, from p_start_at on.
--- A batch looks at 10,000 jobs and makes p_limit copies at most, fewer when they have more than 64 MB of payload. Returns how many it made (p_dry_run: would have), and what to give to the next call:
--- until (as p_to), after (null: that was all), start_at. p_to never lies in the future, so that what copies become is never replayed in turn.
--- Without p_after it looks for the first job that ended within the range in the records of all attempts: they have no index by time. Jobs of finished queues are left out.
+-- job_replay: enqueue copies of jobs that ended within a time range (p_from inclusive, p_to exclusive, default now), in
+-- the order in which they were enqueued. A copy is a new job of the same queue (or p_target), without the expiry,
+-- deadline and fingerprint of the first, and names it as its source. p_per_second spreads them, from p_start_at on. A
+-- batch looks at 10,000 jobs and makes p_limit copies at most, fewer when they have more than 64 MB of payload. Returns
+-- how many it made (p_dry_run: would have), and what to give to the next call: until (as p_to), after (null: that was
+-- all), start_at. p_to never lies in the future, so that what copies become is never replayed in turn. Without p_after
+-- it looks for the first job that ended within the range in the records of all attempts: they have no index by time.
+-- Jobs of finished queues are left out.
 -- Locks: closed queues. Writes: as job_copy. Raises: MR001, MR003, MR014 when the target is finished.
-create or replace function job_replay(p_from timestamptz, p_to timestamptz default null, p_queue text default null, p_type text default null,
-  p_states text[] default '{succeeded,failed}', p_target text default null, p_per_second float8 default null, p_limit int default 1000, p_dry_run boolean default false,
+create or replace function job_replay(p_from timestamptz, p_to timestamptz default null, p_queue text default null,
+  p_type text default null,
+  p_states text[] default '{succeeded,failed}', p_target text default null, p_per_second float8 default null,
+    p_limit int default 1000, p_dry_run boolean default false,
   p_after bigint default null, p_start_at timestamptz default null,
   out replayed int, out until timestamptz, out after bigint, out start_at timestamptz)
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -24,11 +29,13 @@ begin
   start_at := coalesce(p_start_at, v_now);
   replayed := 0;
   if p_from is null or p_from >= until or until > v_now then
-    perform raise_error('MR001', format('nothing can have ended between %s and %s', p_from, until), 'give a range that begins before it ends, and ends by now');
+    perform raise_error('MR001', format('nothing can have ended between %s and %s', p_from, until),
+      'give a range that begins before it ends, and ends by now');
   elsif p_limit is null or p_limit not between 1 and 10000 then
     perform raise_error('MR001', format('a batch has 1 to 10000 jobs, not %s', p_limit), null);
   elsif p_states is null or not p_states <@ '{succeeded,failed,expired}' or p_states = '{}' then
-    perform raise_error('MR001', format('jobs that ended as %s cannot be replayed', coalesce(p_states::text, 'null')), 'use succeeded, failed and expired');
+    perform raise_error('MR001', format('jobs that ended as %s cannot be replayed', coalesce(p_states::text, 'null')),
+      'use succeeded, failed and expired');
   end if;
   if v_target is not null and queues_reenter(array[v_target]) <> '{}' then
     perform queue_refuse(v_target);
@@ -42,11 +49,13 @@ begin
     select k.id, k.queue_id, coalesce(k.payload_size, 0) as bytes from unnest(v_looked) u (id)
       join job k on k.slot = job_slot(u.id) and k.id = u.id
       left join amendment m on m.slot = k.slot and m.job_id = k.id
-      left join lateral (select a.attempt, a.state, a.finished_at from job_attempt a where a.slot = k.slot and a.job_id = k.id order by a.attempt desc limit 1) last on true
+      left join lateral (select a.attempt, a.state, a.finished_at from job_attempt a
+        where a.slot = k.slot and a.job_id = k.id order by a.attempt desc limit 1) last on true
       cross join lateral (select last.state is not null and last.attempt > coalesce(m.revived_after, 0) as ended) e
      where (v_queue_id is null or k.queue_id = v_queue_id) and (p_type is null or k.type = p_type)
        and (case when e.ended then last.state else m.closed_as end)::text = any (p_states)
-       and case when e.ended then last.finished_at else m.closed_at end >= p_from and case when e.ended then last.finished_at else m.closed_at end < until
+       and case when e.ended then last.finished_at else m.closed_at end >= p_from
+         and case when e.ended then last.finished_at else m.closed_at end < until
      order by k.id limit p_limit
   loop
     after := j.id;

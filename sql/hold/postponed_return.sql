@@ -1,5 +1,7 @@
--- postponed_return: jobs that claims went round become claimable again once nobody holds them; until the end of this transaction nobody else can. Any process may call it.
--- Those that were cancelled or changed meanwhile have a higher version, and those that were purged are gone: they stay away, and their group gets in line. Where jobs have an order (chained) they wait in the agenda, to be taken by their ids.
+-- postponed_return: jobs that claims went round become claimable again once nobody holds them; until the end of this
+-- transaction nobody else can. Any process may call it. Those that were cancelled or changed meanwhile have a higher
+-- version, and those that were purged are gone: they stay away, and their group gets in line. Where jobs have an order
+-- (chained) they wait in the agenda, to be taken by their ids.
 -- Locks: the entry of lanes and the jobs' marks, skipped when taken. Writes: postponed, ticket, agenda, tally.
 create or replace function postponed_return() returns int
 language plpgsql as $$
@@ -9,16 +11,21 @@ declare
 begin
   for p in
     delete from postponed where ctid = any (array(
-      select o.ctid from postponed o where pg_try_advisory_xact_lock_shared(lane_entry(o.lane)) and pg_try_advisory_xact_lock(job_mark(o.job_id)) limit 200 for update skip locked))
+      select o.ctid from postponed o where pg_try_advisory_xact_lock_shared(lane_entry(o.lane))
+        and pg_try_advisory_xact_lock(job_mark(o.job_id)) limit 200 for update skip locked))
     returning *
   loop
     if exists (select from lane_purge l where l.lane = p.lane and l.before is null and purge_saw(l, p.xid, p.job_id))
-       or exists (select from amendment m where m.slot = job_slot(p.job_id) and m.job_id = p.job_id and m.version > p.version) then
-      perform group_announce(l.queue_id, p.track # p.lane) from lane l where l.key = p.lane and p.track <> p.lane;  -- who follows it may have been passed over meanwhile
+       or exists (select from amendment m where m.slot = job_slot(p.job_id) and m.job_id = p.job_id
+         and m.version > p.version) then
+      -- who follows it may have been passed over meanwhile
+      perform group_announce(l.queue_id, p.track # p.lane) from lane l where l.key = p.lane and p.track <> p.lane;
       continue;
     end if;
-    if (select chained(q.options, p.track <> p.lane) from lane l join queue q on q.id = l.queue_id where l.key = p.lane) then
-      insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain) values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, p.alone, clock_now(), 1);
+    if (select chained(q.options, p.track <> p.lane) from lane l join queue q on q.id = l.queue_id where l.key = p.lane)
+      then
+      insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
+        values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, p.alone, clock_now(), 1);
       perform line_append(p.lane, p.track) from (select) one where p.track <> p.lane;
     else
       perform tickets_append(p.lane, p.track + 1, array[p.job_id], p.attempt, p.version, p.alone);

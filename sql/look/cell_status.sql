@@ -1,5 +1,6 @@
 -- cell_status: what a client compares before it works with this schema.
-create or replace function cell_status(out version int, out functions text, out restored boolean, out payload_limit bigint)
+create or replace function cell_status(out version int, out functions text, out restored boolean,
+  out payload_limit bigint)
 language plpgsql security definer set search_path from current set jit = off as $$
 begin
   select max(number) into version from migration where number > 0;

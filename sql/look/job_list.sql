@@ -1,31 +1,40 @@
 -- job_list: jobs that match every filter given, newest first, after p_before (an id) when paging.
--- p_undecided: failed and expired ones that wait for a decision, because nobody has retried or discarded them.
--- States with few members (running, delayed, failed, expired, cancelled) are found through their own small tables and indexes.
-create or replace function job_list(p_queue text default null, p_state text default null, p_type text default null, p_tenant text default null,
-  p_created_from timestamptz default null, p_created_to timestamptz default null, p_before bigint default null, p_limit int default 100,
+-- p_undecided: failed and expired ones that wait for a decision, because nobody has retried or discarded them. States
+-- with few members (running, delayed, failed, expired, cancelled) are found through their own small tables and indexes.
+create or replace function job_list(p_queue text default null, p_state text default null, p_type text default null,
+  p_tenant text default null,
+  p_created_from timestamptz default null, p_created_to timestamptz default null, p_before bigint default null,
+    p_limit int default 100,
   p_undecided boolean default false) returns setof jobs
-language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan as $$
+language plpgsql security definer set search_path from current set jit = off
+  set plan_cache_mode = force_custom_plan as $$
 declare
   v_from bigint := coalesce(job_id_at(p_created_from), 0);
   v_to bigint := least(coalesce(p_before, 9223372036854775807), coalesce(job_id_at(p_created_to), 9223372036854775807));
   v_ids bigint[];
 begin
-  if p_state is not null and p_state not in ('delayed', 'ready', 'running', 'blocked', 'succeeded', 'failed', 'expired', 'cancelled') then
-    perform raise_error('MR001', format('unknown state "%s"', p_state), 'use delayed, ready, running, blocked, succeeded, failed, expired or cancelled');
+  if p_state is not null and p_state not in ('delayed', 'ready', 'running', 'blocked', 'succeeded', 'failed', 'expired',
+    'cancelled') then
+    perform raise_error('MR001', format('unknown state "%s"', p_state),
+      'use delayed, ready, running, blocked, succeeded, failed, expired or cancelled');
   elsif p_limit is null or p_limit not between 1 and 10000 then
     perform raise_error('MR001', format('a list has 1 to 10000 rows, not %s', p_limit), null);
   elsif p_queue is not null then
     perform queue_id(p_queue);
   end if;
   if p_state in ('running', 'delayed') then
-    v_ids := case when p_state = 'running' then array(select unnest(jobs) from claim) else array(select job_id from agenda where due_at > clock_now()) end;
-    return query select v.* from jobs v where v.id = any (v_ids) and v.id >= v_from and v.id < v_to and v.state = p_state and not coalesce(p_undecided, false)
-        and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type) and (p_tenant is null or v.tenant = p_tenant)
+    v_ids := case when p_state = 'running' then array(select unnest(jobs) from claim)
+      else array(select job_id from agenda where due_at > clock_now()) end;
+    return query select v.* from jobs v where v.id = any (v_ids) and v.id >= v_from and v.id < v_to
+      and v.state = p_state and not coalesce(p_undecided, false)
+        and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type)
+          and (p_tenant is null or v.tenant = p_tenant)
       order by v.id desc limit p_limit;
   else
     return query select v.* from jobs v where v.id >= v_from and v.id < v_to and (p_state is null or v.state = p_state)
         and (not coalesce(p_undecided, false) or v.state in ('failed', 'expired') and v.discarded_at is null)
-        and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type) and (p_tenant is null or v.tenant = p_tenant)
+        and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type)
+          and (p_tenant is null or v.tenant = p_tenant)
       order by v.id desc limit p_limit;
   end if;
 end $$;

@@ -1,5 +1,6 @@
 -- job_state: the one state of a job, or null when there is no such job. The view "jobs" derives the same for many.
--- Claims are read first: each statement sees the newest snapshot, and a job that leaves its claim meanwhile leaves a trace the later ones see.
+-- Claims are read first: each statement sees the newest snapshot, and a job that leaves its claim meanwhile leaves a
+-- trace the later ones see.
 create or replace function job_state(p_job_id bigint) returns text
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -31,8 +32,10 @@ begin
     return 'delayed';
   elsif coalesce(m.start_by, j.start_by) <= clock_now() then
     return 'expired';
-  elsif exists (select from queue q where q.id = j.queue_id and (q.paused_at is not null or q.options ? 'waitsFor' and queue_waits(q.id) is not null))
-     or exists (select from pause z where z.queue_id = j.queue_id and coalesce(z.type = j.type, true) and (z.group_key is null or z.group_key is not distinct from j.group_key)) then
+  elsif exists (select from queue q where q.id = j.queue_id
+    and (q.paused_at is not null or q.options ? 'waitsFor' and queue_waits(q.id) is not null))
+     or exists (select from pause z where z.queue_id = j.queue_id and coalesce(z.type = j.type, true)
+       and (z.group_key is null or z.group_key is not distinct from j.group_key)) then
     return 'blocked';
   end if;
   return 'ready';
@@ -40,7 +43,9 @@ end $$;
 
 -- job_over: whether a job has ended, or is not there any more.
 create or replace function job_over(p_job_id bigint) returns boolean
-language plpgsql as $$ begin return coalesce(job_state(p_job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled'); end $$;
+language plpgsql as $$
+  begin return coalesce(job_state(p_job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled'); end
+$$;
 
 -- job_purged_at: when a waiting job was purged together with its lane; null when it was not.
 -- A job that was running then, and came back later, outlives the purge: its attempt or its revival is newer.
@@ -49,9 +54,12 @@ language plpgsql stable as $$
 declare
   p lane_purge;
 begin
-  for p in select * from lane_purge x where x.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) order by x.purged_at desc loop
-    if purge_saw(p, j.xid, j.id) and (p.group_key is null or p.group_key is not distinct from j.group_key) and coalesce(m.revived_at, '-infinity') < p.purged_at
-       and not exists (select from job_attempt a where a.slot = j.slot and a.job_id = j.id and a.finished_at > p.purged_at) then
+  for p in select * from lane_purge x where x.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
+    order by x.purged_at desc loop
+    if purge_saw(p, j.xid, j.id) and (p.group_key is null or p.group_key is not distinct from j.group_key)
+      and coalesce(m.revived_at, '-infinity') < p.purged_at
+       and not exists (select from job_attempt a where a.slot = j.slot and a.job_id = j.id
+         and a.finished_at > p.purged_at) then
       return p.purged_at;
     end if;
   end loop;

@@ -1,8 +1,11 @@
--- queue_depth: how much waits and runs, how much of what is delayed is staged, and since when the oldest ready job waits. Costs the same at any backlog:
--- folded counts, the deltas not folded yet, the live claims, and one probe per lane. Raises: MR003.
+-- queue_depth: how much waits and runs, how much of what is delayed is staged, and since when the oldest ready job
+-- waits. Costs the same at any backlog: folded counts, the deltas not folded yet, the live claims, and one probe per
+-- lane. Raises: MR003.
 create or replace function queue_depth(p_queue text default 'default',
-  out ready bigint, out blocked bigint, out delayed bigint, out running bigint, out oldest_ready_at timestamptz, out oldest_age_seconds float8, out staged bigint)
-language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+  out ready bigint, out blocked bigint, out delayed bigint, out running bigint, out oldest_ready_at timestamptz,
+    out oldest_age_seconds float8, out staged bigint)
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_id int := queue_id(p_queue);
   v_paused boolean;  -- or waiting for other queues
@@ -13,15 +16,18 @@ begin
   select q.paused_at is not null or exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
          or q.options ? 'waitsFor' and queue_waits(q.id) is not null into v_paused from queue q where q.id = v_id;
   select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0), coalesce(sum(d.staged), 0) into ready, delayed, staged
-    from (select lane, x.ready, x.delayed, x.staged from lane_depth x union all select lane, y.ready, y.delayed, y.staged from tally y) d
+    from (select lane, x.ready, x.delayed, x.staged from lane_depth x
+      union all select lane, y.ready, y.delayed, y.staged from tally y) d
    where d.lane = any (v_lanes);
   select count(*) into v_due from (
-    select from (select * from agenda a where a.due_at <= v_now order by a.due_at limit 10000) g where (g.chain = 1) is not true and g.lane = any (v_lanes) and not agenda_dropped((g.*)::agenda)) due;
+    select from (select * from agenda a where a.due_at <= v_now order by a.due_at limit 10000) g
+      where (g.chain = 1) is not true and g.lane = any (v_lanes) and not agenda_dropped((g.*)::agenda)) due;
   ready := ready + v_due;
   delayed := delayed - v_due;
   ready := greatest(ready, 0);
   delayed := greatest(delayed, 0);
-  select coalesce(sum(cardinality(c.jobs)), 0) into running from claim c join lane l on l.key = c.lane where l.queue_id = v_id;
+  select coalesce(sum(cardinality(c.jobs)), 0) into running from claim c join lane l on l.key = c.lane
+    where l.queue_id = v_id;
   if ready > 0 then
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at
       from queue_oldest(v_id, 1000, true) first (job)
@@ -39,27 +45,32 @@ end $$;
 create or replace function queue_oldest(p_queue_id int, p_groups int, p_aside boolean) returns setof bigint
 language plpgsql rows 10 as $$
 begin
-  return query select lane_oldest(l.key, p_groups, p_aside) from lane l where l.queue_id = p_queue_id and l.rest_xid is null;
+  return query select lane_oldest(l.key, p_groups, p_aside) from lane l
+    where l.queue_id = p_queue_id and l.rest_xid is null;
   if not exists (select from scout where queue_id = p_queue_id) then
     return;
   end if;
   return query
   select first.id from scout s cross join lateral (
     select u.id from (select k.jobs from ticket k
-                       where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2 order by n.xid, n.id limit 1) else s.lane end order by k.xid, k.id limit 50) k
+                       where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2
+                         order by n.xid, n.id limit 1) else s.lane end order by k.xid, k.id limit 50) k
      cross join unnest(k.jobs) u (id) where job_state(u.id) in ('ready', 'blocked') limit 1) first
    where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane);
 end $$;
 
--- lane_oldest: the oldest job that is ready in this lane, or null. Looks at 50 jobs of each of the lane's own tracks and at the next one of each of p_groups groups in line
--- at most, because cancelled and expired ones may stand in front; beyond that it answers with the first of them.
-create or replace function lane_oldest(p_lane bigint, p_groups int default 1000, p_aside boolean default true) returns bigint
+-- lane_oldest: the oldest job that is ready in this lane, or null. Looks at 50 jobs of each of the lane's own tracks
+-- and at the next one of each of p_groups groups in line at most, because cancelled and expired ones may stand in
+-- front; beyond that it answers with the first of them.
+create or replace function lane_oldest(p_lane bigint, p_groups int default 1000, p_aside boolean default true)
+  returns bigint
 language plpgsql as $$
 declare
   v_id bigint;
   v_first bigint;
 begin
-  for v_id in select id from unnest(lane_next(p_lane, 50, p_groups, 1) || case when p_aside then aside_next(p_lane, 50) end) id order by id limit 200 loop
+  for v_id in select id from unnest(lane_next(p_lane, 50, p_groups, 1)
+    || case when p_aside then aside_next(p_lane, 50) end) id order by id limit 200 loop
     if job_state(v_id) in ('ready', 'blocked') then
       return v_id;
     end if;
@@ -68,17 +79,20 @@ begin
   return v_first;
 end $$;
 
--- lane_next: what stands first in a lane, in the order of turns: p_own jobs of each of its own tracks, and p_each of each of p_groups groups in line. Moves nothing.
+-- lane_next: what stands first in a lane, in the order of turns: p_own jobs of each of its own tracks, and p_each of
+-- each of p_groups groups in line. Moves nothing.
 create or replace function lane_next(p_lane bigint, p_own int, p_groups int, p_each int) returns bigint[]
 language plpgsql as $$
 declare
-  v_jobs bigint[] := array(select id from unnest((track_read(track_cursor(p_lane), p_own)).jobs || (track_read(track_cursor(p_lane + 1), p_own)).jobs) id order by id);
+  v_jobs bigint[] := array(select id from unnest((track_read(track_cursor(p_lane), p_own)).jobs
+    || (track_read(track_cursor(p_lane + 1), p_own)).jobs) id order by id);
   v_line bigint[];
   v_cursors lane_cursor[];
 begin
   if exists (select from lane where key = p_lane and grouped) then
     select array_agg(e.key order by e.i), array_agg(c.c order by e.i) into v_line, v_cursors
-      from (select u.x & -4 as key, min(u.i) as i from unnest((track_read(track_cursor(p_lane + 2), p_groups)).jobs) with ordinality u (x, i) group by 1) e
+      from (select u.x & -4 as key, min(u.i) as i from unnest((track_read(track_cursor(p_lane + 2), p_groups)).jobs)
+        with ordinality u (x, i) group by 1) e
       left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true;
     if v_line is not null then
       v_jobs := v_jobs || (turns_read(p_lane, v_line, array_fill(p_each, array[cardinality(v_line)]), v_cursors)).jobs;

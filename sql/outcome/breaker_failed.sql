@@ -1,9 +1,12 @@
--- Circuit breakers: where a queue or a type has the option "breaker", failures of a type in a queue are counted, and too many of them stop it for a while.
--- The breaker is what its events say: nothing is updated, nobody waits, and what a transaction reports counts when it commits. breaker_state is the newest
--- event that is not a mere failure: "opened" holds the type back until open_until, after which one job at a time is let through (lane_room) until
--- one of them succeeds ("closed") or fails ("opened" again, for twice as long). Attempts claimed before that time tell nothing about the time after it.
+-- Circuit breakers: where a queue or a type has the option "breaker", failures of a type in a queue are counted, and
+-- too many of them stop it for a while. The breaker is what its events say: nothing is updated, nobody waits, and what
+-- a transaction reports counts when it commits. breaker_state is the newest event that is not a mere failure: "opened"
+-- holds the type back until open_until, after which one job at a time is let through (lane_room) until one of them
+-- succeeds ("closed") or fails ("opened" again, for twice as long). Attempts claimed before that time tell nothing
+-- about the time after it.
 
--- breaker_failed: attempts of a claim part failed. Opens the breaker with the failure that makes `failures` within `seconds` and no success between them.
+-- breaker_failed: attempts of a claim part failed. Opens the breaker with the failure that makes `failures` within
+-- `seconds` and no success between them.
 -- Writes: breaker_event.
 create or replace function breaker_failed(h claim, p_breaker jsonb, p_error json) returns void
 language plpgsql as $$
@@ -27,14 +30,17 @@ begin
     v_pause := coalesce((p_breaker ->> 'pauseSeconds')::float8, 30);
   end if;
   insert into breaker_event (queue_id, type, kind, at, jobs, pause_seconds, open_until, error)
-  values (l.queue_id, l.type, case when v_pause is null then 'failed' else 'opened' end, v_now, cardinality(h.jobs), v_pause, v_now + make_interval(secs => v_pause),
-          json_strip_nulls(json_build_object('name', error_member(p_error, 'name'), 'code', error_member(p_error, 'code'), 'message', error_message(p_error))));
+  values (l.queue_id, l.type, case when v_pause is null then 'failed' else 'opened' end, v_now, cardinality(h.jobs),
+    v_pause, v_now + make_interval(secs => v_pause),
+          json_strip_nulls(json_build_object('name', error_member(p_error, 'name'), 'code',
+            error_member(p_error, 'code'), 'message', error_message(p_error))));
   if v_pause is not null then
     perform breaker_tell(l.queue_id, l.type, 'open');
   end if;
 end $$;
 
--- breaker_succeeded: attempts of a claim part succeeded: what was counted is forgotten, and a breaker that let them through is closed.
+-- breaker_succeeded: attempts of a claim part succeeded: what was counted is forgotten, and a breaker that let them
+-- through is closed.
 -- Writes: breaker_event, only when there is something to forget.
 create or replace function breaker_succeeded(h claim) returns void
 language plpgsql as $$
@@ -43,7 +49,8 @@ declare
   e breaker_event;
 begin
   select * into l from lane where key = h.lane;
-  if (select b.kind from breaker_event b where b.queue_id = l.queue_id and b.type = l.type order by b.id desc limit 1) in ('failed', 'opened') then
+  if (select b.kind from breaker_event b where b.queue_id = l.queue_id and b.type = l.type order by b.id desc limit 1)
+    in ('failed', 'opened') then
     e := breaker_state(l.queue_id, l.type);
     if e.open_until is null or h.started_at >= e.open_until then
       perform breaker_close(l.queue_id, l.type, e.open_until is not null);
@@ -53,7 +60,8 @@ end $$;
 
 create or replace function breaker_state(p_queue_id int, p_type text) returns breaker_event
 language sql stable as $$
-  select b from breaker_event b where b.queue_id = p_queue_id and b.type = p_type and b.kind <> 'failed' order by b.id desc limit 1
+  select b from breaker_event b where b.queue_id = p_queue_id and b.type = p_type and b.kind <> 'failed'
+    order by b.id desc limit 1
 $$;
 
 create or replace function breaker_close(p_queue_id int, p_type text, p_was_open boolean) returns void
@@ -61,7 +69,8 @@ language plpgsql as $$
 begin
   insert into breaker_event (queue_id, type, kind, at) values (p_queue_id, p_type, 'closed', clock_now());
   if p_was_open then
-    perform breaker_tell(p_queue_id, p_type, 'closed'), queue_notify(array(select name from queue where id = p_queue_id));
+    perform breaker_tell(p_queue_id, p_type, 'closed'), queue_notify(array(select name from queue
+      where id = p_queue_id));
   end if;
 end $$;
 
@@ -69,5 +78,6 @@ end $$;
 create or replace function breaker_tell(p_queue_id int, p_type text, p_state text) returns void
 language sql volatile as $$
   select pg_notify(channel, json_build_object('queue', q.name, 'type', p_type, 'state', p_state)::text)
-    from queue q, concat('millrace:', current_schema(), ':breakers') channel where q.id = p_queue_id and octet_length(channel) < 64
+    from queue q, concat('millrace:', current_schema(), ':breakers') channel
+      where q.id = p_queue_id and octet_length(channel) < 64
 $$;

@@ -1,5 +1,5 @@
--- breaker_reset: close breakers by hand and forget the failures they have counted: all of them, or those of a queue, of a type, or of both.
--- Returns how many. Writes: breaker_event. Raises: MR003.
+-- breaker_reset: close breakers by hand and forget the failures they have counted: all of them, or those of a queue, of
+-- a type, or of both. Returns how many. Writes: breaker_event. Raises: MR003.
 create or replace function breaker_reset(p_queue text default null, p_type text default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare

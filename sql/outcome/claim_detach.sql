@@ -1,7 +1,8 @@
 -- claim_detach: take jobs out of the claim that a token names. Only jobs the claim still holds are returned, one row
 -- per part, with jobs and attempts cut down to them; whoever gets them decides their outcome. Null jobs: all of them.
--- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim, ticket. Raises: MR002, MR005 for a token
--- without jobs when no ids were given, MR007 when the snapshot is older than the table (snapshot_check).
+-- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim, ticket. Raises: MR002,
+-- MR005 for a token without jobs when no ids were given, MR007 when the snapshot is older than the table
+-- (snapshot_check).
 create or replace function claim_detach(p_token uuid, p_jobs bigint[]) returns setof claim
 language plpgsql as $$
 declare
@@ -22,7 +23,8 @@ begin
         select array_agg(u.id) filter (where u.named), array_agg(u.attempt) filter (where u.named),
                array_agg(u.id) filter (where not u.named), array_agg(u.attempt) filter (where not u.named)
           into c.jobs, c.attempts, v_rest, v_rest_attempts
-          from (select id, attempt, id in (select unnest(p_jobs)) as named from unnest(c.jobs, c.attempts) h (id, attempt)) u;
+          from (select id, attempt, id in (select unnest(p_jobs)) as named
+            from unnest(c.jobs, c.attempts) h (id, attempt)) u;
         continue when c.jobs is null;
         if v_rest is null then
           delete from claim where token = p_token and part = c.part;
@@ -37,14 +39,16 @@ begin
     exit when case when p_jobs is null then v_all <> '{}' else v_found = cardinality(p_jobs) end;
   end loop;
   if p_jobs is null and v_all = '{}' then
-    perform raise_error('MR005', 'the lease is lost: this token holds no jobs', 'stop working on them: they were finished, cancelled or given to another worker');
+    perform raise_error('MR005', 'the lease is lost: this token holds no jobs',
+      'stop working on them: they were finished, cancelled or given to another worker');
   elsif p_jobs is not null and p_jobs <> v_all then
     perform job_must_exist(array(select id from unnest(p_jobs) id where id not in (select unnest(v_all))));
   end if;
 end $$;
 
--- job_must_exist: raise MR002 when one of the ids names no job. Volatile: a statement that waited for the rotation of a job's day must not look with the snapshot it had before, to which the day is empty;
--- in REPEATABLE READ it has no other, and is refused. Raises: MR002, MR007.
+-- job_must_exist: raise MR002 when one of the ids names no job. Volatile: a statement that waited for the rotation of a
+-- job's day must not look with the snapshot it had before, to which the day is empty; in REPEATABLE READ it has no
+-- other, and is refused. Raises: MR002, MR007.
 create or replace function job_must_exist(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
@@ -53,12 +57,14 @@ begin
   foreach v_id in array p_jobs loop
     if not exists (select from job where slot = job_slot(v_id) and id = v_id) then
       perform days_check(job_slot(v_id));
-      perform raise_error('MR002', format('there is no job %s', coalesce(v_id::text, 'null')), 'it may have been removed after its retention');
+      perform raise_error('MR002', format('there is no job %s', coalesce(v_id::text, 'null')),
+        'it may have been removed after its retention');
     end if;
   end loop;
 end $$;
 
--- claim_announce: jobs of a claim end: where that makes room for others of their group, the group gets in line again. Writes: ticket.
+-- claim_announce: jobs of a claim end: where that makes room for others of their group, the group gets in line again.
+-- Writes: ticket.
 create or replace function claim_announce(c claim) returns void
 language plpgsql as $$
 begin

@@ -1,8 +1,9 @@
--- claim_reap: take back claims whose lease has ended or whose jobs' deadline has passed. Any process may call it.
--- A claim somebody is reporting on right now is skipped. Jobs that were never started go back without using an attempt;
--- the rest are recorded as lost and retried alone, so that one that kills its process cannot use up its neighbours.
--- All in one go; if that fails, one claim after another, and of the claim that fails one job after another: the job that cannot be taken back fails, on record, and nobody else notices.
--- Returns how many claims were touched. Locks: claim rows (skip locked). Writes: claim, attempt, ticket, tally.
+-- claim_reap: take back claims whose lease has ended or whose jobs' deadline has passed. Any process may call it. A
+-- claim somebody is reporting on right now is skipped. Jobs that were never started go back without using an attempt;
+-- the rest are recorded as lost and retried alone, so that one that kills its process cannot use up its neighbours. All
+-- in one go; if that fails, one claim after another, and of the claim that fails one job after another: the job that
+-- cannot be taken back fails, on record, and nobody else notices. Returns how many claims were touched. Locks: claim
+-- rows (skip locked). Writes: claim, attempt, ticket, tally.
 create or replace function claim_reap(p_limit int default 100) returns int
 language plpgsql set enable_seqscan = on as $$
 declare
@@ -11,7 +12,8 @@ declare
   v_now timestamptz := clock_now();
 begin
   v_claims := array(
-    select k from (select * from claim k where k.until <= v_now or k.deadline <= v_now order by k.until limit p_limit for update skip locked) k
+    select k from (select * from claim k where k.until <= v_now or k.deadline <= v_now order by k.until limit p_limit
+      for update skip locked) k
      where pg_try_advisory_xact_lock_shared(lane_entry(k.lane)));  -- else it is being purged; the next one will do
   if v_claims = '{}' then
     return 0;
@@ -39,7 +41,8 @@ begin
     v_late := claim_expire(c, p_now);
     if v_late is not null then
       select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
-        from unnest(c.jobs, coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]))) with ordinality u (id, attempt, i)
+        from unnest(c.jobs, coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)])))
+          with ordinality u (id, attempt, i)
        where u.id not in (select unnest(v_late));
     end if;
   end if;
@@ -51,17 +54,20 @@ begin
   c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
   if c.unstarted is not null then
     perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), p_now, true)
-       from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted) having count(*) > 0;
+       from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted)
+         having count(*) > 0;
     select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
       from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id not in (select unnest(c.unstarted));
     if c.jobs is null then
       return;
     end if;
   end if;
-  perform attempts_close(c, 'lost', json_build_object('code', 'lost', 'message', 'the lease ended without a report'), null, null, null);
+  perform attempts_close(c, 'lost', json_build_object('code', 'lost', 'message', 'the lease ended without a report'),
+    null, null, null);
 end $$;
 
--- claim_take_back_apart: the same where something of it fails: each of its jobs by itself, and the one that fails is put away as failed, with the reason. Writes: as claim_take_back.
+-- claim_take_back_apart: the same where something of it fails: each of its jobs by itself, and the one that fails is
+-- put away as failed, with the reason. Writes: as claim_take_back.
 create or replace function claim_take_back_apart(c claim, p_now timestamptz) returns void
 language plpgsql as $$
 declare
@@ -73,12 +79,14 @@ begin
     return;
   exception when others then
     perform passing_check(sqlstate, sqlerrm);
-    v_error := json_build_object('code', sqlstate, 'message', 'its claim could not be taken back: ' || left(sqlerrm, 1000));
+    v_error := json_build_object('code', sqlstate, 'message',
+      'its claim could not be taken back: ' || left(sqlerrm, 1000));
   end;
   if cardinality(c.jobs) = 1 then
     delete from claim where token = c.token and part = c.part;
     insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, reason, worker, error)
-    values (c.jobs[1], c.started_at, greatest(p_now, c.started_at), coalesce(c.attempts[1], 1), c.slot, 'lost', 'failed', 'lost', c.worker, v_error);
+    values (c.jobs[1], c.started_at, greatest(p_now, c.started_at), coalesce(c.attempts[1], 1), c.slot, 'lost',
+      'failed', 'lost', c.worker, v_error);
     perform claim_announce(c), fingerprint_release(c.jobs);
     return;
   end if;
@@ -94,7 +102,8 @@ begin
   end loop;
 end $$;
 
--- passing_check: go on when an error has to do with what was worked on; raise it again when it has to do with the moment: locks, connections, memory, disk, or a server that stops. Raises: what it was given.
+-- passing_check: go on when an error has to do with what was worked on; raise it again when it has to do with the
+-- moment: locks, connections, memory, disk, or a server that stops. Raises: what it was given.
 create or replace function passing_check(p_code text, p_message text) returns void
 language plpgsql as $$
 begin
@@ -103,8 +112,8 @@ begin
   end if;
 end $$;
 
--- claim_expire: close those jobs of a live claim part whose deadline has passed; whoever runs them is refused from now on.
--- The caller has locked the part. Returns their ids. Writes: attempt, claim, fingerprint, pause.
+-- claim_expire: close those jobs of a live claim part whose deadline has passed; whoever runs them is refused from now
+-- on. The caller has locked the part. Returns their ids. Writes: attempt, claim, fingerprint, pause.
 create or replace function claim_expire(c claim, p_now timestamptz) returns bigint[]
 language plpgsql as $$
 declare
@@ -114,21 +123,26 @@ declare
   v_deadline timestamptz;
 begin
   c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
-  select array_agg(u.id) filter (where l.late), array_agg(u.id order by u.i) filter (where not l.late), array_agg(u.attempt order by u.i) filter (where not l.late),
+  select array_agg(u.id) filter (where l.late), array_agg(u.id order by u.i)
+    filter (where not l.late), array_agg(u.attempt order by u.i) filter (where not l.late),
          min(l.deadline) filter (where not l.late)
     into v_late, v_rest, v_attempts, v_deadline
     from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) cross join lateral (
-      select coalesce(m.deadline, j.deadline) as deadline, coalesce(coalesce(m.deadline, j.deadline) <= p_now, false) as late
-        from job j left join amendment m on m.slot = c.slot and m.job_id = j.id where j.slot = c.slot and j.id = u.id) l;
+      select coalesce(m.deadline, j.deadline) as deadline,
+        coalesce(coalesce(m.deadline, j.deadline) <= p_now, false) as late
+        from job j left join amendment m on m.slot = c.slot and m.job_id = j.id
+          where j.slot = c.slot and j.id = u.id) l;
   if v_rest is null then
     delete from claim where token = c.token and part = c.part;
   else
-    update claim set jobs = v_rest, attempts = v_attempts, deadline = v_deadline where token = c.token and part = c.part;
+    update claim set jobs = v_rest, attempts = v_attempts, deadline = v_deadline
+      where token = c.token and part = c.part;
   end if;
   insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
   select u.id, c.started_at, greatest(p_now, c.started_at), u.attempt, c.slot, 'expired', 'expired', c.worker
     from unnest(c.jobs, c.attempts) u (id, attempt) where u.id = any (v_late);
-  perform queue_fail(c.lane, v_late[1], 'expired', json_build_object('message', 'the deadline passed')) from lane l join queue q on q.id = l.queue_id
+  perform queue_fail(c.lane, v_late[1], 'expired', json_build_object('message', 'the deadline passed')) from lane l
+    join queue q on q.id = l.queue_id
     where l.key = c.lane and v_late is not null and q.options ->> 'onFailure' = 'pause';
   perform claim_announce(c);
   perform fingerprint_release(v_late);

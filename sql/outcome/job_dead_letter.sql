@@ -1,6 +1,9 @@
--- job_dead_letter: close jobs of a claim as failed and put copies into another queue, in one transaction. Returns the ids not held.
--- Locks: the claim's rows. Writes: attempt, claim, job, ticket. Raises: MR002, MR003, MR014 when that queue is finished.
-create or replace function job_dead_letter(p_token uuid, p_jobs bigint[], p_queue text, p_error json default null) returns bigint[]
+-- job_dead_letter: close jobs of a claim as failed and put copies into another queue, in one transaction. Returns the
+-- ids not held.
+-- Locks: the claim's rows. Writes: attempt, claim, job, ticket. Raises: MR002, MR003, MR014 when that queue is
+-- finished.
+create or replace function job_dead_letter(p_token uuid, p_jobs bigint[], p_queue text, p_error json default null)
+  returns bigint[]
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_target int := queue_id(p_queue);

@@ -1,4 +1,5 @@
--- job_expire: close waiting jobs of one ring child whose time to start has passed. Returns how many were still open. Writes: amendment, fingerprint.
+-- job_expire: close waiting jobs of one ring child whose time to start has passed. Returns how many were still open.
+-- Writes: amendment, fingerprint.
 create or replace function job_expire(p_slot smallint, p_jobs bigint[]) returns int
 language plpgsql as $$
 declare
@@ -8,9 +9,11 @@ begin
   return cardinality(v_closed);
 end $$;
 
--- job_close_waiting: end jobs that wait, as cancelled or expired. Their tickets become void (a higher version). The caller holds the
--- jobs (job_hold), or their lanes, or has just taken them out of a claim, so nobody else can decide on them. Returns the ids that were still open. Writes: amendment, ticket.
-create or replace function job_close_waiting(p_slot smallint, p_jobs bigint[], p_as job_final_state, p_note json) returns bigint[]
+-- job_close_waiting: end jobs that wait, as cancelled or expired. Their tickets become void (a higher version). The
+-- caller holds the jobs (job_hold), or their lanes, or has just taken them out of a claim, so nobody else can decide on
+-- them. Returns the ids that were still open. Writes: amendment, ticket.
+create or replace function job_close_waiting(p_slot smallint, p_jobs bigint[], p_as job_final_state, p_note json)
+  returns bigint[]
 language plpgsql as $$
 declare
   v_now timestamptz := clock_now();
@@ -19,12 +22,14 @@ declare
 begin
   with closed as (
     insert into amendment (job_id, slot, version, closed_at, closed_as, note, updated_at)
-    select id, p_slot, 1, greatest(v_now, job_created_at(id)), p_as, p_note, greatest(v_now, job_created_at(id)) from unnest(p_jobs) id
+    select id, p_slot, 1, greatest(v_now, job_created_at(id)), p_as, p_note, greatest(v_now, job_created_at(id))
+      from unnest(p_jobs) id
     on conflict do nothing returning job_id)
   select coalesce(array_agg(job_id), '{}') into v_new from closed;
   -- what waits behind them in an ordered group may go on
   perform group_announce(j.queue_id, group_track(0, j.group_key)) from job j join queue q on q.id = j.queue_id
-    where j.slot = p_slot and j.id = any (p_jobs) and j.group_key is not null and coalesce(q.options -> 'ordered', 'false') <> 'false';
+    where j.slot = p_slot and j.id = any (p_jobs) and j.group_key is not null
+      and coalesce(q.options -> 'ordered', 'false') <> 'false';
   if cardinality(v_new) = cardinality(p_jobs) then
     return v_new;
   end if;

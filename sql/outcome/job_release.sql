@@ -1,6 +1,7 @@
 -- job_release: give jobs of a claim back unharmed: the same attempt again, later if asked. Returns the ids not held.
 -- Locks: the claim's rows. Writes: claim, ticket or agenda, tally. Raises: MR001, MR002.
-create or replace function job_release(p_token uuid, p_jobs bigint[] default null, p_delay_seconds float8 default 0) returns bigint[]
+create or replace function job_release(p_token uuid, p_jobs bigint[] default null, p_delay_seconds float8 default 0)
+  returns bigint[]
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   h claim;
@@ -16,16 +17,19 @@ begin
   return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;
 
--- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed expire. p_lost, or their last attempt was: alone, where the queue does not say otherwise.
--- The amendment notes when: nothing else would tell, and a purge made while they ran must not take them.
+-- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed
+-- expire. p_lost, or their last attempt was: alone, where the queue does not say otherwise. The amendment notes when:
+-- nothing else would tell, and a purge made while they ran must not take them.
 -- Writes: ticket or agenda, tally, amendment, attempt (expired ones).
-create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz, p_lost boolean) returns void
+create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz,
+  p_lost boolean) returns void
 language plpgsql as $$
 declare
   v_now timestamptz := lane_enter(h.lane);
   v_expired bigint[];
   v_options constant jsonb := (select q.options from lane l join queue q on q.id = l.queue_id where l.key = h.lane);
-  v_apart constant boolean := not (h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false)) and (v_options -> 'lostAlone') is distinct from 'false';
+  v_apart constant boolean := not (h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false))
+    and (v_options -> 'lostAlone') is distinct from 'false';
   g record;
 begin
   perform days_check(h.slot);
@@ -39,10 +43,12 @@ begin
   end if;
   for g in
     select u.attempt, coalesce(m.version, 0) as version, x.alone, t.track, array_agg(u.id order by u.id) as jobs
-      from unnest(p_jobs, p_attempts) u (id, attempt) join job j on j.slot = h.slot and j.id = u.id left join amendment m on m.slot = h.slot and m.job_id = u.id
+      from unnest(p_jobs, p_attempts) u (id, attempt) join job j on j.slot = h.slot and j.id = u.id
+        left join amendment m on m.slot = h.slot and m.job_id = u.id
      cross join lateral (
        select v_apart and (p_lost or (u.attempt > 1 and exists (
-         select from attempt a where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt - 1 and a.outcome = 'lost'))) as alone) x
+         select from attempt a where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt - 1
+           and a.outcome = 'lost'))) as alone) x
      cross join lateral (select track_again(h.lane, j.group_key, x.alone, h.track is not null) as track) t
      where u.id not in (select unnest(v_expired))
      group by u.attempt, coalesce(m.version, 0), x.alone, t.track, case when x.alone then u.id end order by min(u.id)
@@ -52,7 +58,8 @@ begin
       insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
-      select id, p_due_at, h.lane, g.track, g.attempt, g.version, g.alone, v_now, case when chained(v_options, g.track <> h.lane) then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
+      select id, p_due_at, h.lane, g.track, g.attempt, g.version, g.alone, v_now,
+        case when chained(v_options, g.track <> h.lane) then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
       if p_due_at > v_now then
         insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
       else

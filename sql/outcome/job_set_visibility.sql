@@ -1,5 +1,6 @@
 -- job_set_visibility: give one job of a claim its own end of lease, from now. It leaves the others but keeps the token.
--- 0 ends the lease at once. Returns the new end, or null when the token does not hold the job. Writes: claim. Raises: MR001, MR002.
+-- 0 ends the lease at once. Returns the new end, or null when the token does not hold the job. Writes: claim. Raises:
+-- MR001, MR002.
 create or replace function job_set_visibility(p_token uuid, p_job bigint, p_seconds float8) returns timestamptz
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -19,8 +20,10 @@ begin
   if not found then
     return null;
   end if;
-  insert into claim (token, part, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until, track)
-  select h.token, coalesce(max(c.part), -1) + 1, h.lane, h.slot, h.worker, h.jobs, h.attempts, case when h.unstarted @> h.jobs then h.jobs end, h.deadline,
+  insert into claim (token, part, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at,
+    until, track)
+  select h.token, coalesce(max(c.part), -1) + 1, h.lane, h.slot, h.worker, h.jobs, h.attempts,
+    case when h.unstarted @> h.jobs then h.jobs end, h.deadline,
          h.started_at, clock_now(), v_until, h.track
     from claim c where c.token = p_token;
   return v_until;

@@ -1,9 +1,12 @@
 -- job_settle: report several outcomes in one round trip, and claim more in the same one if asked.
--- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released", "jobs": [ids], "results", "logs", "error", "delaySeconds"}].
--- p_claims: a list of {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds", "maxBytes", "trackStart"}, or null.
--- p_async lets the commit be asynchronous when nothing is reported: only for a transaction that does nothing else.
--- Returns {"refused": [ids no longer held], "claims": [as job_claim_json, one for each]}. Locks and writes as the single verbs. Raises: MR001, MR002.
-create or replace function job_settle(p_settlements json, p_claims json default null, p_async boolean default false) returns json
+-- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released", "jobs": [ids], "results", "logs",
+-- "error", "delaySeconds"}].
+-- p_claims: a list of {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds",
+-- "maxBytes", "trackStart"}, or null. p_async lets the commit be asynchronous when nothing is reported: only for a
+-- transaction that does nothing else. Returns {"refused": [ids no longer held], "claims": [as job_claim_json, one for
+-- each]}. Locks and writes as the single verbs. Raises: MR001, MR002.
+create or replace function job_settle(p_settlements json, p_claims json default null, p_async boolean default false)
+  returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_settlements settlement[];
@@ -27,12 +30,15 @@ begin
       v_jobs := translate(s.jobs::text, '[]"', '{}');
     end loop;
   exception when data_exception then
-    perform raise_error('MR001', format('settlements or claims: %s', left(sqlerrm, 300)), 'give objects whose members are of the right kinds');
+    perform raise_error('MR001', format('settlements or claims: %s', left(sqlerrm, 300)),
+      'give objects whose members are of the right kinds');
   end;
   if cardinality(v_settlements) > 1 then  -- one alone takes its locks in order by itself
-    perform from claim where token = any (array(select x.token from unnest(v_settlements) x)) order by token, part for update;
+    perform from claim where token = any (array(select x.token from unnest(v_settlements) x)) order by token, part
+      for update;
     perform pg_advisory_xact_lock_shared(lane_entry(lane)) from (
-      select distinct lane from claim where token = any (array(select x.token from unnest(v_settlements) x)) order by lane) entered;
+      select distinct lane from claim where token = any (array(select x.token from unnest(v_settlements) x))
+        order by lane) entered;
   end if;
   foreach s in array v_settlements loop
     if cardinality(v_settlements) > 1 then
@@ -43,12 +49,15 @@ begin
       when 'failed' then job_fail(s.token, v_jobs, s.error)
       when 'retry' then job_retry(s.token, v_jobs, s.error, s."delaySeconds")
       when 'released' then job_release(s.token, v_jobs, coalesce(s."delaySeconds", 0))
-      else raise_error('MR001', format('unknown outcome "%s"', s.outcome), 'use succeeded, failed, retry or released')::bigint[]
+      else raise_error('MR001', format('unknown outcome "%s"', s.outcome),
+        'use succeeded, failed, retry or released')::bigint[]
     end;
   end loop;
   foreach c in array v_requests loop
-    v_claims := v_claims || job_claim_json(coalesce(c.queues, '{default}'), c.types, coalesce(c."limit", 1), c.worker, c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds",
-                                           coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false), p_group_limit => c."groupLimit");
+    v_claims := v_claims || job_claim_json(coalesce(c.queues, '{default}'), c.types, coalesce(c."limit", 1), c.worker,
+      c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds",
+                                           coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false),
+                                             p_group_limit => c."groupLimit");
   end loop;
   return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;

@@ -1,5 +1,6 @@
--- progress_put, progress_get: a JSON value a running job leaves behind for others and for its next attempt.
--- Neither the lease nor the attempt changes. progress_put returns false when the token does not hold the job. Raises: MR001, MR002, MR004; 40001 in REPEATABLE READ when the value was moved since (job_rotate).
+-- progress_put, progress_get: a JSON value a running job leaves behind for others and for its next attempt. Neither the
+-- lease nor the attempt changes. progress_put returns false when the token does not hold the job. Raises: MR001, MR002,
+-- MR004; 40001 in REPEATABLE READ when the value was moved since (job_rotate).
 create or replace function progress_put(p_token uuid, p_job bigint, p_value json) returns boolean
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -21,7 +22,8 @@ begin
   end if;
   update progress set value = p_value, updated_at = v_now where slot = job_slot(p_job) and job_id = p_job;
   if not found then
-    insert into progress (job_id, slot, value, updated_at) values (p_job, job_slot(p_job), p_value, v_now) on conflict do nothing;
+    insert into progress (job_id, slot, value, updated_at) values (p_job, job_slot(p_job), p_value, v_now)
+      on conflict do nothing;
   end if;
   return true;
 end $$;

@@ -1,5 +1,6 @@
 -- retry_delay: how long to wait after attempt k failed. The last entry of a list repeats.
--- Default: 1 s doubling up to an hour, a tenth of jitter either way. p_luck: 0 for the shortest jitter, 1 for the longest.
+-- Default: 1 s doubling up to an hour, a tenth of jitter either way. p_luck: 0 for the shortest jitter, 1 for the
+-- longest.
 create or replace function retry_delay(p_retry jsonb, p_attempt int, p_luck float8 default random()) returns interval
 language sql volatile as $$
   select seconds(case jsonb_typeof(p_retry)
@@ -13,11 +14,13 @@ language sql volatile as $$
   end)
 $$;
 
--- ttl_computed: the seconds that attempts p_first to p_last take when each uses up its timeout: the timeouts, and the delays between them.
--- Jitter counts at its longest, so that chance never costs the last attempt. Past 10,000 attempts, and past 317 years (1e10), it is the latter.
+-- ttl_computed: the seconds that attempts p_first to p_last take when each uses up its timeout: the timeouts, and the
+-- delays between them. Jitter counts at its longest, so that chance never costs the last attempt. Past 10,000 attempts,
+-- and past 317 years (1e10), it is the latter.
 create or replace function ttl_computed(p_retry jsonb, p_first int, p_last int, p_timeout_ms int) returns float8
 language sql volatile as $$
-  select case when p_last - p_first >= 10000 then 1e10 else least((p_last - p_first + 1) * (p_timeout_ms / 1000.0)::float8
+  select case when p_last - p_first >= 10000 then 1e10 else least((p_last - p_first + 1)
+    * (p_timeout_ms / 1000.0)::float8
            + coalesce(sum(date_part('epoch', retry_delay(p_retry, k, 1))), 0), 1e10) end
     from generate_series(p_first, least(p_last - 1, p_first + 10000)) k
 $$;

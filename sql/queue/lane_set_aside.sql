@@ -1,7 +1,9 @@
--- lane_set_aside: write down what waits in a lane as a range of its own, to be handed out when nothing else is, and let its cursors go on at the end of the log.
--- The cost does not depend on how much it is. The range has what a snapshot saw and the cursors had not passed; the cursors have what it did not see, as after a purge:
--- whoever was running then is late. So every job belongs to one of the two. This transaction counts as running, and so do those that began between the snapshot and it.
--- Returns false when nothing waits. The caller has the lane's lock. Writes: aside, lane_cursor.
+-- lane_set_aside: write down what waits in a lane as a range of its own, to be handed out when nothing else is, and let
+-- its cursors go on at the end of the log. The cost does not depend on how much it is. The range has what a snapshot
+-- saw and the cursors had not passed; the cursors have what it did not see, as after a purge: whoever was running then
+-- is late. So every job belongs to one of the two. This transaction counts as running, and so do those that began
+-- between the snapshot and it. Returns false when nothing waits. The caller has the lane's lock. Writes: aside,
+-- lane_cursor.
 create or replace function lane_set_aside(p_lane bigint) returns boolean
 language plpgsql as $$
 declare
@@ -13,7 +15,8 @@ declare
     select x::text::bigint from pg_snapshot_xip(v_snapshot) x
     union select generate_series(v_xmax, v_own - 1)
     union select v_own where v_own < v_xmax order by 1);
-  v_seen constant pg_snapshot := (least(pg_snapshot_xmin(v_snapshot)::text::bigint, v_own) || ':' || v_end || ':' || array_to_string(v_running, ','))::pg_snapshot;
+  v_seen constant pg_snapshot := (least(pg_snapshot_xmin(v_snapshot)::text::bigint, v_own) || ':' || v_end || ':'
+    || array_to_string(v_running, ','))::pg_snapshot;
   v_n bigint;
 begin
   if (track_read(track_cursor(p_lane), 1)).jobs is null and (track_read(track_cursor(p_lane + 1), 1)).jobs is null then
@@ -21,16 +24,21 @@ begin
   end if;
   insert into aside (lane, snapshot, set_at) values (p_lane, v_seen, clock_now()) returning n into v_n;
   with c as materialized (
-    select c.* from (values (p_lane), (p_lane + 1)) t (key) cross join lateral (select * from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
+    select c.* from (values (p_lane), (p_lane + 1)) t (key)
+      cross join lateral (select * from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
   ), kept as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
     select c.track, aside_seq(v_n), c.head_xid, c.head_ticket, c.head_offset, l.xids, l.tickets, l.offsets
       from c cross join lateral (
-        select coalesce(array_agg(l.x order by l.i), '{}') as xids, coalesce(array_agg(l.t order by l.i), '{}') as tickets, coalesce(array_agg(l.o order by l.i), '{}') as offsets
-          from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (x, t, o, i) where pg_visible_in_snapshot(l.x::text::xid8, v_seen)) l
+        select coalesce(array_agg(l.x order by l.i), '{}') as xids,
+          coalesce(array_agg(l.t order by l.i), '{}') as tickets, coalesce(array_agg(l.o order by l.i), '{}') as offsets
+          from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (x, t, o, i)
+            where pg_visible_in_snapshot(l.x::text::xid8, v_seen)) l
   ), fresh as (
-    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane, turn, credit, since, served)
-    select c.track, c.seq + 1, v_end, case when v_end = v_own then own.ticket else 0 end, case when v_end = v_own then own.place else 0 end,
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets,
+      lane, turn, credit, since, served)
+    select c.track, c.seq + 1, v_end, case when v_end = v_own then own.ticket else 0 end,
+      case when v_end = v_own then own.place else 0 end,
            v_running, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.since, c.served
       from c
       cross join lateral (  -- of its own jobs this transaction may have taken some; of others who still run nobody has
@@ -52,7 +60,10 @@ language sql immutable parallel safe as $$ select -(p_n << 32) $$;
 
 -- aside_cursor: where a track stands inside a range that was set aside.
 create or replace function aside_cursor(p_track bigint, p_n bigint) returns lane_cursor
-language sql volatile as $$ select c from lane_cursor c where c.track = p_track and c.seq >= aside_seq(p_n) and c.seq < aside_seq(p_n - 1) order by c.seq desc limit 1 $$;
+language sql volatile as $$
+  select c from lane_cursor c where c.track = p_track and c.seq >= aside_seq(p_n) and c.seq < aside_seq(p_n - 1)
+    order by c.seq desc limit 1
+$$;
 
 -- aside_end: a range has nothing left. Returns true: there may be another one. Writes: aside, lane_cursor.
 create or replace function aside_end(p_lane bigint, p_n bigint) returns boolean
@@ -63,17 +74,20 @@ begin
   return true;
 end $$;
 
--- aside_next: what stands first of what was set aside of a lane, p_most jobs of each track of its oldest range. Moves nothing.
+-- aside_next: what stands first of what was set aside of a lane, p_most jobs of each track of its oldest range. Moves
+-- nothing.
 create or replace function aside_next(p_lane bigint, p_most int) returns bigint[]
 language plpgsql as $$
 declare
   r aside;
 begin
   select * into r from aside x where x.lane = p_lane order by x.n limit 1;
-  return array(select id from unnest((track_read(aside_cursor(p_lane, r.n), p_most, r.snapshot)).jobs || (track_read(aside_cursor(p_lane + 1, r.n), p_most, r.snapshot)).jobs) id order by id);
+  return array(select id from unnest((track_read(aside_cursor(p_lane, r.n), p_most, r.snapshot)).jobs
+    || (track_read(aside_cursor(p_lane + 1, r.n), p_most, r.snapshot)).jobs) id order by id);
 end $$;
 
--- readings_older: whether the next job of a lane has waited for more than p_seconds. One that comes back after an attempt does not count: it is old by nature.
+-- readings_older: whether the next job of a lane has waited for more than p_seconds. One that comes back after an
+-- attempt does not count: it is old by nature.
 create or replace function readings_older(f track_reading, a track_reading, p_seconds float8) returns boolean
 language plpgsql as $$
 declare

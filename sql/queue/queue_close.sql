@@ -1,13 +1,16 @@
--- queue_close, queue_open: take no more jobs into a queue, or take them again while it has not finished. When the last job of a closed queue
--- has ended, it is finished (queues_finish). Running and waiting jobs go on; those that failed may be retried until then.
--- Locks: the queue's row; queue_open also queue_links, so that nobody finishes it meanwhile. Writes: queue, queue_event.
+-- queue_close, queue_open: take no more jobs into a queue, or take them again while it has not finished. When the last
+-- job of a closed queue has ended, it is finished (queues_finish). Running and waiting jobs go on; those that failed
+-- may be retried until then.
+-- Locks: the queue's row; queue_open also queue_links, so that nobody finishes it meanwhile. Writes: queue,
+-- queue_event.
 -- Raises: MR003; MR014 to close what is closed, or to open what is finished; MR001 to open what is open; MR007.
 create or replace function queue_close(p_queue text, p_by text default null, p_because text default null) returns void
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := queue_id(p_queue);
 begin
-  update queue set closed_at = clock_now(), closed_by = p_by, closed_because = p_because, closed_before = null where id = v_queue_id and closed_at is null;
+  update queue set closed_at = clock_now(), closed_by = p_by, closed_because = p_because, closed_before = null
+    where id = v_queue_id and closed_at is null;
   if not found then
     perform queue_refuse(v_queue_id);
   end if;
@@ -22,18 +25,22 @@ declare
 begin
   select * into q from queue where id = p_queue_id;
   if q.finished_at is not null then
-    return raise_error('MR014', format('queue "%s" is finished', q.name), 'use another queue: a finished one takes no jobs, and cannot be opened again');
+    return raise_error('MR014', format('queue "%s" is finished', q.name),
+      'use another queue: a finished one takes no jobs, and cannot be opened again');
   end if;
-  return raise_error('MR014', format('queue "%s" is closed%s', q.name, coalesce(' by ' || q.closed_by, '') || coalesce(': ' || q.closed_because, '')),
+  return raise_error('MR014', format('queue "%s" is closed%s', q.name,
+    coalesce(' by ' || q.closed_by, '') || coalesce(': ' || q.closed_because, '')),
     'open it again with queue_open(name), or use another queue');
 end $$;
 
--- queues_pin: for a transaction whose snapshot may be older than the close of a queue: PostgreSQL refuses it (40001) when a queue it enqueues to has changed since.
--- Takes the options of job_enqueue or job_enqueue_many. Locks: queue rows, shared.
+-- queues_pin: for a transaction whose snapshot may be older than the close of a queue: PostgreSQL refuses it (40001)
+-- when a queue it enqueues to has changed since. Takes the options of job_enqueue or job_enqueue_many. Locks: queue
+-- rows, shared.
 create or replace function queues_pin(p_options json) returns void
 language plpgsql as $$
 begin
   perform from queue where name in (
-    select coalesce(o.value ->> 'queue', 'default') from json_array_elements(case json_typeof(p_options) when 'array' then p_options else json_build_array(p_options) end) o
+    select coalesce(o.value ->> 'queue', 'default') from json_array_elements(case json_typeof(p_options) when 'array'
+      then p_options else json_build_array(p_options) end) o
      where json_typeof(o.value) = 'object') order by id for share;
 end $$;

@@ -1,23 +1,28 @@
--- queue_purge: drop all waiting jobs of a queue, ready and delayed, by moving its cursors to the end of the log (lanes_purge).
--- The cost does not depend on the backlog. Running jobs go on; jobs of transactions still open arrive afterwards and stay.
--- Lanes that nobody knew when it began stay as they are: what is in them came later; those that sleep have nothing. Returns how many were dropped.
--- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor, lane_purge, tally, aside, agenda. Raises: MR003.
+-- queue_purge: drop all waiting jobs of a queue, ready and delayed, by moving its cursors to the end of the log
+-- (lanes_purge). The cost does not depend on the backlog. Running jobs go on; jobs of transactions still open arrive
+-- afterwards and stay. Lanes that nobody knew when it began stay as they are: what is in them came later; those that
+-- sleep have nothing. Returns how many were dropped.
+-- Locks: the queue's lanes and their entries, so that whatever moves a waiting job waits. Writes: lane_cursor,
+-- lane_purge, tally, aside, agenda. Raises: MR003.
 create or replace function queue_purge(p_queue text) returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := queue_id(p_queue);
 begin
-  perform lane_discover(array[v_queue_id]);  -- waits for whoever is finding them, or a purge would miss a lane that nobody has seen yet
+  -- waits for whoever is finding them, or a purge would miss a lane that nobody has seen yet
+  perform lane_discover(array[v_queue_id]);
   return lanes_purge(array(select key from lane where queue_id = v_queue_id and not is_asleep order by key));
 end $$;
 
--- lanes_purge: drop all that waits in some lanes. Cursor, count and the record that makes purged jobs "cancelled" come from one snapshot. Returns how many were dropped.
+-- lanes_purge: drop all that waits in some lanes. Cursor, count and the record that makes purged jobs "cancelled" come
+-- from one snapshot. Returns how many were dropped.
 -- Locks: the lanes and their entries. Writes: lane_cursor, lane_purge, tally, aside, agenda.
 create or replace function lanes_purge(p_lanes bigint[]) returns bigint
 language plpgsql as $$
 declare
   v_own constant bigint := xid_now();
-  v_last constant bigint := job_id_new();  -- jobs of this very transaction: those so far are purged, those to come are not
+  -- jobs of this very transaction: those so far are purged, those to come are not
+  v_last constant bigint := job_id_new();
   v_ticket constant bigint := nextval('ticket_id_seq');
   v_purged bigint;
 begin
@@ -30,18 +35,22 @@ begin
     select l.key as lane, t.key, c.*, own.id as own_ticket, own.jobs as own_jobs
       from lane l cross join lateral (values (l.key), (l.key + 1)) t (key)
       cross join lateral (select c.seq from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
-      left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k where k.lane = t.key and k.xid = v_own order by k.id desc limit 1) own on true
+      left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k where k.lane = t.key and k.xid = v_own
+        order by k.id desc limit 1) own on true
      where l.key = any (p_lanes)
   ), passed as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
-    select t.key, t.seq + 1, greatest(snap.xmax, v_own), case when v_own >= snap.xmax then coalesce(t.own_ticket, 0) else 0 end,
+    select t.key, t.seq + 1, greatest(snap.xmax, v_own), case when v_own >= snap.xmax then coalesce(t.own_ticket, 0)
+      else 0 end,
            case when v_own >= snap.xmax then coalesce(t.own_jobs, 0) else 0 end,
            late.xids, late.tickets, late.offsets
       from track t cross join snap
       cross join lateral (
         select coalesce(array_agg(x order by x), '{}') as xids,
-               coalesce(array_agg(case when x = v_own then coalesce(t.own_ticket, 0) else 0 end order by x), '{}') as tickets,
-               coalesce(array_agg(case when x = v_own then coalesce(t.own_jobs, 0) else 0 end order by x), '{}') as offsets
+               coalesce(array_agg(case when x = v_own then coalesce(t.own_ticket, 0) else 0 end order by x),
+                 '{}') as tickets,
+               coalesce(array_agg(case when x = v_own then coalesce(t.own_jobs, 0) else 0 end order by x),
+                 '{}') as offsets
           from (select unnest(snap.running) as x union select v_own where v_own < snap.xmax
                 union select generate_series(snap.xmax, v_own - 1)) late_x) late
   ), gone as (
@@ -51,13 +60,16 @@ begin
   ), forgotten as (  -- what earlier ones dropped, this one drops too
     delete from lane_purge where lane = any (p_lanes)
   ), noted as (
-    insert into lane_purge (lane, snapshot, own_xid, own_job, own_ticket, purged_at) select t.lane, snap.s, v_own, v_last, v_ticket, clock_now() from (select distinct lane from track) t cross join snap
+    insert into lane_purge (lane, snapshot, own_xid, own_job, own_ticket, purged_at) select t.lane, snap.s, v_own,
+      v_last, v_ticket, clock_now() from (select distinct lane from track) t cross join snap
   ), depth as materialized (
-    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed, (select count(*) from agenda g where g.lane = d.lane and g.chain = 1) as chained
+    select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed,
+      (select count(*) from agenda g where g.lane = d.lane and g.chain = 1) as chained
       from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d
      where d.lane in (select lane from track) group by d.lane
   ), counted as (
-    insert into tally (lane, ready) select lane, chained - ready from depth  -- what is in the agenda is uncounted as it leaves it
+    -- what is in the agenda is uncounted as it leaves it
+    insert into tally (lane, ready) select lane, chained - ready from depth
   )
   select coalesce(sum(ready + delayed), 0) into v_purged from depth;
   perform agenda_drop(p_lanes, 10000);  -- more than that is left to upkeep

@@ -1,6 +1,7 @@
--- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell.
--- Options given replace those of the same name; null values remove them. What a queue waits for must exist and not wait for it in turn:
--- whoever changes that follows whoever did before. Locks: queue_links with waitsFor. Raises: MR001, MR003, and MR007 with waitsFor.
+-- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell. Options
+-- given replace those of the same name; null values remove them. What a queue waits for must exist and not wait for it
+-- in turn: whoever changes that follows whoever did before. Locks: queue_links with waitsFor. Raises: MR001, MR003, and
+-- MR007 with waitsFor.
 create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -8,7 +9,8 @@ declare
   v_options jsonb;
 begin
   if p_name is null or p_name !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$' then
-    perform raise_error('MR001', format('"%s" cannot name a queue', p_name), 'use 1 to 128 letters, digits, and _ . : -, beginning with a letter or digit');
+    perform raise_error('MR001', format('"%s" cannot name a queue', p_name),
+      'use 1 to 128 letters, digits, and _ . : -, beginning with a letter or digit');
   end if;
   perform options_check(jsonb_strip_nulls(p_options));
   if p_options ? 'deadLetterQueue' and p_options ->> 'deadLetterQueue' is not null then
@@ -24,7 +26,8 @@ begin
     perform groups_refuse(q.id) from queue q where q.name = p_name;
   end if;
   insert into queue as q (name, options) values (p_name, jsonb_strip_nulls(p_options))
-  on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning id, options into v_id, v_options;
+  on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning id, options
+    into v_id, v_options;
   if p_options ? 'groupRate' then
     update snooze set due_at = clock_now() where lane in (select key from lane where queue_id = v_id);
   end if;
@@ -35,7 +38,8 @@ begin
     perform agenda_unchain();
   end if;
   if p_options ?| '{ordered,groupMaxRunning}' then  -- groups that had no room may have some now
-    perform group_announce(v_id, x.hash) from (select distinct k.track # k.lane as hash from claim k join lane l on l.key = k.lane where l.queue_id = v_id and k.track is not null) x;
+    perform group_announce(v_id, x.hash) from (select distinct k.track # k.lane as hash from claim k
+      join lane l on l.key = k.lane where l.queue_id = v_id and k.track is not null) x;
   end if;
   return v_options;
 end $$;
@@ -46,7 +50,9 @@ language plpgsql immutable as $$
 declare
   v_key text;
 begin
-  foreach v_key in array '{ordered,groupMaxRunning,groupRate,enqueueRate,waitsFor,onFailure,finalStages,maxDepth,maxAgeSeconds,freshnessSeconds,drainsAt,blocked,lostAlone,deadLetterAfter}'::text[] loop
+  foreach v_key in array '{
+    ordered, groupMaxRunning, groupRate, enqueueRate, waitsFor, onFailure, finalStages, maxDepth, maxAgeSeconds,
+    freshnessSeconds, drainsAt, blocked, lostAlone, deadLetterAfter}'::text[] loop
     if p_options ? v_key then
       perform raise_error('MR001', format('%s cannot be set here', v_key), 'set it for a queue');
     end if;

@@ -1,5 +1,6 @@
--- queue_redrive: move waiting dead letters back to the queue they came from (or to p_target). Returns how many.
--- Each is claimed, copied and completed in this transaction. Letters without a source, or whose source is finished, stay. Raises: MR001, MR003, MR014 when the target is finished.
+-- queue_redrive: move waiting dead letters back to the queue they came from (or to p_target). Returns how many. Each is
+-- claimed, copied and completed in this transaction. Letters without a source, or whose source is finished, stay.
+-- Raises: MR001, MR003, MR014 when the target is finished.
 create or replace function queue_redrive(p_queue text, p_target text default null, p_limit int default 1000) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare

@@ -1,13 +1,19 @@
--- queue_shed: drop the waiting jobs of a queue that were enqueued before a time, or of these only jobs of one type or one group. Ready, delayed and staged ones; running jobs go on, and
--- jobs of transactions still open arrive afterwards and stay, as with queue_purge. Takes no longer the more there are ready, because it only writes down that they are dropped:
--- they are "cancelled" at once, and are passed over, many at a time, and taken out of the depth, here and by the claims and the maintenance that follow.
--- Returns how many were taken out already: all of them, except beyond 100,000 of a lane, and of groups, which are passed over when their turn comes.
+-- queue_shed: drop the waiting jobs of a queue that were enqueued before a time, or of these only jobs of one type or
+-- one group. Ready, delayed and staged ones; running jobs go on, and jobs of transactions still open arrive afterwards
+-- and stay, as with queue_purge. Takes no longer the more there are ready, because it only writes down that they are
+-- dropped: they are "cancelled" at once, and are passed over, many at a time, and taken out of the depth, here and by
+-- the claims and the maintenance that follow. Returns how many were taken out already: all of them, except beyond
+-- 100,000 of a lane, and of groups, which are passed over when their turn comes.
 -- Locks: the lanes and their entries. Writes: lane_purge, lane_cursor, agenda, tally. Raises: MR001, MR003, MR007.
-create or replace function queue_shed(p_queue text, p_before timestamptz, p_type text default null, p_group text default null) returns bigint
-language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+create or replace function queue_shed(p_queue text, p_before timestamptz, p_type text default null,
+  p_group text default null) returns bigint
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
-  v_before constant bigint := job_id_at(case when p_before is not null then least(greatest(p_before, '2020-01-01'), clock_now() + interval '1 day') end);  -- ids have no room for all times
+  -- ids have no room for all times
+  v_before constant bigint := job_id_at(case when p_before is not null
+    then least(greatest(p_before, '2020-01-01'), clock_now() + interval '1 day') end);
   v_last constant bigint := job_id_new();
   v_lanes bigint[];
   v_dropped bigint;
@@ -20,9 +26,11 @@ begin
   v_lanes := array(select key from lane where queue_id = v_queue_id and (p_type is null or type = p_type) order by key);
   perform lanes_seize(v_lanes);
   perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(v_lanes) lane;
-  delete from lane_purge where lane = any (v_lanes) and before <= v_before and (p_group is null or group_key = p_group);  -- this one drops what they dropped
+  -- this one drops what they dropped
+  delete from lane_purge where lane = any (v_lanes) and before <= v_before and (p_group is null or group_key = p_group);
   insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at, before, group_key, is_open)
   select lane, pg_current_snapshot(), xid_now(), v_last, clock_now(), v_before, p_group, true from unnest(v_lanes) lane;
   v_dropped := agenda_drop(v_lanes, null);
-  return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(v_lanes) lane cross join lateral lane_shed(lane) s);
+  return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(v_lanes) lane
+    cross join lateral lane_shed(lane) s);
 end $$;

@@ -1,5 +1,6 @@
--- calendar_time: when a job runs in a queue that has a calendar (drainsAt, blocked). p_at: the time it asks for, null when it does not.
--- One that asks for none gets the next slot; a time in a blocked period, be it now, becomes the end of the period.
+-- calendar_time: when a job runs in a queue that has a calendar (drainsAt, blocked). p_at: the time it asks for, null
+-- when it does not. One that asks for none gets the next slot; a time in a blocked period, be it now, becomes the end
+-- of the period.
 create or replace function calendar_time(p_options jsonb, p_at timestamptz, p_now timestamptz) returns timestamptz
 language plpgsql stable as $$
 declare
@@ -14,8 +15,9 @@ begin
   return case when v_free > v_from then v_free else v_at end;
 end $$;
 
--- calendar_slot: the next time of day at which a queue drains, p_from included; null without a calendar. Times of day are of their zone, so they stay what they are when its
--- clocks change; one that is left out that day is an hour later, one that comes twice is the second.
+-- calendar_slot: the next time of day at which a queue drains, p_from included; null without a calendar. Times of day
+-- are of their zone, so they stay what they are when its clocks change; one that is left out that day is an hour later,
+-- one that comes twice is the second.
 create or replace function calendar_slot(p_drains jsonb, p_from timestamptz) returns timestamptz
 language sql stable strict as $$
   select min(s.at)
@@ -23,11 +25,13 @@ language sql stable strict as $$
     cross join jsonb_array_elements_text(p_drains -> 'times') t (of_day)
     cross join lateral (select (p_from at time zone (p_drains ->> 'zone'))::date + d as day) y
     cross join lateral (select (y.day + t.of_day::time) at time zone (p_drains ->> 'zone') as at) s
-   where s.at >= p_from and (p_drains -> 'days' is null or p_drains -> 'days' @> to_jsonb(date_part('isodow', y.day)::int))
+   where s.at >= p_from and (p_drains -> 'days' is null or p_drains
+     -> 'days' @> to_jsonb(date_part('isodow', y.day)::int))
 $$;
 
--- calendar_free: the first time from p_from on that is in no blocked period; periods that follow or overlap each other are one. Those with a time of day come again on each
--- of their days (the one on which they begin), and end on the next when they end no later than they begin. Raises: MR001 when there is none within 1,000 periods.
+-- calendar_free: the first time from p_from on that is in no blocked period; periods that follow or overlap each other
+-- are one. Those with a time of day come again on each of their days (the one on which they begin), and end on the next
+-- when they end no later than they begin. Raises: MR001 when there is none within 1,000 periods.
 create or replace function calendar_free(p_blocked jsonb, p_from timestamptz) returns timestamptz
 language plpgsql stable as $$
 declare
@@ -36,9 +40,11 @@ declare
 begin
   for i in 1 .. 1000 loop
     select max(x.until) into v_end from (
-      select (b.p ->> 'from')::timestamptz as since, (b.p ->> 'until')::timestamptz as until from jsonb_array_elements(p_blocked) b (p) where b.p ? 'until'
+      select (b.p ->> 'from')::timestamptz as since, (b.p ->> 'until')::timestamptz as until
+        from jsonb_array_elements(p_blocked) b (p) where b.p ? 'until'
       union all
-      select (y.day + t.since) at time zone (b.p ->> 'zone'), (y.day + case when t.until <= t.since then 1 else 0 end + t.until) at time zone (b.p ->> 'zone')
+      select (y.day + t.since) at time zone (b.p ->> 'zone'),
+        (y.day + case when t.until <= t.since then 1 else 0 end + t.until) at time zone (b.p ->> 'zone')
         from jsonb_array_elements(p_blocked) b (p)
         cross join generate_series(-2, 1) d
         cross join lateral (select (v_at at time zone (b.p ->> 'zone'))::date + d as day) y

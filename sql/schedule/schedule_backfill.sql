@@ -1,6 +1,8 @@
--- schedule_backfill: make runs for past slots, p_concurrency of them at once. Slots that have a run are left out. Returns how many there will be. Locks: the schedule's state.
+-- schedule_backfill: make runs for past slots, p_concurrency of them at once. Slots that have a run are left out.
+-- Returns how many there will be. Locks: the schedule's state.
 -- Writes: as schedules_advance. Raises: MR001, MR016.
-create or replace function schedule_backfill(p_name text, p_slots_ms bigint[], p_concurrency int default 1, p_by text default null, p_because text default null) returns int
+create or replace function schedule_backfill(p_name text, p_slots_ms bigint[], p_concurrency int default 1,
+  p_by text default null, p_because text default null) returns int
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_batch bigint := nextval('schedule_batch_seq');
@@ -16,10 +18,12 @@ begin
   end if;
   insert into schedule_pending (schedule, slot_at, kind, batch, concurrency)
   select p_name, ms_at(ms), 'backfill', v_batch, p_concurrency from unnest(p_slots_ms) ms
-   where not exists (select from schedule_run r where r.schedule = p_name and r.slot_at = ms_at(ms)) on conflict do nothing;
+   where not exists (select from schedule_run r where r.schedule = p_name and r.slot_at = ms_at(ms))
+     on conflict do nothing;
   get diagnostics v_slots = row_count;
   if v_slots > 0 then
-    perform schedules_advance(array[p_name]), schedule_event_add(p_name, 'backfill', p_slots => v_slots, p_by => p_by, p_because => p_because);
+    perform schedules_advance(array[p_name]), schedule_event_add(p_name, 'backfill', p_slots => v_slots, p_by => p_by,
+      p_because => p_because);
   end if;
   return v_slots;
 end $$;

@@ -1,4 +1,5 @@
--- sqs_move_cancel: let no further step of a task follow. Returns how many were moved so far, -1 when it is not running, null when there is none. Waits for a step in progress. Writes: sqs_move_task.
+-- sqs_move_cancel: let no further step of a task follow. Returns how many were moved so far, -1 when it is not running,
+-- null when there is none. Waits for a step in progress. Writes: sqs_move_task.
 create or replace function sqs_move_cancel(p_id uuid) returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare

@@ -1,6 +1,6 @@
--- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call it.
--- Rows another process is moving are skipped, and those that were dropped stay for agenda_drop. Where jobs have an order (chained) they stay where they are, and their group gets in line.
--- Returns how many became claimable.
+-- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call
+-- it. Rows another process is moving are skipped, and those that were dropped stay for agenda_drop. Where jobs have an
+-- order (chained) they stay where they are, and their group gets in line. Returns how many became claimable.
 -- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket, tally.
 -- Along the index of due times: without sorting, so that nobody reads all that waits in a lane instead.
 create or replace function agenda_promote(p_limit int default 1000) returns int
@@ -13,10 +13,13 @@ declare
   v_ordered bigint[];  -- those whose groups are chained
   v_serial bigint[];   -- those whose jobs without a group are
 begin
-  select array_agg(d.lane), array_agg(d.lane) filter (where chained(q.options, true)), array_agg(d.lane) filter (where chained(q.options, false)) into v_lanes, v_ordered, v_serial
-    from (select g.lane from (select distinct lane from (select lane from agenda where due_at <= v_now and (chain = 1) is not true order by due_at limit p_limit) g) g
+  select array_agg(d.lane), array_agg(d.lane) filter (where chained(q.options, true)), array_agg(d.lane)
+    filter (where chained(q.options, false)) into v_lanes, v_ordered, v_serial
+    from (select g.lane from (select distinct lane from (select lane from agenda
+      where due_at <= v_now and (chain = 1) is not true order by due_at limit p_limit) g) g
            where pg_try_advisory_xact_lock_shared(lane_entry(g.lane))) d
-    left join lateral (select l.queue_id from lane_known l where l.key = d.lane limit 1) l on true left join queue q on q.id = l.queue_id;
+    left join lateral (select l.queue_id from lane_known l where l.key = d.lane limit 1) l on true
+      left join queue q on q.id = l.queue_id;
   if v_ordered is not null or v_serial is not null then
     perform agenda_chain(v_ordered, v_serial, v_now, p_limit);
   end if;
@@ -25,12 +28,14 @@ begin
   end if;
   with due as (
     delete from agenda where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) and g.chain is null and (g.lane = any (case when g.track = g.lane then v_serial else v_ordered end)) is not true
+      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) and g.chain is null
+        and (g.lane = any (case when g.track = g.lane then v_serial else v_ordered end)) is not true
          and not (exists (select from lane_purge p where p.leftover and p.lane = g.lane) and agenda_dropped(g))
        order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
   ), kept as (
-    select d.*, d.track + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100 as chunk from due d
+    select d.*, d.track + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone
+      order by d.job_id) - 1) / 100 as chunk from due d
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
     select again, v_xid, ticket_slot(v_xid), attempt, version, alone, array_agg(job_id order by job_id)
@@ -38,7 +43,8 @@ begin
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
     select lane + 2, v_xid, ticket_slot(v_xid), array_agg(again order by first)
-      from (select lane, again, min(job_id) as first from kept where again <> lane + 1 group by lane, again) t group by lane
+      from (select lane, again, min(job_id) as first from kept where again <> lane + 1 group by lane, again) t
+        group by lane
   ), counted as (
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from kept group by lane
   )
@@ -46,13 +52,17 @@ begin
   return v_promoted;
 end $$;
 
--- agenda_chain: chained jobs whose time has come: they stay where they are, count as ready, and their groups get in line. Writes: agenda, ticket, tally.
-create or replace function agenda_chain(p_ordered bigint[], p_serial bigint[], p_now timestamptz, p_limit int) returns void
+-- agenda_chain: chained jobs whose time has come: they stay where they are, count as ready, and their groups get in
+-- line. Writes: agenda, ticket, tally.
+create or replace function agenda_chain(p_ordered bigint[], p_serial bigint[], p_now timestamptz, p_limit int)
+  returns void
 language plpgsql set enable_sort = off as $$
 begin
   with due as (
     update agenda set chain = 1 where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= p_now and (g.chain = 1) is not true and g.lane = any (case when g.track = g.lane then p_serial else p_ordered end) order by g.due_at, g.job_id limit p_limit for update skip locked))
+      select g.job_id from agenda g where g.due_at <= p_now and (g.chain = 1) is not true
+        and g.lane = any (case when g.track = g.lane then p_serial else p_ordered end) order by g.due_at, g.job_id
+        limit p_limit for update skip locked))
     returning lane, track, job_id
   ), counted as (
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from due group by lane
@@ -62,8 +72,9 @@ begin
     from (select lane, track, min(job_id) as first from due where track <> lane group by 1, 2) t group by lane;
 end $$;
 
--- agenda_unchain: jobs that were chained, in queues that have another order now: nobody takes them by their ids any more. Those that are due go into the second track of their lane,
--- the others will when their time comes. Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket.
+-- agenda_unchain: jobs that were chained, in queues that have another order now: nobody takes them by their ids any
+-- more. Those that are due go into the second track of their lane, the others will when their time comes. Locks: the
+-- entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket.
 create or replace function agenda_unchain() returns void
 language plpgsql as $$
 declare
@@ -71,7 +82,8 @@ declare
 begin
   for g in
     select a.* from agenda a join lane l on l.key = a.lane join queue q on q.id = l.queue_id
-     where a.chain is not null and not chained(q.options, a.track <> a.lane) and pg_try_advisory_xact_lock_shared(lane_entry(a.lane)) limit 10000 for update of a skip locked
+     where a.chain is not null and not chained(q.options, a.track <> a.lane)
+       and pg_try_advisory_xact_lock_shared(lane_entry(a.lane)) limit 10000 for update of a skip locked
   loop
     if g.chain = 1 then
       delete from agenda where job_id = g.job_id;

@@ -1,4 +1,5 @@
--- breakers_tidy: remove events that say nothing any more. Any process may call it. Locks: event rows, skipped when taken. Writes: breaker_event.
+-- breakers_tidy: remove events that say nothing any more. Any process may call it. Locks: event rows, skipped when
+-- taken. Writes: breaker_event.
 create or replace function breakers_tidy() returns void
 language plpgsql as $$
 begin

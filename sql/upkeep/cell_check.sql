@@ -3,8 +3,10 @@
 create or replace function cell_check(p_known_xid bigint) returns void
 language plpgsql stable as $$
 begin
-  if p_known_xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigint and p_known_xid > coalesce(pg_current_xact_id_if_assigned()::text::bigint, 0) then
-    perform raise_error('MR006', 'this schema was restored from another server: its transaction numbers lie in the future',
+  if p_known_xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+    and p_known_xid > coalesce(pg_current_xact_id_if_assigned()::text::bigint, 0) then
+    perform raise_error('MR006',
+      'this schema was restored from another server: its transaction numbers lie in the future',
       'run "millrace repair" (or select cell_repair()) once, while nothing else runs');
   end if;
 end $$;
@@ -18,8 +20,9 @@ exception when insufficient_privilege then
   return null;
 end $$;
 
--- cell_at_home: refuse to work where another server wrote the logs. Its numbers may lie in this one's future, and no longer do when this one has caught up:
--- looking at them would come too late. Asked once per session and schema, because it costs a look at a file. Raises: MR006.
+-- cell_at_home: refuse to work where another server wrote the logs. Its numbers may lie in this one's future, and no
+-- longer do when this one has caught up: looking at them would come too late. Asked once per session and schema,
+-- because it costs a look at a file. Raises: MR006.
 create or replace function cell_at_home() returns void
 language plpgsql as $$
 declare

@@ -1,6 +1,7 @@
 -- cell_repair: after a dump was restored into another server, give every waiting job a new ticket in this server's own
 -- transactions and start all cursors again. To be run once, while nothing else runs. Returns how many jobs are ready.
--- Claims, attempts and the agenda are kept. Locks: everything in the cell. Writes: ticket, lane_cursor, lane_purge, tally, lane_depth, queue, queue_event, cell.
+-- Claims, attempts and the agenda are kept. Locks: everything in the cell. Writes: ticket, lane_cursor, lane_purge,
+-- tally, lane_depth, queue, queue_event, cell.
 create or replace function cell_repair() returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -15,35 +16,46 @@ begin
   update agenda set xid = v_xid, chain = case when chain is not null then 0 end;
   update job set xid = 0 where xid > v_xid;
   insert into lane as l (key, queue_id, type, priority, resources, grouped, costs)
-  select lane_key(queue_id, type, priority, resources), queue_id, type, priority, resources, bool_or(group_key is not null), bool_or(cost is not null) from job group by 2, 3, 4, 5
+  select lane_key(queue_id, type, priority, resources), queue_id, type, priority, resources,
+    bool_or(group_key is not null), bool_or(cost is not null) from job group by 2, 3, 4, 5
   on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs
    where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs);
   delete from scout;
-  insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l cross join lateral (values (l.key), (l.key + 1), (l.key + 2)) t (key);
+  insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l
+    cross join lateral (values (l.key), (l.key + 1), (l.key + 2)) t (key);
 
   with waiting as materialized (
-    select j.id, lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, j.group_key, coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
+    select j.id, lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, j.group_key,
+      coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
       from job j
-      left join lateral (select a.state, a.attempt from job_attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+      left join lateral (select a.state, a.attempt from job_attempt a where a.slot = j.slot and a.job_id = j.id
+        order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = j.slot and m.job_id = j.id
-     where not coalesce(last.state is not null and last.attempt > coalesce(m.revived_after, 0), false) and m.closed_at is null
+     where not coalesce(last.state is not null and last.attempt > coalesce(m.revived_after, 0), false)
+       and m.closed_at is null
        and not exists (select from agenda g where g.job_id = j.id)
        and not exists (select from claim c where j.id = any (c.jobs))
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, jobs)
-    select track + case when attempt = 1 and version = 0 then 0 else 1 end, v_xid, ticket_slot(v_xid), attempt, version, array_agg(id order by id)
-      from (select w.*, group_track(lane, group_key) as track, (row_number() over (partition by lane, group_key, attempt, version order by id) - 1) / 100 as chunk from waiting w) x
+    select track + case when attempt = 1 and version = 0 then 0 else 1 end, v_xid, ticket_slot(v_xid), attempt, version,
+      array_agg(id order by id)
+      from (select w.*, group_track(lane, group_key) as track,
+        (row_number() over (partition by lane, group_key, attempt, version order by id) - 1) / 100 as chunk
+        from waiting w) x
      group by track, attempt, version, chunk order by track, chunk
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
     select lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)
       from (select lane, track + again as track, min(id) as first
-              from (select w.id, w.lane, group_track(w.lane, w.group_key) as track, case when w.attempt = 1 and w.version = 0 then 0 else 1 end as again from waiting w where w.group_key is not null) t
+              from (select w.id, w.lane, group_track(w.lane, w.group_key) as track,
+                case when w.attempt = 1 and w.version = 0 then 0 else 1 end as again from waiting w
+                where w.group_key is not null) t
              group by lane, track + again) t group by lane
   ), counted as (
     insert into lane_depth (lane, ready, delayed, staged)
     select lane, sum(r), sum(d), sum(s) from (
-      select lane, 1 as r, 0 as d, 0 as s from waiting union all select lane, 0, 1, case when stage is not null then 1 else 0 end from agenda) n group by lane
+      select lane, 1 as r, 0 as d, 0 as s from waiting union all select lane, 0, 1,
+        case when stage is not null then 1 else 0 end from agenda) n group by lane
   )
   select count(*) into v_ready from waiting;
   update lane set born_xid = 0, rest_xid = null, is_asleep = false where born_xid > 0 or rest_xid is not null;
@@ -53,11 +65,14 @@ begin
   return v_ready;
 end $$;
 
--- ring_close_purged: turn the derived state of purged jobs into recorded ones, before the snapshots that prove it are forgotten.
+-- ring_close_purged: turn the derived state of purged jobs into recorded ones, before the snapshots that prove it are
+-- forgotten.
 create or replace function ring_close_purged() returns void
 language plpgsql as $$
 begin
   perform job_close_waiting(v.slot, v.jobs, 'cancelled', json_build_object('message', 'purged'))
-     from (select job_slot(id) as slot, array_agg(id) as jobs from jobs where state = 'cancelled' and reason = 'purged' group by 1) v;
-  delete from agenda g using amendment m where m.slot = job_slot(g.job_id) and m.job_id = g.job_id and m.closed_at is not null;
+     from (select job_slot(id) as slot, array_agg(id) as jobs from jobs where state = 'cancelled' and reason = 'purged'
+       group by 1) v;
+  delete from agenda g using amendment m where m.slot = job_slot(g.job_id) and m.job_id = g.job_id
+    and m.closed_at is not null;
 end $$;

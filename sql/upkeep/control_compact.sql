@@ -1,6 +1,7 @@
--- control_compact: rewrite a small control table that an old snapshot keeps from being vacuumed. Any process may call it.
--- Copy the live rows, truncate, put them back: milliseconds, under a lock nobody waits for longer than 100 ms. One table
--- per call, so that no transaction holds two such locks. Returns its name, or null when there is nothing (more) to do.
+-- control_compact: rewrite a small control table that an old snapshot keeps from being vacuumed. Any process may call
+-- it. Copy the live rows, truncate, put them back: milliseconds, under a lock nobody waits for longer than 100 ms. One
+-- table per call, so that no transaction holds two such locks. Returns its name, or null when there is nothing (more)
+-- to do.
 -- p_bound: dead rows before it is worth it. Raises: MR007.
 create or replace function control_compact(p_bound bigint default 20000) returns text
 language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms' as $$
@@ -11,8 +12,10 @@ begin
   begin  -- even to ask for a table's size is to wait for whoever rewrites it
     for t in
       select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
-       where s.nspname = current_schema() and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint', 'bucket')
-         and greatest(pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid)) > p_bound
+       where s.nspname = current_schema() and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth',
+         'fingerprint', 'bucket')
+         and greatest(pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid))
+           > p_bound
        order by c.relname
     loop
       begin
@@ -30,12 +33,14 @@ begin
   return null;
 end $$;
 
--- table_rewrite: the rewrite itself, for a table the caller has locked; false when its live rows are too many to be worth it.
+-- table_rewrite: the rewrite itself, for a table the caller has locked; false when its live rows are too many to be
+-- worth it.
 create or replace function table_rewrite(p_table text) returns boolean
 language plpgsql as $$
 declare
   v_most constant int := 50000;
-  k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[]; k_fingerprints fingerprint[]; k_buckets bucket[];
+  k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[]; k_fingerprints
+    fingerprint[]; k_buckets bucket[];
 begin
   perform isolation_check('maintenance');  -- an older snapshot would bring back what has been deleted since
   case p_table

@@ -1,6 +1,8 @@
--- counts_audit: lanes whose counts are not what the logs say; nothing when all is well. Reads all that waits, at most p_most jobs of a lane; lanes with more are left out.
+-- counts_audit: lanes whose counts are not what the logs say; nothing when all is well. Reads all that waits, at most
+-- p_most jobs of a lane; lanes with more are left out.
 create or replace function counts_audit(p_queue text default null, p_most int default 100000)
-returns table (queue text, type text, priority smallint, counted_ready bigint, ready bigint, counted_delayed bigint, delayed bigint, counted_staged bigint, staged bigint)
+returns table (queue text, type text, priority smallint, counted_ready bigint, ready bigint, counted_delayed bigint,
+  delayed bigint, counted_staged bigint, staged bigint)
 language plpgsql stable security definer set search_path from current set jit = off as $$
 begin
   return query

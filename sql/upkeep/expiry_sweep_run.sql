@@ -1,8 +1,11 @@
--- expiry_sweep_run: make jobs whose time to start has passed visible as expired. Any process may call it. Claims do the same with those they meet; this finds those that nobody meets.
--- Reads the expiry indexes only from where all earlier transactions were known to have ended, so that a late commit is not missed: whoever has a higher number than the sweep that
--- wrote a point down got it after that point (p_before: a time before this transaction had its number; null: it had one already, and no point is written down).
--- Lanes that are busy, or that somebody holds jobs of, are left for the next time: nothing is waited for. Returns how many were closed.
--- Locks: the sweep's own row, lane flags and lanes (all skipped when taken). Writes: amendment, agenda, tally, fingerprint.
+-- expiry_sweep_run: make jobs whose time to start has passed visible as expired. Any process may call it. Claims do the
+-- same with those they meet; this finds those that nobody meets. Reads the expiry indexes only from where all earlier
+-- transactions were known to have ended, so that a late commit is not missed: whoever has a higher number than the
+-- sweep that wrote a point down got it after that point (p_before: a time before this transaction had its number; null:
+-- it had one already, and no point is written down). Lanes that are busy, or that somebody holds jobs of, are left for
+-- the next time: nothing is waited for. Returns how many were closed.
+-- Locks: the sweep's own row, lane flags and lanes (all skipped when taken). Writes: amendment, agenda, tally,
+-- fingerprint.
 create or replace function expiry_sweep_run(p_limit int default 10000, p_before timestamptz default null) returns int
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
@@ -20,16 +23,19 @@ begin
   if not found then
     return 0;
   end if;
-  -- Most of them have ended by then. The limit makes sure that each is looked up by itself: joined, all that ever ended would be read, perhaps for each of them.
+  -- Most of them have ended by then. The limit makes sure that each is looked up by itself: joined, all that ever ended
+  -- would be read, perhaps for each of them.
   v_due := array(
     select due.id from (
       select due.id, due.start_by from (
         select j.slot, j.id, j.start_by from job j where j.start_by > s.swept_until and j.start_by <= v_now
         union all
-        select m.slot, m.job_id, m.start_by from amendment m where m.start_by > s.swept_until and m.start_by <= v_now) due
+        select m.slot, m.job_id, m.start_by from amendment m
+          where m.start_by > s.swept_until and m.start_by <= v_now) due
         left join amendment m on m.slot = due.slot and m.job_id = due.id
        where coalesce(m.start_by, due.start_by) <= v_now and m.closed_at is null
-         and (select true from job_attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0) limit 1) is null
+         and (select true from job_attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null
+           and a.attempt > coalesce(m.revived_after, 0) limit 1) is null
       offset 0) due
      where not exists (select from claim c where due.id = any (c.jobs))
        and not exists (select from agenda g where g.job_id = due.id and g.due_at = 'infinity')
@@ -37,7 +43,8 @@ begin
 
   for d in
     select lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, array_agg(j.id order by j.id) as jobs
-      from (select distinct id from unnest(v_due) id) u join job j on j.slot = job_slot(u.id) and j.id = u.id group by 1 order by 1
+      from (select distinct id from unnest(v_due) id) u join job j on j.slot = job_slot(u.id) and j.id = u.id group by 1
+        order by 1
   loop
     if not pg_try_advisory_xact_lock(lane_flag(d.lane)) or not pg_try_advisory_xact_lock(lane_lock(d.lane)) then
       v_skipped := true;
@@ -52,19 +59,22 @@ begin
       end if;
       delete from agenda where job_id = d.jobs[v_at];
       if job_close_waiting(job_slot(d.jobs[v_at]), array[d.jobs[v_at]], 'expired', null) <> '{}' then
-        insert into tally (lane, ready, delayed) values (d.lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
+        insert into tally (lane, ready, delayed) values (d.lane, case when v_waited then 0 else -1 end,
+          case when v_waited then -1 else 0 end);
         v_closed := v_closed || d.jobs[v_at];
       end if;
     end loop;
   end loop;
   perform fingerprint_release(v_closed);
-  if p_before is not null and not v_skipped and cardinality(v_due) < p_limit and pg_snapshot_xmin(v_snapshot)::text::bigint > s.candidate_xid then
+  if p_before is not null and not v_skipped and cardinality(v_due) < p_limit
+    and pg_snapshot_xmin(v_snapshot)::text::bigint > s.candidate_xid then
     update expiry_sweep set swept_until = s.candidate, candidate = p_before, candidate_xid = xid_now();
   end if;
   return cardinality(v_closed);
 end $$;
 
--- job_overdue: whether a job waits, not for another one, and its time to start has passed. In one statement, so by one snapshot.
+-- job_overdue: whether a job waits, not for another one, and its time to start has passed. In one statement, so by one
+-- snapshot.
 create or replace function job_overdue(p_job_id bigint, p_now timestamptz) returns boolean
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -73,7 +83,8 @@ begin
   return exists (
     select from job j left join amendment m on m.slot = v_slot and m.job_id = j.id
      where j.slot = v_slot and j.id = p_job_id and coalesce(m.start_by, j.start_by) <= p_now and m.closed_at is null
-       and not exists (select from job_attempt a where a.slot = v_slot and a.job_id = j.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0))
+       and not exists (select from job_attempt a where a.slot = v_slot and a.job_id = j.id and a.state is not null
+         and a.attempt > coalesce(m.revived_after, 0))
        and not exists (select from claim c where j.id = any (c.jobs))
        and not exists (select from agenda g where g.job_id = j.id and g.due_at = 'infinity')
        and job_purged_at(j, m) is null);

@@ -1,8 +1,11 @@
 -- maintain: all that any process may do for all, once. Safe to call from many at the same time. Returns what was done.
--- With p_every_seconds it does nothing when anybody is doing it, or did less than that ago: so many processes share one duty, and none is its leader.
--- It waits for nobody: whatever is in somebody's hands is left for the next time. What others might wait for (new lanes, what becomes claimable) comes late. A part of it that fails does not
--- keep the others from being done (upkeep_do): "failed" names it, with the error. "crowded": lanes_rest has something to do, in a transaction of its own.
--- Locks: queue_links when queues are closed, and the duty's row (both skipped when taken). Writes: as what it calls, and duty.
+-- With p_every_seconds it does nothing when anybody is doing it, or did less than that ago: so many processes share one
+-- duty, and none is its leader. It waits for nobody: whatever is in somebody's hands is left for the next time. What
+-- others might wait for (new lanes, what becomes claimable) comes late. A part of it that fails does not keep the
+-- others from being done (upkeep_do): "failed" names it, with the error. "crowded": lanes_rest has something to do, in
+-- a transaction of its own.
+-- Locks: queue_links when queues are closed, and the duty's row (both skipped when taken). Writes: as what it calls,
+-- and duty.
 create or replace function maintain(p_every_seconds float8 default null) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -12,7 +15,8 @@ declare
   v_closing int[];
   v_before timestamptz;
 begin
-  v_mine := p_every_seconds is null or exists (select from duty where name = 'maintain' and done_at <= v_now - seconds(p_every_seconds));
+  v_mine := p_every_seconds is null or exists (select from duty
+    where name = 'maintain' and done_at <= v_now - seconds(p_every_seconds));
   if v_mine then
     v_closing := queues_closing();  -- before this transaction has a number
     v_before := case when pg_current_xact_id_if_assigned() is null then clock_now() end;
@@ -34,21 +38,26 @@ begin
   v_done := upkeep_do(v_done, 'promoted');
   v_done := upkeep_do(v_done, 'reaped');
   v_done := upkeep_do(v_done, 'proved');
-  v_done := upkeep_do(v_done, 'finished', p_closing => v_closing);  -- last: nothing is waited for while queues are locked
+  -- last: nothing is waited for while queues are locked
+  v_done := upkeep_do(v_done, 'finished', p_closing => v_closing);
   return v_done || jsonb_build_object('crowded', exists (select from lane where rest_xid is not null and not is_asleep)
-    or exists (select from queue q where exists (select from lane k where k.queue_id = q.id and k.rest_xid is null offset crowd_from())));
+    or exists (select from queue q where exists (select from lane k
+      where k.queue_id = q.id and k.rest_xid is null offset crowd_from())));
 end $$;
 
 -- upkeep_do: one part of maintain, added to what was done so far. When it fails, nothing of it was done.
-create or replace function upkeep_do(p_done jsonb, p_part text, p_before timestamptz default null, p_closing int[] default null) returns jsonb
+create or replace function upkeep_do(p_done jsonb, p_part text, p_before timestamptz default null,
+  p_closing int[] default null) returns jsonb
 language plpgsql as $$
 declare
   v_n int;
 begin
   case p_part
     when 'tidy' then
-      update cell c set server_id = server_id() where c.server_id is null and server_id() is not null and c.only_row in (select only_row from cell for no key update skip locked);
-      update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000 and only_row in (select only_row from cell for no key update skip locked);
+      update cell c set server_id = server_id() where c.server_id is null and server_id() is not null
+        and c.only_row in (select only_row from cell for no key update skip locked);
+      update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000
+        and only_row in (select only_row from cell for no key update skip locked);
       perform agenda_unchain(), agenda_tidy(), sheds_pass(), breakers_tidy(), schedule_events_tidy();
     when 'expired' then v_n := expiry_sweep_run(10000, p_before);
     when 'folded' then v_n := tally_fold(100000);
@@ -63,5 +72,6 @@ begin
 exception when others then
   perform passing_check(sqlstate, sqlerrm);
   raise warning 'millrace: the part "%" of maintain failed: % (%)', p_part, sqlerrm, sqlstate;
-  return p_done || jsonb_build_object('failed', coalesce(p_done -> 'failed', '{}') || jsonb_build_object(p_part, left(sqlerrm, 500)));
+  return p_done || jsonb_build_object('failed', coalesce(p_done -> 'failed', '{}')
+    || jsonb_build_object(p_part, left(sqlerrm, 500)));
 end $$;

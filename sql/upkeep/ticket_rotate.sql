@@ -1,9 +1,12 @@
--- ticket_rotate: truncate a ring child of tickets that all cursors have passed. Any process may call it.
--- Prove, lock with a short timeout, truncate. Under the lock, where all would wait for it, the proof is repeated only when a transaction of the child's turn of the
--- ring still ran: cursors only move on, and when all of them have ended nothing is added. A child that cannot be locked now is left for later.
--- One child per call, so that no transaction holds two such locks. Returns 1 when a child was emptied, else 0.
+-- ticket_rotate: truncate a ring child of tickets that all cursors have passed. Any process may call it. Prove, lock
+-- with a short timeout, truncate. Under the lock, where all would wait for it, the proof is repeated only when a
+-- transaction of the child's turn of the
+-- ring still ran: cursors only move on, and when all of them have ended nothing is added. A child that cannot be locked
+-- now is left for later. One child per call, so that no transaction holds two such locks. Returns 1 when a child was
+-- emptied, else 0.
 create or replace function ticket_rotate() returns int
-language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms' set enable_seqscan = off as $$
+language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms'
+  set enable_seqscan = off as $$
 declare
   v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18;
   v_running bigint[] := array(select x::text::bigint >> 18 from pg_snapshot_xip(pg_current_snapshot()) x);
@@ -11,9 +14,11 @@ begin
   perform isolation_check('maintenance');
   for v_turn in v_now - 7 .. v_now - 1 loop
     begin  -- even to look into a child is to wait for whoever empties one
-      continue when not exists (select from ticket t where t.slot = (v_turn + 8) % 8) or not tickets_passed(((v_turn + 8) % 8)::smallint);
+      continue when not exists (select from ticket t where t.slot = (v_turn + 8) % 8)
+        or not tickets_passed(((v_turn + 8) % 8)::smallint);
       execute format('lock table %I in access exclusive mode', 'ticket_' || (v_turn + 8) % 8);
-      if pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18 < v_turn + 8 and (v_turn <> all (v_running) or tickets_passed(((v_turn + 8) % 8)::smallint)) then
+      if pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18 < v_turn + 8
+        and (v_turn <> all (v_running) or tickets_passed(((v_turn + 8) % 8)::smallint)) then
         execute format('truncate %I', 'ticket_' || (v_turn + 8) % 8);
         return 1;
       end if;
@@ -32,17 +37,22 @@ begin
     with recursive track (key) as (
       (select t.lane from ticket t where t.slot = p_slot order by t.lane limit 1)
       union all
-      select (select t.lane from ticket t where t.slot = p_slot and t.lane > track.key order by t.lane limit 1) from track where track.key is not null)
+      select (select t.lane from ticket t where t.slot = p_slot and t.lane > track.key order by t.lane limit 1)
+        from track where track.key is not null)
     select from track
       left join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c on true
      where track.key is not null and (
        c.seq is null
-       or exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= c.head_xid and (t.xid, t.id) >= (c.head_xid, c.head_ticket)
+       or exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= c.head_xid
+         and (t.xid, t.id) >= (c.head_xid, c.head_ticket)
                      and not (t.xid = c.head_xid and t.id = c.head_ticket and cardinality(t.jobs) <= c.head_offset))
-       or exists (select from unnest(c.late_xids) x where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = x))
+       or exists (select from unnest(c.late_xids) x where exists (select from ticket t
+         where t.slot = p_slot and t.lane = track.key and t.xid = x))
        or exists (
          select from lane_cursor s join aside r on r.lane = track.key & -4 and r.n = -(s.seq >> 32)
           where s.track = track.key and s.seq < 0 and (
-            exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= s.head_xid and t.xid < pg_snapshot_xmax(r.snapshot)::text::bigint)
-            or exists (select from unnest(s.late_xids) x where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = x))))));
+            exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= s.head_xid
+              and t.xid < pg_snapshot_xmax(r.snapshot)::text::bigint)
+            or exists (select from unnest(s.late_xids) x where exists (select from ticket t
+              where t.slot = p_slot and t.lane = track.key and t.xid = x))))));
 end $$;

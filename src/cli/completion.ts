@@ -29,7 +29,10 @@ function places(commands: readonly Command[]): Place[] {
     top,
     ...commands.map((command) => ({
       command: command.name,
-      words: [...below(`${command.name} `, commands), ...command.arguments.flatMap(({ choices }) => choices ?? []).map((word) => ({ word, help: "" }))],
+      words: [
+        ...below(`${command.name} `, commands),
+        ...command.arguments.flatMap(({ choices }) => choices ?? []).map((word) => ({ word, help: "" })),
+      ],
       options: Object.entries(allOptions(command)),
       takesFile: command.arguments.some(({ isFile }) => isFile),
     })),
@@ -44,7 +47,8 @@ function below(prefix: string, commands: readonly Command[]): { word: string; he
 
 const path = (names: readonly string[]): string => names.map((name) => `"${name}"`).join("|");
 /** Finding the command is the same in bash and zsh: words that name one lead to it, anything else stays. */
-const walk = (commands: readonly Command[]): string => `case "$at\${at:+ }$word" in ${path(commands.map(({ name }) => name))}) at="$at\${at:+ }$word";; esac`;
+const walk = (commands: readonly Command[]): string =>
+  `case "$at\${at:+ }$word" in ${path(commands.map(({ name }) => name))}) at="$at\${at:+ }$word";; esac`;
 
 function bash(commands: readonly Command[]): string {
   return `# Completion of millrace for bash: source <(millrace completion bash)
@@ -55,7 +59,9 @@ _millrace() {
   done
   case "$at:$previous" in
 ${places(commands)
-  .flatMap(({ command, options }) => options.filter(([, { value }]) => value !== undefined).map(([name, option]) => [command, name, option] as const))
+  .flatMap(({ command, options }) =>
+    options.filter(([, { value }]) => value !== undefined).map(([name, option]) => [command, name, option] as const),
+  )
   .map(([command, name, { choices, isFile }]) => {
     const reply = choices
       ? `COMPREPLY=($(compgen -W "${choices.join(" ")}" -- "$current"))`
@@ -94,7 +100,9 @@ _millrace() {
   done
   case "$at:$words[CURRENT-1]" in
 ${places(commands)
-  .flatMap(({ command, options }) => options.filter(([, { value }]) => value !== undefined).map(([name, option]) => [command, name, option] as const))
+  .flatMap(({ command, options }) =>
+    options.filter(([, { value }]) => value !== undefined).map(([name, option]) => [command, name, option] as const),
+  )
   .map(
     ([command, name, { choices, isFile, value }]) =>
       `    "${command}:--${name}") ${choices ? `compadd -- ${choices.join(" ")}` : isFile ? "_files" : `_message "${zshText(value!)}"`}; return;;`,

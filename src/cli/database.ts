@@ -24,7 +24,10 @@ export interface Database {
 }
 
 /** Work with a pool on the database that was named, and close it afterwards. */
-export async function withDatabase(options: Options, work: (database: Database) => Promise<ExitCode>): Promise<ExitCode> {
+export async function withDatabase(
+  options: Options,
+  work: (database: Database) => Promise<ExitCode>,
+): Promise<ExitCode> {
   const url = databaseUrl(options);
   const pool = new pg.Pool({ connectionString: url, max: 4, application_name: "millrace cli" });
   pool.on("error", () => {}); // a dying idle connection is replaced; the next query tells
@@ -44,9 +47,13 @@ export async function withDatabase(options: Options, work: (database: Database) 
 /** The database that was named: by option, by environment, or by a `millrace dev` that runs in this folder. */
 export function databaseUrl(options: Options): string {
   const url = options.given("url") ?? (process.env["DATABASE_URL"] || devUrl());
-  if (!url) throw new UsageError("no database given", 'set DATABASE_URL, pass --url, or run "millrace dev" in this folder');
+  if (!url)
+    throw new UsageError("no database given", 'set DATABASE_URL, pass --url, or run "millrace dev" in this folder');
   if (url.includes("://") && !URL.canParse(url)) {
-    throw new UsageError("the database's URL cannot be understood", "write postgres://user:password@host:5432/database, and % escapes in the password");
+    throw new UsageError(
+      "the database's URL cannot be understood",
+      "write postgres://user:password@host:5432/database, and % escapes in the password",
+    );
   }
   return url;
 }

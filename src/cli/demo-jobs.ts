@@ -31,11 +31,16 @@ export function registerDemo(worker: Worker): void {
 }
 
 /** Something to do, a few jobs a second, until the signal fires. Failures to enqueue are told and do not end it. */
-export async function produceDemo(mill: Millrace, signal: AbortSignal, onError: (error: unknown) => void): Promise<void> {
+export async function produceDemo(
+  mill: Millrace,
+  signal: AbortSignal,
+  onError: (error: unknown) => void,
+): Promise<void> {
   for (let n = 1; !signal.aborted; n += 1) {
     try {
       if (n % 20 === 0) await mill.enqueue(report, { month: "2026-11" });
-      else if (n % 5 === 0) await mill.enqueue(mail, { to: people[n % people.length]! }, n % 10 === 0 ? { delay: "5s" } : {});
+      else if (n % 5 === 0)
+        await mill.enqueue(mail, { to: people[n % people.length]! }, n % 10 === 0 ? { delay: "5s" } : {});
       else await mill.enqueue(resize, { key: `image-${n}.png` });
     } catch (error) {
       onError(error);

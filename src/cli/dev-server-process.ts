@@ -1,5 +1,5 @@
-// The process that keeps the server of `millrace dev`: in a group of its own, so that Ctrl-C reaches only who may decide what it means,
-// and gone with its parent, so that no server outlives a `millrace dev` that was killed.
+// The process that keeps the server of `millrace dev`: in a group of its own, so that Ctrl-C reaches only who may
+// decide what it means, and gone with its parent, so that no server outlives a `millrace dev` that was killed.
 import { rmSync } from "node:fs";
 import path from "node:path";
 import { startEmbeddedServer } from "../embedded/server.js";
@@ -13,7 +13,8 @@ const parentWantsStop = new Promise<void>((resolve) => {
   process.on("message", () => resolve());
   process.on("disconnect", () => resolve());
 });
-const tell = (message: FromServerProcess): void => void (process.connected && process.send?.(message, undefined, undefined, () => {}));
+const tell = (message: FromServerProcess): void =>
+  void (process.connected && process.send?.(message, undefined, undefined, () => {}));
 
 process.on("SIGTERM", () => {});
 process.on("SIGINT", () => {});

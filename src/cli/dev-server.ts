@@ -21,7 +21,8 @@ export interface DevServer {
 /** Start a PostgreSQL that stays in a folder. Port 0 is any free one. */
 export async function startDevServer(folder: string, port: number): Promise<DevServer> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (!existsSync(path.join(folder, ".gitignore"))) writeFileSync(path.join(folder, ".gitignore"), "*\n", { flag: "wx" });
+  if (!existsSync(path.join(folder, ".gitignore")))
+    writeFileSync(path.join(folder, ".gitignore"), "*\n", { flag: "wx" });
   const child = fork(new URL("./dev-server-process.js", import.meta.url), [path.resolve(folder), String(port)], {
     detached: true,
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -43,10 +44,15 @@ export async function startDevServer(folder: string, port: number): Promise<DevS
 
 async function answer(child: ChildProcess, folder: string): Promise<{ pid: number; url: string }> {
   const silent = once(child, "exit").then(() => ({ error: "its process ended" }));
-  const [message] = (await Promise.race([once(child, "message"), silent.then((error) => [error])])) as [FromServerProcess];
+  const [message] = (await Promise.race([once(child, "message"), silent.then((error) => [error])])) as [
+    FromServerProcess,
+  ];
   if ("pid" in message) return message;
   if (message.error.includes("postmaster.pid")) {
-    throw new UsageError(`another server runs in ${folder}${runningAt(folder)}`, "use it, or stop that millrace dev first");
+    throw new UsageError(
+      `another server runs in ${folder}${runningAt(folder)}`,
+      "use it, or stop that millrace dev first",
+    );
   }
   throw new UsageError(`PostgreSQL did not start in ${folder}: ${shorten(message.error)}`);
 }
@@ -64,7 +70,9 @@ function runningAt(folder: string): string {
 /** What PostgreSQL complains about, without the rest of its log. */
 function shorten(log: string): string {
   const complaints = log.split("\n").filter((line) => /FATAL|ERROR|HINT|initdb:/.test(line));
-  return complaints.length === 0 ? log : complaints.map((line) => line.replace(/^.*?(?=FATAL|ERROR|HINT|initdb)/, "")).join("; ");
+  return complaints.length === 0
+    ? log
+    : complaints.map((line) => line.replace(/^.*?(?=FATAL|ERROR|HINT|initdb)/, "")).join("; ");
 }
 
 /** The port to use: the given one when it is free, or any when there is a choice. */

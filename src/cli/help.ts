@@ -1,4 +1,12 @@
-import { type Command, type OptionTable, allOptions, commonOptions, optionHelp, optionLabel, usageOf } from "./command.js";
+import {
+  type Command,
+  type OptionTable,
+  allOptions,
+  commonOptions,
+  optionHelp,
+  optionLabel,
+  usageOf,
+} from "./command.js";
 
 export const exitCodeHelp: readonly (readonly [code: string, meaning: string])[] = [
   ["0", "done"],
@@ -17,7 +25,11 @@ export function mainHelp(commands: readonly Command[]): string {
     ),
     ...section("Options of every command", optionRows(commonOptions)),
     ...section("Exit codes", exitCodeHelp),
-    ...lines("Examples", ["millrace dev", "millrace migrate --url postgres://localhost/app", "millrace jobs show --help"]),
+    ...lines("Examples", [
+      "millrace dev",
+      "millrace migrate --url postgres://localhost/app",
+      "millrace jobs show --help",
+    ]),
   ].join("\n");
 }
 

@@ -2,14 +2,20 @@ import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { UsageError } from "./usage-error.js";
 
-/** The JSON somebody gave as an argument: itself, the content of a file as `@file`, or standard input as `-`. Nothing is null. */
+/**
+ * The JSON somebody gave as an argument: itself, the content of a file as `@file`, or standard input as `-`. Nothing is
+ * null.
+ */
 export async function jsonArgument(argument: string | undefined, name: string): Promise<unknown> {
   if (argument === undefined) return null;
   const { source, json } = await load(argument, name);
   try {
     return JSON.parse(json);
   } catch (error) {
-    throw new UsageError(`${source} is not JSON: ${(error as Error).message}`, 'quote it for your shell, such as \'{"key": "a.png"}\', or give @file or -');
+    throw new UsageError(
+      `${source} is not JSON: ${(error as Error).message}`,
+      'quote it for your shell, such as \'{"key": "a.png"}\', or give @file or -',
+    );
   }
 }
 

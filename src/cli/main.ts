@@ -27,10 +27,14 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
 function tell(error: unknown, isJson: boolean): void {
   const known = error instanceof MillraceError;
   const { message, stack, code } =
-    error instanceof Error ? (error as Error & { code?: unknown }) : { message: String(error), stack: undefined, code: undefined };
+    error instanceof Error
+      ? (error as Error & { code?: unknown })
+      : { message: String(error), stack: undefined, code: undefined };
   const remedy = known ? error.remedy : undefined;
   const cause = known && error.cause instanceof Error && error.name === "UsageError" ? `\n${error.cause.stack}` : "";
-  const text = isJson ? JSON.stringify({ error: { code, message, remedy } }) : `millrace: ${known ? message + cause : (stack ?? message)}`;
+  const text = isJson
+    ? JSON.stringify({ error: { code, message, remedy } })
+    : `millrace: ${known ? message + cause : (stack ?? message)}`;
   process.stderr.write(`${visibleLines(redact(text))}\n`, () => process.exit(2));
 }
 

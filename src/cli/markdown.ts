@@ -20,7 +20,9 @@ export function markdown(commands: readonly Command[]): string {
     "",
     "| command | |",
     "|---|---|",
-    ...commands.map(({ name, summary }) => `| [\`${name}\`](#millrace-${name.replaceAll(" ", "-")}) | ${cell(summary)} |`),
+    ...commands.map(
+      ({ name, summary }) => `| [\`${name}\`](#millrace-${name.replaceAll(" ", "-")}) | ${cell(summary)} |`,
+    ),
     "",
     ...commands.flatMap(commandSection),
   ]
@@ -35,11 +37,16 @@ function commandSection(command: Command): string[] {
     "",
     `\`${usageOf(command)}\`: ${sentence}.`,
     "",
-    ...(command.details ?? []).flatMap((paragraph) => [...(/^ /m.test(paragraph) ? ["```js", ...unindent(paragraph), "```"] : [paragraph]), ""]),
+    ...(command.details ?? []).flatMap((paragraph) => [
+      ...(/^ /m.test(paragraph) ? ["```js", ...unindent(paragraph), "```"] : [paragraph]),
+      "",
+    ]),
     "| argument or option | |",
     "|---|---|",
     ...command.arguments.map(({ name, help }) => `| \`${name}\` | ${cell(help)} |`),
-    ...Object.entries(allOptions(command)).map(([name, option]) => `| \`${optionLabel(name, option)}\` | ${cell(optionHelp(option))} |`),
+    ...Object.entries(allOptions(command)).map(
+      ([name, option]) => `| \`${optionLabel(name, option)}\` | ${cell(optionHelp(option))} |`,
+    ),
     "",
     "```sh",
     ...command.examples,

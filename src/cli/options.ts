@@ -40,7 +40,8 @@ export class Options {
     const text = this.given(name);
     if (text === undefined) return undefined;
     const value = Number(text);
-    if (!/^\d*\.?\d+$/.test(text) || value <= 0) throw new UsageError(`--${name} cannot be "${text}"`, 'give a number above 0, such as "10" or "0.5"');
+    if (!/^\d*\.?\d+$/.test(text) || value <= 0)
+      throw new UsageError(`--${name} cannot be "${text}"`, 'give a number above 0, such as "10" or "0.5"');
     return value;
   }
 
@@ -69,7 +70,10 @@ export class Options {
 function toInteger(what: string, text: string, least: number, most: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < least || value > most) {
-    throw new UsageError(`${what} cannot be "${text}"`, `give a whole number from ${least.toLocaleString("en")} to ${most.toLocaleString("en")}`);
+    throw new UsageError(
+      `${what} cannot be "${text}"`,
+      `give a whole number from ${least.toLocaleString("en")} to ${most.toLocaleString("en")}`,
+    );
   }
   return value;
 }
@@ -79,6 +83,9 @@ function toDuration(what: string, text: string): number {
     return durationMs(text, what);
   } catch (error) {
     if (!(error instanceof MillraceError)) throw error;
-    throw new UsageError(`${what} cannot be "${text}"`, 'give a number with a unit, such as "500ms", "10s", "5m" or "1h 30m"');
+    throw new UsageError(
+      `${what} cannot be "${text}"`,
+      'give a number with a unit, such as "500ms", "10s", "5m" or "1h 30m"',
+    );
   }
 }

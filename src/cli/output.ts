@@ -7,8 +7,9 @@ import { redact } from "./redact.js";
 type Style = Exclude<Parameters<typeof styleText>[0], readonly unknown[]>;
 
 /**
- * Where a command's answers go: text for people, or JSON for programs. Colour only on a terminal, and never with NO_COLOR.
- * What comes from data cannot steer the terminal: all that goes out is made visible here, but for our own styles, which carry a mark nobody can guess.
+ * Where a command's answers go: text for people, or JSON for programs. Colour only on a terminal, and never with
+ * NO_COLOR. What comes from data cannot steer the terminal: all that goes out is made visible here, but for our own
+ * styles, which carry a mark nobody can guess.
  */
 export class Output {
   readonly #mark = `\u001B${randomUUID()}`;

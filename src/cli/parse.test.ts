@@ -5,15 +5,28 @@ import { commands } from "./table.js";
 
 const understood = (line: string) => {
   const parsed = parse(line.split(" "), commands);
-  return parsed.kind === "run" ? { command: parsed.command.name, args: parsed.args, values: Object.fromEntries(parsed.options.values) } : parsed;
+  return parsed.kind === "run"
+    ? { command: parsed.command.name, args: parsed.args, values: Object.fromEntries(parsed.options.values) }
+    : parsed;
 };
 const refused = (line: string) => expect(() => parse(line.split(" "), commands));
 
 describe("parse", () => {
   it("finds the command with the longest name, wherever options stand", () => {
-    expect(understood("jobs --limit 5")).toEqual({ command: "jobs", args: [], values: { schema: "millrace", limit: "5" } });
-    expect(understood("--url x jobs --json show 17")).toEqual({ command: "jobs show", args: ["17"], values: { schema: "millrace", url: "x", json: true } });
-    expect(understood("jobs cancel 1 2 --because=-why")).toMatchObject({ args: ["1", "2"], values: { because: "-why" } });
+    expect(understood("jobs --limit 5")).toEqual({
+      command: "jobs",
+      args: [],
+      values: { schema: "millrace", limit: "5" },
+    });
+    expect(understood("--url x jobs --json show 17")).toEqual({
+      command: "jobs show",
+      args: ["17"],
+      values: { schema: "millrace", url: "x", json: true },
+    });
+    expect(understood("jobs cancel 1 2 --because=-why")).toMatchObject({
+      args: ["1", "2"],
+      values: { because: "-why" },
+    });
     expect(understood("enqueue t -")).toMatchObject({ args: ["t", "-"] });
     expect(understood("enqueue -- t -5")).toMatchObject({ args: ["t", "-5"] });
     expect(understood("work -- --odd.mjs")).toMatchObject({ args: ["--odd.mjs"] });
@@ -49,11 +62,14 @@ describe("parse", () => {
 });
 
 describe("the table", () => {
-  const rows = commands.flatMap((command) => Object.entries(command.options).map(([name, option]) => ({ command: command.name, name, option })));
+  const rows = commands.flatMap((command) =>
+    Object.entries(command.options).map(([name, option]) => ({ command: command.name, name, option })),
+  );
 
   it("gives an option the same shape in all commands, since it may stand before the command", () => {
     for (const { name, option } of rows) {
-      for (const other of rows.filter((row) => row.name === name)) expect([name, other.option.value !== undefined]).toEqual([name, option.value !== undefined]);
+      for (const other of rows.filter((row) => row.name === name))
+        expect([name, other.option.value !== undefined]).toEqual([name, option.value !== undefined]);
     }
   });
 
@@ -67,13 +83,7 @@ describe("the table", () => {
 
 it("nearest: one letter wrong, missing, doubled or swapped, or a beginning", () => {
   const known = ["migrate", "queues", "jobs", "doctor"];
-  expect(["migrade", "queus", "jjobs", "dcotor", "mig", "x", "migration-table"].map((word) => nearest(word, known))).toEqual([
-    "migrate",
-    "queues",
-    "jobs",
-    "doctor",
-    "migrate",
-    undefined,
-    undefined,
-  ]);
+  expect(
+    ["migrade", "queus", "jjobs", "dcotor", "mig", "x", "migration-table"].map((word) => nearest(word, known)),
+  ).toEqual(["migrate", "queues", "jobs", "doctor", "migrate", undefined, undefined]);
 });

@@ -25,9 +25,12 @@ export function parse(argv: readonly string[], commands: readonly Command[]): Pa
   const values = new Map<string, string | true>(
     Object.entries(table).flatMap(([name, option]) => (option.default === undefined ? [] : [[name, option.default]])),
   );
-  for (const token of tokens) if (token.kind === "option") values.set(token.name, checkOption(token, table, command.name));
+  for (const token of tokens)
+    if (token.kind === "option") values.set(token.name, checkOption(token, table, command.name));
   if (values.get("help") === true) return { kind: "help", command };
-  const args = tokens.flatMap((token) => (token.kind === "positional" ? [token.value] : [])).slice(command.name.split(" ").length);
+  const args = tokens
+    .flatMap((token) => (token.kind === "positional" ? [token.value] : []))
+    .slice(command.name.split(" ").length);
   checkArguments(command, args, commands);
   return { kind: "run", command, args, options: new Options(values, new Set(Object.keys(table))) };
 }
@@ -62,7 +65,10 @@ function unknownCommand(word: string, commands: readonly Command[]): UsageError 
     word,
     commands.map(({ name }) => name),
   );
-  return new UsageError(`there is no command "${word}"`, near ? `did you mean "millrace ${near}"?` : 'see "millrace --help"');
+  return new UsageError(
+    `there is no command "${word}"`,
+    near ? `did you mean "millrace ${near}"?` : 'see "millrace --help"',
+  );
 }
 
 type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
@@ -72,7 +78,10 @@ function tokensOf(argv: readonly string[], table: OptionTable): readonly Token[]
   const options = Object.fromEntries(
     Object.entries(table).map(([name, { value, short }]) => [
       name,
-      { type: value === undefined ? ("boolean" as const) : ("string" as const), ...(short === undefined ? {} : { short }) },
+      {
+        type: value === undefined ? ("boolean" as const) : ("string" as const),
+        ...(short === undefined ? {} : { short }),
+      },
     ]),
   );
   return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens;

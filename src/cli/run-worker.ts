@@ -8,13 +8,25 @@ const summaryMs = 10_000;
 /** How long jobs may take to be given back after the second signal; then they wait for their lease to end. */
 const forceMs = 5000;
 
-/** Run a worker until somebody wants it to stop, and tell what happens. 0 when everything ended, 1 when handlers were left behind. */
-export async function runWorker(worker: Worker, out: Output, signals: StopSignals, options: { readonly verbose: boolean }): Promise<ExitCode> {
+/**
+ * Run a worker until somebody wants it to stop, and tell what happens. 0 when everything ended, 1 when handlers were
+ * left behind.
+ */
+export async function runWorker(
+  worker: Worker,
+  out: Output,
+  signals: StopSignals,
+  options: { readonly verbose: boolean },
+): Promise<ExitCode> {
   const counts = { succeeded: 0, failed: 0 };
   tellEvents(worker, out, counts, options.verbose);
   await worker.start();
   const { queues, concurrency, name } = worker.settings;
-  out.event("started", { worker: name, queues, concurrency }, `working on ${queues.join(", ")} as ${name}, ${plural(concurrency, "job")} at once`);
+  out.event(
+    "started",
+    { worker: name, queues, concurrency },
+    `working on ${queues.join(", ")} as ${name}, ${plural(concurrency, "job")} at once`,
+  );
   const summary = setInterval(summaryTeller(out, counts), summaryMs);
 
   await signals.requested;
@@ -23,11 +35,18 @@ export async function runWorker(worker: Worker, out: Output, signals: StopSignal
   out.event(
     "stopping",
     { held },
-    held === 0 ? "stopping" : `stopping when ${plural(held, "job has", "jobs have")} ended; a second signal gives them back at once`,
+    held === 0
+      ? "stopping"
+      : `stopping when ${plural(held, "job has", "jobs have")} ended; a second signal gives them back at once`,
   );
   const isGraceful = await Promise.race([worker.stop().then(() => true), signals.insisted.then(() => false)]);
-  if (!isGraceful) await Promise.race([worker.stop({ force: true }), new Promise((resolve) => setTimeout(resolve, forceMs))]);
-  out.event("stopped", { ...counts }, `stopped: ${count(counts.succeeded)} succeeded, ${count(counts.failed)} failed attempts`);
+  if (!isGraceful)
+    await Promise.race([worker.stop({ force: true }), new Promise((resolve) => setTimeout(resolve, forceMs))]);
+  out.event(
+    "stopped",
+    { ...counts },
+    `stopped: ${count(counts.succeeded)} succeeded, ${count(counts.failed)} failed attempts`,
+  );
   return isGraceful ? 0 : 1;
 }
 
@@ -39,18 +58,33 @@ interface Counts {
 function tellEvents(worker: Worker, out: Output, counts: Counts, verbose: boolean): void {
   worker.on("success", ({ id, type, attempt }, durationMs) => {
     counts.succeeded += 1;
-    if (verbose) out.event("success", { id, type, attempt, durationMs }, `${out.style("green", "✔")} ${type} ${id} in ${duration(durationMs)}`);
+    if (verbose)
+      out.event(
+        "success",
+        { id, type, attempt, durationMs },
+        `${out.style("green", "✔")} ${type} ${id} in ${duration(durationMs)}`,
+      );
   });
   worker.on("failure", ({ id, type, attempt, maxAttempts }, error, final) => {
     counts.failed += 1;
     const message = oneLine((error as { message?: string } | undefined)?.message ?? String(error));
     const which = `attempt ${attempt} of ${maxAttempts === Infinity ? "∞" : maxAttempts}${final ? ", the last" : ""}`;
-    out.event("failure", { id, type, attempt, final, error: message }, `${out.style("red", "✘")} ${type} ${id}: ${message} (${which})`);
+    out.event(
+      "failure",
+      { id, type, attempt, final, error: message },
+      `${out.style("red", "✘")} ${type} ${id}: ${message} (${which})`,
+    );
   });
-  worker.on("lost", ({ id, type }) => out.event("lost", { id, type }, `${out.style("yellow", "!")} ${type} ${id} was taken away`));
+  worker.on("lost", ({ id, type }) =>
+    out.event("lost", { id, type }, `${out.style("yellow", "!")} ${type} ${id} was taken away`),
+  );
   worker.on("abandoned", (jobs) => {
     for (const { id, type } of jobs)
-      out.event("abandoned", { id, type }, `${out.style("yellow", "!")} the handler of ${type} ${id} goes on after its job has ended`);
+      out.event(
+        "abandoned",
+        { id, type },
+        `${out.style("yellow", "!")} the handler of ${type} ${id} goes on after its job has ended`,
+      );
   });
   worker.on("error", (error) => {
     const message = error instanceof Error ? error.message : String(error);
@@ -63,7 +97,12 @@ function summaryTeller(out: Output, counts: Counts): () => void {
   let told = 0;
   return () => {
     const all = counts.succeeded + counts.failed;
-    if (all !== told) out.event("summary", { ...counts }, `${count(counts.succeeded)} succeeded, ${count(counts.failed)} failed attempts so far`);
+    if (all !== told)
+      out.event(
+        "summary",
+        { ...counts },
+        `${count(counts.succeeded)} succeeded, ${count(counts.failed)} failed attempts so far`,
+      );
     told = all;
   };
 }

@@ -10,7 +10,10 @@ import { UsageError } from "./usage-error.js";
 /** Options that say when: the kinds of rules that have slots of their own, and what rules may say besides. */
 export const ruleOptions: OptionTable = {
   cron: { value: "PATTERN", help: 'a cron expression, such as "0 3 * * MON-FRI"' },
-  every: { value: "DURATION", help: 'a fixed rate: elapsed time such as "10s", or on the calendar, such as "P1D" or "P1M"' },
+  every: {
+    value: "DURATION",
+    help: 'a fixed rate: elapsed time such as "10s", or on the calendar, such as "P1D" or "P1M"',
+  },
   rrule: { value: "RULE", help: 'a recurrence of RFC 5545, such as "FREQ=WEEKLY;BYDAY=MO"; needs --anchor' },
   at: { value: "TIMES", help: "one moment or several, such as 2026-03-01T09:00Z,2026-04-01T09:00Z" },
   anchor: { value: "TIME", help: "what --every and --rrule count from (--every: default now)" },
@@ -18,7 +21,11 @@ export const ruleOptions: OptionTable = {
   "starts-at": { value: "TIME", help: "nothing before this moment" },
   "ends-at": { value: "TIME", help: "nothing at this moment or later" },
   except: { value: "DAYS", help: "days left out, in the zone: 2026-12-25,2026-12-29/2027-01-01" },
-  "dst-skipped": { value: "WHAT", help: "a time that the clocks leave out (default next; of rules that run in every hour skip)", choices: ["next", "skip"] },
+  "dst-skipped": {
+    value: "WHAT",
+    help: "a time that the clocks leave out (default next; of rules that run in every hour skip)",
+    choices: ["next", "skip"],
+  },
   "dst-repeated": {
     value: "WHAT",
     help: "a time that comes twice (default first; of rules that run in every hour both)",
@@ -48,7 +55,10 @@ export function ruleOf(options: Options, kinds: readonly string[]): Rule | undef
     jitter: given("jitter"),
     except: listed(given("except")),
     calendars: listed(given("calendars")),
-    dst: skipped === undefined && repeated === undefined ? undefined : { ...(skipped && { skipped }), ...(repeated && { repeated }) },
+    dst:
+      skipped === undefined && repeated === undefined
+        ? undefined
+        : { ...(skipped && { skipped }), ...(repeated && { repeated }) },
   });
 }
 
@@ -71,14 +81,21 @@ export function ruleText(rule: Json): string {
 export function momentOf(name: string, text: string, zone: string): Date {
   try {
     const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
-    const instant = isDay ? Temporal.PlainDate.from(text).toZonedDateTime(zone).toInstant() : Temporal.Instant.from(text);
+    const instant = isDay
+      ? Temporal.PlainDate.from(text).toZonedDateTime(zone).toInstant()
+      : Temporal.Instant.from(text);
     return new Date(instant.epochMilliseconds);
   } catch {
-    throw new UsageError(`--${name} cannot be "${text}"`, "give a time with its offset, such as 2026-03-01T08:00Z, or a day, such as 2026-03-01");
+    throw new UsageError(
+      `--${name} cannot be "${text}"`,
+      "give a time with its offset, such as 2026-03-01T08:00Z, or a day, such as 2026-03-01",
+    );
   }
 }
 
-/** A moment as the clocks of a zone show it, with the day of the week and the offset: `Sun 2026-03-29 03:00:00 +02:00`. */
+/**
+ * A moment as the clocks of a zone show it, with the day of the week and the offset: `Sun 2026-03-29 03:00:00 +02:00`.
+ */
 export function zonedTime(date: Date, zone: string): string {
   const zoned = Temporal.Instant.fromEpochMilliseconds(date.getTime()).toZonedDateTimeISO(zone);
   const day = zoned.toLocaleString("en", { weekday: "short" });

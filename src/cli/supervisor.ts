@@ -11,8 +11,8 @@ const settleMs = 100;
 const killMs = 8000;
 
 /**
- * Run `millrace …` as a child process, and again whenever the file changes. The child is told over its channel when to stop, and stops
- * by itself when we are gone, so that it never outlives us.
+ * Run `millrace …` as a child process, and again whenever the file changes. The child is told over its channel when to
+ * stop, and stops by itself when we are gone, so that it never outlives us.
  */
 export async function supervise(
   file: string,
@@ -29,7 +29,11 @@ export async function supervise(
       const changed = changes.next();
       const ended = await Promise.race([exited, changed, signals.requested]);
       if (typeof ended === "string") {
-        out.event("ended", { code: ended }, `the worker ended with ${ended}; it starts again when ${path.basename(file)} changes`);
+        out.event(
+          "ended",
+          { code: ended },
+          `the worker ended with ${ended}; it starts again when ${path.basename(file)} changes`,
+        );
         await Promise.race([changed, signals.requested]);
       } else {
         await stopChild(child, exited, signals);
@@ -43,7 +47,10 @@ export async function supervise(
 
 function startChild(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
   const main = fileURLToPath(new URL("./main.js", import.meta.url));
-  return fork(main, args, { env: { ...process.env, ...env, [watchedVariable]: "1" }, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  return fork(main, args, {
+    env: { ...process.env, ...env, [watchedVariable]: "1" },
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
 }
 
 /** Gracefully; at once when somebody insists. */

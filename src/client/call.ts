@@ -10,7 +10,10 @@ export interface TxOptions {
 }
 
 /** The transaction of a call. An option nobody knows is refused: a misspelt `tx` would commit by itself. */
-export function callOf(options: { readonly tx?: Transaction | undefined }, others: readonly string[] = []): { tx: Transaction } | undefined {
+export function callOf(
+  options: { readonly tx?: Transaction | undefined },
+  others: readonly string[] = [],
+): { tx: Transaction } | undefined {
   checkKeys(options, new Set(["tx", ...others]));
   return options.tx === undefined ? undefined : { tx: options.tx };
 }
@@ -23,7 +26,8 @@ export function noteOf(note: DecisionNote): DecisionNote {
 }
 
 /** A job by its id, or as an enqueue answered it. */
-export const idOf = (job: JobId | Pick<Enqueued, "id">): JobId => checkId(typeof job === "object" && job !== null ? job.id : job);
+export const idOf = (job: JobId | Pick<Enqueued, "id">): JobId =>
+  checkId(typeof job === "object" && job !== null ? job.id : job);
 
 /** So many jobs go into one statement. */
 export const batchSize = 1000;

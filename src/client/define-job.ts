@@ -14,13 +14,16 @@ export type Upcast = (input: never) => unknown;
 export interface JobDefinitionOptions extends JobDefaults {
   /** Version of the input; raise it when the input changes its shape. Default 1. */
   readonly version?: number;
-  /** For each older version, how its input becomes the next version's, so that jobs in flight survive a deploy. Default none. */
+  /**
+   * For each older version, how its input becomes the next version's, so that jobs in flight survive a deploy. Default
+   * none.
+   */
   readonly upcast?: Readonly<Record<number, Upcast>>;
 }
 
 /**
- * A type of job: its name, what goes in, what its handler gets, and what comes out.
- * `In` is what `enqueue` takes, `Parsed` what the handler gets, `Out` what the handler returns, `Result` what is stored.
+ * A type of job: its name, what goes in, what its handler gets, and what comes out. `In` is what `enqueue` takes,
+ * `Parsed` what the handler gets, `Out` what the handler returns, `Result` what is stored.
  */
 export interface JobDefinition<In = unknown, Parsed = In, Out = unknown, Result = Out> {
   readonly type: string;
@@ -64,7 +67,10 @@ export function defineJob<I extends StandardSchema, R extends StandardSchema = S
  * const resize = defineJob<{ key: string }>("resize-image");
  * ```
  */
-export function defineJob<In = unknown, Out = unknown>(type: string, options?: JobDefinitionOptions): JobDefinition<In, In, Out, Out>;
+export function defineJob<In = unknown, Out = unknown>(
+  type: string,
+  options?: JobDefinitionOptions,
+): JobDefinition<In, In, Out, Out>;
 
 export function defineJob(
   type: string,
@@ -73,11 +79,16 @@ export function defineJob(
   checkKeys(options, new Set([...jobDefaultKeys, "input", "result", "version", "upcast"]));
   checkType(type);
   const { input, result, version = 1, upcast = {}, ...defaults } = options;
-  for (const [what, schema] of Object.entries({ input, result })) if (schema !== undefined) checkSchema(schema, `the ${what} of "${type}"`);
-  if (!Number.isInteger(version) || version < 1) throw new InvalidArgumentError(`version ${version} of "${type}" is not possible`, "count from 1");
+  for (const [what, schema] of Object.entries({ input, result }))
+    if (schema !== undefined) checkSchema(schema, `the ${what} of "${type}"`);
+  if (!Number.isInteger(version) || version < 1)
+    throw new InvalidArgumentError(`version ${version} of "${type}" is not possible`, "count from 1");
   for (let older = 1; older < version; older += 1) {
     if (typeof upcast[older] !== "function") {
-      throw new InvalidArgumentError(`"${type}" has version ${version}, but no upcast from version ${older}`, `add upcast: { ${older}: (input) => … }`);
+      throw new InvalidArgumentError(
+        `"${type}" has version ${version}, but no upcast from version ${older}`,
+        `add upcast: { ${older}: (input) => … }`,
+      );
     }
   }
   encodeOptions(toEngineOptions(defaults)); // what is wrong with them is told here, not at the first enqueue

@@ -15,7 +15,13 @@ export interface DurationParts {
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const partMs: Readonly<Record<keyof DurationParts, number>> = { days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1000, milliseconds: 1 };
+const partMs: Readonly<Record<keyof DurationParts, number>> = {
+  days: 86_400_000,
+  hours: 3_600_000,
+  minutes: 60_000,
+  seconds: 1000,
+  milliseconds: 1,
+};
 const remedy = 'give milliseconds, a text such as "5m" or "1h 30m", or parts such as { minutes: 5 }';
 
 /**
@@ -28,7 +34,12 @@ const remedy = 'give milliseconds, a text such as "5m" or "1h 30m", or parts suc
  * ```
  */
 export function durationMs(duration: Duration, name = "duration"): number {
-  const ms = typeof duration === "number" ? duration : typeof duration === "string" ? parseText(duration, name) : addParts(duration);
+  const ms =
+    typeof duration === "number"
+      ? duration
+      : typeof duration === "string"
+        ? parseText(duration, name)
+        : addParts(duration);
   if (!Number.isFinite(ms) || ms < 0) throw new InvalidArgumentError(`${name} cannot be ${shown(duration)}`, remedy);
   return ms;
 }
@@ -42,7 +53,10 @@ export function timerMs(duration: Duration, name?: string): number {
 export function durationSeconds(duration: Duration, name = "duration"): number {
   const seconds = durationMs(duration, name) / 1000;
   if (isDuration(seconds)) return seconds;
-  throw new InvalidArgumentError(`${name} cannot be ${shown(duration)}`, `give at most ${bounds.seconds} seconds, some 31 years`);
+  throw new InvalidArgumentError(
+    `${name} cannot be ${shown(duration)}`,
+    `give at most ${bounds.seconds} seconds, some 31 years`,
+  );
 }
 
 function parseText(text: string, name: string): number {

@@ -24,17 +24,26 @@ export interface JobDefaults {
   /** How long one attempt may take; then its signal fires and it counts as failed. Default no limit. */
   readonly attemptTimeout?: Duration;
   /**
-   * Must start within this time of the first moment it could run, else it expires. `"computed"`: must finish, counted from its first claim, within what
-   * all its attempts and the delays between them take at most; needs an `attemptTimeout`. Default none.
+   * Must start within this time of the first moment it could run, else it expires. `"computed"`: must finish, counted
+   * from its first claim, within what all its attempts and the delays between them take at most; needs an
+   * `attemptTimeout`. Default none.
    */
   readonly ttl?: Duration;
-  /** What it needs while it runs, and how many units of each: `{ gpu: 1 }`. Resources are made with `mill.resources.put`. Default those of its queue. */
+  /**
+   * What it needs while it runs, and how many units of each: `{ gpu: 1 }`. Resources are made with
+   * `mill.resources.put`. Default those of its queue.
+   */
   readonly resources?: { readonly [resource: string]: number };
 }
 
 /** Options of one job. */
 export interface JobOptions
-  extends JobDefaults, Pick<EngineEnqueueOptions, "group" | "tenant" | "fingerprint" | "fingerprintMode" | "headers" | "payload" | "contentType" | "stage"> {
+  extends
+    JobDefaults,
+    Pick<
+      EngineEnqueueOptions,
+      "group" | "tenant" | "fingerprint" | "fingerprintMode" | "headers" | "payload" | "contentType" | "stage"
+    > {
   /** Not before this much time has passed. Default 0. */
   readonly delay?: Duration;
   /** Not before this time. Default the database's now. */
@@ -81,7 +90,9 @@ export function toEngineOptions(options: JobOptions): EngineEnqueueOptions {
   return {
     ...rest,
     ...(retryDelay === undefined ? {} : { retry: toRetryPolicy(retryDelay) }),
-    ...(attemptTimeout === undefined ? {} : { attemptTimeoutSeconds: durationSeconds(attemptTimeout, "attemptTimeout") }),
+    ...(attemptTimeout === undefined
+      ? {}
+      : { attemptTimeoutSeconds: durationSeconds(attemptTimeout, "attemptTimeout") }),
     ...(ttl === undefined ? {} : { ttlSeconds: ttl === "computed" ? ttl : durationSeconds(ttl, "ttl") }),
     ...(delay === undefined ? {} : { delaySeconds: durationSeconds(delay, "delay") }),
     ...(fingerprintFor === undefined ? {} : { fingerprintSeconds: durationSeconds(fingerprintFor, "fingerprintFor") }),
@@ -93,7 +104,8 @@ function toRetryPolicy(delay: RetryDelay): RetryPolicy {
   if (typeof delay !== "object" || !isGrowing(delay)) return durationSeconds(delay as Duration, "retryDelay");
   checkKeys(delay, new Set(["base", "factor", "cap", "jitter"]));
   const { base, cap, ...rest } = delay;
-  if (Object.keys(delay).length === 0) throw new InvalidArgumentError("retryDelay is empty", "give base, factor, cap or jitter");
+  if (Object.keys(delay).length === 0)
+    throw new InvalidArgumentError("retryDelay is empty", "give base, factor, cap or jitter");
   return {
     ...rest,
     ...(base === undefined ? {} : { base: durationSeconds(base, "retryDelay.base") }),

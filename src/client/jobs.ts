@@ -52,7 +52,8 @@ export class Jobs {
   }
 
   /**
-   * How many jobs that match every filter given are in each state; at least one filter. A tenant's are found quickly, others by looking at all.
+   * How many jobs that match every filter given are in each state; at least one filter. A tenant's are found quickly,
+   * others by looking at all.
    *
    * @example
    * ```ts
@@ -76,7 +77,10 @@ export class Jobs {
     checkKeys(filter, new Set(["type", "queue", "windows"]));
     const { windows, ...rest } = filter;
     const windowsSeconds = windows?.map((window) => durationSeconds(window, "windows"));
-    return this.engine.runStats({ ...rest, ...(windowsSeconds === undefined ? {} : { windowsSeconds }) }, callOf(options));
+    return this.engine.runStats(
+      { ...rest, ...(windowsSeconds === undefined ? {} : { windowsSeconds }) },
+      callOf(options),
+    );
   }
 
   /** The jobs that are next in line. */
@@ -90,11 +94,12 @@ export class Jobs {
   }
 
   /**
-   * Give failed and expired jobs more attempts: the given ids, or all of a type. Discarded ones are left alone. `perSecond` spreads them over time.
-   * Returns how many.
+   * Give failed and expired jobs more attempts: the given ids, or all of a type. Discarded ones are left alone.
+   * `perSecond` spreads them over time. Returns how many.
    */
   async retry(
-    which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) & DecisionNote & { readonly perSecond?: number },
+    which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) &
+      DecisionNote & { readonly perSecond?: number },
     attempts = 1,
     options: TxOptions = {},
   ): Promise<number> {
@@ -102,7 +107,8 @@ export class Jobs {
   }
 
   /**
-   * Failed jobs that nobody has retried or discarded yet, those with alike errors together, the most frequent first. Looks at the newest 10,000 that match.
+   * Failed jobs that nobody has retried or discarded yet, those with alike errors together, the most frequent first.
+   * Looks at the newest 10,000 that match.
    *
    * @example
    * ```ts
@@ -114,8 +120,9 @@ export class Jobs {
   }
 
   /**
-   * Give failed jobs more attempts, oldest first: those of one group of failures, of a queue or of a type. `perSecond` spreads them over time, so that what
-   * has just recovered is not flooded. Each batch of a thousand commits by itself, or all of them in your `tx`. Returns how many.
+   * Give failed jobs more attempts, oldest first: those of one group of failures, of a queue or of a type. `perSecond`
+   * spreads them over time, so that what has just recovered is not flooded. Each batch of a thousand commits by itself,
+   * or all of them in your `tx`. Returns how many.
    *
    * @example
    * ```ts
@@ -134,8 +141,9 @@ export class Jobs {
   }
 
   /**
-   * Enqueue copies of jobs that ended within a time range, succeeded ones too, in the order in which they were enqueued. Each copy names its `source`.
-   * A thousand at a time commit by themselves, or all of them in your `tx`. With a `limit` there may be more: `next` continues where it stopped.
+   * Enqueue copies of jobs that ended within a time range, succeeded ones too, in the order in which they were
+   * enqueued. Each copy names its `source`. A thousand at a time commit by themselves, or all of them in your `tx`.
+   * With a `limit` there may be more: `next` continues where it stopped.
    *
    * @example
    * ```ts
@@ -150,7 +158,10 @@ export class Jobs {
     let jobs = 0;
     let next: Replay | null = which;
     do {
-      const batch: Replayed = await this.engine.replay({ ...next, limit: Math.min(most - jobs, batchSize) }, callOf(options));
+      const batch: Replayed = await this.engine.replay(
+        { ...next, limit: Math.min(most - jobs, batchSize) },
+        callOf(options),
+      );
       jobs += batch.jobs;
       next = batch.next;
     } while (next && jobs < most);
@@ -158,8 +169,8 @@ export class Jobs {
   }
 
   /**
-   * Decide that nobody will retry a failed or expired job. It keeps its state, but is no longer listed with `undecided`, and can no longer be retried.
-   * False when it is in neither state, or was discarded before.
+   * Decide that nobody will retry a failed or expired job. It keeps its state, but is no longer listed with
+   * `undecided`, and can no longer be retried. False when it is in neither state, or was discarded before.
    *
    * @example
    * ```ts

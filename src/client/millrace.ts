@@ -24,7 +24,10 @@ import { type WhenFullOptions, whenThereIsRoom } from "./when-full.js";
 
 /** Options of `new Millrace`. */
 export interface MillraceOptions {
-  /** A connection string, the options of a `pg` Pool, or a Pool of yours (which you close). Default: the variable `DATABASE_URL`. */
+  /**
+   * A connection string, the options of a `pg` Pool, or a Pool of yours (which you close). Default: the variable
+   * `DATABASE_URL`.
+   */
   readonly connection?: string | pg.PoolConfig | pg.Pool;
   /** The schema that holds the queue. Default `millrace`. */
   readonly schema?: string;
@@ -40,7 +43,10 @@ export interface MillraceOptions {
 
 /** Options of one enqueue. */
 export interface EnqueueCallOptions extends JobOptions, TxOptions, WhenFullOptions {
-  /** Wake workers from inside the transaction given as `tx`, when it commits. Costs the server more; default false: they find the job when they poll. */
+  /**
+   * Wake workers from inside the transaction given as `tx`, when it commits. Costs the server more; default false: they
+   * find the job when they poll.
+   */
   readonly notify?: boolean;
 }
 
@@ -116,14 +122,17 @@ export class Millrace {
     checkObject(options, "options");
     const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
-    const store = (wake?: string) => whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () => this.engine.enqueue(job, callOf({ tx }), wake));
+    const store = (wake?: string) =>
+      whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
+        this.engine.enqueue(job, callOf({ tx }), wake),
+      );
     const [enqueued] = await this.#store(job, 1, { tx, notify }, async (wake) => [await store(wake)]);
     return enqueued!;
   }
 
   /**
-   * Store many jobs, a thousand in each statement. An array commits as a whole; anything else that can be iterated, such as a
-   * stream, commits in batches as it goes (or in your `tx`), so that it never has to fit into memory.
+   * Store many jobs, a thousand in each statement. An array commits as a whole; anything else that can be iterated,
+   * such as a stream, commits in batches as it goes (or in your `tx`), so that it never has to fit into memory.
    *
    * @example
    * ```ts
@@ -149,13 +158,20 @@ export class Millrace {
     checkObject(options, "options");
     checkIterable(inputs);
     const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
-    if (jobOptions.payload !== undefined) throw new InvalidArgumentError("enqueueMany takes no payload", "give each job its own with enqueue");
+    if (jobOptions.payload !== undefined)
+      throw new InvalidArgumentError("enqueueMany takes no payload", "give each job its own with enqueue");
     const { type, queue, input: _input, ...shared } = await this.#newJob(definition, undefined, jobOptions, false);
     const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
       await checkInputs(definition, batch);
       return this.#store({ type, queue }, batch.length, { tx, notify }, (wake) =>
         whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
-          this.engine.enqueueMany(type, batch, { ...shared, ...(queue === undefined ? {} : { queue }) }, callOf({ tx }), wake),
+          this.engine.enqueueMany(
+            type,
+            batch,
+            { ...shared, ...(queue === undefined ? {} : { queue }) },
+            callOf({ tx }),
+            wake,
+          ),
         ),
       );
     };
@@ -166,8 +182,9 @@ export class Millrace {
   }
 
   /**
-   * Declare recurring work. The same again changes nothing, so that every process may do it when it starts; the answer says what changed, and when it runs next.
-   * Its rule is one of `cron`, `every` (fixed rate), `after` (counted from the end of a run), `rrule`, `times` and `at`; see docs/schedules.md.
+   * Declare recurring work. The same again changes nothing, so that every process may do it when it starts; the answer
+   * says what changed, and when it runs next. Its rule is one of `cron`, `every` (fixed rate), `after` (counted from
+   * the end of a run), `rrule`, `times` and `at`; see docs/schedules.md.
    *
    * @example
    * ```ts
@@ -186,7 +203,8 @@ export class Millrace {
   }
 
   /**
-   * Repeat a job endlessly under one key: `period` after it has ended, in success or failure, it is due again. Cancelling its job, or removing the schedule of that name, stops it.
+   * Repeat a job endlessly under one key: `period` after it has ended, in success or failure, it is due again.
+   * Cancelling its job, or removing the schedule of that name, stops it.
    *
    * @example
    * ```ts
@@ -201,7 +219,13 @@ export class Millrace {
     options: Omit<ScheduleOptions, "overlap" | "missed" | "afterFailure"> = {},
   ): Promise<Scheduled> {
     const job = await this.#newJob(definition, input, jobOptionsOf(options));
-    return this.schedules.declare(key, { after: period }, job, { ...options, afterFailure: "skip" }, { cancelStops: true });
+    return this.schedules.declare(
+      key,
+      { after: period },
+      job,
+      { ...options, afterFailure: "skip" },
+      { cancelStops: true },
+    );
   }
 
   #wakeSchedulers(): void {
@@ -219,7 +243,8 @@ export class Millrace {
       throw new InvalidArgumentError("this is not a job definition", "make one with defineJob, or give a type's name");
     if (check) await definition.checkInput(input);
     const { type, version, defaults } = definition;
-    const versioned = version === 1 ? options : { ...options, headers: { ...options.headers, [versionHeader]: version } };
+    const versioned =
+      version === 1 ? options : { ...options, headers: { ...options.headers, [versionHeader]: version } };
     return { ...toEngineOptions({ ...defaults, ...given(this.#traced(versioned)) }), type, input };
   }
 
@@ -252,7 +277,8 @@ export class Millrace {
   }
 
   /**
-   * Wait until a job has ended, and get its result. Rejects with JobFailedError when it failed, expired or was cancelled.
+   * Wait until a job has ended, and get its result. Rejects with JobFailedError when it failed, expired or was
+   * cancelled.
    *
    * @example
    * ```ts
@@ -267,13 +293,19 @@ export class Millrace {
   }
 
   /** Cancel one job. False when it had ended already. */
-  async cancel(job: JobId | Pick<Enqueued, "id">, options: TxOptions & { readonly because?: string } = {}): Promise<boolean> {
+  async cancel(
+    job: JobId | Pick<Enqueued, "id">,
+    options: TxOptions & { readonly because?: string } = {},
+  ): Promise<boolean> {
     const call = callOf(options, ["because"]);
     return (await this.engine.cancel([idOf(job)], options.because, call)) === 1;
   }
 
   /** Give a failed or expired job one more attempt (or several). False when it is in neither state, or discarded. */
-  async retry(job: JobId | Pick<Enqueued, "id">, options: TxOptions & DecisionNote & { readonly attempts?: number } = {}): Promise<boolean> {
+  async retry(
+    job: JobId | Pick<Enqueued, "id">,
+    options: TxOptions & DecisionNote & { readonly attempts?: number } = {},
+  ): Promise<boolean> {
     const call = callOf(options, ["attempts", "by", "because"]);
     return (await this.engine.addRetries(options.attempts ?? 1, { ids: [idOf(job)], ...noteOf(options) }, call)) === 1;
   }
@@ -320,11 +352,16 @@ export function newPool(connection: string | pg.PoolConfig): pg.Pool {
   try {
     void new pg.Client(config); // reads the options, and does not connect
   } catch (error) {
-    throw new InvalidArgumentError("the connection string cannot be read", "correct DATABASE_URL, or the connection passed in", error);
+    throw new InvalidArgumentError(
+      "the connection string cannot be read",
+      "correct DATABASE_URL, or the connection passed in",
+      error,
+    );
   }
-  // A process that has nothing else to do ends, without waiting for idle connections.
-  // A new connection plans every statement again, so that idle ones are kept for longer than the ten seconds of pg.
-  // The system asks the other end of a silent connection whether it is still there, so that one that was forgotten on the way breaks within half a minute.
+  // A process that has nothing else to do ends, without waiting for idle connections. A new connection plans every
+  // statement again, so that idle ones are kept for longer than the ten seconds of pg. The system asks the other end of
+  // a silent connection whether it is still there, so that one that was forgotten on the way breaks within half a
+  // minute.
   const pool = new pg.Pool({
     allowExitOnIdle: true,
     idleTimeoutMillis: 300_000,
@@ -334,14 +371,19 @@ export function newPool(connection: string | pg.PoolConfig): pg.Pool {
     ...config,
   });
   pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
-  // One that dies in the moment it is handed out is heard by nobody yet: its greeting and its end may come in one packet.
+  // One that dies in the moment it is handed out is heard by nobody yet: its greeting and its end may come in one
+  // packet.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
 /** An option that is undefined was not given: the definition's default holds. */
 function given<Options extends object>(options: Options): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
-  return (Object.values(options).includes(undefined) ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) : options) as {
+  return (
+    Object.values(options).includes(undefined)
+      ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+      : options
+  ) as {
     [Key in keyof Options]: Exclude<Options[Key], undefined>;
   };
 }
@@ -350,7 +392,10 @@ function given<Options extends object>(options: Options): { [Key in keyof Option
 function checkIterable(inputs: unknown): void {
   const isList = typeof inputs === "object" && inputs !== null && !ArrayBuffer.isView(inputs);
   if (isList && (Symbol.iterator in inputs || Symbol.asyncIterator in inputs)) return;
-  throw new InvalidArgumentError(`inputs cannot be ${shown(inputs)}`, "give an array, or anything else that can be iterated, such as a stream");
+  throw new InvalidArgumentError(
+    `inputs cannot be ${shown(inputs)}`,
+    "give an array, or anything else that can be iterated, such as a stream",
+  );
 }
 
 async function checkInputs(definition: AnyJobDefinition | string, inputs: readonly unknown[]): Promise<void> {

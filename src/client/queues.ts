@@ -44,14 +44,19 @@ export class Queues {
   }
 
   /**
-   * Hand out no more jobs of a queue, or only of a type or a group of it, in any process, until that is resumed. Running ones go on.
+   * Hand out no more jobs of a queue, or only of a type or a group of it, in any process, until that is resumed.
+   * Running ones go on.
    *
    * ```ts
    * await mill.queues.pause("mail", { group: "acme", because: "they asked for it", by: "ann" });
    * await mill.queues.resume("mail", { group: "acme" });
    * ```
    */
-  async pause(name: string, why: QueuePart & { readonly by?: string; readonly because?: string } = {}, options: TxOptions = {}): Promise<void> {
+  async pause(
+    name: string,
+    why: QueuePart & { readonly by?: string; readonly because?: string } = {},
+    options: TxOptions = {},
+  ): Promise<void> {
     return this.engine.queuePause(name, why, callOf(options));
   }
 
@@ -61,7 +66,8 @@ export class Queues {
   }
 
   /**
-   * Take no more jobs into a queue: `enqueue` throws QueueClosedError. When its last job has ended the queue is finished, and queues that wait for it go on.
+   * Take no more jobs into a queue: `enqueue` throws QueueClosedError. When its last job has ended the queue is
+   * finished, and queues that wait for it go on.
    *
    * ```ts
    * await mill.queues.close("import-7", { by: "ann", because: "all files are in" });
@@ -77,7 +83,8 @@ export class Queues {
   }
 
   /**
-   * What happens to queues from now on, or since a cursor of `engine.queueEvents`: paused, resumed, closed, finished and more, in any process. Ends with the signal.
+   * What happens to queues from now on, or since a cursor of `engine.queueEvents`: paused, resumed, closed, finished
+   * and more, in any process. Ends with the signal.
    *
    * ```ts
    * for await (const { queue, event, because } of mill.queues.events()) console.log(`${queue}: ${event} ${because ?? ""}`);
@@ -101,7 +108,8 @@ export class Queues {
   }
 
   /**
-   * Let the jobs go that were enqueued with this `stage`. Returns how many; those enqueued later wait for the next release.
+   * Let the jobs go that were enqueued with this `stage`. Returns how many; those enqueued later wait for the next
+   * release.
    *
    * ```ts
    * await mill.enqueue(sendInvoice, { id: 7 }, { stage: "approval" });
@@ -130,18 +138,23 @@ export class Queues {
   }
 
   /**
-   * Close circuit breakers by hand and forget what they have counted: all, or those of a queue, a type, or both. Returns how many.
+   * Close circuit breakers by hand and forget what they have counted: all, or those of a queue, a type, or both.
+   * Returns how many.
    *
    * ```ts
    * await mill.queues.resetBreakers({ queue: "mail", type: "send-mail" });
    * ```
    */
-  async resetBreakers(which: { readonly queue?: string; readonly type?: string } = {}, options: TxOptions = {}): Promise<number> {
+  async resetBreakers(
+    which: { readonly queue?: string; readonly type?: string } = {},
+    options: TxOptions = {},
+  ): Promise<number> {
     return this.engine.resetBreakers(which, callOf(options));
   }
 
   /**
-   * Set how a group is treated: a weight of 3 gives it three jobs for every one of a group with weight 1, while both have work.
+   * Set how a group is treated: a weight of 3 gives it three jobs for every one of a group with weight 1, while both
+   * have work.
    *
    * ```ts
    * await mill.queues.setGroup("mail", "acme", { weight: 3 });
@@ -157,8 +170,9 @@ export class Queues {
   }
 
   /**
-   * Drop the waiting jobs, or only those of a type or a group, that were enqueued before a time. The cost does not depend on how many are ready.
-   * They are cancelled at once. Returns how many have left the depth already; beyond 100,000, and those of groups, do as they are passed over.
+   * Drop the waiting jobs, or only those of a type or a group, that were enqueued before a time. The cost does not
+   * depend on how many are ready. They are cancelled at once. Returns how many have left the depth already; beyond
+   * 100,000, and those of groups, do as they are passed over.
    *
    * ```ts
    * await mill.queues.shed("mail", new Date(Date.now() - 3_600_000));
@@ -169,8 +183,9 @@ export class Queues {
   }
 
   /**
-   * Set what waits aside: jobs that come from now on go first, the others are handed out when there are no such jobs, oldest first.
-   * The cost does not depend on how much it is. Returns how many jobs now wait set aside. Not for queues whose jobs have groups.
+   * Set what waits aside: jobs that come from now on go first, the others are handed out when there are no such jobs,
+   * oldest first. The cost does not depend on how much it is. Returns how many jobs now wait set aside. Not for queues
+   * whose jobs have groups.
    *
    * ```ts
    * await mill.queues.setAside("mail", { type: "newsletter" });
@@ -181,7 +196,11 @@ export class Queues {
   }
 
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
-  async redrive(name: string, how: { readonly target?: string; readonly limit?: number } = {}, options: TxOptions = {}): Promise<number> {
+  async redrive(
+    name: string,
+    how: { readonly target?: string; readonly limit?: number } = {},
+    options: TxOptions = {},
+  ): Promise<number> {
     return this.engine.redrive(name, how, callOf(options));
   }
 
@@ -191,8 +210,8 @@ export class Queues {
   }
 
   /**
-   * How much waits, is delayed and runs for each group, the one with the most waiting first. Exact up to 10,000 jobs that wait, an estimate beyond that;
-   * the cost depends neither on the backlog nor on the number of groups.
+   * How much waits, is delayed and runs for each group, the one with the most waiting first. Exact up to 10,000 jobs
+   * that wait, an estimate beyond that; the cost depends neither on the backlog nor on the number of groups.
    */
   async groups(name = "default", limit = 100, options: TxOptions = {}): Promise<GroupDepth[]> {
     return this.engine.queueGroups(name, limit, callOf(options));

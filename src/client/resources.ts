@@ -10,8 +10,8 @@ export class Resources {
   ) {}
 
   /**
-   * Name a resource and set its limits: how many units of it may be in use at once, how often they may be taken, or both. Null lifts one of them.
-   * Changes take effect with the next claim.
+   * Name a resource and set its limits: how many units of it may be in use at once, how often they may be taken, or
+   * both. Null lifts one of them. Changes take effect with the next claim.
    *
    * ```ts
    * await mill.resources.put("gpu", { maxRunning: 4 });

@@ -29,12 +29,21 @@ export class Results {
         this.#waiting.get(id)?.delete(waiter);
         if (this.#waiting.get(id)?.size === 0) this.#waiting.delete(id);
       };
-      const waiter: Waiter = { resolve: (result) => (end(), resolve(result)), reject: (error) => (end(), reject(error)) };
+      const waiter: Waiter = {
+        resolve: (result) => (end(), resolve(result)),
+        reject: (error) => (end(), reject(error)),
+      };
       const onAbort = (): void => waiter.reject(signal?.reason);
       const timer =
         timeoutMs === Infinity
           ? undefined
-          : setTimeout(() => waiter.reject(new TimeoutError(`job ${id} has not ended within ${timeoutMs} ms`, "wait longer, or ask again later")), timeoutMs);
+          : setTimeout(
+              () =>
+                waiter.reject(
+                  new TimeoutError(`job ${id} has not ended within ${timeoutMs} ms`, "wait longer, or ask again later"),
+                ),
+              timeoutMs,
+            );
       if (signal?.aborted) return onAbort();
       signal?.addEventListener("abort", onAbort);
       this.#waiting.set(id, (this.#waiting.get(id) ?? new Set()).add(waiter));
@@ -62,7 +71,8 @@ export class Results {
   #tell({ id, state, result, error }: JobOutcome): void {
     for (const { resolve, reject } of this.#waiting.get(id) ?? []) {
       if (state === "succeeded") resolve(result);
-      else if (state === "unknown") reject(new JobNotFoundError(`there is no job ${id}`, "it may have been removed after its retention"));
+      else if (state === "unknown")
+        reject(new JobNotFoundError(`there is no job ${id}`, "it may have been removed after its retention"));
       else reject(new JobFailedError(id, state, errorText(error) || "no message"));
     }
   }

@@ -3,7 +3,14 @@ import { isDeepStrictEqual } from "node:util";
 import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError, ScheduleNotFoundError } from "../db/errors.js";
-import type { ScheduleChange, ScheduleEvent, SchedulePolicy, ScheduleRecord, ScheduleRunRecord, ScheduleStats } from "../db/schedule-engine.js";
+import type {
+  ScheduleChange,
+  ScheduleEvent,
+  SchedulePolicy,
+  ScheduleRecord,
+  ScheduleRunRecord,
+  ScheduleStats,
+} from "../db/schedule-engine.js";
 import type { CallOptions } from "../db/queryable.js";
 import type { DecisionNote, EnqueueOptions, JobId, Json } from "../db/types.js";
 import { visible } from "../db/visible.js";
@@ -14,17 +21,29 @@ import { type TxOptions, callOf, noteOf } from "./call.js";
 import { type Duration, durationSeconds } from "./duration.js";
 import { type JobOptions, jobOptionKeys } from "./job-options.js";
 
-/** Options of `mill.schedule`: those of its jobs, and how it deals with slots that are late or overlap, and with failure. */
+/**
+ * Options of `mill.schedule`: those of its jobs, and how it deals with slots that are late or overlap, and with
+ * failure.
+ */
 export interface ScheduleOptions
   extends
     Omit<JobOptions, "delay" | "runAt" | "expiresAt" | "deadline" | "stage" | "payload" | "contentType">,
     Omit<SchedulePolicy, "missed" | "cancelStops">,
     TxOptions {
-  /** Slots that nobody was there to make: the last of them, none, all (the latest so many), or those within some time. Default `"last"`. */
+  /**
+   * Slots that nobody was there to make: the last of them, none, all (the latest so many), or those within some time.
+   * Default `"last"`.
+   */
   readonly missed?: "last" | "none" | { readonly all: number } | { readonly within: Duration };
-  /** Must finish within this time of its slot, or of the moment it was made when that was later; else its signal fires and it expires. Default none. */
+  /**
+   * Must finish within this time of its slot, or of the moment it was made when that was later; else its signal fires
+   * and it expires. Default none.
+   */
   readonly deadlineAfter?: Duration;
-  /** A number that grows with releases: a declaration with a lower one than that in the database changes nothing, and warns. Default none: the last one wins. */
+  /**
+   * A number that grows with releases: a declaration with a lower one than that in the database changes nothing, and
+   * warns. Default none: the last one wins.
+   */
   readonly version?: number;
 }
 
@@ -59,7 +78,13 @@ export class Schedules {
   ) {}
 
   /** Check a schedule, store it, and say what that changed. Private to `Millrace`. */
-  async declare(name: string, rule: RuleInput, job: NewJob, options: ScheduleOptions, extra: Pick<SchedulePolicy, "cancelStops"> = {}): Promise<Scheduled> {
+  async declare(
+    name: string,
+    rule: RuleInput,
+    job: NewJob,
+    options: ScheduleOptions,
+    extra: Pick<SchedulePolicy, "cancelStops"> = {},
+  ): Promise<Scheduled> {
     const { tx, version } = options;
     if ((this.#declared.get(name) ?? job.type) !== job.type)
       throw new InvalidArgumentError(
@@ -75,7 +100,12 @@ export class Schedules {
       name,
       {
         rule: parsed as unknown as Json,
-        job: { ...jobOptions, ...(options.deadlineAfter === undefined ? {} : { deadlineSeconds: durationSeconds(options.deadlineAfter, "deadlineAfter") }) },
+        job: {
+          ...jobOptions,
+          ...(options.deadlineAfter === undefined
+            ? {}
+            : { deadlineSeconds: durationSeconds(options.deadlineAfter, "deadlineAfter") }),
+        },
         input,
         options: { ...engineOptions(options), ...extra },
         by: declaredBy,
@@ -94,14 +124,18 @@ export class Schedules {
   async mustBeKnown(name: string, rule: Rule, call: CallOptions | undefined): Promise<void> {
     const [record] = await this.engine.schedules.list({ name }, call);
     if (!record || !isDeepStrictEqual(record.rule, JSON.parse(JSON.stringify(rule))))
-      throw new InvalidArgumentError(`schedule "${name}" would never run`, "its rule has no slot in the future; check its times, startsAt, endsAt and except");
+      throw new InvalidArgumentError(
+        `schedule "${name}" would never run`,
+        "its rule has no slot in the future; check its times, startsAt, endsAt and except",
+      );
   }
 
   /** Two processes of different releases would change it to and fro: that must not go unseen. */
   #warnAtOdds(name: string, { change, was }: ScheduleChange, now: number): void {
     const other = was?.declaredBy ?? "somebody";
     const ago = was?.declaredAt ? now - was.declaredAt.getTime() : Infinity;
-    if (change === "older") warn(`schedule "${name}" was declared with a higher version by ${other}; that declaration holds`);
+    if (change === "older")
+      warn(`schedule "${name}" was declared with a higher version by ${other}; that declaration holds`);
     else if (change === "changed" && other !== declaredBy && ago < atOddsMs)
       warn(
         `schedule "${name}" was declared otherwise by ${other}, ${Math.round(ago / 1000)} s ago; this declaration holds now. Give a version to let the newer release win`,
@@ -109,7 +143,9 @@ export class Schedules {
   }
 
   /** Schedules by name, with what is known of their runs: the first 1000, or so many beyond one. */
-  async list(options: TxOptions & { readonly after?: string; readonly limit?: number } = {}): Promise<ScheduleRecord[]> {
+  async list(
+    options: TxOptions & { readonly after?: string; readonly limit?: number } = {},
+  ): Promise<ScheduleRecord[]> {
     const call = callOf(options, ["after", "limit"]);
     const { tx: _tx, ...filter } = options;
     return this.engine.schedules.list(filter, call);
@@ -118,7 +154,11 @@ export class Schedules {
   /** One schedule. Rejects with ScheduleNotFoundError when there is none. */
   async get(name: string, options: TxOptions = {}): Promise<ScheduleRecord> {
     const [record] = await this.engine.schedules.list({ name }, callOf(options));
-    if (!record) throw new ScheduleNotFoundError(`there is no schedule "${name}"`, "those there are, are told by mill.schedules.list()");
+    if (!record)
+      throw new ScheduleNotFoundError(
+        `there is no schedule "${name}"`,
+        "those there are, are told by mill.schedules.list()",
+      );
     return record;
   }
 
@@ -130,10 +170,14 @@ export class Schedules {
    * await mill.schedules.next({ cron: "0 3 * * *", tz: "Europe/Berlin" }, { count: 10 });
    * ```
    */
-  async next(schedule: string | RuleInput, options: { readonly count?: number; readonly from?: Date } = {}): Promise<Date[]> {
+  async next(
+    schedule: string | RuleInput,
+    options: { readonly count?: number; readonly from?: Date } = {},
+  ): Promise<Date[]> {
     checkKeys(options, new Set(["count", "from"]));
     const { count = previewed } = options;
-    if (!Number.isInteger(count) || count < 1 || count > 10_000) throw new InvalidArgumentError(`${count} slots cannot be told`, "give 1 to 10,000");
+    if (!Number.isInteger(count) || count < 1 || count > 10_000)
+      throw new InvalidArgumentError(`${count} slots cannot be told`, "give 1 to 10,000");
     const now = (await this.engine.schedules.now()).getTime();
     const from = options.from === undefined ? now : checkDate("from", options.from);
     if (typeof schedule !== "string") return preview(await this.#slotsOf(parseRule(schedule), now), from, count);
@@ -144,7 +188,10 @@ export class Schedules {
   }
 
   async #slotsOf(rule: Rule, createdAt: number): Promise<Slots> {
-    return new Slots(rule, { createdAt, blocked: new Set(await this.engine.schedules.blockedDays(rule.calendars ?? [])) });
+    return new Slots(rule, {
+      createdAt,
+      blocked: new Set(await this.engine.schedules.blockedDays(rule.calendars ?? [])),
+    });
   }
 
   /** Make no runs of it, in any process, until it is resumed. Jobs it made go on. */
@@ -152,8 +199,15 @@ export class Schedules {
     await this.engine.schedules.pause(name, note, callOf(options));
   }
 
-  /** Go on with its next slot. With `catchUp`, what came meanwhile is dealt with as missed. One that stopped because of failures starts again. */
-  async resume(name: string, note: DecisionNote & { readonly catchUp?: boolean } = {}, options: TxOptions = {}): Promise<void> {
+  /**
+   * Go on with its next slot. With `catchUp`, what came meanwhile is dealt with as missed. One that stopped because of
+   * failures starts again.
+   */
+  async resume(
+    name: string,
+    note: DecisionNote & { readonly catchUp?: boolean } = {},
+    options: TxOptions = {},
+  ): Promise<void> {
     await this.engine.schedules.resume(name, note, callOf(options));
     this.onChange();
   }
@@ -179,8 +233,13 @@ export class Schedules {
     checkKeys(range, new Set(["from", "until", "concurrency", "by", "because"]));
     const [from, until] = [checkDate("from", range.from), checkDate("until", range.until)];
     if (!(from < until)) throw new InvalidArgumentError("the range is empty", "let it end after it begins");
-    const slots = (await this.#slotsOf(parseRule(record.rule), record.createdAt.getTime())).between(from - 1, until - 1, 10_001);
-    if (slots.length > 10_000) throw new InvalidArgumentError("the range has more than 10,000 slots", "give a shorter one");
+    const slots = (await this.#slotsOf(parseRule(record.rule), record.createdAt.getTime())).between(
+      from - 1,
+      until - 1,
+      10_001,
+    );
+    if (slots.length > 10_000)
+      throw new InvalidArgumentError("the range has more than 10,000 slots", "give a shorter one");
     const made = await this.engine.schedules.backfill(
       name,
       slots.map((slot) => new Date(slot)),
@@ -210,8 +269,13 @@ export class Schedules {
     return this.engine.schedules.events(name, options.limit, call);
   }
 
-  /** How many runs ended and how long they took: the last ten and those of the last hour, day and week, or as asked for. */
-  async durations(name: string, options: TxOptions & { readonly runs?: number; readonly windows?: readonly Duration[] } = {}): Promise<ScheduleStats[]> {
+  /**
+   * How many runs ended and how long they took: the last ten and those of the last hour, day and week, or as asked for.
+   */
+  async durations(
+    name: string,
+    options: TxOptions & { readonly runs?: number; readonly windows?: readonly Duration[] } = {},
+  ): Promise<ScheduleStats[]> {
     const call = callOf(options, ["runs", "windows"]);
     const { runs, windows } = options;
     const asked = {
@@ -228,8 +292,8 @@ export class Schedules {
   }
 
   /**
-   * Schedules of this application that were declared once, and not by this client: perhaps they are not in the code any more. To be asked after all were
-   * declared; a client that declares none has none to miss.
+   * Schedules of this application that were declared once, and not by this client: perhaps they are not in the code any
+   * more. To be asked after all were declared; a client that declares none has none to miss.
    */
   async undeclared(options: TxOptions = {}): Promise<string[]> {
     if (this.#declared.size === 0) return [];
@@ -248,7 +312,8 @@ function engineOptions(options: ScheduleOptions): SchedulePolicy {
   const chosen: Record<string, unknown> = {};
   for (const key of scheduleKeys) if (options[key] !== undefined) chosen[key] = options[key];
   const { missed } = options;
-  if (typeof missed === "object" && "within" in missed) chosen["missed"] = { withinSeconds: durationSeconds(missed.within, "missed.within") };
+  if (typeof missed === "object" && "within" in missed)
+    chosen["missed"] = { withinSeconds: durationSeconds(missed.within, "missed.within") };
   return chosen;
 }
 
@@ -262,7 +327,13 @@ function warn(message: string): void {
 }
 
 const notForSchedules = new Set(["delay", "runAt", "expiresAt", "deadline", "stage", "payload", "contentType"]);
-const knownKeys = new Set([...[...jobOptionKeys].filter((key) => !notForSchedules.has(key)), ...scheduleKeys, "deadlineAfter", "version", "tx"]);
+const knownKeys = new Set([
+  ...[...jobOptionKeys].filter((key) => !notForSchedules.has(key)),
+  ...scheduleKeys,
+  "deadlineAfter",
+  "version",
+  "tx",
+]);
 
 /** Options of the schedule itself; the others are its jobs'. */
 export function jobOptionsOf(options: ScheduleOptions): JobOptions {

@@ -10,7 +10,9 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-type SchemaResult<Output> = { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
+type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
 
 interface SchemaIssue {
   readonly message: string;
@@ -33,7 +35,11 @@ export function checkSchema(schema: unknown, what: string): void {
 }
 
 /** The value as the schema gives it back, or an InputError that names the field. */
-export async function validate<Output>(schema: StandardSchema<unknown, Output>, value: unknown, what: string): Promise<Output> {
+export async function validate<Output>(
+  schema: StandardSchema<unknown, Output>,
+  value: unknown,
+  what: string,
+): Promise<Output> {
   const result = await schema["~standard"].validate(value);
   if (!result.issues) return result.value;
   throw new InputError(

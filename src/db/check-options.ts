@@ -4,7 +4,9 @@ import { bounds, maxTime, minTime } from "./limits.js";
 
 /** A value as a message shows it, whatever it is. */
 export function shown(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : inspect(value, { depth: 1, breakLength: Infinity }).slice(0, 100);
+  return typeof value === "string"
+    ? JSON.stringify(value.slice(0, 100))
+    : inspect(value, { depth: 1, breakLength: Infinity }).slice(0, 100);
 }
 
 /** Options are an object: null, say, would end in a TypeError somewhere inside. */
@@ -22,18 +24,27 @@ export function checkList(value: unknown, what: string): void {
 /** PostgreSQL's text holds neither NUL nor half a surrogate pair; drivers would store something else in its place. */
 export function checkText(text: unknown, what: string): string {
   if (typeof text !== "string") throw new InvalidArgumentError(`${what} cannot be ${shown(text)}`, "give a text");
-  if (text.includes("\0")) throw new InvalidArgumentError(`${what} contains NUL`, "PostgreSQL text cannot hold it; use a payload for bytes");
-  if (!text.isWellFormed()) throw new InvalidArgumentError(`${what} contains half a surrogate pair`, "cut texts between characters; use a payload for bytes");
+  if (text.includes("\0"))
+    throw new InvalidArgumentError(`${what} contains NUL`, "PostgreSQL text cannot hold it; use a payload for bytes");
+  if (!text.isWellFormed())
+    throw new InvalidArgumentError(
+      `${what} contains half a surrogate pair`,
+      "cut texts between characters; use a payload for bytes",
+    );
   return text;
 }
 
 const isoTime = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
 const timeRemedy = `give a Date or an ISO 8601 text between ${new Date(minTime).toISOString()} and ${new Date(maxTime).toISOString()}`;
 
-/** A time as it is sent: within what ids, PostgreSQL and JavaScript can hold. A text stays as it is, for its microseconds. */
+/**
+ * A time as it is sent: within what ids, PostgreSQL and JavaScript can hold. A text stays as it is, for its
+ * microseconds.
+ */
 export function checkTime(value: unknown, what: string): string {
   const ms = value instanceof Date ? value.getTime() : typeof value === "string" ? parseTime(value) : Number.NaN;
-  if (!(ms >= minTime && ms <= maxTime)) throw new InvalidArgumentError(`${what} cannot be ${shown(value)}`, timeRemedy);
+  if (!(ms >= minTime && ms <= maxTime))
+    throw new InvalidArgumentError(`${what} cannot be ${shown(value)}`, timeRemedy);
   return value instanceof Date ? value.toISOString() : (value as string);
 }
 
@@ -42,7 +53,9 @@ function parseTime(text: string): number {
   const [, day = "", time = "00:00", zone = "Z"] = isoTime.exec(text) ?? [];
   const midnight = new Date(`${day}T00:00Z`);
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(day)) return Number.NaN;
-  return Date.parse(`${day}T${time}${/^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone.replace(/(\d\d)(\d\d)$/, "$1:$2")}`.toUpperCase());
+  return Date.parse(
+    `${day}T${time}${/^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone.replace(/(\d\d)(\d\d)$/, "$1:$2")}`.toUpperCase(),
+  );
 }
 
 /** Seconds that are stored: a finite number from 0 to the longest duration. */
@@ -52,8 +65,10 @@ export function isDuration(seconds: unknown): boolean {
 
 /** A policy of retries, with delays that can be added to a time. */
 export function checkRetry(policy: unknown, what: string): void {
-  const { base, cap } = typeof policy === "object" && policy !== null && !Array.isArray(policy) ? (policy as Record<string, unknown>) : {};
-  const delays = typeof policy === "number" ? [policy] : Array.isArray(policy) ? (policy as unknown[]) : [base ?? 0, cap ?? 0];
+  const { base, cap } =
+    typeof policy === "object" && policy !== null && !Array.isArray(policy) ? (policy as Record<string, unknown>) : {};
+  const delays =
+    typeof policy === "number" ? [policy] : Array.isArray(policy) ? (policy as unknown[]) : [base ?? 0, cap ?? 0];
   if ((typeof policy !== "number" && typeof policy !== "object") || policy === null || !delays.every(isDuration)) {
     throw new InvalidArgumentError(
       `${what} cannot be ${shown(policy)}`,

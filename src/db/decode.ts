@@ -51,7 +51,8 @@ export interface Claimed {
 
 export function decodeClaims(claims: readonly (ClaimColumns | Omit<Claimed, "jobs">)[]): Claimed {
   const last = claims.at(-1);
-  if (!last || !("busy" in last)) return { jobs: (claims as readonly ClaimColumns[]).flatMap(decodeClaim), more: false, busy: false, limited: false };
+  if (!last || !("busy" in last))
+    return { jobs: (claims as readonly ClaimColumns[]).flatMap(decodeClaim), more: false, busy: false, limited: false };
   return { ...last, jobs: (claims.slice(0, -1) as ClaimColumns[]).flatMap(decodeClaim) };
 }
 
@@ -100,11 +101,15 @@ const unlimited = 2_147_483_647;
 const decodeMaxAttempts = (max: number): number => (max === unlimited ? Infinity : max);
 
 type Row = Readonly<Record<string, unknown>>;
-export const asDate = (value: unknown): Date | null => (value === null || value === undefined ? null : toDate(value as string | Date));
+export const asDate = (value: unknown): Date | null =>
+  value === null || value === undefined ? null : toDate(value as string | Date);
 
 const outermostMs = 8.64e15;
 
-/** PostgreSQL knows times that JavaScript does not, and infinity: they become the last or the first Date there is, with which one can reckon. */
+/**
+ * PostgreSQL knows times that JavaScript does not, and infinity: they become the last or the first Date there is, with
+ * which one can reckon.
+ */
 function toDate(value: string | number | Date): Date {
   const date = new Date(value);
   if (!Number.isNaN(date.getTime())) return date;
@@ -185,7 +190,12 @@ export function decodePause(row: Row): PauseRecord {
 }
 
 export function decodeStage(row: Row): StageRecord {
-  return { queue: row["queue"], stage: row["stage"], jobs: Number(row["jobs"]), since: asDate(row["since"]) } as StageRecord;
+  return {
+    queue: row["queue"],
+    stage: row["stage"],
+    jobs: Number(row["jobs"]),
+    since: asDate(row["since"]),
+  } as StageRecord;
 }
 
 /** As queue_events puts it into JSON; what is not known is left out there. */
@@ -314,6 +324,15 @@ export function decodeAudit(row: Row): AuditRecord {
 }
 
 export function decodeSample(value: Row): LiveSample {
-  const queues = ((value["queues"] ?? []) as Row[]).map((queue) => ({ ...queue, oldestReadyAt: asDate(queue["oldestReadyAt"]) }));
-  return { ...value, now: asDate(value["now"]), from: asDate(value["from"]), to: asDate(value["to"]), queues } as unknown as LiveSample;
+  const queues = ((value["queues"] ?? []) as Row[]).map((queue) => ({
+    ...queue,
+    oldestReadyAt: asDate(queue["oldestReadyAt"]),
+  }));
+  return {
+    ...value,
+    now: asDate(value["now"]),
+    from: asDate(value["from"]),
+    to: asDate(value["to"]),
+    queues,
+  } as unknown as LiveSample;
 }

@@ -1,11 +1,23 @@
 import { types } from "node:util";
-import { checkList, checkObject, checkPayload, checkRetry, checkText, checkTime, isDuration, shown } from "./check-options.js";
+import {
+  checkList,
+  checkObject,
+  checkPayload,
+  checkRetry,
+  checkText,
+  checkTime,
+  isDuration,
+  shown,
+} from "./check-options.js";
 import { InvalidArgumentError, MillraceError, PayloadError } from "./errors.js";
 import { bounds } from "./limits.js";
 import { pieceBytes } from "./payload.js";
 import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, ResourceOptions, Settlement } from "./types.js";
 
-/** JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it, and what is longer than `most` bytes. */
+/**
+ * JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it, and what is longer than
+ * `most` bytes.
+ */
 export function toJson(value: unknown, what = "input", most = Infinity): string {
   if (value === undefined) return "null";
   const check = (withStrings: boolean): void => checkJson(value, what, 0, undefined, withStrings);
@@ -17,7 +29,8 @@ export function toJson(value: unknown, what = "input", most = Infinity): string 
 /** JSON text of a list of values, none of them longer than `most` bytes; undefined ones become null. */
 export function toJsonList(values: readonly unknown[], what: string, most: number): string {
   const check = (withStrings: boolean): void => {
-    for (let i = 0; i < values.length; i += 1) if (values[i] !== undefined) checkJson(values[i], what, 0, i, withStrings);
+    for (let i = 0; i < values.length; i += 1)
+      if (values[i] !== undefined) checkJson(values[i], what, 0, i, withStrings);
   };
   const text = checkedText(values, what, check);
   checkSizes(text, values, what, most);
@@ -29,7 +42,10 @@ function checkSize(text: string, what: string, most: number): void {
   if (text.length * 3 <= most) return;
   const bytes = Buffer.byteLength(text);
   if (bytes <= most) return;
-  throw new PayloadError(`${what}: ${bytes} bytes are more than the limit of ${most}`, "store it elsewhere and give a reference, or use a payload");
+  throw new PayloadError(
+    `${what}: ${bytes} bytes are more than the limit of ${most}`,
+    "store it elsewhere and give a reference, or use a payload",
+  );
 }
 
 /** Looked at one by one only when all of them together have as many. */
@@ -54,17 +70,29 @@ function reading<T>(what: string, read: () => T): T {
     return read();
   } catch (error) {
     if (error instanceof MillraceError) throw error;
-    throw new InvalidArgumentError(`${what} is not JSON: reading it threw ${shown(error instanceof Error ? error.message : error)}`, remedy, error);
+    throw new InvalidArgumentError(
+      `${what} is not JSON: reading it threw ${shown(error instanceof Error ? error.message : error)}`,
+      remedy,
+      error,
+    );
   }
 }
 
-/** NUL and halves of surrogate pairs are written as escapes: without any in the whole, no string needs to be looked at. */
+/**
+ * NUL and halves of surrogate pairs are written as escapes: without any in the whole, no string needs to be looked at.
+ */
 function mayBeBroken(text: string): boolean {
   return text.includes("\\u0000") || text.includes("\\ud");
 }
 
 /** The path is put together only when something is wrong: this runs for every job. */
-function checkJson(value: unknown, path: string, depth: number, index: number | string | undefined, withStrings: boolean): void {
+function checkJson(
+  value: unknown,
+  path: string,
+  depth: number,
+  index: number | string | undefined,
+  withStrings: boolean,
+): void {
   switch (typeof value) {
     case "string":
       if (withStrings) checkString(value, path, index);
@@ -82,7 +110,8 @@ function checkJson(value: unknown, path: string, depth: number, index: number | 
   if (value === null) return;
   const plain = (value as { toJSON?: unknown }).toJSON;
   if (typeof plain === "function") {
-    const json: unknown = value instanceof Date && Number.isNaN(value.getTime()) ? undefined : (plain as () => unknown).call(value);
+    const json: unknown =
+      value instanceof Date && Number.isNaN(value.getTime()) ? undefined : (plain as () => unknown).call(value);
     if (json === undefined || ArrayBuffer.isView(value)) throw notJson(path, index, value.constructor.name);
     // As JSON.stringify: what toJSON gave is not asked for its own.
     if (typeof json === "object" && json !== null) checkMembers(json, path, depth, index, withStrings);
@@ -92,9 +121,18 @@ function checkJson(value: unknown, path: string, depth: number, index: number | 
   checkMembers(value, path, depth, index, withStrings);
 }
 
-function checkMembers(value: object, path: string, depth: number, index: number | string | undefined, withStrings: boolean): void {
+function checkMembers(
+  value: object,
+  path: string,
+  depth: number,
+  index: number | string | undefined,
+  withStrings: boolean,
+): void {
   if (depth >= bounds.jsonDepth) {
-    throw new InvalidArgumentError(`the value is not JSON: it contains itself, or has more than ${bounds.jsonDepth} levels`, remedy);
+    throw new InvalidArgumentError(
+      `the value is not JSON: it contains itself, or has more than ${bounds.jsonDepth} levels`,
+      remedy,
+    );
   }
   try {
     if (Array.isArray(value)) {
@@ -126,11 +164,17 @@ function isPlain(value: object): boolean {
   return Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Objects of a class that JSON would turn into something else, usually `{}`: an Error without its message, a Map without its entries. */
+/**
+ * Objects of a class that JSON would turn into something else, usually `{}`: an Error without its message, a Map
+ * without its entries.
+ */
 function wouldBeLost(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === null || Object.getPrototypeOf(prototype) === null) return false; // plain, without a prototype or of another realm
-  return value instanceof Error || types.isNativeError(value) || ArrayBuffer.isView(value) || Object.keys(value).length === 0;
+  // plain, without a prototype or of another realm
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return false;
+  return (
+    value instanceof Error || types.isNativeError(value) || ArrayBuffer.isView(value) || Object.keys(value).length === 0
+  );
 }
 
 const remedy = "give plain objects, arrays, strings, finite numbers, booleans and null";
@@ -193,9 +237,28 @@ export function encodeOptions(options: EnqueueOptions & { readonly type?: string
   return JSON.stringify(encoded);
 }
 
-const textKeys = new Set(["type", "queue", "group", "tenant", "fingerprint", "fingerprintMode", "contentType", "schedule", "stage", "deadLetterQueue"]);
+const textKeys = new Set([
+  "type",
+  "queue",
+  "group",
+  "tenant",
+  "fingerprint",
+  "fingerprintMode",
+  "contentType",
+  "schedule",
+  "stage",
+  "deadLetterQueue",
+]);
 const timeKeys = new Set(["runAt", "expiresAt", "deadline", "slotAt"]);
-const numberKeys = new Set(["priority", "cost", "maxAttempts", "delaySeconds", "ttlSeconds", "attemptTimeoutSeconds", "fingerprintSeconds"]);
+const numberKeys = new Set([
+  "priority",
+  "cost",
+  "maxAttempts",
+  "delaySeconds",
+  "ttlSeconds",
+  "attemptTimeoutSeconds",
+  "fingerprintSeconds",
+]);
 const words: Readonly<Record<string, string>> = { maxAttempts: "unlimited", ttlSeconds: "computed" };
 
 /** Null is as good as not given, or puts a default back. */
@@ -213,7 +276,15 @@ function encodeOption(key: string, value: unknown): unknown {
   return value;
 }
 
-const integers = new Set(["priority", "cost", "maxAttempts", "deadLetterAfter", "maxRunning", "groupMaxRunning", "weight"]);
+const integers = new Set([
+  "priority",
+  "cost",
+  "maxAttempts",
+  "deadLetterAfter",
+  "maxRunning",
+  "groupMaxRunning",
+  "weight",
+]);
 const aboveZero = new Set([
   "ttlSeconds",
   "attemptTimeoutSeconds",
@@ -232,7 +303,13 @@ const aboveZero = new Set([
 /** Refuse numbers that the database would refuse, before anything is sent. */
 function checkNumber(key: string, value: number): number {
   const range =
-    key === "priority" ? value >= 0 && value <= 10 : key === "cost" ? value >= 1 && value <= 1_000_000 : aboveZero.has(key) ? value > 0 : value >= 0;
+    key === "priority"
+      ? value >= 0 && value <= 10
+      : key === "cost"
+        ? value >= 1 && value <= 1_000_000
+        : aboveZero.has(key)
+          ? value > 0
+          : value >= 0;
   const tooLong = key.endsWith("Seconds") && !isDuration(value);
   if (!Number.isFinite(value) || !range || tooLong || (integers.has(key) && !Number.isInteger(value))) {
     const wanted =
@@ -258,7 +335,10 @@ export function checkSeconds(what: string, seconds: number): number {
 
 export function unknownOption(key: string, known: ReadonlySet<string>): InvalidArgumentError {
   const near = [...known].find((name) => name.toLowerCase().startsWith(key.toLowerCase().slice(0, 4)));
-  return new InvalidArgumentError(`unknown option "${key}"`, near ? `did you mean "${near}"?` : `known are ${[...known].join(", ")}`);
+  return new InvalidArgumentError(
+    `unknown option "${key}"`,
+    near ? `did you mean "${near}"?` : `known are ${[...known].join(", ")}`,
+  );
 }
 
 /** Refuse keys an options object may not have. */
@@ -343,7 +423,9 @@ export function encodeDefaults(defaults: object): string {
 function encodeChecked(options: object, known: ReadonlySet<string>): string {
   checkKeys(options, known);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return JSON.stringify(Object.fromEntries(given.map(([key, value]) => [key, value === null ? null : encodeOption(key, value)])));
+  return JSON.stringify(
+    Object.fromEntries(given.map(([key, value]) => [key, value === null ? null : encodeOption(key, value)])),
+  );
 }
 
 const groupKeys: ReadonlySet<string> = new Set(["weight", "maxRunning", "rate"]);
@@ -370,7 +452,8 @@ export function encodeError(error: JobError | undefined): string | null {
 
 /** What a handler died of must be recorded whatever its text says; what PostgreSQL cannot hold is replaced. */
 function wellFormed(error: JobError): JobError {
-  const clean = (value: unknown): unknown => (typeof value === "string" ? value.replaceAll("\0", "\uFFFD").toWellFormed() : value);
+  const clean = (value: unknown): unknown =>
+    typeof value === "string" ? value.replaceAll("\0", "\uFFFD").toWellFormed() : value;
   return Object.fromEntries(Object.entries(error).map(([key, value]) => [key, clean(value)])) as unknown as JobError;
 }
 
@@ -382,8 +465,13 @@ export function hasLargePayload({ payload }: NewJob): boolean {
 export function encodeJob(job: NewJob): string {
   checkPayload(job.payload);
   const { input: _input, payload, ...rest } = job;
-  const text = encodeOptions({ ...rest, type: checkType(rest.type) }, hasLargePayload(job) ? payload?.length : undefined);
-  return payload && !hasLargePayload(job) ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}` : text;
+  const text = encodeOptions(
+    { ...rest, type: checkType(rest.type) },
+    hasLargePayload(job) ? payload?.length : undefined,
+  );
+  return payload && !hasLargePayload(job)
+    ? `${text.slice(0, -1)},"payload":"${Buffer.from(payload).toString("base64")}"}`
+    : text;
 }
 
 /** Settlements as job_settle takes them. Ids and tokens have been checked, so only what handlers made is looked at. */
@@ -393,8 +481,14 @@ export function encodeSettlements(settlements: readonly Settlement[]): string {
 
 function encodeSettlement(settlement: Settlement): string {
   const { token, outcome, jobs } = settlement;
-  let text = JSON.stringify({ token, outcome, jobs, delaySeconds: "delaySeconds" in settlement ? settlement.delaySeconds : undefined }).slice(0, -1);
-  if ("results" in settlement && settlement.results) text += `,"results":${toJsonList(settlement.results, "result", bounds.resultBytes)}`;
+  let text = JSON.stringify({
+    token,
+    outcome,
+    jobs,
+    delaySeconds: "delaySeconds" in settlement ? settlement.delaySeconds : undefined,
+  }).slice(0, -1);
+  if ("results" in settlement && settlement.results)
+    text += `,"results":${toJsonList(settlement.results, "result", bounds.resultBytes)}`;
   if ("logs" in settlement && settlement.logs) text += `,"logs":${toJsonList(settlement.logs, "log", bounds.logBytes)}`;
   if ("error" in settlement && settlement.error) text += `,"error":${toJson(wellFormed(settlement.error), "error")}`;
   return `${text}}`;

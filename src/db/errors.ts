@@ -50,7 +50,11 @@ export class LeaseLostError extends MillraceError {
   readonly jobIds: readonly string[];
 
   constructor(jobIds: readonly string[]) {
-    super("MR005", `the lease on job ${jobIds.join(", ")} is lost`, "stop working on it: it was finished, cancelled or given to another worker");
+    super(
+      "MR005",
+      `the lease on job ${jobIds.join(", ")} is lost`,
+      "stop working on it: it was finished, cancelled or given to another worker",
+    );
     this.jobIds = jobIds;
   }
 }
@@ -130,7 +134,10 @@ export class QueueClosedError extends MillraceError {
   }
 }
 
-/** MR015: a queue that accepts no more jobs for now, because too many wait, one has waited for too long, or a tenant enqueues too much (`maxDepth`, `maxAgeSeconds`, `enqueueRate`). Nothing was written. */
+/**
+ * MR015: a queue that accepts no more jobs for now, because too many wait, one has waited for too long, or a tenant
+ * enqueues too much (`maxDepth`, `maxAgeSeconds`, `enqueueRate`). Nothing was written.
+ */
 export class QueueFullError extends MillraceError {
   /** After how many seconds it is worth trying again: an estimate, 1 to 60. */
   readonly retryAfterSeconds: number;
@@ -172,7 +179,16 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */
 const invalidValueStates = new Set(["22P02", "22P05", "22021", "22003", "22007", "22008", "22023", "23514"]);
 const unavailableStates = /^(08|57P0|53300|3D000|28)/;
-const unavailableCodes = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOTFOUND", "ETIMEDOUT", "EAI_AGAIN", "ENOENT", "EHOSTUNREACH"]);
+const unavailableCodes = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ENOTFOUND",
+  "ETIMEDOUT",
+  "EAI_AGAIN",
+  "ENOENT",
+  "EHOSTUNREACH",
+]);
 
 /** Translate what the driver threw into our own errors; anything unknown is returned as it is. */
 export function translateError(error: unknown): unknown {
@@ -180,13 +196,20 @@ export function translateError(error: unknown): unknown {
   const { code, hint } = error as Error & { code?: string; hint?: string };
   const known = code === undefined ? undefined : classes[code];
   if (known) return new known(error.message, hint || undefined, error);
-  if (code !== undefined && invalidValueStates.has(code)) return new InvalidArgumentError(error.message, "correct the value", error);
+  if (code !== undefined && invalidValueStates.has(code))
+    return new InvalidArgumentError(error.message, "correct the value", error);
   if (code === "3F000" || code === "42P01" || (code === "42883" && /^function .* does not exist/.test(error.message))) {
-    return new SchemaVersionError(`the schema does not fit this release: ${error.message}`, 'run "millrace migrate"', error);
+    return new SchemaVersionError(
+      `the schema does not fit this release: ${error.message}`,
+      'run "millrace migrate"',
+      error,
+    );
   }
   if (
     (code !== undefined && (unavailableStates.test(code) || unavailableCodes.has(code))) ||
-    /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error/.test(error.message)
+    /Connection terminated|Query read timeout|timeout exceeded when trying to|encountered a connection error/.test(
+      error.message,
+    )
   ) {
     return new DatabaseUnavailableError(`the database is not available: ${error.message}`, error);
   }

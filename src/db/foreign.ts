@@ -3,8 +3,8 @@ import { InvalidArgumentError, translateError } from "./errors.js";
 import type { QueryResult, Queryable } from "./queryable.js";
 
 /**
- * A transaction of the caller: a `pg` client, or what postgres.js, Drizzle, Kysely, Knex, Prisma and TypeORM hand out inside theirs.
- * It is recognised by its shape, so none of these libraries is needed here.
+ * A transaction of the caller: a `pg` client, or what postgres.js, Drizzle, Kysely, Knex, Prisma and TypeORM hand out
+ * inside theirs. It is recognised by its shape, so none of these libraries is needed here.
  */
 export type Transaction = Queryable | object;
 
@@ -23,26 +23,37 @@ interface Library {
 }
 
 const typeParsers = pg.types as { getTypeParser(type: number, format: "text"): (text: string) => unknown };
-const has = (value: Shape, ...names: readonly string[]): boolean => names.every((name) => typeof value[name] === "function");
+const has = (value: Shape, ...names: readonly string[]): boolean =>
+  names.every((name) => typeof value[name] === "function");
 
 const libraries: readonly Library[] = [
   {
     name: "postgres.js",
     fits: (tx) => typeof tx === "function" && has(tx, "unsafe"),
     isTransaction: (tx) => has(tx, "savepoint"),
-    // Its options may rename columns, change what is inside JSON, and turn types off, so the values are taken as the server sent them.
-    run: (tx: { unsafe(text: string, values: readonly unknown[]): { raw(): Promise<RawRows> } }) => async (text, values) => {
-      const rows = await tx.unsafe(text, values).raw();
-      const columns = rows.columns.map(({ name, type }) => ({ name, parse: typeParsers.getTypeParser(type, "text") }));
-      return rows.map((row) => Object.fromEntries(columns.map(({ name, parse }, i) => [name, row[i] ? parse(row[i].toString()) : null])));
-    },
+    // Its options may rename columns, change what is inside JSON, and turn types off, so the values are taken as the
+    // server sent them.
+    run:
+      (tx: { unsafe(text: string, values: readonly unknown[]): { raw(): Promise<RawRows> } }) =>
+      async (text, values) => {
+        const rows = await tx.unsafe(text, values).raw();
+        const columns = rows.columns.map(({ name, type }) => ({
+          name,
+          parse: typeParsers.getTypeParser(type, "text"),
+        }));
+        return rows.map((row) =>
+          Object.fromEntries(columns.map(({ name, parse }, i) => [name, row[i] ? parse(row[i].toString()) : null])),
+        );
+      },
   },
   {
     name: "Prisma",
     fits: (tx) => has(tx, "$queryRawUnsafe"),
     isTransaction: (tx) => !has(tx, "$connect"),
-    run: (tx: { $queryRawUnsafe(text: string, ...values: readonly unknown[]): Promise<readonly Row[]> }) => (text, values) =>
-      tx.$queryRawUnsafe(text, ...values),
+    run:
+      (tx: { $queryRawUnsafe(text: string, ...values: readonly unknown[]): Promise<readonly Row[]> }) =>
+      (text, values) =>
+        tx.$queryRawUnsafe(text, ...values),
   },
   {
     name: "TypeORM",
@@ -55,10 +66,12 @@ const libraries: readonly Library[] = [
     fits: (tx) => has(tx, "executeQuery", "selectFrom"),
     isTransaction: (tx) => tx["isTransaction"] === true,
     // Plugins may rename columns, and change what is inside JSON.
-    run: (tx: { withoutPlugins(): { executeQuery(query: object): Promise<QueryResult> } }) => async (sql, parameters) => {
-      const query = { kind: "RawNode", sqlFragments: [sql], parameters: [] };
-      return (await tx.withoutPlugins().executeQuery({ sql, parameters, query, queryId: { queryId: "millrace" } })).rows;
-    },
+    run:
+      (tx: { withoutPlugins(): { executeQuery(query: object): Promise<QueryResult> } }) => async (sql, parameters) => {
+        const query = { kind: "RawNode", sqlFragments: [sql], parameters: [] };
+        return (await tx.withoutPlugins().executeQuery({ sql, parameters, query, queryId: { queryId: "millrace" } }))
+          .rows;
+      },
   },
   {
     name: "Knex",
@@ -91,7 +104,10 @@ const libraries: readonly Library[] = [
 /** A transaction as the engine uses it. A `pg` client is one already; the others are wrapped. */
 export function asQueryable(tx: Transaction): Queryable {
   const shape = tx as Shape;
-  const library = (typeof tx === "object" && tx !== null) || typeof tx === "function" ? libraries.find(({ fits }) => fits(shape)) : undefined;
+  const library =
+    (typeof tx === "object" && tx !== null) || typeof tx === "function"
+      ? libraries.find(({ fits }) => fits(shape))
+      : undefined;
   if (!library) {
     throw new InvalidArgumentError(
       "tx is not a transaction Millrace knows",
@@ -127,8 +143,9 @@ class ForeignTransaction implements Queryable {
 }
 
 /**
- * Drivers differ in how they write arrays, JSON and numbers, so every parameter goes as text and is cast in the statement.
- * A function that returns nothing goes to FROM: as a column it would have the type void, which Prisma cannot read.
+ * Drivers differ in how they write arrays, JSON and numbers, so every parameter goes as text and is cast in the
+ * statement. A function that returns nothing goes to FROM: as a column it would have the type void, which Prisma cannot
+ * read.
  */
 function toStatement(text: string): string {
   return text.replace(/(\$\d+)::(?!bytea\b)/g, "$1::text::").replace(/^select (?=\w+\.\w+\([^()]*\)$)/, "select from ");
@@ -137,20 +154,27 @@ function toStatement(text: string): string {
 type Parameter = string | number | bigint | boolean | Date | Uint8Array | readonly string[] | null | undefined;
 
 function toParameter(value: Parameter): string | Uint8Array | null {
-  if (value === null || value === undefined || typeof value === "string" || value instanceof Uint8Array) return value ?? null;
+  if (value === null || value === undefined || typeof value === "string" || value instanceof Uint8Array)
+    return value ?? null;
   if (value instanceof Date) return value.toISOString();
-  if (Array.isArray(value)) return `{${value.map((item: string) => `"${item.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
+  if (Array.isArray(value))
+    return `{${value.map((item: string) => `"${item.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
   return String(value);
 }
 
-/** A row as `pg` gives it: large integers as text, and the server's names where the library was set up to write them as jobId or job-id. */
+/**
+ * A row as `pg` gives it: large integers as text, and the server's names where the library was set up to write them as
+ * jobId or job-id.
+ */
 function toRow(row: Row): Row {
   const serverName = (name: string): string =>
     name
       .replaceAll("-", "_")
       .replaceAll(/(?!^)[A-Z]/g, "_$&")
       .toLowerCase();
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [serverName(name), typeof value === "bigint" ? String(value) : value]));
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [serverName(name), typeof value === "bigint" ? String(value) : value]),
+  );
 }
 
 /** Knex writes the statement, with its values, before the server's message. */
@@ -166,7 +190,11 @@ function serverError(error: unknown): unknown {
   const { code, cause, meta } = error as Error & { readonly code?: string; readonly meta?: PrismaMeta };
   const said = meta?.driverAdapterError?.cause ?? meta;
   const saidCode = said?.originalCode ?? said?.code;
-  if (saidCode !== undefined) return Object.assign(new Error(said?.originalMessage ?? said?.message, { cause: error }), { code: saidCode, hint: said?.hint });
+  if (saidCode !== undefined)
+    return Object.assign(new Error(said?.originalMessage ?? said?.message, { cause: error }), {
+      code: saidCode,
+      hint: said?.hint,
+    });
   return code === undefined && cause instanceof Error ? cause : error;
 }
 

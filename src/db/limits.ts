@@ -1,6 +1,6 @@
 /**
- * What is accepted at most. SQL refuses the same (`bound` in sql/base/bounds.sql, a test compares); here it is refused before
- * anything is sent, so that the caller's transaction stays usable. docs/security.md says why each is what it is.
+ * What is accepted at most. SQL refuses the same (`bound` in sql/base/bounds.sql, a test compares); here it is refused
+ * before anything is sent, so that the caller's transaction stays usable. docs/security.md says why each is what it is.
  */
 export const bounds = Object.freeze({
   /** The longest stored duration in seconds, some 31 years: added to any time, it stays far below what can be held. */

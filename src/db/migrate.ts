@@ -87,8 +87,8 @@ export async function migrate(pool: ConnectionPool, options: MigrateOptions = {}
 }
 
 /**
- * Functions of the release before that this one has not replaced. Each one it has was written by this very transaction; what is left would be dead,
- * or worse, make a call with a default ambiguous.
+ * Functions of the release before that this one has not replaced. Each one it has was written by this very transaction;
+ * what is left would be dead, or worse, make a call with a default ambiguous.
  */
 const dropStale = `do $$
 declare
@@ -103,7 +103,11 @@ end $$`;
 const closeToPublic = (schema: string) => `revoke all on all functions in schema ${schema} from public`;
 
 async function useSchema(db: Queryable, schema: string): Promise<void> {
-  await runQuery(db, "select set_config('search_path', $1 || ', pg_temp', true), set_config('client_min_messages', 'warning', true)", [schema]);
+  await runQuery(
+    db,
+    "select set_config('search_path', $1 || ', pg_temp', true), set_config('client_min_messages', 'warning', true)",
+    [schema],
+  );
 }
 
 async function readHistory(db: Queryable): Promise<Map<number, string>> {
@@ -122,7 +126,10 @@ async function record(db: Queryable, number: number, name: string, checksum: str
 function refuseStrangers(release: Release, history: ReadonlyMap<number, string>): void {
   const newest = Math.max(0, ...history.keys());
   if (newest > wantedVersion(release)) {
-    throw new SchemaVersionError(`the schema has version ${newest}, this release knows ${wantedVersion(release)}`, "upgrade millrace");
+    throw new SchemaVersionError(
+      `the schema has version ${newest}, this release knows ${wantedVersion(release)}`,
+      "upgrade millrace",
+    );
   }
   for (const { number, name, checksum } of release.migrations) {
     const found = history.get(number);
@@ -157,7 +164,10 @@ export async function migrationStatus(db: Queryable, options: MigrateOptions = {
 export function migrationScript(options: MigrateOptions = {}): string {
   const schema = checkSchemaName(options.schema ?? defaultSchema);
   const release = options.release ?? thisRelease;
-  const recorded = [...release.migrations.map((m) => [m.number, m.name, m.checksum]), [0, "functions", release.functionsChecksum]]
+  const recorded = [
+    ...release.migrations.map((m) => [m.number, m.name, m.checksum]),
+    [0, "functions", release.functionsChecksum],
+  ]
     .map(([number, name, checksum]) => `(${number}, '${name}', '${checksum}')`)
     .join(",\n  ");
   return [
@@ -180,9 +190,16 @@ export function migrationScript(options: MigrateOptions = {}): string {
 export async function checkSchema(db: Queryable, options: MigrateOptions = {}): Promise<void> {
   const status = await migrationStatus(db, options);
   const command = `run "millrace migrate${status.schema === defaultSchema ? "" : ` --schema ${status.schema}`}"`;
-  if (status.state === "missing") throw new SchemaVersionError(`there is no Millrace schema "${status.schema}" in this database`, command);
+  if (status.state === "missing")
+    throw new SchemaVersionError(`there is no Millrace schema "${status.schema}" in this database`, command);
   if (status.state === "older")
-    throw new SchemaVersionError(`the schema "${status.schema}" has version ${status.installed}, this release needs ${status.wanted}`, command);
+    throw new SchemaVersionError(
+      `the schema "${status.schema}" has version ${status.installed}, this release needs ${status.wanted}`,
+      command,
+    );
   if (status.state === "newer")
-    throw new SchemaVersionError(`the schema "${status.schema}" has version ${status.installed}, this release knows ${status.wanted}`, "upgrade millrace");
+    throw new SchemaVersionError(
+      `the schema "${status.schema}" has version ${status.installed}, this release knows ${status.wanted}`,
+      "upgrade millrace",
+    );
 }

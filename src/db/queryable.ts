@@ -29,7 +29,12 @@ export interface CallOptions {
   readonly tx?: Transaction;
 }
 
-export async function runQuery(db: Queryable, text: string, values: unknown[], name?: string): Promise<QueryResult["rows"]> {
+export async function runQuery(
+  db: Queryable,
+  text: string,
+  values: unknown[],
+  name?: string,
+): Promise<QueryResult["rows"]> {
   try {
     const result = await db.query(name === undefined ? { text, values } : { text, values, name });
     return result.rows;
@@ -39,7 +44,11 @@ export async function runQuery(db: Queryable, text: string, values: unknown[], n
 }
 
 /** Run `work` in one transaction: the given one, or a new one on a connection of the pool. */
-export async function inTransaction<T>(pool: ConnectionPool, tx: Queryable | undefined, work: (db: Queryable) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(
+  pool: ConnectionPool,
+  tx: Queryable | undefined,
+  work: (db: Queryable) => Promise<T>,
+): Promise<T> {
   if (tx) return work(tx);
   let client;
   try {

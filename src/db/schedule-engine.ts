@@ -8,15 +8,19 @@ import type { DecisionNote, EnqueueOptions, JobError, JobId, Json } from "./type
 /** What a schedule does with slots that come while a run goes on, that were missed, and with runs that fail. */
 export interface SchedulePolicy {
   /**
-   * When a slot comes while the run before goes on: `"queue"` lets it start when that has ended, one at most; `"skip"` leaves it out; `"allow"` starts it beside;
-   * `"cancel"` cancels the one before. Default `"queue"`.
+   * When a slot comes while the run before goes on: `"queue"` lets it start when that has ended, one at most; `"skip"`
+   * leaves it out; `"allow"` starts it beside; `"cancel"` cancels the one before. Default `"queue"`.
    */
   readonly overlap?: "queue" | "skip" | "allow" | "cancel";
-  /** Slots that nobody was there to make: the last of them, none, all (the latest so many), or those of the last so many seconds. Default `"last"`. */
+  /**
+   * Slots that nobody was there to make: the last of them, none, all (the latest so many), or those of the last so many
+   * seconds. Default `"last"`.
+   */
   readonly missed?: "last" | "none" | { readonly all: number } | { readonly withinSeconds: number };
   /**
-   * A run that fails: `"retry"` tries again as its job says, until the next slot comes; `"skip"` waits for the next slot; `{ stopAfter }` retries, and stops the schedule
-   * after so many failed runs one after another. Default `"retry"`.
+   * A run that fails: `"retry"` tries again as its job says, until the next slot comes; `"skip"` waits for the next
+   * slot; `{ stopAfter }` retries, and stops the schedule after so many failed runs one after another. Default
+   * `"retry"`.
    */
   readonly afterFailure?: "retry" | "skip" | { readonly stopAfter: number };
   /** How many runs at most; then the schedule is finished. Default no limit. */
@@ -138,7 +142,18 @@ export interface ScheduleEvent {
   readonly id: string;
   readonly at: Date;
   readonly schedule: string;
-  readonly event: "created" | "changed" | "removed" | "paused" | "resumed" | "triggered" | "backfill" | "missed" | "skipped" | "stopped" | "wrong";
+  readonly event:
+    | "created"
+    | "changed"
+    | "removed"
+    | "paused"
+    | "resumed"
+    | "triggered"
+    | "backfill"
+    | "missed"
+    | "skipped"
+    | "stopped"
+    | "wrong";
   readonly slotAt: Date | null;
   readonly slots: number | null;
   readonly by: string | null;
@@ -190,7 +205,12 @@ export interface DueAnswer {
 /** A schedule's name and a job of it. */
 export type SettleCursor = readonly [name: string, job: JobId] | null;
 
-type Call = (name: string, text: string, values: unknown[], call?: CallOptions) => Promise<readonly Record<string, unknown>[]>;
+type Call = (
+  name: string,
+  text: string,
+  values: unknown[],
+  call?: CallOptions,
+) => Promise<readonly Record<string, unknown>[]>;
 
 /** The engine's verbs on schedules, one method per SQL function: `engine.schedules`. */
 export class ScheduleEngine {
@@ -211,7 +231,10 @@ export class ScheduleEngine {
     checkKeys(schedule, new Set(["rule", "job", "input", "options", "by", "app", "version"]));
     const { rule, job, input, options = {}, by, app, version } = schedule;
     const { deadlineSeconds, ...jobOptions } = job;
-    const timed = { ...(JSON.parse(encodeOptions(jobOptions)) as object), ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }) };
+    const timed = {
+      ...(JSON.parse(encodeOptions(jobOptions)) as object),
+      ...(deadlineSeconds === undefined ? {} : { deadlineSeconds }),
+    };
     const values = [
       name,
       toJson(rule),
@@ -222,40 +245,79 @@ export class ScheduleEngine {
       app ?? null,
       version ?? null,
     ];
-    const text = "select :schedule_put($1::text, $2::jsonb, $3::jsonb, $4::json, $5::jsonb, $6::text, $7::text, $8::int) as answer";
+    const text =
+      "select :schedule_put($1::text, $2::jsonb, $3::jsonb, $4::json, $5::jsonb, $6::text, $7::text, $8::int) as answer";
     const [row] = await this.#call("schedule_put", text, values, call);
-    const { change, was } = row!["answer"] as ScheduleChange & { readonly was?: { readonly declaredAt: string | null } };
+    const { change, was } = row!["answer"] as ScheduleChange & {
+      readonly was?: { readonly declaredAt: string | null };
+    };
     return was === undefined ? { change } : { change, was: { ...was, declaredAt: asDate(was.declaredAt) } };
   }
 
   /** Forget a schedule. Jobs it made go on. */
   async remove(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    await this.#call("schedule_remove", "select :schedule_remove($1::text, $2::text, $3::text)", [name, ...noted(note)], call);
+    await this.#call(
+      "schedule_remove",
+      "select :schedule_remove($1::text, $2::text, $3::text)",
+      [name, ...noted(note)],
+      call,
+    );
   }
 
   /** Make no runs until it is resumed. */
   async pause(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    await this.#call("schedule_pause", "select :schedule_pause($1::text, $2::text, $3::text)", [name, ...noted(note)], call);
+    await this.#call(
+      "schedule_pause",
+      "select :schedule_pause($1::text, $2::text, $3::text)",
+      [name, ...noted(note)],
+      call,
+    );
   }
 
   /** Go on with the next slot; with `catchUp`, as its rule for missed runs says. */
-  async resume(name: string, note: DecisionNote & { readonly catchUp?: boolean } = {}, call?: CallOptions): Promise<void> {
+  async resume(
+    name: string,
+    note: DecisionNote & { readonly catchUp?: boolean } = {},
+    call?: CallOptions,
+  ): Promise<void> {
     const { catchUp = false, ...rest } = note;
     const values = [name, ...noted(rest), catchUp];
-    await this.#call("schedule_resume", "select :schedule_resume($1::text, $2::text, $3::text, $4::boolean)", values, call);
+    await this.#call(
+      "schedule_resume",
+      "select :schedule_resume($1::text, $2::text, $3::text, $4::boolean)",
+      values,
+      call,
+    );
   }
 
   /** Run it now, beside whatever runs of it. */
   async trigger(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<JobId> {
-    const [row] = await this.#call("schedule_trigger", "select :schedule_trigger($1::text, $2::text, $3::text)::text as id", [name, ...noted(note)], call);
+    const [row] = await this.#call(
+      "schedule_trigger",
+      "select :schedule_trigger($1::text, $2::text, $3::text)::text as id",
+      [name, ...noted(note)],
+      call,
+    );
     return row?.["id"] as JobId;
   }
 
   /** Make runs for past slots that have none, so many of them at once. Returns how many there will be. */
-  async backfill(name: string, slots: readonly Date[], concurrency: number, note: DecisionNote = {}, call?: CallOptions): Promise<number> {
-    if (!Number.isInteger(concurrency)) throw new InvalidArgumentError(`a concurrency of ${concurrency} is not possible`, "give 1 to 1,000");
+  async backfill(
+    name: string,
+    slots: readonly Date[],
+    concurrency: number,
+    note: DecisionNote = {},
+    call?: CallOptions,
+  ): Promise<number> {
+    if (!Number.isInteger(concurrency))
+      throw new InvalidArgumentError(`a concurrency of ${concurrency} is not possible`, "give 1 to 1,000");
     const values = [name, `{${slots.map((slot) => slot.getTime()).join(",")}}`, concurrency, ...noted(note)];
-    const [row] = await this.#call("schedule_backfill", "select :schedule_backfill($1::text, $2::bigint[], $3::int, $4::text, $5::text) as n", values, call);
+    const [row] = await this.#call(
+      "schedule_backfill",
+      "select :schedule_backfill($1::text, $2::bigint[], $3::int, $4::text, $5::text) as n",
+      values,
+      call,
+    );
     return Number(row?.["n"]);
   }
 
@@ -274,58 +336,104 @@ export class ScheduleEngine {
   }
 
   /** Schedules by name, so many beyond one; or the one of a name. */
-  async list(filter: { readonly name?: string; readonly after?: string; readonly limit?: number } = {}, call?: CallOptions): Promise<ScheduleRecord[]> {
+  async list(
+    filter: { readonly name?: string; readonly after?: string; readonly limit?: number } = {},
+    call?: CallOptions,
+  ): Promise<ScheduleRecord[]> {
     checkKeys(filter, new Set(["name", "after", "limit"]));
     const text = `select *, open_jobs::text[] as open_ids from :schedules
                    where ($1::text is null or name = $1) and ($2::text is null or name > $2) order by name limit $3`;
-    return (await this.#call("schedules", text, [filter.name ?? null, filter.after ?? null, checkLimit(filter.limit ?? 1000)], call)).map(decodeSchedule);
+    return (
+      await this.#call(
+        "schedules",
+        text,
+        [filter.name ?? null, filter.after ?? null, checkLimit(filter.limit ?? 1000)],
+        call,
+      )
+    ).map(decodeSchedule);
   }
 
   /** Schedules of an application other than these. */
   async undeclared(app: string, names: readonly string[], call?: CallOptions): Promise<string[]> {
-    const rows = await this.#call("schedules_undeclared", "select name from :schedules_undeclared($1::text, $2::text[]) as name", [app, names], call);
+    const rows = await this.#call(
+      "schedules_undeclared",
+      "select name from :schedules_undeclared($1::text, $2::text[]) as name",
+      [app, names],
+      call,
+    );
     return rows.map((row) => row["name"] as string);
   }
 
   /** The latest runs of a schedule, newest first. */
   async runs(name: string, limit = 100, call?: CallOptions): Promise<ScheduleRunRecord[]> {
-    const text = "select *, job_id::text as id_text from :schedule_runs where schedule = $1 order by slot_at desc limit $2";
+    const text =
+      "select *, job_id::text as id_text from :schedule_runs where schedule = $1 order by slot_at desc limit $2";
     return (await this.#call("schedule_runs", text, [name, checkLimit(limit)], call)).map(decodeRun);
   }
 
   /** What happened to a schedule, or to all, newest first. */
   async events(name?: string, limit = 100, call?: CallOptions): Promise<ScheduleEvent[]> {
-    const text = "select *, id::text as id_text from :schedule_events where $1::text is null or schedule = $1 order by schedule_events.id desc limit $2";
+    const text =
+      "select *, id::text as id_text from :schedule_events where $1::text is null or schedule = $1 order by schedule_events.id desc limit $2";
     return (await this.#call("schedule_events", text, [name ?? null, checkLimit(limit)], call)).map(decodeEvent);
   }
 
   /** How many runs ended, and how long they took: the last ones, and those of windows up to now. */
-  async stats(name: string, options: { readonly runs?: number; readonly windows?: readonly number[] } = {}, call?: CallOptions): Promise<ScheduleStats[]> {
+  async stats(
+    name: string,
+    options: { readonly runs?: number; readonly windows?: readonly number[] } = {},
+    call?: CallOptions,
+  ): Promise<ScheduleStats[]> {
     checkKeys(options, new Set(["runs", "windows"]));
     const values = [name, options.runs ?? 10, `{${(options.windows ?? [3600, 86_400, 604_800]).join(",")}}`];
-    return (await this.#call("schedule_stats", "select * from :schedule_stats($1::text, $2::int, $3::float8[])", values, call)).map(decodeStats);
+    return (
+      await this.#call("schedule_stats", "select * from :schedule_stats($1::text, $2::int, $3::float8[])", values, call)
+    ).map(decodeStats);
   }
 
   /** Which schedules are due, for the one process that has this duty. */
   async due(holder: string, leaseSeconds: number, limit: number, call?: CallOptions): Promise<DueAnswer> {
-    const [row] = await this.#call("schedules_due", "select :schedules_due($1::text, $2::float8, $3::int) as answer", [holder, leaseSeconds, limit], call);
+    const [row] = await this.#call(
+      "schedules_due",
+      "select :schedules_due($1::text, $2::float8, $3::int) as answer",
+      [holder, leaseSeconds, limit],
+      call,
+    );
     return row?.["answer"] as DueAnswer;
   }
 
-  /** Make the slots of schedules that are due, and set their next ones. Returns of how many: what has changed meanwhile is left alone. */
+  /**
+   * Make the slots of schedules that are due, and set their next ones. Returns of how many: what has changed meanwhile
+   * is left alone.
+   */
   async fire(targets: readonly FireTarget[], call?: CallOptions): Promise<number> {
-    const [row] = await this.#call("schedules_fire", "select :schedules_fire($1::jsonb) as n", [JSON.stringify(targets)], call);
+    const [row] = await this.#call(
+      "schedules_fire",
+      "select :schedules_fire($1::jsonb) as n",
+      [JSON.stringify(targets)],
+      call,
+    );
     return Number(row?.["n"]);
   }
 
   /** Making a run failed: say why, and try again later. */
-  async hold({ name, revision }: Pick<FireTarget, "name" | "revision">, seconds: number, error: JobError, call?: CallOptions): Promise<void> {
-    await this.#call("schedules_hold", "select :schedules_hold($1::text, $2::int, $3::float8, $4::json)", [name, revision, seconds, toJson(error)], call);
+  async hold(
+    { name, revision }: Pick<FireTarget, "name" | "revision">,
+    seconds: number,
+    error: JobError,
+    call?: CallOptions,
+  ): Promise<void> {
+    await this.#call(
+      "schedules_hold",
+      "select :schedules_hold($1::text, $2::int, $3::float8, $4::json)",
+      [name, revision, seconds, toJson(error)],
+      call,
+    );
   }
 
   /**
-   * Note the end of these runs and go on with what waited for it; without jobs, of some that are open, beyond `after`. Returns how many had ended,
-   * and where to go on, null when that was all.
+   * Note the end of these runs and go on with what waited for it; without jobs, of some that are open, beyond `after`.
+   * Returns how many had ended, and where to go on, null when that was all.
    */
   async settle(
     jobs: readonly JobId[] | undefined,
@@ -333,7 +441,12 @@ export class ScheduleEngine {
     call?: CallOptions,
   ): Promise<{ readonly settled: number; readonly after: SettleCursor }> {
     const values = [jobs === undefined ? null : encodeIds(jobs), after];
-    const [row] = await this.#call("schedules_settle", "select settled, after from :schedules_settle($1::bigint[], $2::text[])", values, call);
+    const [row] = await this.#call(
+      "schedules_settle",
+      "select settled, after from :schedules_settle($1::bigint[], $2::text[])",
+      values,
+      call,
+    );
     return row as { settled: number; after: SettleCursor };
   }
 

@@ -1,7 +1,18 @@
 import { decodeAudit, decodeJob, decodeRunning, decodeSample, decodeWorker } from "./decode.js";
 import { checkId, checkKeys, encodeIds } from "./encode.js";
 import type { CallOptions, Queryable } from "./queryable.js";
-import type { AuditRecord, FindFilter, Found, JobId, JobRecord, Json, LiveSample, LiveSampleOptions, RunningJob, WorkerRecord } from "./types.js";
+import type {
+  AuditRecord,
+  FindFilter,
+  Found,
+  JobId,
+  JobRecord,
+  Json,
+  LiveSample,
+  LiveSampleOptions,
+  RunningJob,
+  WorkerRecord,
+} from "./types.js";
 
 const findKeys = new Set<string>([
   "queue",
@@ -20,13 +31,24 @@ const findKeys = new Set<string>([
   "seconds",
 ] satisfies (keyof FindFilter)[]);
 
-type Call = (name: string, text: string, values: unknown[], call?: CallOptions) => Promise<readonly Record<string, unknown>[]>;
+type Call = (
+  name: string,
+  text: string,
+  values: unknown[],
+  call?: CallOptions,
+) => Promise<readonly Record<string, unknown>[]>;
 
-/** What only a server asks for: jobs that somebody looks for, who does what right now, live samples, the audit, and requests that are repeated. */
+/**
+ * What only a server asks for: jobs that somebody looks for, who does what right now, live samples, the audit, and
+ * requests that are repeated.
+ */
 export class ServerEngine {
   constructor(private readonly call: Call) {}
 
-  /** Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for something rare among many. `byIds` shows them. */
+  /**
+   * Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for
+   * something rare among many. `byIds` shows them.
+   */
   async find(filter: FindFilter = {}, call?: CallOptions): Promise<Found> {
     checkKeys(filter, findKeys);
     const {
@@ -72,7 +94,10 @@ export class ServerEngine {
     return row as unknown as Found;
   }
 
-  /** These jobs, newest first, as many as fit into `maxBytes` of inputs, results and errors, but always one; those that are gone are left out. Default 64 MiB. */
+  /**
+   * These jobs, newest first, as many as fit into `maxBytes` of inputs, results and errors, but always one; those that
+   * are gone are left out. Default 64 MiB.
+   */
   async byIds(ids: readonly JobId[], maxBytes = 67_108_864, call?: CallOptions): Promise<JobRecord[]> {
     const text = `select *, id::text as id_text
                     from (select v.*, row_number() over newest as n, sum(coalesce(octet_length(v.input::text), 0) + coalesce(octet_length(v.result::text), 0) + coalesce(octet_length(v.last_error::text), 0)) over newest as bytes
@@ -94,32 +119,61 @@ export class ServerEngine {
     return (await this.call("workers", text, [], call)).map(decodeWorker);
   }
 
-  /** What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see live_sample.sql. */
+  /**
+   * What a dashboard shows of all queues, at a cost that depends neither on the backlog nor on the history; see
+   * live_sample.sql.
+   */
   async liveSample(since: LiveSampleOptions = {}): Promise<LiveSample> {
     checkKeys(since, new Set(["from", "ends", "ages", "failures"]));
     const values = [since.from ?? null, since.ends ?? null, since.ages ?? true, since.failures ?? true];
-    const value = valueOf(await this.call("live_sample", "select :live_sample($1::timestamptz, $2::int[], $3::boolean, $4::boolean) as value", values));
+    const value = valueOf(
+      await this.call(
+        "live_sample",
+        "select :live_sample($1::timestamptz, $2::int[], $3::boolean, $4::boolean) as value",
+        values,
+      ),
+    );
     return decodeSample(value as Record<string, unknown>);
   }
 
   /** Note what somebody did; in the transaction that does it. */
   async auditAdd(entry: Omit<AuditRecord, "id" | "at">, call?: CallOptions): Promise<void> {
-    const values = [entry.who, entry.action, entry.object, entry.result, entry.count ?? null, entry.address ?? null, entry.requestId ?? null];
-    await this.call("audit_add", "select :audit_add($1::text, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text)", values, call);
+    const values = [
+      entry.who,
+      entry.action,
+      entry.object,
+      entry.result,
+      entry.count ?? null,
+      entry.address ?? null,
+      entry.requestId ?? null,
+    ];
+    await this.call(
+      "audit_add",
+      "select :audit_add($1::text, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text)",
+      values,
+      call,
+    );
   }
 
   /** What was noted, newest first; before an id when paging. */
-  async audit(filter: { readonly before?: string; readonly limit?: number; readonly who?: string } = {}, call?: CallOptions): Promise<AuditRecord[]> {
+  async audit(
+    filter: { readonly before?: string; readonly limit?: number; readonly who?: string } = {},
+    call?: CallOptions,
+  ): Promise<AuditRecord[]> {
     checkKeys(filter, new Set(["before", "limit", "who"]));
     const text = `select *, id::text as id_text from :audits where ($1::bigint is null or id < $1) and ($3::text is null or who = $3) order by audits.id desc limit $2::int`;
-    const values = [filter.before === undefined ? null : checkId(filter.before), filter.limit ?? 100, filter.who ?? null];
+    const values = [
+      filter.before === undefined ? null : checkId(filter.before),
+      filter.limit ?? 100,
+      filter.who ?? null,
+    ];
     return (await this.call("audits", text, values, call)).map(decodeAudit);
   }
 
   /**
-   * Do something once for a key, however often it is asked for: whoever asks again within a day gets the first answer, and whoever asks meanwhile waits for it.
-   * All of it is in the transaction `call.tx`.
-   * `request` tells one request from another; null when the key was used for another one.
+   * Do something once for a key, however often it is asked for: whoever asks again within a day gets the first answer,
+   * and whoever asks meanwhile waits for it. All of it is in the transaction `call.tx`. `request` tells one request
+   * from another; null when the key was used for another one.
    */
   async once<T extends Json>(
     key: string,
@@ -127,10 +181,23 @@ export class ServerEngine {
     work: () => Promise<T>,
     call: { readonly tx: Queryable },
   ): Promise<{ readonly answer: T; readonly isNew: boolean } | null> {
-    const found = valueOf(await this.call("idempotent_begin", "select :idempotent_begin($1::text, $2::text) as value", [key, request], call));
-    if (found !== null) return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };
+    const found = valueOf(
+      await this.call(
+        "idempotent_begin",
+        "select :idempotent_begin($1::text, $2::text) as value",
+        [key, request],
+        call,
+      ),
+    );
+    if (found !== null)
+      return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };
     const answer = await work();
-    await this.call("idempotent_end", "select :idempotent_end($1::text, $2::json)", [key, JSON.stringify({ value: answer })], call);
+    await this.call(
+      "idempotent_end",
+      "select :idempotent_end($1::text, $2::json)",
+      [key, JSON.stringify({ value: answer })],
+      call,
+    );
     return { answer, isNew: true };
   }
 

@@ -57,7 +57,12 @@ export interface SqsMoveRecord {
 }
 
 type Values = Readonly<Record<string, string | null>>;
-type Call = (name: string, text: string, values: unknown[], call?: CallOptions) => Promise<readonly Record<string, unknown>[]>;
+type Call = (
+  name: string,
+  text: string,
+  values: unknown[],
+  call?: CallOptions,
+) => Promise<readonly Record<string, unknown>[]>;
 
 /** The SQL functions `sqs_…`, one method each. */
 export class SqsEngine {
@@ -71,8 +76,17 @@ export class SqsEngine {
     options: Defaults,
     { waitSeconds, adopts }: { readonly waitSeconds: number; readonly adopts: boolean },
   ): Promise<"created" | "exists" | "deleted" | "foreign"> {
-    const text = "select :sqs_queue_create($1::text, $2::text, $3::jsonb, $4::jsonb, $5::jsonb, $6::float8, $7::boolean) as value";
-    return this.#value("sqs_queue_create", text, [name, queue, toJson(attributes), toJson(tags), encodeDefaults(options), waitSeconds, adopts]);
+    const text =
+      "select :sqs_queue_create($1::text, $2::text, $3::jsonb, $4::jsonb, $5::jsonb, $6::float8, $7::boolean) as value";
+    return this.#value("sqs_queue_create", text, [
+      name,
+      queue,
+      toJson(attributes),
+      toJson(tags),
+      encodeDefaults(options),
+      waitSeconds,
+      adopts,
+    ]);
   }
 
   queueChange(name: string, attributes: Values, tags: Values, options: Defaults): Promise<boolean> {
@@ -86,7 +100,11 @@ export class SqsEngine {
 
   /** A step of emptying a queue. False when it may not be emptied yet. */
   queuePurge(name: string, waitSeconds: number, step: "may" | "drop" | "done"): Promise<boolean> {
-    return this.#value("sqs_queue_purge", "select :sqs_queue_purge($1::text, $2::float8, $3::text) as value", [name, waitSeconds, step]);
+    return this.#value("sqs_queue_purge", "select :sqs_queue_purge($1::text, $2::float8, $3::text) as value", [
+      name,
+      waitSeconds,
+      step,
+    ]);
   }
 
   queueGet(name: string): Promise<SqsQueueRecord | null> {
@@ -98,9 +116,15 @@ export class SqsEngine {
     return this.#value("sqs_queue_list", text, [prefix, after, limit, target ?? null]);
   }
 
-  async depth(queue: string): Promise<{ readonly visible: number; readonly invisible: number; readonly delayed: number }> {
+  async depth(
+    queue: string,
+  ): Promise<{ readonly visible: number; readonly invisible: number; readonly delayed: number }> {
     const [row] = await this.call("sqs_depth", "select * from :sqs_depth($1::text)", [queue]);
-    return { visible: Number(row?.["visible"]), invisible: Number(row?.["invisible"]), delayed: Number(row?.["delayed"]) };
+    return {
+      visible: Number(row?.["visible"]),
+      invisible: Number(row?.["invisible"]),
+      delayed: Number(row?.["delayed"]),
+    };
   }
 
   inFlight(queue: string): Promise<JobId[]> {
@@ -112,8 +136,9 @@ export class SqsEngine {
   }
 
   /**
-   * Append messages whose JSON is put together already, so that bodies stay as they are. One object of options for all, or one each.
-   * Whoever holds a fingerprint in an open transaction is waited for up to `waitMs`; then it fails with 55P03.
+   * Append messages whose JSON is put together already, so that bodies stay as they are. One object of options for all,
+   * or one each. Whoever holds a fingerprint in an open transaction is waited for up to `waitMs`; then it fails with
+   * 55P03.
    */
   async send(inputs: readonly string[], options: string, waitMs: number): Promise<Enqueued[]> {
     // One statement, and the setting comes first: the function is given what depends on it.
@@ -136,12 +161,11 @@ export class SqsEngine {
     groupLimit?: number,
   ): Promise<{ readonly messages: readonly SqsMessageRecord[]; readonly more: boolean }> {
     const text = "select :sqs_receive($1::text, $2::int, $3::float8, $4::int) as value";
-    const { messages, more } = await this.#value<{ messages: SqsMessageRecord[] | null; more: boolean }>("sqs_receive", text, [
-      queue,
-      limit,
-      seconds,
-      groupLimit ?? null,
-    ]);
+    const { messages, more } = await this.#value<{ messages: SqsMessageRecord[] | null; more: boolean }>(
+      "sqs_receive",
+      text,
+      [queue, limit, seconds, groupLimit ?? null],
+    );
     return { messages: messages ?? [], more };
   }
 
@@ -151,15 +175,25 @@ export class SqsEngine {
       checkToken(token);
       checkId(id);
     }
-    return this.#value("sqs_delete", "select to_json(:sqs_delete($1::json)::text[]) as value", [JSON.stringify(receipts)]);
+    return this.#value("sqs_delete", "select to_json(:sqs_delete($1::json)::text[]) as value", [
+      JSON.stringify(receipts),
+    ]);
   }
 
   /** Cancel messages that were no longer held. Returns the ids of strict ones that still live. */
   deleteLate(ids: readonly JobId[], strict: boolean): Promise<JobId[]> {
-    return this.#value("sqs_delete_late", "select to_json(:sqs_delete_late($1::bigint[], $2::boolean)::text[]) as value", [encodeIds(ids), strict]);
+    return this.#value(
+      "sqs_delete_late",
+      "select to_json(:sqs_delete_late($1::bigint[], $2::boolean)::text[]) as value",
+      [encodeIds(ids), strict],
+    );
   }
 
-  visibility({ token, id, strict }: SqsReceipt, seconds: number, receivedAt: number): Promise<"ok" | "gone" | "beyond"> {
+  visibility(
+    { token, id, strict }: SqsReceipt,
+    seconds: number,
+    receivedAt: number,
+  ): Promise<"ok" | "gone" | "beyond"> {
     const text = "select :sqs_visibility($1::uuid, $2::bigint, $3::float8, $4::float8, $5::boolean) as value";
     return this.#value("sqs_visibility", text, [checkToken(token), checkId(id), seconds, receivedAt, strict]);
   }
@@ -171,7 +205,9 @@ export class SqsEngine {
 
   /** How many were moved; -1 when it does not run, null when there is none. */
   async moveCancel(id: string): Promise<number | null> {
-    const moved = await this.#value<string | null>("sqs_move_cancel", "select :sqs_move_cancel($1::uuid) as value", [checkToken(id)]);
+    const moved = await this.#value<string | null>("sqs_move_cancel", "select :sqs_move_cancel($1::uuid) as value", [
+      checkToken(id),
+    ]);
     return moved === null ? null : Number(moved);
   }
 

@@ -8,11 +8,14 @@ export type JobId = string;
 export type JobState = "delayed" | "ready" | "running" | "blocked" | "succeeded" | "failed" | "expired" | "cancelled";
 
 /** Seconds to wait after each failed attempt: constant, a list whose last entry repeats, or exponential. */
-export type RetryPolicy = number | readonly number[] | { readonly base?: number; readonly factor?: number; readonly cap?: number; readonly jitter?: number };
+export type RetryPolicy =
+  | number
+  | readonly number[]
+  | { readonly base?: number; readonly factor?: number; readonly cap?: number; readonly jitter?: number };
 
 /**
- * What to do about a certain error. It matches when the error's `code` is this one and its message or name matches the `pattern`; a rule has one of them at least.
- * The first rule that matches decides. See docs/failures.md.
+ * What to do about a certain error. It matches when the error's `code` is this one and its message or name matches the
+ * `pattern`; a rule has one of them at least. The first rule that matches decides. See docs/failures.md.
  *
  * @example
  * ```ts
@@ -32,7 +35,10 @@ export type ErrorRule = (
 ) &
   (
     | {
-        /** Seconds before each retry: as many retries as the list is long, whatever `maxAttempts` says, then the job has failed. */
+        /**
+         * Seconds before each retry: as many retries as the list is long, whatever `maxAttempts` says, then the job has
+         * failed.
+         */
         readonly delays: readonly number[];
       }
     | {
@@ -51,7 +57,10 @@ export interface BreakerOptions {
   readonly failures?: number;
   /** All of them within this time. Default 60. */
   readonly seconds?: number;
-  /** For how long nothing is handed out then; doubled each time the one job that is tried afterwards fails too. Default 30. */
+  /**
+   * For how long nothing is handed out then; doubled each time the one job that is tried afterwards fails too. Default
+   * 30.
+   */
   readonly pauseSeconds?: number;
   /** The longest a doubled pause gets. Default 3600. */
   readonly pauseCapSeconds?: number;
@@ -67,7 +76,10 @@ export interface EnqueueOptions {
   readonly group?: string;
   /** How much of its group's turns it takes, 1 to 1,000,000: groups share costs, not numbers of jobs. Default 1. */
   readonly cost?: number;
-  /** What it needs while it runs, and how many units of each: `{ gpu: 1, "api:stripe": 2 }`. Resources are made with `resources.put`. Default those of its type or queue. */
+  /**
+   * What it needs while it runs, and how many units of each: `{ gpu: 1, "api:stripe": 2 }`. Resources are made with
+   * `resources.put`. Default those of its type or queue.
+   */
   readonly resources?: { readonly [resource: string]: number };
   /** Tenant, for filters in listing, cancelling and counting. Default none. */
   readonly tenant?: string;
@@ -78,8 +90,9 @@ export interface EnqueueOptions {
   /** Must start by this time, else it expires. Default none. */
   readonly expiresAt?: Date | string;
   /**
-   * Must start within this many seconds of the first time it could run. `"computed"`: must finish, counted from its first claim, within what all its
-   * attempts and the delays between them take at most; needs an attempt timeout. Default none.
+   * Must start within this many seconds of the first time it could run. `"computed"`: must finish, counted from its
+   * first claim, within what all its attempts and the delays between them take at most; needs an attempt timeout.
+   * Default none.
    */
   readonly ttlSeconds?: number | "computed";
   /** Must finish by this time, else it expires. Default none. */
@@ -92,7 +105,10 @@ export interface EnqueueOptions {
   readonly retry?: RetryPolicy;
   /** While a job with this fingerprint lives in the queue, another is not made. Default none. */
   readonly fingerprint?: string;
-  /** What a duplicate does to the first one: nothing, replace its input, also push its run time, or queue one follow-up while it runs; `window`: nothing, and only within `fingerprintSeconds`. Default `keep`. */
+  /**
+   * What a duplicate does to the first one: nothing, replace its input, also push its run time, or queue one follow-up
+   * while it runs; `window`: nothing, and only within `fingerprintSeconds`. Default `keep`.
+   */
   readonly fingerprintMode?: "keep" | "replace" | "debounce" | "followUp" | "window";
   /** Keep refusing duplicates for this long after the enqueue, even when the first has finished. Default 0. */
   readonly fingerprintSeconds?: number;
@@ -142,7 +158,10 @@ export interface ClaimOptions {
   readonly leaseFactor?: number;
   /** The longest a growing lease gets. Default 43,200. */
   readonly leaseCapSeconds?: number;
-  /** Report each start with `start`; when the claim is lost, jobs never started go back without using an attempt. Default false. */
+  /**
+   * Report each start with `start`; when the claim is lost, jobs never started go back without using an attempt.
+   * Default false.
+   */
   readonly trackStart?: boolean;
 }
 
@@ -160,8 +179,9 @@ export interface ClaimedJob {
   readonly claimedAt: Date;
   readonly leaseEndsAt: Date;
   /**
-   * Where something is limited, in order, or one at a time: a number higher than that of every job handed out there before.
-   * Store it beside what you write, and refuse lower ones: then a process that was frozen cannot write after its successor.
+   * Where something is limited, in order, or one at a time: a number higher than that of every job handed out there
+   * before. Store it beside what you write, and refuse lower ones: then a process that was frozen cannot write after
+   * its successor.
    */
   readonly fence?: number;
   /** It was in a lost claim before and must not share its process with others. */
@@ -202,8 +222,19 @@ export type Settlement =
       readonly logs?: readonly (readonly string[] | null)[];
     }
   | { readonly token: string; readonly outcome: "failed"; readonly jobs: readonly JobId[]; readonly error?: JobError }
-  | { readonly token: string; readonly outcome: "retry"; readonly jobs: readonly JobId[]; readonly error?: JobError; readonly delaySeconds?: number }
-  | { readonly token: string; readonly outcome: "released"; readonly jobs: readonly JobId[]; readonly delaySeconds?: number };
+  | {
+      readonly token: string;
+      readonly outcome: "retry";
+      readonly jobs: readonly JobId[];
+      readonly error?: JobError;
+      readonly delaySeconds?: number;
+    }
+  | {
+      readonly token: string;
+      readonly outcome: "released";
+      readonly jobs: readonly JobId[];
+      readonly delaySeconds?: number;
+    };
 
 /** A job as the view `jobs` shows it. */
 export interface JobRecord {
@@ -396,7 +427,10 @@ export interface FailuresRetried {
   readonly next: FailureRetry | null;
 }
 
-/** Which jobs to replay: those that ended within a time range and match all that is given, in the order in which they were enqueued. */
+/**
+ * Which jobs to replay: those that ended within a time range and match all that is given, in the order in which they
+ * were enqueued.
+ */
 export interface Replay {
   /** Ended at this time or later. */
   readonly from: Date | string;
@@ -414,7 +448,10 @@ export interface Replay {
   readonly startAt?: Date | string;
   /** Make no copies, only count. Default false. */
   readonly dryRun?: boolean;
-  /** At most this many jobs: of `Engine.replay` in one batch, 1 to 10,000, default 1000; of `Jobs.replay` in all, default no limit. */
+  /**
+   * At most this many jobs: of `Engine.replay` in one batch, 1 to 10,000, default 1000; of `Jobs.replay` in all,
+   * default no limit.
+   */
   readonly limit?: number;
   /** Where the batch before has stopped; part of its answer. */
   readonly after?: JobId;
@@ -529,7 +566,17 @@ export interface QueueRecord {
 export type QueueState = "active" | "paused" | "waiting" | "closed" | "finished";
 
 /** What can happen to a queue; see docs/queue-states.md. */
-export const queueEventNames = ["paused", "resumed", "closed", "opened", "finished", "released", "stageReleased", "stageCancelled", "recounted"] as const;
+export const queueEventNames = [
+  "paused",
+  "resumed",
+  "closed",
+  "opened",
+  "finished",
+  "released",
+  "stageReleased",
+  "stageCancelled",
+  "recounted",
+] as const;
 
 /** Something that happened to a queue. */
 export interface QueueEvent {
@@ -650,21 +697,33 @@ export interface Defaults {
   readonly leaseFactor?: number | null;
   readonly leaseCapSeconds?: number | null;
   readonly deadLetterQueue?: string | null;
-  /** Of a queue with a `deadLetterQueue`: so many attempts are the last, whatever `maxAttempts` its jobs have. Read when an attempt ends. Default none. */
+  /**
+   * Of a queue with a `deadLetterQueue`: so many attempts are the last, whatever `maxAttempts` its jobs have. Read when
+   * an attempt ends. Default none.
+   */
   readonly deadLetterAfter?: number | null;
-  /** Of a queue: whether a job whose lease has ended is claimed alone afterwards, in case it was what killed its worker. Default true. */
+  /**
+   * Of a queue: whether a job whose lease has ended is claimed alone afterwards, in case it was what killed its worker.
+   * Default true.
+   */
   readonly lostAlone?: boolean | null;
-  /** Jobs become one step of priority more urgent for each time this long that they have waited, so that urgent ones never starve them. Default none: strict. */
+  /**
+   * Jobs become one step of priority more urgent for each time this long that they have waited, so that urgent ones
+   * never starve them. Default none: strict.
+   */
   readonly agingSeconds?: number | null;
-  /** Of a queue or a type: the most jobs of it that run at once, in all processes together. Claimed ones count, started or not. */
+  /**
+   * Of a queue or a type: the most jobs of it that run at once, in all processes together. Claimed ones count, started
+   * or not.
+   */
   readonly maxRunning?: number | null;
   /** Of a queue or a type: how often jobs of it may start, in all processes together. */
   readonly rate?: Rate | null;
   /** Of a queue or a type: what its jobs need while they run, unless they say so themselves. */
   readonly resources?: { readonly [resource: string]: number } | null;
   /**
-   * Of a queue: how many jobs each tenant (`tenant`) may enqueue. Above it an enqueue is refused with QueueFullError, or, with `spillPriority`, accepted with that priority:
-   * a slower lane for whoever sends too much.
+   * Of a queue: how many jobs each tenant (`tenant`) may enqueue. Above it an enqueue is refused with QueueFullError,
+   * or, with `spillPriority`, accepted with that priority: a slower lane for whoever sends too much.
    */
   readonly enqueueRate?: (Rate & { readonly spillPriority?: number }) | null;
   /** Of a queue: how often jobs of each group may start. */
@@ -673,7 +732,8 @@ export interface Defaults {
   readonly groupMaxRunning?: number | null;
   /**
    * Of a queue: the jobs of each group run one at a time, in order; one that is retried goes before its successors.
-   * With `"batches"` one claim may take several of a group, in order, and no other takes what follows them until they have ended; those that come back go first, by their age.
+   * With `"batches"` one claim may take several of a group, in order, and no other takes what follows them until they
+   * have ended; those that come back go first, by their age.
    */
   readonly ordered?: boolean | "batches" | null;
   /** Of a queue: its jobs wait until all these queues have finished. */
@@ -686,7 +746,10 @@ export interface Defaults {
   readonly maxDepth?: number | null;
   /** Of a queue: while a ready job has waited for longer than this, no more are accepted. */
   readonly maxAgeSeconds?: number | null;
-  /** Of a queue without groups: when the oldest ready job has waited for longer than this, what waits is set aside, and newer jobs go first. */
+  /**
+   * Of a queue without groups: when the oldest ready job has waited for longer than this, what waits is set aside, and
+   * newer jobs go first.
+   */
   readonly freshnessSeconds?: number | null;
   /** Of a queue: when jobs run that do not ask for a time. */
   readonly drainsAt?: DrainTimes | null;
@@ -798,7 +861,12 @@ export interface LiveSample {
   readonly made: { readonly [queue: string]: number } | null;
   /** What ended, by queue; `""` is all of them. Null when no time was given. */
   readonly ended: {
-    readonly [queue: string]: { readonly ended: number; readonly failed: number; readonly p50: number | null; readonly p95: number | null };
+    readonly [queue: string]: {
+      readonly ended: number;
+      readonly failed: number;
+      readonly p50: number | null;
+      readonly p95: number | null;
+    };
   } | null;
   readonly failedLastHour: number | null;
   readonly workers: number;

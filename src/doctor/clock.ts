@@ -14,7 +14,8 @@ export const clockCheck: Check = {
     const server = row!.now.getTime();
     // Inside the round trip nobody can tell; beyond it the difference is real.
     const ahead = server > after ? server - after : server < before ? server - before : 0;
-    if (Math.abs(ahead) <= mostMs) return [ok(`the clocks agree within ${duration(Math.max(Math.abs(ahead), after - before))}`)];
+    if (Math.abs(ahead) <= mostMs)
+      return [ok(`the clocks agree within ${duration(Math.max(Math.abs(ahead), after - before))}`)];
     return [
       wrong(
         `the database's clock is ${duration(Math.abs(ahead))} ${ahead > 0 ? "ahead of" : "behind"} this machine's`,

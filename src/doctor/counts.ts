@@ -40,7 +40,10 @@ export const countsCheck: Check = {
     const recounts = Number(events?.n ?? 0);
     if (recounts > 0) {
       findings.push(
-        wrong(`counts were wrong and put right ${plural(recounts, "time")} within a week`, 'see "millrace queues events"; please report how it came about'),
+        wrong(
+          `counts were wrong and put right ${plural(recounts, "time")} within a week`,
+          'see "millrace queues events"; please report how it came about',
+        ),
       );
     }
     return findings.length > 0 ? findings : [ok("the counts are what the logs say")];

@@ -27,7 +27,10 @@ const checks: readonly Check[] = [
 /** A finding, and the check that made it. */
 export type NamedFinding = Finding & { readonly check: string };
 
-/** One check after the other: each may load the server a little. A server that is gone ends it, a broken schema skips what needs it. */
+/**
+ * One check after the other: each may load the server a little. A server that is gone ends it, a broken schema skips
+ * what needs it.
+ */
 export async function examine(patient: Patient): Promise<NamedFinding[]> {
   const findings: NamedFinding[] = [];
   for (const { name, needsSchema, run } of checks) {
@@ -44,9 +47,12 @@ async function attempt(run: Check["run"], patient: Patient): Promise<readonly Fi
     return await run(patient);
   } catch (error) {
     if (error instanceof DatabaseUnavailableError)
-      return [wrong(error.message, "check host, port, user, password and database of the URL, and that the server runs")];
+      return [
+        wrong(error.message, "check host, port, user, password and database of the URL, and that the server runs"),
+      ];
     const { code, message } = error as Error & { code?: unknown };
-    if (code === "42501") return [wrong(message, `let the schema's owner run: select ${patient.schema}.role_grant('this role', 'reader')`)];
+    if (code === "42501")
+      return [wrong(message, `let the schema's owner run: select ${patient.schema}.role_grant('this role', 'reader')`)];
     return [skipped(`could not look: ${message}`)];
   }
 }

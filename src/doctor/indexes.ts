@@ -22,7 +22,9 @@ export const indexesCheck: Check = {
         where p.relnamespace = $1::regnamespace and p.relkind = 'p' order by 1, 2, 3`,
       [schema],
     );
-    const findings = Object.values(groupBy(rows, ({ parent }) => parent)).flatMap((siblings) => missingOf(siblings, schema));
+    const findings = Object.values(groupBy(rows, ({ parent }) => parent)).flatMap((siblings) =>
+      missingOf(siblings, schema),
+    );
     const children = new Set(rows.map(({ child }) => child)).size;
     return findings.length > 0 ? findings : [ok(`all ${children} children of the rings have their indexes`)];
   },

@@ -19,11 +19,14 @@ export const locksCheck: Check = {
   name: "locks",
   needsSchema: true,
   async run({ read, maxSnapshotAgeMs }) {
-    const holders = await read<Holder>("select pid, role, app, since, age_ms as ms, lanes from :lane_holders($1)", [Math.min(mostMs, maxSnapshotAgeMs) / 1000]);
+    const holders = await read<Holder>("select pid, role, app, since, age_ms as ms, lanes from :lane_holders($1)", [
+      Math.min(mostMs, maxSnapshotAgeMs) / 1000,
+    ]);
     if (holders.length === 0) return [ok("nobody holds a lane for long")];
     return holders.map(({ pid, role, app, since, ms, lanes }) => {
       const who = [`process ${pid} of ${role}`, app && `(${app})`].filter(Boolean).join(" ");
-      const time = since === null || ms === null ? "for an unknown time" : `since ${since.toISOString()} (${duration(ms)})`;
+      const time =
+        since === null || ms === null ? "for an unknown time" : `since ${since.toISOString()} (${duration(ms)})`;
       return wrong(
         `${who} holds locks of ${plural(Number(lanes), "lane")}, ${time}: nobody claims from them meanwhile`,
         `end it there, or with select pg_terminate_backend(${pid}); do not let strangers connect to the database`,

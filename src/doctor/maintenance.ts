@@ -19,12 +19,17 @@ export const maintenanceCheck: Check = {
     );
     const findings: Finding[] = [];
     if (Number(claims?.late) > 0) {
-      findings.push(wrong(`${plural(Number(claims?.late), "claim")} ended up to ${duration(claims?.ms ?? 0)} ago, and nobody takes the jobs back`, remedy));
+      findings.push(
+        wrong(
+          `${plural(Number(claims?.late), "claim")} ended up to ${duration(claims?.ms ?? 0)} ago, and nobody takes the jobs back`,
+          remedy,
+        ),
+      );
     }
-    const [rights] = await read<{ may: boolean }>("select has_table_privilege($1, 'select') and has_table_privilege($2, 'select') as may", [
-      `${schema}.agenda`,
-      `${schema}.tally`,
-    ]);
+    const [rights] = await read<{ may: boolean }>(
+      "select has_table_privilege($1, 'select') and has_table_privilege($2, 'select') as may",
+      [`${schema}.agenda`, `${schema}.tally`],
+    );
     if (!rights?.may) return [...findings, skipped("agenda and tally can be looked at by the schema's owner only")];
 
     const [agenda] = await read<{ late: string; ms: number | null }>(
@@ -33,11 +38,20 @@ export const maintenanceCheck: Check = {
       [lateMs / 1000],
     );
     if (Number(agenda?.late) > 0) {
-      findings.push(wrong(`${plural(Number(agenda?.late), "delayed job")} came due up to ${duration(agenda?.ms ?? 0)} ago and cannot be claimed yet`, remedy));
+      findings.push(
+        wrong(
+          `${plural(Number(agenda?.late), "delayed job")} came due up to ${duration(agenda?.ms ?? 0)} ago and cannot be claimed yet`,
+          remedy,
+        ),
+      );
     }
-    const [tally] = await read<{ rows: string }>("select count(*) as rows from (select from :tally limit $1) t", [mostTallies + 1]);
+    const [tally] = await read<{ rows: string }>("select count(*) as rows from (select from :tally limit $1) t", [
+      mostTallies + 1,
+    ]);
     if (Number(tally?.rows) > mostTallies)
-      findings.push(wrong(`more than ${count(mostTallies)} changes of depth are not added up: counting gets slow`, remedy));
+      findings.push(
+        wrong(`more than ${count(mostTallies)} changes of depth are not added up: counting gets slow`, remedy),
+      );
     return findings.length > 0 ? findings : [ok("nothing is overdue")];
   },
 };

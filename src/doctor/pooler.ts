@@ -11,14 +11,20 @@ export const poolerCheck: Check = {
   async run({ pool }) {
     // A pool hides its password from whoever copies its options.
     const { password } = pool.options;
-    const options = { ...pool.options, ...(password === undefined ? {} : { password }), application_name: "millrace doctor" };
+    const options = {
+      ...pool.options,
+      ...(password === undefined ? {} : { password }),
+      application_name: "millrace doctor",
+    };
     const one = new pg.Client(options);
     const other = new pg.Client(options);
     for (const client of [one, other]) client.on("error", () => {}); // the next query tells
     try {
       await Promise.all([one.connect(), other.connect()]);
       const findings = [...(await sharedSession(one, other)), ...(await lostNotification(one, other))];
-      return findings.length > 0 ? findings : [ok("no transaction pooler in the way: sessions are our own, notifications arrive")];
+      return findings.length > 0
+        ? findings
+        : [ok("no transaction pooler in the way: sessions are our own, notifications arrive")];
     } finally {
       await Promise.allSettled([one.end(), other.end()]);
     }
@@ -42,11 +48,19 @@ async function sharedSession(one: pg.Client, other: pg.Client): Promise<Finding[
     ];
   }
   return first === held || later !== first
-    ? [wrong("a transaction pooler is in the way", "fine for producers; give workers a direct connection or session pooling, for wake-ups and heartbeats")]
+    ? [
+        wrong(
+          "a transaction pooler is in the way",
+          "fine for producers; give workers a direct connection or session pooling, for wake-ups and heartbeats",
+        ),
+      ]
     : [];
 }
 
-async function pidOf(client: pg.Client, query: string | { readonly name: string; readonly text: string }): Promise<number> {
+async function pidOf(
+  client: pg.Client,
+  query: string | { readonly name: string; readonly text: string },
+): Promise<number> {
   const { rows } = await client.query<{ pid: number }>(query);
   return rows[0]!.pid;
 }

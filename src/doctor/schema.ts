@@ -8,14 +8,26 @@ export const schemaCheck: Check = {
   needsSchema: false,
   async run({ pool, read, schema }) {
     const { state, installed, wanted } = await migrationStatus(pool, { schema });
-    if (state === "missing") return [wrong(`there is no Millrace schema "${schema}"`, 'run "millrace migrate", or name another with --schema')];
-    if (state === "older") return [wrong(`schema ${schema} has version ${installed}, this release needs ${wanted}`, 'run "millrace migrate"')];
-    if (state === "newer") return [wrong(`schema ${schema} has version ${installed}, this release knows ${wanted}`, "upgrade millrace")];
-    const [status] = await read<{ functions: string; restored: boolean }>("select functions, restored from :cell_status()");
+    if (state === "missing")
+      return [
+        wrong(`there is no Millrace schema "${schema}"`, 'run "millrace migrate", or name another with --schema'),
+      ];
+    if (state === "older")
+      return [
+        wrong(`schema ${schema} has version ${installed}, this release needs ${wanted}`, 'run "millrace migrate"'),
+      ];
+    if (state === "newer")
+      return [wrong(`schema ${schema} has version ${installed}, this release knows ${wanted}`, "upgrade millrace")];
+    const [status] = await read<{ functions: string; restored: boolean }>(
+      "select functions, restored from :cell_status()",
+    );
     return [
       status?.functions === functionsChecksum
         ? ok(`schema ${schema} has version ${installed}`)
-        : wrong(`the functions of schema ${schema} are not those of this release`, 'run "millrace migrate", with the newest release in use'),
+        : wrong(
+            `the functions of schema ${schema} are not those of this release`,
+            'run "millrace migrate", with the newest release in use',
+          ),
       status?.restored
         ? wrong(
             "the schema was restored from a dump of another server: enqueue and claim refuse to work",

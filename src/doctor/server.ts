@@ -13,10 +13,16 @@ export const serverCheck: Check = {
               pg_is_in_recovery() as standby, current_setting('transaction_read_only') as "readOnly"`,
     );
     const { version, number, standby, readOnly } = row!;
-    const findings: Finding[] = [ok(`PostgreSQL ${version} answers within ${Math.ceil(performance.now() - startedAt)} ms`)];
-    if (number < leastVersion) findings.push(wrong(`PostgreSQL ${version} is too old`, "upgrade the server to version 14 or newer"));
+    const findings: Finding[] = [
+      ok(`PostgreSQL ${version} answers within ${Math.ceil(performance.now() - startedAt)} ms`),
+    ];
+    if (number < leastVersion)
+      findings.push(wrong(`PostgreSQL ${version} is too old`, "upgrade the server to version 14 or newer"));
     if (standby) findings.push(wrong("this server is a standby", "connect to the primary: a queue writes"));
-    else if (readOnly === "on") findings.push(wrong("transactions are read-only here", "set default_transaction_read_only = off for this role and database"));
+    else if (readOnly === "on")
+      findings.push(
+        wrong("transactions are read-only here", "set default_transaction_read_only = off for this role and database"),
+      );
     return findings;
   },
 };

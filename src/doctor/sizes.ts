@@ -1,7 +1,19 @@
 import { bytes, plural } from "./words.js";
 import { type Check, ok, wrong } from "./check.js";
 
-const controlTables = ["agenda", "claim", "fingerprint", "lane", "lane_cursor", "lane_depth", "lane_purge", "postponed", "schedule_run", "scout", "tally"];
+const controlTables = [
+  "agenda",
+  "claim",
+  "fingerprint",
+  "lane",
+  "lane_cursor",
+  "lane_depth",
+  "lane_purge",
+  "postponed",
+  "schedule_run",
+  "scout",
+  "tally",
+];
 /** Ten times what maintenance leaves alone (control_compact), counted in rows of 100 bytes. */
 const mostAir = 200_000;
 
@@ -26,6 +38,10 @@ export const sizesCheck: Check = {
     }
     const total = tables.reduce((sum, { size }) => sum + Number(size), 0);
     const [largest] = tables;
-    return [ok(`control tables have ${bytes(total)}${largest ? `, the largest is ${largest.name} with ${bytes(Number(largest.size))}` : ""}`)];
+    return [
+      ok(
+        `control tables have ${bytes(total)}${largest ? `, the largest is ${largest.name} with ${bytes(Number(largest.size))}` : ""}`,
+      ),
+    ];
   },
 };

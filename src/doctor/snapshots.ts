@@ -6,14 +6,26 @@ export const snapshotsCheck: Check = {
   name: "snapshots",
   needsSchema: false,
   async run(patient) {
-    const findings = [...(await oldSessions(patient)), ...(await preparedTransactions(patient)), ...(await replicationSlots(patient))];
+    const findings = [
+      ...(await oldSessions(patient)),
+      ...(await preparedTransactions(patient)),
+      ...(await replicationSlots(patient)),
+    ];
     return findings.some(({ state }) => state === "wrong") ? findings : [ok("nothing holds back vacuum"), ...findings];
   },
 };
 
 /** Sessions of other databases hold back nothing of ours; a standby that sends feedback does. */
 async function oldSessions({ read, maxSnapshotAgeMs }: Patient): Promise<Finding[]> {
-  const sessions = await read<{ pid: number; user: string; app: string; state: string; kind: string; ms: number; transactions: number }>(
+  const sessions = await read<{
+    pid: number;
+    user: string;
+    app: string;
+    state: string;
+    kind: string;
+    ms: number;
+    transactions: number;
+  }>(
     `select pid, coalesce(usename, '') as user, coalesce(application_name, '') as app, coalesce(state, '') as state, backend_type as kind,
             extract(epoch from clock_timestamp() - coalesce(xact_start, backend_start))::float8 * 1000 as ms,
             greatest(age(backend_xmin), age(backend_xid)) as transactions
@@ -24,7 +36,9 @@ async function oldSessions({ read, maxSnapshotAgeMs }: Patient): Promise<Finding
       order by ms desc limit 10`,
     [maxSnapshotAgeMs / 1000],
   );
-  const [rights] = await read<{ all: boolean }>("select pg_has_role(current_user, 'pg_read_all_stats', 'usage') as all");
+  const [rights] = await read<{ all: boolean }>(
+    "select pg_has_role(current_user, 'pg_read_all_stats', 'usage') as all",
+  );
   return [
     ...sessions.map(({ pid, user, app, state, kind, ms, transactions }) => {
       const who = [`process ${pid}`, user && `of ${user}`, app && `(${app})`].filter(Boolean).join(" ");
@@ -49,7 +63,10 @@ async function preparedTransactions({ read, maxSnapshotAgeMs }: Patient): Promis
     [maxSnapshotAgeMs / 1000],
   );
   return prepared.map(({ gid, ms }) =>
-    wrong(`the transaction "${gid}" was prepared ${duration(ms)} ago and never ended`, "commit prepared or rollback prepared it, and look after who left it"),
+    wrong(
+      `the transaction "${gid}" was prepared ${duration(ms)} ago and never ended`,
+      "commit prepared or rollback prepared it, and look after who left it",
+    ),
   );
 }
 

@@ -1,5 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { type ServerUser, isOwnFolder } from "./own-folder.js";
@@ -22,22 +32,34 @@ export async function findBinaries(): Promise<Binaries> {
   try {
     found = (await import(name)) as typeof found;
   } catch (cause) {
-    throw new Error(`there is no embedded PostgreSQL for ${platform} on ${process.arch}: install optional dependencies, or set DATABASE_URL`, { cause });
+    throw new Error(
+      `there is no embedded PostgreSQL for ${platform} on ${process.arch}: install optional dependencies, or set DATABASE_URL`,
+      { cause },
+    );
   }
   const native = path.dirname(path.dirname(found.initdb));
   const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
   const home = runnable(native, user) ? native : copyFor(native, user);
-  return { initdb: path.join(home, "bin", path.basename(found.initdb)), postgres: path.join(home, "bin", path.basename(found.postgres)), user };
+  return {
+    initdb: path.join(home, "bin", path.basename(found.initdb)),
+    postgres: path.join(home, "bin", path.basename(found.postgres)),
+    user,
+  };
 }
 
 function runnable(home: string, user: ServerUser): boolean {
-  const result = spawnSync(path.join(home, "bin", "postgres"), ["--version"], { ...user, stdio: "ignore", cwd: tmpdir() });
+  const result = spawnSync(path.join(home, "bin", "postgres"), ["--version"], {
+    ...user,
+    stdio: "ignore",
+    cwd: tmpdir(),
+  });
   return result.status === 0;
 }
 
 /**
- * The package may lie where `nobody` cannot read (a clone in /root), or lack the links its install script would make. The copy stays in a cache of
- * our own, and is run again only when that is nobody else's; where there can be no such cache it is made anew each time.
+ * The package may lie where `nobody` cannot read (a clone in /root), or lack the links its install script would make.
+ * The copy stays in a cache of our own, and is run again only when that is nobody else's; where there can be no such
+ * cache it is made anew each time.
  */
 export function copyFor(native: string, user: ServerUser, cache = cacheFolder(user)): string {
   const { version } = JSON.parse(readFileSync(path.join(native, "..", "package.json"), "utf8")) as { version: string };
@@ -45,7 +67,10 @@ export function copyFor(native: string, user: ServerUser, cache = cacheFolder(us
   const isCached = makeCache(cache, user);
   if (isCached && isOwnFolder(home) && runnable(home, user)) return home;
   const fresh = copy(native, mkdtempSync(isCached ? `${home}.` : path.join(tmpdir(), "millrace-postgres-")), user);
-  if (!runnable(fresh, user)) throw new Error(`the embedded PostgreSQL in ${fresh} does not run on this machine: set DATABASE_URL to another server`);
+  if (!runnable(fresh, user))
+    throw new Error(
+      `the embedded PostgreSQL in ${fresh} does not run on this machine: set DATABASE_URL to another server`,
+    );
   if (isCached) return keep(fresh, home);
   process.once("exit", () => rmSync(fresh, { recursive: true, force: true }));
   return fresh;

@@ -7,8 +7,9 @@ export interface ServerUser {
 }
 
 /**
- * Whether a folder can be trusted: a real folder, no link to one, that belongs to us or to root and that nobody else may write to.
- * Temporary folders are shared: whoever is first could leave anything there under the name we are looking for.
+ * Whether a folder can be trusted: a real folder, no link to one, that belongs to us or to root and that nobody else
+ * may write to. Temporary folders are shared: whoever is first could leave anything there under the name we are looking
+ * for.
  */
 export function isOwnFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false });
@@ -18,10 +19,16 @@ export function isOwnFolder(folder: string): boolean {
 /** Whether a file is ours alone, and no link. */
 export function isOwnSecret(file: string, user: ServerUser = {}): boolean {
   const found = lstatSync(file, { throwIfNoEntry: false });
-  return found?.isFile() === true && (isWindows || ((isOwner(found.uid) || found.uid === user.uid) && (found.mode & 0o077) === 0));
+  return (
+    found?.isFile() === true &&
+    (isWindows || ((isOwner(found.uid) || found.uid === user.uid) && (found.mode & 0o077) === 0))
+  );
 }
 
-/** Write a file that only we, or the server's user, may read. Renamed into its place, so that a link somebody left there is replaced, and not followed. */
+/**
+ * Write a file that only we, or the server's user, may read. Renamed into its place, so that a link somebody left there
+ * is replaced, and not followed.
+ */
 export function writeSecret(file: string, text: string, user: ServerUser = {}): void {
   const fresh = `${file}.${process.pid}`;
   rmSync(fresh, { force: true });

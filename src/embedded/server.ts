@@ -35,9 +35,18 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
   const data = path.join(folder, "data");
   const password = await prepareData(binaries, folder, data);
 
-  const settings = { listen_addresses: "127.0.0.1", port: String(await freePort()), unix_socket_directories: "", ...options.settings };
+  const settings = {
+    listen_addresses: "127.0.0.1",
+    port: String(await freePort()),
+    unix_socket_directories: "",
+    ...options.settings,
+  };
   const flags = Object.entries(settings).flatMap(([key, value]) => ["-c", `${key}=${value}`]);
-  const server = spawn(binaries.postgres, ["-D", data, ...flags], { ...binaries.user, stdio: ["ignore", "ignore", "pipe"], cwd: folder });
+  const server = spawn(binaries.postgres, ["-D", data, ...flags], {
+    ...binaries.user,
+    stdio: ["ignore", "ignore", "pipe"],
+    cwd: folder,
+  });
   const stopWithUs = () => server.kill("SIGINT");
   process.once("exit", stopWithUs);
   await ready(server);
@@ -57,7 +66,10 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
   };
 }
 
-/** A folder that nobody else can change: what is in it is believed. Root's server runs as somebody else, who must come through, but no further. */
+/**
+ * A folder that nobody else can change: what is in it is believed. Root's server runs as somebody else, who must come
+ * through, but no further.
+ */
 function prepareFolder(given: string, user: ServerUser): string {
   mkdirSync(given, { recursive: true, mode: 0o700 });
   const folder = realpathSync(given);
@@ -65,7 +77,10 @@ function prepareFolder(given: string, user: ServerUser): string {
   if (process.platform === "win32") return folder;
   if (uid === user.uid) chownSync(folder, process.getuid!(), process.getgid!());
   else if (!isOwner(uid)) throw new Error(`${given} belongs to another user: use a folder of your own`);
-  if ((mode & 0o002) !== 0) throw new Error(`everybody may write to ${given}: use a folder of your own, or take that right away with chmod o-w`);
+  if ((mode & 0o002) !== 0)
+    throw new Error(
+      `everybody may write to ${given}: use a folder of your own, or take that right away with chmod o-w`,
+    );
   if (user.uid !== undefined && (mode & 0o001) === 0) chmodSync(folder, (mode & 0o7777) | 0o011);
   return folder;
 }
@@ -90,8 +105,18 @@ async function initialise(binaries: Binaries, folder: string, data: string): Pro
   const { uid, gid } = binaries.user;
   mkdirSync(data, { recursive: true, mode: 0o700 });
   if (uid !== undefined) chownSync(data, uid, gid ?? uid);
-  const how = ["--auth=scram-sha-256", `--pwfile=${passwordFile(folder)}`, "--encoding=UTF8", "--locale=C", "--no-sync"];
-  const initdb = spawn(binaries.initdb, ["-D", data, "-U", "postgres", ...how], { ...binaries.user, stdio: ["ignore", "ignore", "pipe"], cwd: folder });
+  const how = [
+    "--auth=scram-sha-256",
+    `--pwfile=${passwordFile(folder)}`,
+    "--encoding=UTF8",
+    "--locale=C",
+    "--no-sync",
+  ];
+  const initdb = spawn(binaries.initdb, ["-D", data, "-U", "postgres", ...how], {
+    ...binaries.user,
+    stdio: ["ignore", "ignore", "pipe"],
+    cwd: folder,
+  });
   const log = collect(initdb);
   const [code] = (await once(initdb, "exit")) as [number | null];
   if (code !== 0) throw new Error(`initdb failed: ${log()}`);

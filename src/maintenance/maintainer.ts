@@ -14,8 +14,8 @@ export interface MaintainerOptions {
 }
 
 /**
- * Does, from time to time, what any process may do for all. Any number of them may run, and share the duty: whoever comes first does it.
- * None is needed for correctness, because claims promote and reap by themselves.
+ * Does, from time to time, what any process may do for all. Any number of them may run, and share the duty: whoever
+ * comes first does it. None is needed for correctness, because claims promote and reap by themselves.
  *
  * @example
  * ```ts
@@ -55,7 +55,9 @@ export class Maintainer {
     await sleep(this.#options.intervalMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
     while (!signal.aborted) {
       try {
-        const { crowded } = await this.#options.engine.maintain({ everySeconds: (this.#options.intervalMs / 1000) * 0.9 });
+        const { crowded } = await this.#options.engine.maintain({
+          everySeconds: (this.#options.intervalMs / 1000) * 0.9,
+        });
         if (crowded) await this.#options.engine.lanesRest();
         if (performance.now() - space >= this.#options.spaceIntervalMs) {
           space = performance.now();

@@ -19,7 +19,11 @@ interface OpenTelemetrySpan {
 }
 
 interface OpenTelemetryTracer {
-  startSpan(name: string, options: { attributes: Readonly<Record<string, string | number>>; kind: number }, context: unknown): OpenTelemetrySpan;
+  startSpan(
+    name: string,
+    options: { attributes: Readonly<Record<string, string | number>>; kind: number },
+    context: unknown,
+  ): OpenTelemetrySpan;
 }
 
 interface OpenTelemetryMeter {
@@ -44,9 +48,12 @@ export function openTelemetryMetrics(api: Pick<OpenTelemetryApi, "metrics">): Me
   const meter = api.metrics.getMeter("millrace");
   const counters = new Map<MetricName, { add(value: number, labels: Labels): void }>();
   const histograms = new Map<MetricName, { record(value: number, labels: Labels): void }>();
-  for (const name of [metricNames.enqueued, metricNames.polls, metricNames.leasesLost, metricNames.errors]) counters.set(name, meter.createCounter(name));
-  for (const name of [metricNames.busy, metricNames.leases, metricNames.waiting, metricNames.oldest]) counters.set(name, meter.createUpDownCounter(name));
-  for (const name of [metricNames.duration, metricNames.wait, metricNames.fetch]) histograms.set(name, meter.createHistogram(name, { unit: "s" }));
+  for (const name of [metricNames.enqueued, metricNames.polls, metricNames.leasesLost, metricNames.errors])
+    counters.set(name, meter.createCounter(name));
+  for (const name of [metricNames.busy, metricNames.leases, metricNames.waiting, metricNames.oldest])
+    counters.set(name, meter.createUpDownCounter(name));
+  for (const name of [metricNames.duration, metricNames.wait, metricNames.fetch])
+    histograms.set(name, meter.createHistogram(name, { unit: "s" }));
   return {
     count: (name, labels, by = 1) => counters.get(name)?.add(by, labels),
     move: (name, labels, by) => counters.get(name)?.add(by, labels),
@@ -64,7 +71,10 @@ export function openTelemetryTracing(api: Pick<OpenTelemetryApi, "context" | "pr
       return carrier[traceHeader];
     },
     async run({ name, parent, attributes }, work) {
-      const above = parent === undefined ? api.context.active() : api.propagation.extract(api.context.active(), { [traceHeader]: parent });
+      const above =
+        parent === undefined
+          ? api.context.active()
+          : api.propagation.extract(api.context.active(), { [traceHeader]: parent });
       const span = tracer.startSpan(name, { attributes, kind: spanKindConsumer }, above);
       try {
         return await api.context.with(api.trace.setSpan(above, span), work);

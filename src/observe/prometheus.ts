@@ -60,7 +60,11 @@ export class PrometheusMetrics implements Metrics {
     for (const [name, { kind, byLabels }] of this.#series) {
       lines.push(`# HELP ${name} ${help[name]}`, `# TYPE ${name} ${kind}`);
       for (const [labels, series] of byLabels)
-        lines.push(...(kind === "histogram" ? histogramLines(name, labels, series) : [`${name}${braced(labels)} ${series.value}`]));
+        lines.push(
+          ...(kind === "histogram"
+            ? histogramLines(name, labels, series)
+            : [`${name}${braced(labels)} ${series.value}`]),
+        );
     }
     return `${lines.join("\n")}\n`;
   }
@@ -81,7 +85,12 @@ function histogramLines(name: string, labels: string, { value, sum, counts }: Se
     below += counts[i] ?? 0;
     return `${name}_bucket${braced(labels, `le="${limit}"`)} ${below}`;
   });
-  return [...lines, `${name}_bucket${braced(labels, 'le="+Inf"')} ${value}`, `${name}_sum${braced(labels)} ${sum}`, `${name}_count${braced(labels)} ${value}`];
+  return [
+    ...lines,
+    `${name}_bucket${braced(labels, 'le="+Inf"')} ${value}`,
+    `${name}_sum${braced(labels)} ${sum}`,
+    `${name}_count${braced(labels)} ${value}`,
+  ];
 }
 
 const labelText = (labels: Labels): string =>

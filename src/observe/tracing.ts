@@ -7,7 +7,11 @@ export interface Tracing {
   current(): string | undefined;
   /** Run `work` as a span below `parent`. */
   run<T>(
-    span: { readonly name: string; readonly parent: string | undefined; readonly attributes: Readonly<Record<string, string | number>> },
+    span: {
+      readonly name: string;
+      readonly parent: string | undefined;
+      readonly attributes: Readonly<Record<string, string | number>>;
+    },
     work: () => Promise<T>,
   ): Promise<T>;
 }

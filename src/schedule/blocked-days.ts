@@ -68,7 +68,11 @@ function merged(ranges: readonly Range[]): Range[] {
 /** Refuse what is not a list of days. */
 export function checkExcept(input: unknown): readonly string[] {
   if (!Array.isArray(input)) throw new InvalidArgumentError("except is not a list", remedy);
-  if (input.length > 10_000) throw new InvalidArgumentError(`except has ${input.length} entries; 10,000 is the most`, "join neighbouring days into ranges");
+  if (input.length > 10_000)
+    throw new InvalidArgumentError(
+      `except has ${input.length} entries; 10,000 is the most`,
+      "join neighbouring days into ranges",
+    );
   for (const entry of input) parseRange(entry);
   return Object.freeze([...(input as string[])]);
 }
@@ -78,7 +82,11 @@ function parseRange(entry: unknown): [number, number] {
   if (first === undefined || last === undefined || Number.isNaN(first + last) || more.length > 0) {
     throw new InvalidArgumentError(`except has ${JSON.stringify(entry)}, which is no day`, remedy);
   }
-  if (last < first) throw new InvalidArgumentError(`except has ${JSON.stringify(entry)}, which ends before it begins`, "give the earlier day first");
+  if (last < first)
+    throw new InvalidArgumentError(
+      `except has ${JSON.stringify(entry)}, which ends before it begins`,
+      "give the earlier day first",
+    );
   return [first, last];
 }
 

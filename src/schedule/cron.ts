@@ -5,7 +5,10 @@ import type { WallPattern } from "./wall-time.js";
 
 interface Field {
   readonly name: string;
-  /** What the field may look like at all. The parser replaces names within words, so that it would read `JAN1` as November. */
+  /**
+   * What the field may look like at all. The parser replaces names within words, so that it would read `JAN1` as
+   * November.
+   */
   readonly shape: RegExp;
   readonly hint: string;
 }
@@ -13,12 +16,28 @@ interface Field {
 const numbers = String.raw`\*|\?|\d+(-\d+)?`;
 const months = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC";
 const weekdays = "SUN|MON|TUE|WED|THU|FRI|SAT";
-const second: Field = { name: "second", shape: list(numbers), hint: "seconds are 0 to 59, lists 0,30, ranges 0-29, steps */10" };
+const second: Field = {
+  name: "second",
+  shape: list(numbers),
+  hint: "seconds are 0 to 59, lists 0,30, ranges 0-29, steps */10",
+};
 const fiveFields: readonly Field[] = [
   { name: "minute", shape: list(numbers), hint: "minutes are 0 to 59, lists 0,30, ranges 0-29, steps */10" },
-  { name: "hour", shape: list(numbers), hint: "hours are 0 to 23, lists 9,17, ranges 9-17 (over midnight: 22-23,0-5), steps */2" },
-  { name: "day of month", shape: list(`${numbers}|\\d+W|LW|L`), hint: "days are 1 to 31, L is the last, 15W the weekday nearest to the 15th" },
-  { name: "month", shape: list(`\\*|\\?|(\\d+|${months})(-(\\d+|${months}))?`), hint: "months are 1 to 12 or JAN to DEC, ranges go upwards" },
+  {
+    name: "hour",
+    shape: list(numbers),
+    hint: "hours are 0 to 23, lists 9,17, ranges 9-17 (over midnight: 22-23,0-5), steps */2",
+  },
+  {
+    name: "day of month",
+    shape: list(`${numbers}|\\d+W|LW|L`),
+    hint: "days are 1 to 31, L is the last, 15W the weekday nearest to the 15th",
+  },
+  {
+    name: "month",
+    shape: list(`\\*|\\?|(\\d+|${months})(-(\\d+|${months}))?`),
+    hint: "months are 1 to 12 or JAN to DEC, ranges go upwards",
+  },
   {
     name: "weekday",
     shape: list(`\\*|\\?|(\\d|${weekdays})(-(\\d|${weekdays}))?(#[1-5L]|L)?`, String.raw`\+?`),
@@ -35,7 +54,10 @@ const nicknames: Readonly<Record<string, string>> = {
   "@hourly": "0 * * * *",
 };
 const mode = { mode: "5-or-6-parts" } as const;
-/** Every pattern of the parser holds its own 10,000 years, which none of ours looks at. They share one list, or each would take 80 kB. */
+/**
+ * Every pattern of the parser holds its own 10,000 years, which none of ours looks at. They share one list, or each
+ * would take 80 kB.
+ */
 const everyYear: number[] = [];
 
 const patterns = new Recent(5000, (text) => new Cron(text));
@@ -45,7 +67,9 @@ export function cronPattern(text: string): WallPattern {
   return patterns.get(text);
 }
 
-/** Whether a checked expression runs in every hour of its days, so that it should keep its rhythm when clocks change. */
+/**
+ * Whether a checked expression runs in every hour of its days, so that it should keep its rhythm when clocks change.
+ */
 export function runsEveryHour(text: string): boolean {
   const hour = fieldsOf(text).at(-4)?.text;
   return hour !== undefined && /^([*?](\/1)?|0-23(\/1)?)$/.test(hour);
@@ -53,10 +77,14 @@ export function runsEveryHour(text: string): boolean {
 
 /** Refuse a cron expression that cannot be understood, naming the field. Returns it with single spaces. */
 export function checkCron(input: unknown): string {
-  if (typeof input !== "string") throw new InvalidArgumentError("cron is not a text", 'give an expression such as "0 3 * * *"');
+  if (typeof input !== "string")
+    throw new InvalidArgumentError("cron is not a text", 'give an expression such as "0 3 * * *"');
   const fields = fieldsOf(input);
   if (fields[0]?.text.startsWith("@")) {
-    throw new InvalidArgumentError(`the cron expression ${quote(input)} is not known`, `use ${Object.keys(nicknames).join(", ")}, or five fields`);
+    throw new InvalidArgumentError(
+      `the cron expression ${quote(input)} is not known`,
+      `use ${Object.keys(nicknames).join(", ")}, or five fields`,
+    );
   }
   if (fields.length !== 5 && fields.length !== 6) {
     throw new InvalidArgumentError(
@@ -69,7 +97,10 @@ export function checkCron(input: unknown): string {
   if (fields.every((field, index) => known[index]!.shape.test(field.text)) && parses(text)) return text;
   // Which one it is, the parser does not say: try each with all others left open.
   const wrong = fields.findIndex((field, index) => {
-    return !known[index]!.shape.test(field.text) || !parses(fields.map((_, other) => (other === index ? field.text : "*")).join(" "));
+    return (
+      !known[index]!.shape.test(field.text) ||
+      !parses(fields.map((_, other) => (other === index ? field.text : "*")).join(" "))
+    );
   });
   const { name, hint } = known[wrong]!;
   const { text: field, position } = fields[wrong]!;
@@ -79,7 +110,9 @@ export function checkCron(input: unknown): string {
   );
 }
 
-/** One expression, which remembers its last answer: schedules that share an expression mostly ask for the same minute. */
+/**
+ * One expression, which remembers its last answer: schedules that share an expression mostly ask for the same minute.
+ */
 class Cron implements WallPattern {
   readonly #pattern: CronPattern;
   #asked = 0;

@@ -16,8 +16,13 @@ export function describeRule(rule: Rule): string {
   if ("rrule" in rule) return `rrule ${rule.rrule} from ${rule.anchor} in ${rule.tz}`;
   if ("after" in rule) return `${lengthText(rule.after)} after each run`;
   if ("at" in rule) return `once at ${rule.at}`;
-  if ("times" in rule) return rule.times.length === 1 ? `once at ${rule.times[0]}` : `${rule.times.length} times from ${rule.times[0]} to ${rule.times.at(-1)}`;
-  return typeof rule.every === "number" ? `every ${lengthText(rule.every)}` : `every ${calendarText(rule.every)} in ${rule.tz}`;
+  if ("times" in rule)
+    return rule.times.length === 1
+      ? `once at ${rule.times[0]}`
+      : `${rule.times.length} times from ${rule.times[0]} to ${rule.times.at(-1)}`;
+  return typeof rule.every === "number"
+    ? `every ${lengthText(rule.every)}`
+    : `every ${calendarText(rule.every)} in ${rule.tz}`;
 }
 
 function lengthText(ms: number): string {

@@ -17,7 +17,8 @@ export function calendarPattern(anchor: number, every: string): WallPattern {
   return {
     next(after) {
       if (after < anchor) return anchor;
-      // Months are never further from their mean than a few days, so this is the last one before it, or the one before that.
+      // Months are never further from their mean than a few days, so this is the last one before it, or the one before
+      // that.
       let n = Math.max(0, Math.floor((after - anchor) / (months * monthMs + restMs)) - 1);
       let wall: number;
       do {
@@ -32,7 +33,10 @@ export function calendarPattern(anchor: number, every: string): WallPattern {
 /** A calendar duration as months, which differ in length, and the rest, which on a wall clock does not. */
 const steps = new Recent(1000, (every) => {
   const { years, months, weeks, days, hours, minutes, seconds, milliseconds } = Temporal.Duration.from(every);
-  return { months: years * 12 + months, restMs: (weeks * 7 + days) * dayMs + hours * 3_600_000 + minutes * 60_000 + seconds * 1000 + milliseconds };
+  return {
+    months: years * 12 + months,
+    restMs: (weeks * 7 + days) * dayMs + hours * 3_600_000 + minutes * 60_000 + seconds * 1000 + milliseconds,
+  };
 });
 
 /** The same day and time so many months later, or the last day of that month where it is shorter. */

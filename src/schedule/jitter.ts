@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * How much later than its slot a run starts: from 0 to less than `jitter`, in milliseconds. The same schedule and slot always give the same, so that
- * every process agrees on it.
+ * How much later than its slot a run starts: from 0 to less than `jitter`, in milliseconds. The same schedule and slot
+ * always give the same, so that every process agrees on it.
  */
 export function jitterMs(name: string, slotMs: number, jitter: number): number {
   if (jitter <= 0) return 0;

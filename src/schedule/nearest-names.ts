@@ -6,7 +6,10 @@ export function nearestNames(word: string, known: readonly string[], most = 3): 
   const plain = word.toLowerCase();
   const near = Math.max(2, Math.floor(word.length / 3));
   return known
-    .map((name) => ({ name, distance: Math.min(editDistance(plain, name.toLowerCase()), endsWith(name, plain) ? 1 : Infinity) }))
+    .map((name) => ({
+      name,
+      distance: Math.min(editDistance(plain, name.toLowerCase()), endsWith(name, plain) ? 1 : Infinity),
+    }))
     .filter(({ distance }) => distance <= near)
     .toSorted((a, b) => a.distance - b.distance)
     .slice(0, most)

@@ -29,7 +29,10 @@ const longestMs = 100 * yearMs;
 const longestJitterMs = 31 * 86_400_000;
 const mostTimes = 10_000;
 const mostCalendars = 100;
-/** Of an expression, a name or a moment. The longest that says something is a recurrence that lists all days of a year: 1500 characters. */
+/**
+ * Of an expression, a name or a moment. The longest that says something is a recurrence that lists all days of a year:
+ * 1500 characters.
+ */
 const longestText = 4096;
 const momentRemedy = 'give a Date, or a text with its offset such as "2026-03-01T09:00:00+01:00"';
 
@@ -48,7 +51,10 @@ type Input = Readonly<Record<string, unknown>>;
  */
 export function parseRule(input: unknown): Rule {
   if (typeof input !== "object" || input === null || Array.isArray(input) || input instanceof Date) {
-    throw new InvalidArgumentError("a rule is not an object", 'give one such as { cron: "0 3 * * *" } or { every: "10s" }');
+    throw new InvalidArgumentError(
+      "a rule is not an object",
+      'give one such as { cron: "0 3 * * *" } or { every: "10s" }',
+    );
   }
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   checkLengths(given);
@@ -62,7 +68,10 @@ export function parseRule(input: unknown): Rule {
 function checkLengths(given: Input): void {
   const refuseLonger = (name: string, text: unknown): void => {
     if (typeof text === "string" && text.length > longestText)
-      throw new InvalidArgumentError(`${name} has ${text.length} characters; 4,096 is the most`, "give less, or make several schedules of it");
+      throw new InvalidArgumentError(
+        `${name} has ${text.length} characters; 4,096 is the most`,
+        "give less, or make several schedules of it",
+      );
   };
   for (const [name, value] of Object.entries(given)) {
     refuseLonger("a name in a rule", name);
@@ -74,7 +83,8 @@ function checkLengths(given: Input): void {
 function kindOf(given: Input): Kind {
   const [kind, another] = kinds.filter((name) => name in given);
   if (kind === undefined) throw new InvalidArgumentError("a rule does not say when", `give one of ${kinds.join(", ")}`);
-  if (another !== undefined) throw new InvalidArgumentError(`a rule has both ${kind} and ${another}`, "give one of them, or make two schedules");
+  if (another !== undefined)
+    throw new InvalidArgumentError(`a rule has both ${kind} and ${another}`, "give one of them, or make two schedules");
   return kind;
 }
 
@@ -86,7 +96,11 @@ function checkKeys(given: Input, kind: Kind): void {
     const [near] = nearestNames(key, known);
     throw new InvalidArgumentError(
       elsewhere ? `${key} means nothing in a rule with ${kind}` : `a rule has no ${JSON.stringify(key)}`,
-      elsewhere ? "leave it out" : near ? `did you mean ${near}?` : `besides ${kind} it may have ${known.slice(1).join(", ")}`,
+      elsewhere
+        ? "leave it out"
+        : near
+          ? `did you mean ${near}?`
+          : `besides ${kind} it may have ${known.slice(1).join(", ")}`,
     );
   }
 }
@@ -102,9 +116,13 @@ function checkKind(given: Input, kind: Kind): object {
     case "after":
       return { after: checkLength("after", given["after"]) };
     case "rrule": {
-      if (typeof given["rrule"] !== "string") throw new InvalidArgumentError("rrule is not a text", 'give a rule such as "FREQ=WEEKLY;BYDAY=MO"');
+      if (typeof given["rrule"] !== "string")
+        throw new InvalidArgumentError("rrule is not a text", 'give a rule such as "FREQ=WEEKLY;BYDAY=MO"');
       if (given["anchor"] === undefined)
-        throw new InvalidArgumentError("a rule with rrule needs an anchor", "give the moment it counts from (DTSTART) as anchor");
+        throw new InvalidArgumentError(
+          "a rule with rrule needs an anchor",
+          "give the moment it counts from (DTSTART) as anchor",
+        );
       parseRecurrence(given["rrule"]);
       const rrule = normalRecurrence(given["rrule"]);
       return { rrule, anchor: moment("anchor", given["anchor"]), dst: checkDst(given["dst"], recursEveryHour(rrule)) };
@@ -121,7 +139,10 @@ function checkEvery(given: Input): object {
   const anchor = given["anchor"] === undefined ? {} : { anchor: moment("anchor", given["anchor"]) };
   if (typeof every === "string") return { every, ...anchor, dst: checkDst(given["dst"], false) };
   if (given["dst"] === undefined) return { every, ...anchor };
-  throw new InvalidArgumentError("dst means nothing for elapsed time", 'leave it out, or give a calendar duration such as every: "P1D"');
+  throw new InvalidArgumentError(
+    "dst means nothing for elapsed time",
+    'leave it out, or give a calendar duration such as every: "P1D"',
+  );
 }
 
 function checkOptions(given: Input): object {
@@ -142,21 +163,33 @@ function checkOptions(given: Input): object {
 }
 
 function checkCalendars(input: unknown): readonly string[] {
-  if (Array.isArray(input) && input.length <= mostCalendars && input.every((name) => typeof name === "string" && name !== ""))
+  if (
+    Array.isArray(input) &&
+    input.length <= mostCalendars &&
+    input.every((name) => typeof name === "string" && name !== "")
+  )
     return Object.freeze([...(input as string[])]);
-  throw new InvalidArgumentError(`calendars cannot be ${JSON.stringify(input)}`, 'give up to 100 names of calendars, such as ["holidays"]');
+  throw new InvalidArgumentError(
+    `calendars cannot be ${JSON.stringify(input)}`,
+    'give up to 100 names of calendars, such as ["holidays"]',
+  );
 }
 
 function checkDst(input: unknown, everyHour: boolean): Required<DaylightSaving> {
-  const usual = everyHour ? ({ skipped: "skip", repeated: "both" } as const) : ({ skipped: "next", repeated: "first" } as const);
+  const usual = everyHour
+    ? ({ skipped: "skip", repeated: "both" } as const)
+    : ({ skipped: "next", repeated: "first" } as const);
   if (input === undefined) return Object.freeze({ ...usual });
   const remedy = 'give { skipped: "next" or "skip", repeated: "first", "second" or "both" }';
-  if (typeof input !== "object" || input === null) throw new InvalidArgumentError(`dst cannot be ${JSON.stringify(input)}`, remedy);
+  if (typeof input !== "object" || input === null)
+    throw new InvalidArgumentError(`dst cannot be ${JSON.stringify(input)}`, remedy);
   const { skipped = usual.skipped, repeated = usual.repeated, ...more } = input as DaylightSaving;
   const [unknown] = Object.keys(more);
   if (unknown !== undefined) throw new InvalidArgumentError(`dst has no ${JSON.stringify(unknown)}`, remedy);
-  if (!["next", "skip"].includes(skipped)) throw new InvalidArgumentError(`dst.skipped cannot be ${JSON.stringify(skipped)}`, remedy);
-  if (!["first", "second", "both"].includes(repeated)) throw new InvalidArgumentError(`dst.repeated cannot be ${JSON.stringify(repeated)}`, remedy);
+  if (!["next", "skip"].includes(skipped))
+    throw new InvalidArgumentError(`dst.skipped cannot be ${JSON.stringify(skipped)}`, remedy);
+  if (!["first", "second", "both"].includes(repeated))
+    throw new InvalidArgumentError(`dst.repeated cannot be ${JSON.stringify(repeated)}`, remedy);
   return Object.freeze({ skipped, repeated });
 }
 
@@ -171,14 +204,19 @@ function checkLength(name: string, input: unknown, least = shortestMs, most = lo
   }
   const ms = Math.round(iso ?? durationMs(input as Duration, name));
   if (ms >= least && ms <= most) return ms;
-  const remedy = ms < least ? `give ${least} ms or more` : most === longestMs ? "give 100 years or less" : "give 31 days or less";
+  const remedy =
+    ms < least ? `give ${least} ms or more` : most === longestMs ? "give 100 years or less" : "give 31 days or less";
   throw new InvalidArgumentError(`${name} cannot be ${JSON.stringify(input)}`, remedy);
 }
 
-/** An ISO 8601 duration: milliseconds when it is elapsed time, a text when it counts on the calendar, undefined when it is none. */
+/**
+ * An ISO 8601 duration: milliseconds when it is elapsed time, a text when it counts on the calendar, undefined when it
+ * is none.
+ */
 function isoDuration(name: string, input: unknown): number | string | undefined {
   if (typeof input !== "string" || !/^\s*[+-]?P/i.test(input)) return undefined;
-  const refuse = (remedy: string): InvalidArgumentError => new InvalidArgumentError(`${name} cannot be ${JSON.stringify(input)}`, remedy);
+  const refuse = (remedy: string): InvalidArgumentError =>
+    new InvalidArgumentError(`${name} cannot be ${JSON.stringify(input)}`, remedy);
   let duration: Temporal.Duration;
   try {
     duration = Temporal.Duration.from(input.trim());
@@ -195,8 +233,13 @@ function isoDuration(name: string, input: unknown): number | string | undefined 
 }
 
 function checkTimes(input: unknown): readonly string[] {
-  if (!Array.isArray(input) || input.length === 0) throw new InvalidArgumentError("times is not a list of moments", momentRemedy);
-  if (input.length > mostTimes) throw new InvalidArgumentError(`times has ${input.length} moments; 10,000 is the most`, "use a rule, or several schedules");
+  if (!Array.isArray(input) || input.length === 0)
+    throw new InvalidArgumentError("times is not a list of moments", momentRemedy);
+  if (input.length > mostTimes)
+    throw new InvalidArgumentError(
+      `times has ${input.length} moments; 10,000 is the most`,
+      "use a rule, or several schedules",
+    );
   const times = input.map((time, index) => moment(`times[${index}]`, time));
   return Object.freeze([...new Set(times)].toSorted());
 }
@@ -206,7 +249,10 @@ function moment(name: string, input: unknown): string {
   const ms = input instanceof Date ? input.getTime() : typeof input === "string" ? instantOf(input) : Number.NaN;
   if (ms >= 0 && ms <= lastInstant) return new Date(ms).toISOString();
   const shown = input instanceof Date ? "an invalid or very distant Date" : JSON.stringify(input);
-  throw new InvalidArgumentError(`${name} cannot be ${shown}`, Number.isNaN(ms) ? momentRemedy : "give a moment from 1970 to 9999");
+  throw new InvalidArgumentError(
+    `${name} cannot be ${shown}`,
+    Number.isNaN(ms) ? momentRemedy : "give a moment from 1970 to 9999",
+  );
 }
 
 function instantOf(text: string): number {

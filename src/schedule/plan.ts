@@ -14,15 +14,18 @@ const mostCounted = 10_000;
 const rules = new Recent<Rule>(100_000, (text) => parseRule(JSON.parse(text)));
 
 /**
- * What to make of a schedule that is due, and when its next slot comes. Decided by its rule and by the database's time alone,
- * so that whoever decides it comes to the same.
+ * What to make of a schedule that is due, and when its next slot comes. Decided by its rule and by the database's time
+ * alone, so that whoever decides it comes to the same.
  */
 export function planFire(due: DueSchedule, nowMs: number): FireTarget {
   const { name, revision, expected } = due;
   const target = { name, revision, expected, slots: [], nextMs: null };
   try {
     const rule = rules.get(JSON.stringify(due.rule));
-    const slots = new Slots(rule, { createdAt: due.createdMs, ...(due.blocked ? { blocked: new Set(due.blocked) } : {}) });
+    const slots = new Slots(rule, {
+      createdAt: due.createdMs,
+      ...(due.blocked ? { blocked: new Set(due.blocked) } : {}),
+    });
     if (due.slotMs === null) return { ...target, nextMs: slots.next(baseOf(due, rule)) };
     if ("after" in rule) return { ...target, slots: [slot(due, rule, due.slotMs, false)], awaitsEnd: true };
     return { ...target, ...catchUp(due, rule, slots, due.slotMs, nowMs), nextMs: slots.next(nowMs) };
@@ -36,11 +39,21 @@ function baseOf({ baseMs, isFirst }: DueSchedule, rule: Rule): number {
   return "after" in rule && isFirst ? baseMs - rule.after : baseMs;
 }
 
-/** Of the slots up to now those that are to be made, by the rule for missed ones; the newest was not missed, when it has only just come. */
-function catchUp(due: DueSchedule, rule: Rule, slots: Slots, slotMs: number, nowMs: number): Pick<FireTarget, "slots" | "missed"> {
+/**
+ * Of the slots up to now those that are to be made, by the rule for missed ones; the newest was not missed, when it has
+ * only just come.
+ */
+function catchUp(
+  due: DueSchedule,
+  rule: Rule,
+  slots: Slots,
+  slotMs: number,
+  nowMs: number,
+): Pick<FireTarget, "slots" | "missed"> {
   const { missed = "last" } = due.options;
   const most = typeof missed === "object" ? ("all" in missed ? missed.all : mostCounted) : 1;
-  const sinceMs = typeof missed === "object" && "withinSeconds" in missed ? nowMs - missed.withinSeconds * 1000 : -Infinity;
+  const sinceMs =
+    typeof missed === "object" && "withinSeconds" in missed ? nowMs - missed.withinSeconds * 1000 : -Infinity;
   const later = slots.latest(slotMs, nowMs, most);
   const newest = later.at(-1) ?? slotMs;
   const candidates = later.length < most ? [slotMs, ...later] : later;

@@ -4,7 +4,10 @@ import { nearestNames } from "./nearest-names.js";
 export const frequencies = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"] as const;
 export type Frequency = (typeof frequencies)[number];
 
-/** The parts of a recurrence rule. Lists are sorted, without doubles; an absent one is undefined. Weekdays are 0 (Monday) to 6. */
+/**
+ * The parts of a recurrence rule. Lists are sorted, without doubles; an absent one is undefined. Weekdays are 0
+ * (Monday) to 6.
+ */
 export interface RecurrenceParts {
   readonly freq: Frequency;
   readonly interval: number;
@@ -51,7 +54,12 @@ const outside: Readonly<Record<string, string>> = {
 export function parseRecurrence(text: string): RecurrenceParts {
   const parts = splitParts(text);
   const freq = frequencies.find((name) => name === parts.get("FREQ"));
-  if (!freq) throw wrong(text, parts.has("FREQ") ? `FREQ=${parts.get("FREQ")}` : "no FREQ", `FREQ is one of ${frequencies.join(", ")}`);
+  if (!freq)
+    throw wrong(
+      text,
+      parts.has("FREQ") ? `FREQ=${parts.get("FREQ")}` : "no FREQ",
+      `FREQ is one of ${frequencies.join(", ")}`,
+    );
   const result: Record<string, unknown> = {
     freq,
     interval: whole(text, parts, "INTERVAL", 1_000_000) ?? 1,
@@ -83,12 +91,17 @@ function splitParts(text: string): Map<string, string> {
   const normal = normalRecurrence(text);
   const foreign = /(?:^|[\s;])(DTSTART|TZID|EXDATE|EXRULE|RDATE)\b/.exec(normal)?.[1];
   if (foreign) throw wrong(text, `${foreign} is not part of it`, outside[foreign]!);
-  if (/\s/.test(normal)) throw wrong(text, "it has spaces or several lines", "give one RRULE; several are several schedules");
+  if (/\s/.test(normal))
+    throw wrong(text, "it has spaces or several lines", "give one RRULE; several are several schedules");
   for (const part of normal.split(";")) {
     const [name = "", value = "", ...more] = part.split("=");
     if (!known.includes(name)) {
       const [near] = nearestNames(name, known);
-      throw wrong(text, part === "" ? "it has an empty part" : `${part} is not known`, near ? `did you mean ${near}?` : `parts are ${known.join(", ")}`);
+      throw wrong(
+        text,
+        part === "" ? "it has an empty part" : `${part} is not known`,
+        near ? `did you mean ${near}?` : `parts are ${known.join(", ")}`,
+      );
     }
     if (value === "" || more.length > 0) throw wrong(text, part, `write ${name}=value`);
     if (parts.has(name)) throw wrong(text, `${name} comes twice`, "join the values with commas");
@@ -98,7 +111,11 @@ function splitParts(text: string): Map<string, string> {
 }
 
 /** What RFC 5545 does not allow together: it would be ignored, or mean something else than it says. */
-function checkTogether(text: string, parts: ReadonlyMap<string, string>, { freq, byDay, byWeekNo }: RecurrenceParts): void {
+function checkTogether(
+  text: string,
+  parts: ReadonlyMap<string, string>,
+  { freq, byDay, byWeekNo }: RecurrenceParts,
+): void {
   const refuse = (name: string, why: string, when: boolean): void => {
     if (when && parts.has(name)) throw wrong(text, `${name}=${parts.get(name)}`, why);
   };
@@ -128,7 +145,12 @@ function whole(text: string, parts: ReadonlyMap<string, string>, name: string, m
 function numbers(text: string, name: string, value: string, low: number, high: number, negative: boolean): number[] {
   const found = value.split(",").map((item) => (/^[+-]?\d{1,3}$/.test(item) ? Number(item) : Number.NaN));
   const fits = (n: number): boolean => (n >= low && n <= high) || (negative && n <= -low && n >= -high);
-  if (!found.every(fits)) throw wrong(text, `${name}=${value}`, `${name} is ${low} to ${high}${negative ? `, or -${low} to -${high} from the end` : ""}`);
+  if (!found.every(fits))
+    throw wrong(
+      text,
+      `${name}=${value}`,
+      `${name} is ${low} to ${high}${negative ? `, or -${low} to -${high} from the end` : ""}`,
+    );
   return [...new Set(found)].toSorted((a, b) => a - b);
 }
 
@@ -136,7 +158,8 @@ function weekdays(text: string, value: string): { weekday: number; nth: number }
   return value.split(",").map((item) => {
     const [, nth = "0", day = ""] = /^([+-]?\d{1,2})?([A-Z]{2})$/.exec(item) ?? [];
     const number = Number(nth);
-    if (Math.abs(number) > 53 || (number === 0 && item.length > 2)) throw wrong(text, `BYDAY=${value}`, "numbers are 1 to 53, or -1 to -53 from the end");
+    if (Math.abs(number) > 53 || (number === 0 && item.length > 2))
+      throw wrong(text, `BYDAY=${value}`, "numbers are 1 to 53, or -1 to -53 from the end");
     return { weekday: weekdayOf(text, "BYDAY", day === "" ? item : day, value), nth: number };
   });
 }
@@ -153,7 +176,11 @@ function until(text: string, value: string): { untilWall: number } | { untilInst
   const iso = `${y}-${mo}-${d}T${h ?? "23"}:${mi ?? "59"}:${s ?? "59"}.000Z`;
   const ms = Date.parse(iso);
   if (Number.isNaN(ms) || new Date(ms).toISOString() !== iso) {
-    throw wrong(text, `UNTIL=${value}`, "write UNTIL as 20261231 (that day too), 20261231T180000 (wall time), or 20261231T170000Z (UTC)");
+    throw wrong(
+      text,
+      `UNTIL=${value}`,
+      "write UNTIL as 20261231 (that day too), 20261231T180000 (wall time), or 20261231T170000Z (UTC)",
+    );
   }
   return utc ? { untilInstant: ms } : { untilWall: ms };
 }

@@ -6,7 +6,10 @@ const secondMs = 1000;
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
-/** A rule that finds nothing for so long never will: the calendar's rarest day, a February 29 on a given weekday, comes every 40 years at the latest. */
+/**
+ * A rule that finds nothing for so long never will: the calendar's rarest day, a February 29 on a given weekday, comes
+ * every 40 years at the latest.
+ */
 const horizonMs = 100 * 366 * dayMs;
 
 export interface Recurrence extends WallPattern {
@@ -16,7 +19,10 @@ export interface Recurrence extends WallPattern {
 
 const recent = new Recent<Recurrence>(5000, (key) => {
   const space = key.indexOf(" ");
-  return recurrence(parseRecurrence(key.slice(space + 1)), Math.floor(Number(key.slice(0, space)) / secondMs) * secondMs);
+  return recurrence(
+    parseRecurrence(key.slice(space + 1)),
+    Math.floor(Number(key.slice(0, space)) / secondMs) * secondMs,
+  );
 });
 
 /**
@@ -78,7 +84,10 @@ class ByDays implements WallPattern {
     this.#parts = withAnchor(parts, this.#anchorDay);
     const time = anchor - this.#anchorDay * dayMs;
     this.#times = (parts.byHour ?? [Math.floor(time / hourMs)]).flatMap((hour) =>
-      timesWithin(parts.byMinute ?? [Math.floor(time / minuteMs) % 60], parts.bySecond ?? [Math.floor(time / secondMs) % 60]).map((ms) => hour * hourMs + ms),
+      timesWithin(
+        parts.byMinute ?? [Math.floor(time / minuteMs) % 60],
+        parts.bySecond ?? [Math.floor(time / secondMs) % 60],
+      ).map((ms) => hour * hourMs + ms),
     );
   }
 
@@ -87,7 +96,9 @@ class ByDays implements WallPattern {
     for (let period = this.#periodOf(today); ; period += 1) {
       const [first, end] = this.#period(period);
       if (!(first * dayMs <= after + horizonMs)) return null; // also when it lies beyond all dates
-      const found = this.#parts.bySetPos ? this.#chosen(first, end, after) : this.#first(Math.max(first, today), end, after);
+      const found = this.#parts.bySetPos
+        ? this.#chosen(first, end, after)
+        : this.#first(Math.max(first, today), end, after);
       if (found !== null) return found;
     }
   }
@@ -106,11 +117,16 @@ class ByDays implements WallPattern {
     const days: number[] = [];
     for (let day = first; day < end; day += 1) if (isDay(this.#parts, day)) days.push(day);
     const perDay = this.#times.length;
-    const walls = places(this.#parts.bySetPos!, days.length * perDay).map((place) => days[Math.floor(place / perDay)]! * dayMs + this.#times[place % perDay]!);
+    const walls = places(this.#parts.bySetPos!, days.length * perDay).map(
+      (place) => days[Math.floor(place / perDay)]! * dayMs + this.#times[place % perDay]!,
+    );
     return walls.find((wall) => wall > after) ?? null;
   }
 
-  /** The number of the period, counted from the anchor's in steps of the interval, that holds a day; or the last before it. */
+  /**
+   * The number of the period, counted from the anchor's in steps of the interval, that holds a day; or the last before
+   * it.
+   */
   #periodOf(day: number): number {
     const { freq, interval } = this.#parts;
     const [now, then] = [fieldsOf(day), fieldsOf(this.#anchorDay)];
@@ -179,7 +195,8 @@ class ByTime implements WallPattern {
   #leftOutUntil(start: number): number | undefined {
     const { freq, byHour, byMinute, bySecond } = this.#parts;
     const day = Math.floor(start / dayMs);
-    const leaves = (by: readonly number[] | undefined, unit: number, of: number): boolean => by !== undefined && !by.includes(Math.floor(start / unit) % of);
+    const leaves = (by: readonly number[] | undefined, unit: number, of: number): boolean =>
+      by !== undefined && !by.includes(Math.floor(start / unit) % of);
     if (!isDay(this.#parts, day)) return (day + 1) * dayMs;
     if (leaves(byHour, hourMs, 24)) return (Math.floor(start / hourMs) + 1) * hourMs;
     if (freq !== "HOURLY" && leaves(byMinute, minuteMs, 60)) return (Math.floor(start / minuteMs) + 1) * minuteMs;
@@ -210,13 +227,20 @@ function isDay(parts: RecurrenceParts, day: number): boolean {
   if (!byDay) return true;
   const weekday = weekdayOf(day);
   const ofMonth = parts.freq === "MONTHLY" || byMonth !== undefined;
-  const [place, length] = ofMonth ? [dayOfMonth, monthLength(year, month)] : [day - dayOf(year, 1, 1) + 1, yearLength(year)];
+  const [place, length] = ofMonth
+    ? [dayOfMonth, monthLength(year, month)]
+    : [day - dayOf(year, 1, 1) + 1, yearLength(year)];
   return byDay.some(
-    (by) => by.weekday === weekday && (by.nth === 0 || (by.nth > 0 ? Math.ceil(place / 7) === by.nth : Math.ceil((length - place + 1) / 7) === -by.nth)),
+    (by) =>
+      by.weekday === weekday &&
+      (by.nth === 0 ||
+        (by.nth > 0 ? Math.ceil(place / 7) === by.nth : Math.ceil((length - place + 1) / 7) === -by.nth)),
   );
 }
 
-/** The number of a day's week and how many weeks that year has. The first week is the first with four days of the year. */
+/**
+ * The number of a day's week and how many weeks that year has. The first week is the first with four days of the year.
+ */
 function weekOf(day: number, weekStart: number): [number, number] {
   const firstWeek = (year: number): number => {
     const fourth = dayOf(year, 1, 4);
@@ -234,7 +258,9 @@ function isPlace(listed: readonly number[], place: number, length: number): bool
 
 /** The listed places among `length`, from 0, in order. */
 function places(listed: readonly number[], length: number): number[] {
-  const found = listed.map((place) => (place > 0 ? place - 1 : length + place)).filter((place) => place >= 0 && place < length);
+  const found = listed
+    .map((place) => (place > 0 ? place - 1 : length + place))
+    .filter((place) => place >= 0 && place < length);
   return [...new Set(found)].toSorted((a, b) => a - b);
 }
 

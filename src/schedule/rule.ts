@@ -6,8 +6,9 @@ export type Moment = Date | string;
 /**
  * What happens to wall times that a clock change removes or repeats.
  *
- * Most rules run once on such a day: a time that is skipped runs when the clock has jumped, one that comes twice runs the first time. A rule that
- * runs in every hour (every 15 minutes, `@hourly`) keeps its rhythm instead: nothing for the skipped hour, both of the repeated ones.
+ * Most rules run once on such a day: a time that is skipped runs when the clock has jumped, one that comes twice runs
+ * the first time. A rule that runs in every hour (every 15 minutes, `@hourly`) keeps its rhythm instead: nothing for
+ * the skipped hour, both of the repeated ones.
  */
 export interface DaylightSaving {
   /** A wall time that does not exist: run at the end of the gap (several are one run), or not at all. */
@@ -33,8 +34,8 @@ export interface RuleOptions {
 }
 
 /**
- * A cron expression: minute, hour, day of month, month, weekday; seconds may stand in front.
- * Names (`MON`, `JAN`), `L` (last day), `5#2` and `FRI#L` (second, last Friday), `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`.
+ * A cron expression: minute, hour, day of month, month, weekday; seconds may stand in front. Names (`MON`, `JAN`), `L`
+ * (last day), `5#2` and `FRI#L` (second, last Friday), `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`.
  *
  * @example
  * ```ts
@@ -47,10 +48,12 @@ export interface CronRule extends RuleOptions {
 }
 
 /**
- * A fixed rate, counted from `anchor` (unless given: `startsAt`, else when the schedule was made). The anchor is the first slot.
+ * A fixed rate, counted from `anchor` (unless given: `startsAt`, else when the schedule was made). The anchor is the
+ * first slot.
  *
- * A length such as `"10s"` or `"1d"` is elapsed time, so `"1d"` is 24 hours. An ISO 8601 duration with days or more (`"P1D"`, `"P2W"`, `"P1M"`) counts
- * on the calendar of `tz`: the same wall time, whatever the clocks do. From January 31, `"P1M"` gives February 28 and March 31.
+ * A length such as `"10s"` or `"1d"` is elapsed time, so `"1d"` is 24 hours. An ISO 8601 duration with days or more
+ * (`"P1D"`, `"P2W"`, `"P1M"`) counts on the calendar of `tz`: the same wall time, whatever the clocks do. From January
+ * 31, `"P1M"` gives February 28 and March 31.
  *
  * @example
  * ```ts
@@ -119,8 +122,8 @@ interface CheckedOptions {
 }
 
 /**
- * A rule as `parseRule` returns it: checked, frozen, all defaults filled in but the anchor's, plain JSON. It is a `RuleInput` itself, and parsing it
- * again gives the same rule, so it can be stored as it is.
+ * A rule as `parseRule` returns it: checked, frozen, all defaults filled in but the anchor's, plain JSON. It is a
+ * `RuleInput` itself, and parsing it again gives the same rule, so it can be stored as it is.
  *
  * Moments are ISO texts in UTC. Lengths of elapsed time are milliseconds; a calendar duration stays a text (`"P1M"`).
  */

@@ -9,7 +9,10 @@ import { planFire } from "./plan.js";
 /** Options of `new Scheduler`. */
 export interface SchedulerOptions {
   readonly engine: Engine;
-  /** For how long the duty is kept by a process that does not come back: the longest that slots are late when it dies. Default 10 s. */
+  /**
+   * For how long the duty is kept by a process that does not come back: the longest that slots are late when it dies.
+   * Default 10 s.
+   */
   readonly leaseMs?: number;
   /** Told of every failed round; the next one tries again. Default: nobody. */
   readonly onError?: (error: unknown) => void;
@@ -25,8 +28,9 @@ const standByMs = 5000;
 const holdSeconds = 10;
 
 /**
- * Makes the runs of schedules when their slots come. Any number of processes may have one: one of them has the duty, and another takes it
- * when that does not come back in time. Correctness depends on neither: a slot that was made is not made again.
+ * Makes the runs of schedules when their slots come. Any number of processes may have one: one of them has the duty,
+ * and another takes it when that does not come back in time. Correctness depends on neither: a slot that was made is
+ * not made again.
  *
  * @example
  * ```ts
@@ -65,7 +69,10 @@ export class Scheduler {
     this.#wakeUp();
     await this.#running;
     this.#running = undefined;
-    if (this.#hasDuty) await this.#options.engine.schedules.yield(this.#holder).catch((error: unknown) => this.#options.onError?.(error));
+    if (this.#hasDuty)
+      await this.#options.engine.schedules
+        .yield(this.#holder)
+        .catch((error: unknown) => this.#options.onError?.(error));
     this.#hasDuty = false;
   }
 
@@ -84,10 +91,19 @@ export class Scheduler {
     }
   }
 
-  /** One look: make what is due, unless another has the duty, and note what has ended. Returns after how many milliseconds it is worth looking again. */
+  /**
+   * One look: make what is due, unless another has the duty, and note what has ended. Returns after how many
+   * milliseconds it is worth looking again.
+   */
   async look(): Promise<number> {
     const { schedules } = this.#options.engine;
-    const { idle, heldForSeconds, nowMs = 0, inSeconds, due = [] } = await schedules.due(this.#holder, this.#leaseMs / 1000, batch);
+    const {
+      idle,
+      heldForSeconds,
+      nowMs = 0,
+      inSeconds,
+      due = [],
+    } = await schedules.due(this.#holder, this.#leaseMs / 1000, batch);
     this.#hasDuty = !idle && heldForSeconds === undefined;
     if (idle) return standByMs;
     if (heldForSeconds !== undefined) return Math.min(standByMs, heldForSeconds * 1000);
@@ -124,7 +140,9 @@ export class Scheduler {
 
   async #hold(target: FireTarget, error: unknown): Promise<void> {
     this.#options.onError?.(error);
-    await this.#options.engine.schedules.hold(target, holdSeconds, { message: error instanceof Error ? error.message : String(error) });
+    await this.#options.engine.schedules.hold(target, holdSeconds, {
+      message: error instanceof Error ? error.message : String(error),
+    });
   }
 
   #sleep(ms: number): Promise<void> {

@@ -20,7 +20,8 @@ export interface SlotsContext {
 /**
  * The slots of a rule: the instants at which it is due, in epoch milliseconds, strictly increasing.
  *
- * A rule with `after` has no slots of its own: each comes from the end of the run before. It knows the next one only, counted from what is passed.
+ * A rule with `after` has no slots of its own: each comes from the end of the run before. It knows the next one only,
+ * counted from what is passed.
  *
  * @example
  * ```ts
@@ -58,7 +59,8 @@ export class Slots {
       if (slot === null || slot >= this.#end) return null;
       const free = this.#blocked.firstFree(slot, this.#zone);
       if (free === slot) return slot;
-      if (this.#chained) return free < this.#end ? free : null; // there is no rhythm to fall back into: as soon as the day allows
+      // there is no rhythm to fall back into: as soon as the day allows
+      if (this.#chained) return free < this.#end ? free : null;
       from = free - 1;
     }
     return null;
@@ -68,7 +70,8 @@ export class Slots {
   between(from: number, to: number, limit: number): number[] {
     const slots: number[] = [];
     const most = this.#chained ? Math.min(limit, 1) : limit;
-    for (let slot = this.next(from); slot !== null && slot <= to && slots.length < most; slot = this.next(slot)) slots.push(slot);
+    for (let slot = this.next(from); slot !== null && slot <= to && slots.length < most; slot = this.next(slot))
+      slots.push(slot);
     return slots;
   }
 
@@ -83,8 +86,8 @@ export class Slots {
   /**
    * The last `limit` slots after `from`, up to and including `to`, in ascending order.
    *
-   * Looks back from `to` in spans that grow until they hold enough, and are halved when they hold too many: the cost depends on `limit`, not on how
-   * many slots there are.
+   * Looks back from `to` in spans that grow until they hold enough, and are halved when they hold too many: the cost
+   * depends on `limit`, not on how many slots there are.
    */
   latest(from: number, to: number, limit: number): number[] {
     if (this.#chained) return this.between(from, to, limit);

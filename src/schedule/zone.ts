@@ -1,6 +1,9 @@
 import { Temporal } from "temporal-polyfill";
 
-/** A stretch of time in which a zone's offset from UTC does not change, and the offsets on both sides of it. All in milliseconds. */
+/**
+ * A stretch of time in which a zone's offset from UTC does not change, and the offsets on both sides of it. All in
+ * milliseconds.
+ */
 export interface Stretch {
   /** The first instant. */
   readonly start: number;
@@ -18,10 +21,12 @@ const nearMs = 2 * dayMs;
 const yearMs = 365 * dayMs;
 
 /**
- * A time zone as a sequence of stretches. Temporal knows where clocks change; to look there costs milliseconds, so it is done for a year at a time and
+ * A time zone as a sequence of stretches. Temporal knows where clocks change; to look there costs milliseconds, so it
+ * is done for a year at a time and
  * kept: one year per zone for most schedules.
  *
- * Stretches longer than a year come in pieces. They are cut where no clock change is near, so nobody notices: the offset is the same on both sides.
+ * Stretches longer than a year come in pieces. They are cut where no clock change is near, so nobody notices: the
+ * offset is the same on both sides.
  */
 export class Zone {
   static readonly #known = new Map<string, Zone>();

@@ -3,7 +3,10 @@ import type { Queryable } from "../db/queryable.js";
 
 const limits = { lock: "5s", statement: "60s" };
 
-/** Do it in one transaction that waits for nobody for long: whoever has one open on the same jobs must not take the server's connections one by one. */
+/**
+ * Do it in one transaction that waits for nobody for long: whoever has one open on the same jobs must not take the
+ * server's connections one by one.
+ */
 export async function bounded<T>(engine: Engine, work: (tx: Queryable) => Promise<T>): Promise<T> {
   return engine.transaction(async (tx) => {
     const text = "select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)";

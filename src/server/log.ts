@@ -8,6 +8,7 @@ const rank: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, e
 /** One line of JSON for each thing that happens, at or above a level. */
 export function jsonLog(level: LogLevel, write: (line: string) => void): Log {
   return (of, message, facts = {}) => {
-    if (rank[of] >= rank[level]) write(`${JSON.stringify({ time: new Date().toISOString(), level: of, message, ...facts })}\n`);
+    if (rank[of] >= rank[level])
+      write(`${JSON.stringify({ time: new Date().toISOString(), level: of, message, ...facts })}\n`);
   };
 }

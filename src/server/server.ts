@@ -41,9 +41,15 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "sch
   readonly port?: number;
   /** The path everything is served under, such as `/queue`. Default none. */
   readonly prefix?: string;
-  /** What clients call the server, where a proxy stands before it: `https://queue.example.com`, with the path if there is one. Queue URLs begin with it. Default: what requests say. */
+  /**
+   * What clients call the server, where a proxy stands before it: `https://queue.example.com`, with the path if there
+   * is one. Queue URLs begin with it. Default: what requests say.
+   */
   readonly publicUrl?: string;
-  /** Addresses and networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are believed, where there is no `publicUrl`. Default none. */
+  /**
+   * Addresses and networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are believed,
+   * where there is no `publicUrl`. Default none.
+   */
   readonly trustProxy?: readonly string[];
   /** How long requests in progress may take after `stop`, in milliseconds. Default 10,000. */
   readonly graceMs?: number;
@@ -59,7 +65,10 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "sch
   readonly tracing?: Tracing;
   /** How often each token may ask. Default 1000 times a second, 2000 at once. */
   readonly rate?: RateOptions;
-  /** How much of bodies may be in memory at once, in bytes. One token or key gets two thirds of it at most. Default 256 MiB. */
+  /**
+   * How much of bodies may be in memory at once, in bytes. One token or key gets two thirds of it at most. Default 256
+   * MiB.
+   */
   readonly bodyMemoryBytes?: number;
   /** How many may watch `GET /live` at once. One token gets two thirds of them at most. Default 200. */
   readonly viewers?: number;
@@ -78,21 +87,35 @@ export interface RunningServer {
 
 /** Serve a database over HTTP: SQS, the API, the dashboard, and what operations need. */
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
-  const { host = "127.0.0.1", port = 8484, prefix = "", graceMs = 10_000, drainDelayMs = 0, log = () => {}, tracing } = options;
+  const {
+    host = "127.0.0.1",
+    port = 8484,
+    prefix = "",
+    graceMs = 10_000,
+    drainDelayMs = 0,
+    log = () => {},
+    tracing,
+  } = options;
   if (options.tokens === undefined && !isLoopback(host))
     throw new InvalidArgumentError(
       `without tokens nobody beyond this machine may be let in, and ${host} is beyond it`,
       'make tokens with "millrace tokens new", or listen on 127.0.0.1',
     );
   if (options.sqs?.anyKey && !isLoopback(host)) {
-    throw new InvalidArgumentError(`sqs.anyKey lets everybody in who reaches ${host}`, "give keys, or listen on 127.0.0.1");
+    throw new InvalidArgumentError(
+      `sqs.anyKey lets everybody in who reaches ${host}`,
+      "give keys, or listen on 127.0.0.1",
+    );
   }
   const address = addressOf({ publicUrl: options.publicUrl, trustProxy: options.trustProxy, prefix });
   const connection = options.connection ?? process.env["DATABASE_URL"];
   if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
   const pool = isPool(connection)
     ? connection
-    : newPool({ max: mostConnections, ...(typeof connection === "string" ? { connectionString: connection } : connection) });
+    : newPool({
+        max: mostConnections,
+        ...(typeof connection === "string" ? { connectionString: connection } : connection),
+      });
   const mill = new Millrace({
     connection: pool,
     ...(options.schema === undefined ? {} : { schema: options.schema }),
@@ -107,7 +130,10 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const auth = new Auth(options.tokens, options.rate);
   const checkup = new Checkup(pool, engine.schema);
   const live = new Live(engine, log, () => checkup.warnings);
-  const maintainer = new Maintainer({ engine, onError: (error) => log("warn", "maintenance failed", { error: String(error) }) });
+  const maintainer = new Maintainer({
+    engine,
+    onError: (error) => log("warn", "maintenance failed", { error: String(error) }),
+  });
   let isStopping = false;
 
   const operations = operationsPart({ engine, auth, live, metrics, isStopping: () => isStopping });
@@ -129,7 +155,10 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       version: version(),
       wake: (queue) => wakeUp.tell(queue),
     },
-    { observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds), ...(tracing ? { tracing } : {}) },
+    {
+      observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds),
+      ...(tracing ? { tracing } : {}),
+    },
   );
   // Sends of many keys go in one statement, so that all keys together are one of those who share.
   const sqs = new Sqs(options.sqs ?? {}, {
@@ -190,7 +219,12 @@ function counted(metrics: ServerMetrics, part: Part, name?: string): Part {
   return async (exchange) => {
     const began = performance.now();
     await part(exchange);
-    metrics.count(exchange.request.method ?? "", name ?? exchange.path, exchange.response.statusCode, (performance.now() - began) / 1000);
+    metrics.count(
+      exchange.request.method ?? "",
+      name ?? exchange.path,
+      exchange.response.statusCode,
+      (performance.now() - began) / 1000,
+    );
   };
 }
 
@@ -198,7 +232,11 @@ function counted(metrics: ServerMetrics, part: Part, name?: string): Part {
 function connectionOf(connection: NonNullable<MillraceOptions["connection"]>): string | pg.ClientConfig {
   if (!isPool(connection)) return connection;
   const { connectionString, host, port, user, password, database, ssl } = connection.options as pg.ClientConfig;
-  return Object.fromEntries(Object.entries({ connectionString, host, port, user, password, database, ssl }).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(
+    Object.entries({ connectionString, host, port, user, password, database, ssl }).filter(
+      ([, value]) => value !== undefined,
+    ),
+  );
 }
 
 /** A part and the paths it takes. The first that takes a path has it. */

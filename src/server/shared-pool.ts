@@ -1,7 +1,10 @@
 import type { ConnectionPool } from "../db/queryable.js";
 import type { Shares } from "./http/shares.js";
 
-/** A pool of which somebody uses no more than their share; the rest of what they want waits for that, in a line of their own. */
+/**
+ * A pool of which somebody uses no more than their share; the rest of what they want waits for that, in a line of their
+ * own.
+ */
 export function sharedPool(pool: ConnectionPool, shares: Shares, who: string): ConnectionPool {
   return {
     query: (query) => shares.use(who, () => pool.query(query)),

@@ -1,4 +1,7 @@
-/** Helpers for testing code that uses Millrace: a real PostgreSQL, a clock that can be moved, and ways to run and look at jobs. */
+/**
+ * Helpers for testing code that uses Millrace: a real PostgreSQL, a clock that can be moved, and ways to run and look
+ * at jobs.
+ */
 import { AssertionError } from "node:assert";
 import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
@@ -17,7 +20,10 @@ export { TestClock } from "./clock.js";
 
 /** Options of `createTestMill`. */
 export interface TestMillOptions extends Omit<MillraceOptions, "connection"> {
-  /** A server to use; the schema is dropped and made anew. Default: an embedded one, made for this test and removed afterwards. */
+  /**
+   * A server to use; the schema is dropped and made anew. Default: an embedded one, made for this test and removed
+   * afterwards.
+   */
   readonly url?: string;
 }
 
@@ -36,7 +42,10 @@ export interface TestMillOptions extends Omit<MillraceOptions, "connection"> {
  */
 export async function createTestMill(options: TestMillOptions = {}): Promise<TestMill> {
   const { url, ...millOptions } = options;
-  const server = url === undefined ? await startEmbeddedServer({ settings: { fsync: "off", synchronous_commit: "off" } }) : undefined;
+  const server =
+    url === undefined
+      ? await startEmbeddedServer({ settings: { fsync: "off", synchronous_commit: "off" } })
+      : undefined;
   const pool = new pg.Pool({ connectionString: url ?? server!.url, max: 10 });
   pool.on("error", () => {});
   const schema = millOptions.schema ?? "millrace";
@@ -66,7 +75,10 @@ export class TestMill {
     await this.clock.advance(durationMs(duration));
   }
 
-  /** Let a worker run everything that can run now, what schedules are due, and whatever that enqueues; delayed jobs stay. Starts the worker if need be. */
+  /**
+   * Let a worker run everything that can run now, what schedules are due, and whatever that enqueues; delayed jobs
+   * stay. Starts the worker if need be.
+   */
   async drain(worker: Worker, options: { readonly timeout?: Duration } = {}): Promise<void> {
     const end = performance.now() + durationMs(options.timeout ?? "30s");
     if (!worker.isRunning) await worker.start();
@@ -76,12 +88,15 @@ export class TestMill {
       worker.wake();
       const left = await this.#left(worker);
       if (left === 0) return;
-      if (performance.now() > end) throw new AssertionError({ message: `${left} jobs of ${worker.types.join(", ")} are left` });
+      if (performance.now() > end)
+        throw new AssertionError({ message: `${left} jobs of ${worker.types.join(", ")} are left` });
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
 
-  /** Whoever has the duty to make the runs of schedules: here it is done at once, and in step with the time of the test. */
+  /**
+   * Whoever has the duty to make the runs of schedules: here it is done at once, and in step with the time of the test.
+   */
   async #makeDueRuns(): Promise<void> {
     const scheduler = new Scheduler({ engine: this.mill.engine });
     await this.pool.query(`update "${this.mill.engine.schema}".duty set until = '-infinity' where name = 'schedule'`);
@@ -107,20 +122,29 @@ export class TestMill {
   }
 
   /** Fail unless a job of this type was enqueued whose input has at least these fields. Returns it. */
-  async expectEnqueued<In>(definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string, input?: unknown): Promise<JobRecord> {
+  async expectEnqueued<In>(
+    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
+    input?: unknown,
+  ): Promise<JobRecord> {
     const jobs = await this.enqueued(definition as AnyJobDefinition | string);
     const found = jobs.find((job) => input === undefined || contains(job.input, input));
     if (found) return found;
     const type = typeof definition === "string" ? definition : definition.type;
     throw new AssertionError({
-      message: jobs.length === 0 ? `no "${type}" was enqueued` : `no "${type}" with this input was enqueued; there are ${jobs.length} others`,
+      message:
+        jobs.length === 0
+          ? `no "${type}" was enqueued`
+          : `no "${type}" with this input was enqueued; there are ${jobs.length} others`,
       actual: jobs.map((job) => job.input),
       expected: input,
       operator: "expectEnqueued",
     });
   }
 
-  /** Enqueue one job and run it here and now with a handler, alone. Returns the job with its attempt, whatever its outcome. */
+  /**
+   * Enqueue one job and run it here and now with a handler, alone. Returns the job with its attempt, whatever its
+   * outcome.
+   */
   async runInline<In, Parsed, Out>(
     definition: JobDefinition<In, Parsed, Out, unknown>,
     input: In,
@@ -130,7 +154,13 @@ export class TestMill {
     const queue = `inline-${process.pid}-${(inlineRuns += 1)}`;
     await this.mill.queues.put(queue);
     const { id } = await this.mill.enqueue(definition as AnyJobDefinition, input, { ...options, queue });
-    const worker = this.mill.worker({ queues: [queue], concurrency: 1, prefetch: 0, heartbeatThread: false, maintenance: false });
+    const worker = this.mill.worker({
+      queues: [queue],
+      concurrency: 1,
+      prefetch: 0,
+      heartbeatThread: false,
+      maintenance: false,
+    });
     worker.handle(definition, handler);
     const ended = new Promise<void>((resolve) => {
       for (const event of ["success", "failure", "released", "lost"] as const) worker.once(event, () => resolve());
@@ -159,6 +189,7 @@ let inlineRuns = 0;
 
 /** Every field of `part` is in `whole`, at any depth. */
 function contains(whole: unknown, part: unknown): boolean {
-  if (typeof part !== "object" || part === null || typeof whole !== "object" || whole === null) return isDeepStrictEqual(whole, part);
+  if (typeof part !== "object" || part === null || typeof whole !== "object" || whole === null)
+    return isDeepStrictEqual(whole, part);
   return Object.entries(part).every(([key, value]) => contains((whole as Record<string, unknown>)[key], value));
 }

@@ -1,8 +1,8 @@
 import type { ConnectionPool, PooledConnection, QueryResult, Queryable } from "../db/queryable.js";
 
 /**
- * So long is an answer waited for. Far longer than any round trip takes; without an end, a connection that a firewall forgot, or whose server lost
- * power, would keep its worker waiting for good.
+ * So long is an answer waited for. Far longer than any round trip takes; without an end, a connection that a firewall
+ * forgot, or whose server lost power, would keep its worker waiting for good.
  */
 const answerMs = 30_000;
 /** Upkeep of large tables takes its time. */
@@ -11,11 +11,17 @@ export const upkeepAnswerMs = 600_000;
 type Query = Parameters<Queryable["query"]>[0];
 
 /** Ask, and fail when no answer comes. The driver keeps the time; the pool does not use such a connection again. */
-export async function answered(pool: ConnectionPool, connection: Queryable, query: Query, withinMs = answerMs): Promise<QueryResult> {
+export async function answered(
+  pool: ConnectionPool,
+  connection: Queryable,
+  query: Query,
+  withinMs = answerMs,
+): Promise<QueryResult> {
   try {
     return await connection.query({ ...query, query_timeout: withinMs } as Query);
   } catch (error) {
-    if (error instanceof Error && error.message === "Query read timeout") void forgetIdle(pool).catch(() => {}); // whoever asks next is told
+    // whoever asks next is told
+    if (error instanceof Error && error.message === "Query read timeout") void forgetIdle(pool).catch(() => {});
     throw error;
   }
 }

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../db/engine.js";
 import { type Labels, type MetricName, type Metrics, metricNames } from "../observe/metrics.js";
 
-/** Tells, from time to time, how much waits in a worker's queues and for how long, by type. Only where somebody listens. */
+/**
+ * Tells, from time to time, how much waits in a worker's queues and for how long, by type. Only where somebody listens.
+ */
 export class BacklogGauges {
   /** What was told last, because a gauge moves by differences. */
   readonly #told = new Map<string, { readonly name: MetricName; readonly labels: Labels; value: number }>();

@@ -135,33 +135,50 @@ export class Dispatcher implements RunObserver {
   get prefetch(): number {
     const { prefetch, maxPrefetch } = this.settings;
     if (prefetch !== "auto") return Math.round(prefetch * this.concurrency);
-    return Math.min(maxPrefetch, Math.floor((2 * this.#roundTripMs * this.concurrency) / Math.max(this.#callMs, 0.002)));
+    return Math.min(
+      maxPrefetch,
+      Math.floor((2 * this.#roundTripMs * this.concurrency) / Math.max(this.#callMs, 0.002)),
+    );
   }
 
   /**
-   * What to claim now, and who it is for. Types with a limit of their own are claimed apart, so that they cannot fill the slots of others.
-   * The wanted jobs count as here until `release` is called, so that two round trips never claim for the same slot.
+   * What to claim now, and who it is for. Types with a limit of their own are claimed apart, so that they cannot fill
+   * the slots of others. The wanted jobs count as here until `release` is called, so that two round trips never claim
+   * for the same slot.
    */
-  wanted(base: Omit<ClaimOptions, "types" | "limit">): { readonly claim: ClaimOptions; readonly release: () => void }[] {
+  wanted(
+    base: Omit<ClaimOptions, "types" | "limit">,
+  ): { readonly claim: ClaimOptions; readonly release: () => void }[] {
     if (this.#stopped || this.#quarantine.isTaken) return [];
     const lines = [...this.#lines.values()];
     const { prefetch } = this;
     const held = (line: Line): number => line.waiting + line.reserved;
-    let free = this.concurrency - this.#busySlots + prefetch - lines.reduce((sum, line) => sum + Math.ceil(held(line) / line.registration.size), 0);
+    let free =
+      this.concurrency -
+      this.#busySlots +
+      prefetch -
+      lines.reduce((sum, line) => sum + Math.ceil(held(line) / line.registration.size), 0);
     const wanted: { claim: ClaimOptions; release: () => void }[] = [];
     const want = (group: readonly Line[], limit: number): void => {
       const [first] = group;
       if (!first || limit < 1) return;
       first.reserved += limit;
       wanted.push({
-        claim: { ...base, types: group.map((line) => line.registration.definition.type), limit: Math.min(limit, 10_000) },
+        claim: {
+          ...base,
+          types: group.map((line) => line.registration.definition.type),
+          limit: Math.min(limit, 10_000),
+        },
         release: () => (first.reserved -= limit),
       });
     };
     for (const line of lines) {
       const { concurrency, size } = line.registration;
       if (concurrency === undefined) continue;
-      const calls = Math.min(concurrency - line.calls + Math.ceil((prefetch * concurrency) / this.concurrency / size), free);
+      const calls = Math.min(
+        concurrency - line.calls + Math.ceil((prefetch * concurrency) / this.concurrency / size),
+        free,
+      );
       const limit = calls * size - held(line);
       want([line], limit);
       if (limit > 0) free -= Math.ceil(limit / size);
@@ -175,7 +192,10 @@ export class Dispatcher implements RunObserver {
     return wanted;
   }
 
-  /** Take in claimed jobs and start what can start. When nothing starts any more, they go back unharmed. `askedAt`: when they were asked for. */
+  /**
+   * Take in claimed jobs and start what can start. When nothing starts any more, they go back unharmed. `askedAt`: when
+   * they were asked for.
+   */
   accept(jobs: readonly ClaimedJob[], askedAt: number): void {
     const receivedAt = performance.now();
     let parcel: Parcel | undefined;
@@ -185,12 +205,17 @@ export class Dispatcher implements RunObserver {
       const line = this.#lines.get(job.type);
       if (!line) continue;
       if (job.attempt === 1)
-        this.metrics?.observe(metricNames.wait, { type: job.type, queue: job.queue }, Math.max(0, job.claimedAt.getTime() - job.createdAt.getTime()) / 1000);
+        this.metrics?.observe(
+          metricNames.wait,
+          { type: job.type, queue: job.queue },
+          Math.max(0, job.claimedAt.getTime() - job.createdAt.getTime()) / 1000,
+        );
       if (job.alone) {
         this.#keepApart(job, receivedAt);
         continue;
       }
-      if (parcel?.jobs[0]?.type !== job.type) line.parcels.push((parcel = { jobs: [], next: 0, place: (this.#parcels += 1), receivedAt }));
+      if (parcel?.jobs[0]?.type !== job.type)
+        line.parcels.push((parcel = { jobs: [], next: 0, place: (this.#parcels += 1), receivedAt }));
       parcel.jobs.push(job);
       line.waiting += 1;
       this.#waiting += 1;
@@ -200,13 +225,19 @@ export class Dispatcher implements RunObserver {
     else if (!this.#isStarting) this.#newTurn();
   }
 
-  /** A suspect waits until it can start alone. A second one would be lost with the first: it goes back, for a worker that has room. */
+  /**
+   * A suspect waits until it can start alone. A second one would be lost with the first: it goes back, for a worker
+   * that has room.
+   */
   #keepApart(job: ClaimedJob, receivedAt: number): void {
     if (!this.#quarantine.isTaken) this.#quarantine.admit(job, receivedAt);
     else this.#giveBackUnharmed([job]);
   }
 
-  /** Start what can start. Handlers that end at once may make this a long turn, so the event loop gets its own in between. */
+  /**
+   * Start what can start. Handlers that end at once may make this a long turn, so the event loop gets its own in
+   * between.
+   */
   startWaiting(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
@@ -238,7 +269,10 @@ export class Dispatcher implements RunObserver {
     }, hearingMs);
   }
 
-  /** Those whose lease has not ended. The others may run elsewhere by now: they go back, unless somebody has them already. */
+  /**
+   * Those whose lease has not ended. The others may run elsewhere by now: they go back, unless somebody has them
+   * already.
+   */
   #heldOf(jobs: ClaimedJob[]): ClaimedJob[] {
     const late = jobs.filter(({ token }) => this.#leases.hasEnded(token));
     if (late.length === 0) return jobs;
@@ -246,7 +280,10 @@ export class Dispatcher implements RunObserver {
     return jobs.filter((job) => !late.includes(job));
   }
 
-  /** Only when nothing would be lost with it: nothing runs or waits, and every outcome is in the database. No claim is on its way, since none is wanted. */
+  /**
+   * Only when nothing would be lost with it: nothing runs or waits, and every outcome is in the database. No claim is
+   * on its way, since none is wanted.
+   */
   #startSuspect({ job, receivedAt }: { readonly job: ClaimedJob; readonly receivedAt: number }): void {
     const line = this.#lines.get(job.type)!;
     const hasSlot = this.#busySlots < this.concurrency && line.calls < (line.registration.concurrency ?? Infinity);
@@ -301,7 +338,11 @@ export class Dispatcher implements RunObserver {
   onOutcome(run: Run, job: ClaimedJob, outcome: Outcome): void {
     const durationMs = performance.now() - run.startedAt;
     if (this.metrics) {
-      this.metrics.observe(metricNames.duration, { worker: this.settings.name, type: job.type, outcome: outcome.kind }, durationMs / 1000);
+      this.metrics.observe(
+        metricNames.duration,
+        { worker: this.settings.name, type: job.type, outcome: outcome.kind },
+        durationMs / 1000,
+      );
       this.metrics.move(metricNames.busy, { worker: this.settings.name, type: job.type }, -1);
       this.metrics.move(metricNames.leases, { worker: this.settings.name }, -1);
     }
@@ -317,7 +358,9 @@ export class Dispatcher implements RunObserver {
     this.#freeSlot(run);
   }
 
-  /** A handler that goes on although its jobs have ended keeps its slot for a while; then the slot is given to others. */
+  /**
+   * A handler that goes on although its jobs have ended keeps its slot for a while; then the slot is given to others.
+   */
   #abandonLater(run: Run): void {
     this.#lingering.set(run, setTimeout(() => this.abandon(run), abandonAfterMs).unref());
   }

@@ -26,8 +26,9 @@ const firstErrorPauseMs = 100;
 const longestErrorPauseMs = 2000;
 
 /**
- * The one that talks to the database: reports outcomes and claims more, both in the same round trip, two of them at a time at most,
- * so that the handlers work while the database does. When nothing is found it sleeps until somebody wakes it, or until the next poll.
+ * The one that talks to the database: reports outcomes and claims more, both in the same round trip, two of them at a
+ * time at most, so that the handlers work while the database does. When nothing is found it sleeps until somebody wakes
+ * it, or until the next poll.
  */
 export class Fetcher {
   #stopping = false;
@@ -85,12 +86,16 @@ export class Fetcher {
 
   async #loop(): Promise<void> {
     while (!(this.#stopping && this.dispatcher.isIdle)) {
-      // Two claims at once would only meet on the same lanes. One that shares a round trip with a report costs next to nothing.
+      // Two claims at once would only meet on the same lanes. One that shares a round trip with a report costs next to
+      // nothing.
       const isDue = performance.now() >= this.#nextPollAt || (this.#foundSome && this.dispatcher.reportDueInMs === 0);
       const mayClaim = !this.#stopping && !this.#claiming && isDue;
       const claims = mayClaim ? this.dispatcher.wanted(this.#base()) : [];
       const sharesTrip = claims.length > 0 && this.dispatcher.unreported < ownTripFrom;
-      const settlements = sharesTrip || (claims.length === 0 && this.dispatcher.reportDueInMs === 0) ? this.dispatcher.takeSettlements() : [];
+      const settlements =
+        sharesTrip || (claims.length === 0 && this.dispatcher.reportDueInMs === 0)
+          ? this.dispatcher.takeSettlements()
+          : [];
       if (claims.length === 0 && settlements.length === 0) await this.#sleepUntilDue();
       else await this.#roundTrip(settlements, claims);
     }
@@ -102,7 +107,10 @@ export class Fetcher {
     return { queues, worker: name, ...(leaseMs === undefined ? {} : { leaseSeconds: leaseMs / 1000 }) };
   }
 
-  async #roundTrip(settlements: readonly Settlement[], wanted: readonly { readonly claim: ClaimOptions; readonly release: () => void }[]): Promise<void> {
+  async #roundTrip(
+    settlements: readonly Settlement[],
+    wanted: readonly { readonly claim: ClaimOptions; readonly release: () => void }[],
+  ): Promise<void> {
     const startedAt = performance.now();
     const wakes = this.#wakes;
     if (wanted.length > 0) this.#claiming = true;
@@ -143,18 +151,24 @@ export class Fetcher {
   }
 
   /**
-   * When a claim was answered in full there may be more. When it found a few, the next one goes with the report on them, so that a stream of jobs is
-   * not claimed one by one. When it found nothing, there is nothing to ask for until the next poll. Whoever wakes us ends any pause.
+   * When a claim was answered in full there may be more. When it found a few, the next one goes with the report on
+   * them, so that a stream of jobs is not claimed one by one. When it found nothing, there is nothing to ask for until
+   * the next poll. Whoever wakes us ends any pause.
    */
   #plan(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly Claimed[]): void {
     if (wanted.length === 0) return;
     this.#isLimited = claims.some(({ limited }) => limited);
     this.#foundSome = claims.some(({ jobs }) => jobs.length > 0);
-    const isFull = wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) >= (claim.limit ?? 1) || claims[i]?.more);
+    const isFull = wanted.some(
+      ({ claim }, i) => (claims[i]?.jobs.length ?? 0) >= (claim.limit ?? 1) || claims[i]?.more,
+    );
     if (isFull) return;
     const untilTokensMs = Math.min(...claims.map(({ waitSeconds = Infinity }) => waitSeconds * 1000));
     this.#nextPollAt =
-      performance.now() + (claims.some(({ busy }) => busy) ? busyPauseMs : Math.min(this.settings.pollMs, Math.max(untilTokensMs, busyPauseMs)));
+      performance.now() +
+      (claims.some(({ busy }) => busy)
+        ? busyPauseMs
+        : Math.min(this.settings.pollMs, Math.max(untilTokensMs, busyPauseMs)));
   }
 
   #measure(startedAt: number, claims: number, jobs: number): void {
@@ -162,7 +176,8 @@ export class Fetcher {
     this.dispatcher.noteRoundTrip(ms);
     if (!this.metrics) return;
     this.metrics.observe(metricNames.fetch, { worker: this.settings.name }, ms / 1000);
-    if (claims > 0) this.metrics.count(metricNames.polls, { worker: this.settings.name, found: jobs > 0 ? "jobs" : "nothing" });
+    if (claims > 0)
+      this.metrics.count(metricNames.polls, { worker: this.settings.name, found: jobs > 0 ? "jobs" : "nothing" });
   }
 
   /**
@@ -179,7 +194,8 @@ export class Fetcher {
   /** Until the time has passed, or the heartbeat, which connects by itself, says that the database is there again. */
   async #pause(ms: number): Promise<void> {
     const wakes = this.#wakes;
-    for (const end = performance.now() + ms; performance.now() < end && wakes === this.#wakes;) await this.#sleep(end - performance.now());
+    for (const end = performance.now() + ms; performance.now() < end && wakes === this.#wakes;)
+      await this.#sleep(end - performance.now());
   }
 
   /** Returns what could not be reported, and may be later. */
@@ -245,5 +261,10 @@ function isStorable(settlement: Settlement, refusal: unknown): boolean {
 function unstorable({ token, jobs, outcome }: Settlement, refusal: unknown): Settlement {
   const error = describeError(refusal);
   const isFinal = outcome === "failed" || refusal instanceof PayloadError;
-  return { token, jobs, outcome: isFinal ? "failed" : "retry", error: { ...error, message: `the outcome could not be stored: ${error.message}` } };
+  return {
+    token,
+    jobs,
+    outcome: isFinal ? "failed" : "retry",
+    error: { ...error, message: `the outcome could not be stored: ${error.message}` },
+  };
 }

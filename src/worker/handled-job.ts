@@ -10,7 +10,10 @@ export interface JobOwner {
   complete(job: ClaimedJob, result: unknown, tx: Transaction): Promise<void>;
 }
 
-/** A claimed job in the hands of its handler. A class, and field by field, because there may be a hundred thousand a second. */
+/**
+ * A claimed job in the hands of its handler. A class, and field by field, because there may be a hundred thousand a
+ * second.
+ */
 export class HandledJob implements Job {
   readonly id: string;
   readonly token: string;

@@ -34,11 +34,14 @@ export interface Job<Input = unknown, Result = unknown> extends Loose<Omit<Claim
 
 /** What a handler gets beside its job. */
 export interface Context {
-  /** Fires when the job is cancelled, its lease is lost, its attempt timeout or deadline passes, or the worker must stop. */
+  /**
+   * Fires when the job is cancelled, its lease is lost, its attempt timeout or deadline passes, or the worker must
+   * stop.
+   */
   readonly signal: AbortSignal;
   /**
-   * Leave a value for others to see, and for the next attempt. Resolves when it, or a newer one, is stored: while one is on its way, only the newest
-   * of the others waits, so that it may be called as often as one likes.
+   * Leave a value for others to see, and for the next attempt. Resolves when it, or a newer one, is stored: while one
+   * is on its way, only the newest of the others waits, so that it may be called as often as one likes.
    */
   readonly progress: (value: unknown) => Promise<void>;
   /** What this or an earlier attempt left as progress; null when nothing. */
@@ -47,13 +50,19 @@ export interface Context {
   readonly log: (message: string) => void;
 }
 
-/** Runs one job. What it returns is the job's result, unless it is `retryLater(…)` or `release()`; throwing fails the attempt. */
+/**
+ * Runs one job. What it returns is the job's result, unless it is `retryLater(…)` or `release()`; throwing fails the
+ * attempt.
+ */
 export type Handler<Input = unknown, Result = unknown> = (
   job: Job<Input, Result>,
   context: Context,
 ) => Promise<Result | Decision | void> | Result | Decision | void;
 
-/** Returns one outcome per job, in the same order: a result, `failed(error)`, `retryLater(…)` or `release()`. Throwing fails them all. */
+/**
+ * Returns one outcome per job, in the same order: a result, `failed(error)`, `retryLater(…)` or `release()`. Throwing
+ * fails them all.
+ */
 export type BatchHandler<Input = unknown, Result = unknown> = (
   jobs: readonly Job<Input, Result>[],
   context: Context,

@@ -1,5 +1,5 @@
-// @ts-check
-// The heartbeat's thread: extends leases and listens, on a connection of its own. Plain JavaScript, so that it runs from source and from dist alike.
+// @ts-check The heartbeat's thread: extends leases and listens, on a connection of its own. Plain JavaScript, so that
+// it runs from source and from dist alike.
 import { parentPort, workerData } from "node:worker_threads";
 import pg from "pg";
 
@@ -21,7 +21,10 @@ let wakeUp = () => {};
 
 /** Nobody waits longer for an answer: a network that swallows everything is met with a new connection. */
 const answerMs = 10_000;
-/** A connection that only listens would never learn that it hears nothing any more: after so long it is asked for a sign of life. */
+/**
+ * A connection that only listens would never learn that it hears nothing any more: after so long it is asked for a sign
+ * of life.
+ */
 const silenceMs = 10_000;
 let answeredAt = 0;
 
@@ -31,7 +34,8 @@ const tell = (message) => port.postMessage(message);
 port.on("message", (/** @type {ToThread} */ message) => {
   if (message.kind === "stop") return void stop();
   if (message.kind === "set") tokens = new Map();
-  for (const [leaseMs, added] of message.tokens) tokens.set(leaseMs, new Set([...(tokens.get(leaseMs) ?? []), ...added]));
+  for (const [leaseMs, added] of message.tokens)
+    tokens.set(leaseMs, new Set([...(tokens.get(leaseMs) ?? []), ...added]));
   const isSooner = message.everyMs < everyMs;
   if (isSooner || message.kind === "set") everyMs = message.everyMs;
   if (isSooner) wakeUp();
@@ -44,7 +48,12 @@ async function stop() {
 }
 
 async function connect() {
-  const fresh = new pg.Client({ ...data.connection, application_name: "millrace heartbeat", connectionTimeoutMillis: answerMs, query_timeout: answerMs });
+  const fresh = new pg.Client({
+    ...data.connection,
+    application_name: "millrace heartbeat",
+    connectionTimeoutMillis: answerMs,
+    query_timeout: answerMs,
+  });
   fresh.on("error", () => {
     if (client === fresh) client = undefined;
   });
@@ -72,7 +81,13 @@ async function extend() {
     const askedAt = process.hrtime.bigint();
     const { rows } = await client.query(text, [asked, leaseMs / 1000]);
     answeredAt = performance.now();
-    tell({ kind: "extended", asked, leaseMs, askedAt, held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids])) });
+    tell({
+      kind: "extended",
+      asked,
+      leaseMs,
+      askedAt,
+      held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids])),
+    });
   }
 }
 
@@ -106,7 +121,8 @@ while (!stopping) {
     failures += 1;
     drop(client);
     client = undefined;
-    if (failures === 1) tell({ kind: "error", message: `heartbeat: ${error instanceof Error ? error.message : String(error)}` });
+    if (failures === 1)
+      tell({ kind: "error", message: `heartbeat: ${error instanceof Error ? error.message : String(error)}` });
   }
   await pause(failures === 0 ? everyMs : Math.min(everyMs, 100 * 2 ** Math.min(failures, 6)));
 }

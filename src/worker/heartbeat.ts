@@ -33,7 +33,9 @@ export type FromThread =
   | { readonly kind: "error"; readonly message: string };
 
 /** What the thread is told. */
-export type ToThread = { readonly kind: "add" | "set"; readonly tokens: TokensByLease; readonly everyMs: number } | { readonly kind: "stop" };
+export type ToThread =
+  | { readonly kind: "add" | "set"; readonly tokens: TokensByLease; readonly everyMs: number }
+  | { readonly kind: "stop" };
 
 export interface ThreadData {
   readonly connection: pg.ClientConfig;
@@ -52,11 +54,13 @@ const farewellMs = 1000;
 const longestPauseMs = 5000;
 
 /** How often to prolong leases: four times within the shortest, so that three beats may fail. */
-const beatMs = (tokens: TokensByLease): number => Math.max(30, Math.min(longestPauseMs, ...[...tokens.keys()].map((leaseMs) => leaseMs / 4)));
+const beatMs = (tokens: TokensByLease): number =>
+  Math.max(30, Math.min(longestPauseMs, ...[...tokens.keys()].map((leaseMs) => leaseMs / 4)));
 
 /**
- * Keeps leases alive, and hears wake-ups. In a thread with its own connection, so that a handler that blocks the event loop keeps its
- * lease; but not for longer than `stallTimeout`, because a process that hangs must lose it. Without the thread, from the event loop itself.
+ * Keeps leases alive, and hears wake-ups. In a thread with its own connection, so that a handler that blocks the event
+ * loop keeps its lease; but not for longer than `stallTimeout`, because a process that hangs must lose it. Without the
+ * thread, from the event loop itself.
  */
 export class Heartbeat {
   #thread: Thread | undefined;
@@ -76,7 +80,9 @@ export class Heartbeat {
   /** Resolves when leases can be kept: jobs are taken only then, because the first handler may block the event loop. */
   async start(): Promise<void> {
     if (this.settings.heartbeatThread && !this.#startThread())
-      this.hooks.onError(new Error("the connection's options cannot be given to a thread; leases are kept from the event loop"));
+      this.hooks.onError(
+        new Error("the connection's options cannot be given to a thread; leases are kept from the event loop"),
+      );
     this.#beatAfter(longestPauseMs);
     const thread = this.#thread;
     if (!thread) return;
@@ -154,7 +160,11 @@ export class Heartbeat {
       const askedAt = performance.now();
       try {
         const extended = await this.engine.extend(asked, leaseMs / 1000);
-        this.#compare(new Map([...extended].map(([token, { jobIds }]) => [token, jobIds])), { asked, leaseMs, askedAt });
+        this.#compare(new Map([...extended].map(([token, { jobIds }]) => [token, jobIds])), {
+          asked,
+          leaseMs,
+          askedAt,
+        });
       } catch (error) {
         this.hooks.onError(error);
       }
@@ -206,5 +216,9 @@ function byLease(claims: ReadonlyMap<string, HeldClaim>): TokensByLease {
 /** How to connect as the pool does. */
 function connectionOf(pool: pg.Pool): pg.ClientConfig {
   const { connectionString, host, port, user, password, database, ssl } = pool.options as pg.ClientConfig;
-  return Object.fromEntries(Object.entries({ connectionString, host, port, user, password, database, ssl }).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(
+    Object.entries({ connectionString, host, port, user, password, database, ssl }).filter(
+      ([, value]) => value !== undefined,
+    ),
+  );
 }

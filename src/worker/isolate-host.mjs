@@ -1,5 +1,5 @@
-// @ts-check
-// What runs in a handler's own thread or process: one job at a time, told by messages. Plain JavaScript, so that it runs from source and from dist alike.
+// @ts-check What runs in a handler's own thread or process: one job at a time, told by messages. Plain JavaScript, so
+// that it runs from source and from dist alike.
 import { parentPort, workerData } from "node:worker_threads";
 
 /** @typedef {import("./isolate.js").FromHost} FromHost */
@@ -23,7 +23,8 @@ async function run(job) {
     log: (/** @type {string} */ message) => void tell({ kind: "log", message }),
   };
   try {
-    if (typeof handler !== "function") throw new TypeError("the module of an isolated handler must export it as default");
+    if (typeof handler !== "function")
+      throw new TypeError("the module of an isolated handler must export it as default");
     const value = await handler({ ...job, isLastAttempt: Number(job.attempt) >= Number(job.maxAttempts) }, context);
     const decided = typeof value === "object" && value !== null ? value[decision] : undefined;
     tell(decided ? { kind: "decided", outcome: decided } : { kind: "returned", value });
@@ -36,9 +37,18 @@ async function run(job) {
 function describe(error) {
   if (!(error instanceof Error)) return { message: String(error), permanent: false };
   let permanent = false;
-  for (let one = /** @type {unknown} */ (error), depth = 0; one instanceof Error && depth < 20; one = one.cause, depth += 1)
+  for (
+    let one = /** @type {unknown} */ (error), depth = 0;
+    one instanceof Error && depth < 20;
+    one = one.cause, depth += 1
+  )
     permanent ||= one.name === "PermanentError";
-  return { name: error.name, message: error.message, ...(error.stack === undefined ? {} : { stack: error.stack }), permanent };
+  return {
+    name: error.name,
+    message: error.message,
+    ...(error.stack === undefined ? {} : { stack: error.stack }),
+    permanent,
+  };
 }
 
 /** @param {ToHost} message */

@@ -12,7 +12,10 @@ import { type Outcome, PermanentError, decisionOf } from "./outcome.js";
 export interface IsolateOptions {
   /** How many threads or processes to keep. Each runs one job at a time; more wait. Default 1. */
   readonly size?: number;
-  /** How long a handler may go on after its signal fired before its thread or process is ended. Default 5000 milliseconds. */
+  /**
+   * How long a handler may go on after its signal fired before its thread or process is ended. Default 5000
+   * milliseconds.
+   */
   readonly killAfterMs?: number;
 }
 
@@ -24,7 +27,9 @@ export interface IsolatedHandler {
 }
 
 /** What the host is told. */
-export type ToHost = { readonly kind: "run"; readonly job: Readonly<Record<string, unknown>> } | { readonly kind: "abort"; readonly reason: string };
+export type ToHost =
+  | { readonly kind: "run"; readonly job: Readonly<Record<string, unknown>> }
+  | { readonly kind: "abort"; readonly reason: string };
 
 /** What the host tells. */
 export type FromHost =
@@ -36,8 +41,9 @@ export type FromHost =
   | { readonly kind: "log"; readonly message: string };
 
 /**
- * Run a handler in worker threads: a module whose default export is the handler. For work that computes, so that it does not hold up the
- * event loop, and can really be stopped when it takes too long. Its job has no `complete`, and its context no `lastProgress`.
+ * Run a handler in worker threads: a module whose default export is the handler. For work that computes, so that it
+ * does not hold up the event loop, and can really be stopped when it takes too long. Its job has no `complete`, and its
+ * context no `lastProgress`.
  *
  * @example
  * ```ts
@@ -47,15 +53,26 @@ export type FromHost =
 export function inThreads(module: URL, options: IsolateOptions = {}): IsolatedHandler {
   return isolate(module, options, () => {
     const thread = new Thread(hostFile, { workerData: module.href, execArgv: [] });
-    return { send: (message) => thread.postMessage(message), on: (event, listener) => void thread.on(event, listener), kill: () => void thread.terminate() };
+    return {
+      send: (message) => thread.postMessage(message),
+      on: (event, listener) => void thread.on(event, listener),
+      kill: () => void thread.terminate(),
+    };
   });
 }
 
 /** The same in child processes: for handlers that may crash, leak, or load native code. */
 export function inProcesses(module: URL, options: IsolateOptions = {}): IsolatedHandler {
   return isolate(module, options, () => {
-    const child: ChildProcess = fork(fileURLToPath(hostFile), [module.href], { execArgv: [], serialization: "advanced" });
-    return { send: (message) => void child.send(message), on: (event, listener) => void child.on(event, listener), kill: () => void child.kill("SIGKILL") };
+    const child: ChildProcess = fork(fileURLToPath(hostFile), [module.href], {
+      execArgv: [],
+      serialization: "advanced",
+    });
+    return {
+      send: (message) => void child.send(message),
+      on: (event, listener) => void child.on(event, listener),
+      kill: () => void child.kill("SIGKILL"),
+    };
   });
 }
 
@@ -72,8 +89,13 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
   checkKeys(options, new Set(["size", "killAfterMs"]));
   const { size = 1 } = options;
   const killAfterMs = timerMs(options.killAfterMs ?? 5000, "killAfterMs");
-  if (!(module instanceof URL)) throw new InvalidArgumentError("an isolated handler is a module's URL", 'give new URL("./handler.js", import.meta.url)');
-  if (!Number.isInteger(size) || size < 1 || size > 1000) throw new InvalidArgumentError(`size cannot be ${size}`, "give 1 to 1000");
+  if (!(module instanceof URL))
+    throw new InvalidArgumentError(
+      "an isolated handler is a module's URL",
+      'give new URL("./handler.js", import.meta.url)',
+    );
+  if (!Number.isInteger(size) || size < 1 || size > 1000)
+    throw new InvalidArgumentError(`size cannot be ${size}`, "give 1 to 1000");
   const hosts: Host[] = [];
   const waiting: (() => void)[] = [];
   const free = async (): Promise<Host> => {
@@ -107,7 +129,13 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
 class Host {
   readonly #channel: Channel;
   #progress: Promise<void> = Promise.resolve();
-  #current: { readonly context: Context; readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void } | undefined;
+  #current:
+    | {
+        readonly context: Context;
+        readonly resolve: (value: unknown) => void;
+        readonly reject: (error: unknown) => void;
+      }
+    | undefined;
 
   constructor(channel: Channel, onExit: () => void) {
     this.#channel = channel;
@@ -128,7 +156,10 @@ class Host {
   async run(job: Job, context: Context, killAfterMs: number): Promise<unknown> {
     let killing: NodeJS.Timeout | undefined;
     const onAbort = (): void => {
-      this.#channel.send({ kind: "abort", reason: String((context.signal.reason as Error | undefined)?.message ?? context.signal.reason) });
+      this.#channel.send({
+        kind: "abort",
+        reason: String((context.signal.reason as Error | undefined)?.message ?? context.signal.reason),
+      });
       killing = setTimeout(() => this.kill(), killAfterMs);
     };
     try {
@@ -152,7 +183,8 @@ class Host {
     if (message.kind === "returned") void this.#progress.then(() => current.resolve(message.value));
     else if (message.kind === "decided") void this.#progress.then(() => current.resolve(decisionOf(message.outcome)));
     else if (message.kind === "threw") void this.#progress.then(() => current.reject(rebuild(message.error)));
-    else if (message.kind === "progress") this.#progress = current.context.progress(message.value).catch(current.reject);
+    else if (message.kind === "progress")
+      this.#progress = current.context.progress(message.value).catch(current.reject);
     else if (message.kind === "log") current.context.log(message.message);
   }
 

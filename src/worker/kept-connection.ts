@@ -6,9 +6,9 @@ import { answered } from "./answer-time.js";
 const fewest = 4;
 
 /**
- * One connection of a pool, kept for claims. Its plans stay warm, and nobody can be in front of it: neither upkeep, which would leave
- * a claim to a connection that plans everything for the first time, nor handlers that have taken all others.
- * One on which something failed is not used again, as in a pool.
+ * One connection of a pool, kept for claims. Its plans stay warm, and nobody can be in front of it: neither upkeep,
+ * which would leave a claim to a connection that plans everything for the first time, nor handlers that have taken all
+ * others. One on which something failed is not used again, as in a pool.
  */
 export class KeptConnection implements ConnectionPool {
   #kept: PooledConnection | undefined;

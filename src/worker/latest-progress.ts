@@ -1,6 +1,7 @@
 /**
- * Stores the progress of a run: one write at a time, and only the newest value waits for its turn. A handler that reports a hundred thousand
- * steps without waiting would else take all connections of the client, to write values that nobody will see.
+ * Stores the progress of a run: one write at a time, and only the newest value waits for its turn. A handler that
+ * reports a hundred thousand steps without waiting would else take all connections of the client, to write values that
+ * nobody will see.
  */
 export class LatestProgress {
   readonly #store: (value: unknown) => Promise<void>;

@@ -1,6 +1,7 @@
 /**
- * Until when each token holds, as far as is known here. Counted from the moment the database was asked, so that it is never too long: a worker that hears
- * nothing any more knows when others may have its jobs. Times are those of `performance.now()`.
+ * Until when each token holds, as far as is known here. Counted from the moment the database was asked, so that it is
+ * never too long: a worker that hears nothing any more knows when others may have its jobs. Times are those of
+ * `performance.now()`.
  */
 export class Leases {
   readonly #endsAt = new Map<string, number>();

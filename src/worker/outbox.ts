@@ -39,14 +39,16 @@ export class Outbox {
     this.#size += 1;
     if (outcome.kind === "succeeded") {
       let group = this.#successes.get(token);
-      if (!group) this.#successes.set(token, (group = { ids: [], results: [], hasResults: false, logs: [], hasLogs: false }));
+      if (!group)
+        this.#successes.set(token, (group = { ids: [], results: [], hasResults: false, logs: [], hasLogs: false }));
       group.ids.push(id);
       group.results.push(outcome.result ?? null);
       group.hasResults ||= outcome.result !== undefined;
       group.logs.push(outcome.log ?? null);
       group.hasLogs ||= outcome.log !== undefined;
     } else {
-      const delay = "delaySeconds" in outcome && outcome.delaySeconds !== undefined ? { delaySeconds: outcome.delaySeconds } : {};
+      const delay =
+        "delaySeconds" in outcome && outcome.delaySeconds !== undefined ? { delaySeconds: outcome.delaySeconds } : {};
       const error: { error?: JobError } = "error" in outcome ? { error: outcome.error } : {};
       this.#others.push({ token, outcome: outcome.kind, jobs: [id], ...error, ...delay });
     }
@@ -63,7 +65,13 @@ export class Outbox {
   take(): Settlement[] {
     const settlements = this.#others;
     for (const [token, { ids, results, hasResults, logs, hasLogs }] of this.#successes) {
-      settlements.push({ token, outcome: "succeeded", jobs: ids, ...(hasResults ? { results } : {}), ...(hasLogs ? { logs } : {}) });
+      settlements.push({
+        token,
+        outcome: "succeeded",
+        jobs: ids,
+        ...(hasResults ? { results } : {}),
+        ...(hasLogs ? { logs } : {}),
+      });
     }
     this.#others = [];
     this.#successes.clear();

@@ -15,12 +15,17 @@ export type Outcome =
   | { readonly kind: "failed"; readonly error: JobError }
   | { readonly kind: "retry"; readonly error: JobError; readonly delaySeconds?: number }
   | { readonly kind: "released"; readonly delaySeconds?: number }
-  /** Nothing is left to report: the handler completed it in a transaction of its own, it was taken away, or its deadline passed. */
+  /**
+   * Nothing is left to report: the handler completed it in a transaction of its own, it was taken away, or its deadline
+   * passed.
+   */
   | { readonly kind: "settled" }
   | { readonly kind: "lost" }
   | { readonly kind: "expired" };
 
-export function isReported(outcome: Outcome): outcome is Exclude<Outcome, { readonly kind: "settled" | "lost" | "expired" }> {
+export function isReported(
+  outcome: Outcome,
+): outcome is Exclude<Outcome, { readonly kind: "settled" | "lost" | "expired" }> {
   return outcome.kind !== "settled" && outcome.kind !== "lost" && outcome.kind !== "expired";
 }
 
@@ -67,13 +72,18 @@ export function isDecision(value: unknown): value is Decision {
   return typeof value === "object" && value !== null && decision in value;
 }
 
-/** Permanent when it says so itself or in its causes; an input that no longer fits its schema will not fit next time either. */
+/**
+ * Permanent when it says so itself or in its causes; an input that no longer fits its schema will not fit next time
+ * either.
+ */
 export function outcomeOfError(error: unknown): Outcome {
   return { kind: isPermanent(error) ? "failed" : "retry", error: describeError(error) };
 }
 
 function isPermanent(error: unknown): boolean {
-  return causesOf(error).some((one) => one instanceof PermanentError || one.name === "PermanentError" || one instanceof InputError);
+  return causesOf(error).some(
+    (one) => one instanceof PermanentError || one.name === "PermanentError" || one instanceof InputError,
+  );
 }
 
 /** Whether an error is this one, or was caused by it. */
@@ -95,21 +105,30 @@ function isError(value: unknown): value is Error {
 
 /** An error as it is stored: whatever was thrown, with its causes. */
 export function describeError(error: unknown, depth = 0): JobError {
-  if (!isError(error)) return { message: storableText(typeof error === "string" ? error : `thrown: ${inspect(error)}`, mostMessage) };
+  if (!isError(error))
+    return { message: storableText(typeof error === "string" ? error : `thrown: ${inspect(error)}`, mostMessage) };
   const { code } = error as { code?: unknown };
   return {
     name: storableText(error.name, mostName),
     message: storableText(error.message, mostMessage),
     ...(error.stack === undefined ? {} : { stack: storableText(error.stack, mostStack) }),
     ...(typeof code === "string" ? { code: storableText(code, mostName) } : {}),
-    ...(error.cause === undefined || depth >= 5 ? {} : { cause: describeError(error.cause, depth + 1) as unknown as Json }),
+    ...(error.cause === undefined || depth >= 5
+      ? {}
+      : { cause: describeError(error.cause, depth + 1) as unknown as Json }),
   };
 }
 
-/** Characters of what is stored of an error: with five causes it stays below what the database would cut (`bounds.errorBytes`). */
+/**
+ * Characters of what is stored of an error: with five causes it stays below what the database would cut
+ * (`bounds.errorBytes`).
+ */
 const [mostName, mostMessage, mostStack] = [200, 2000, 10_000];
 
-/** What PostgreSQL cannot hold is replaced, and what is longer than any honest text is cut: what a handler died of must be recorded, whatever its text says. */
+/**
+ * What PostgreSQL cannot hold is replaced, and what is longer than any honest text is cut: what a handler died of must
+ * be recorded, whatever its text says.
+ */
 export function storableText(text: unknown, most: number): string {
   return String(text).slice(0, most).replaceAll("\0", "\uFFFD").toWellFormed();
 }

@@ -9,22 +9,36 @@ import { checkWorkerOptions } from "./worker-options.js";
 const second = 1000;
 const types = ["work", "limited"] as const;
 
-/** A dispatcher without a database: what it started, what it would claim and report. Handlers end when the test says so. */
+/**
+ * A dispatcher without a database: what it started, what it would claim and report. Handlers end when the test says so.
+ */
 class Bench {
   readonly started: string[] = [];
   readonly #ends = new Map<string, () => void>();
   #jobs = 0;
   changes = 0;
-  readonly dispatcher = new Dispatcher(checkWorkerOptions({ concurrency: 3, prefetch: 1 }, "bench"), {} as Engine, undefined, undefined, {
-    onStart: (job) => void this.started.push(job.id),
-    onOutcome: () => {},
-    onAbandoned: () => {},
-    onChange: () => void (this.changes += 1),
-  });
+  readonly dispatcher = new Dispatcher(
+    checkWorkerOptions({ concurrency: 3, prefetch: 1 }, "bench"),
+    {} as Engine,
+    undefined,
+    undefined,
+    {
+      onStart: (job) => void this.started.push(job.id),
+      onOutcome: () => {},
+      onAbandoned: () => {},
+      onChange: () => void (this.changes += 1),
+    },
+  );
 
   constructor() {
     const one = ({ id }: { readonly id: string }) => new Promise<void>((resolve) => this.#ends.set(id, resolve));
-    for (const type of types) this.dispatcher.register({ definition: defineJob(type), run: { one }, size: 1, concurrency: type === "limited" ? 1 : undefined });
+    for (const type of types)
+      this.dispatcher.register({
+        definition: defineJob(type),
+        run: { one },
+        size: 1,
+        concurrency: type === "limited" ? 1 : undefined,
+      });
   }
 
   job(id: string, more: Partial<ClaimedJob> = {}): ClaimedJob {
@@ -147,25 +161,35 @@ describe("a suspect", () => {
     [2, 30],
     [3, 300],
     [9, 3600],
-  ])("in attempt %d waits %d seconds at most for handlers that do not end, so that a worker never stands still for good", async (attempt, seconds) => {
-    const bench = new Bench();
-    bench.dispatcher.accept(
-      [bench.job("long"), bench.job("limited", { type: "limited" }), bench.suspect("suspect", { type: "limited", attempt })],
-      performance.now(),
-    );
-    await vi.advanceTimersByTimeAsync((seconds - 1) * second);
-    await bench.end("limited");
-    bench.report();
-    expect([bench.started, bench.wants]).toEqual([["long", "limited"], false]);
-    await vi.advanceTimersByTimeAsync(second);
-    expect([bench.started.at(-1), bench.wants]).toEqual(["suspect", false]);
-    await vi.advanceTimersByTimeAsync(suspectMs);
-    expect(bench.wants).toBe(true);
-  });
+  ])(
+    "in attempt %d waits %d seconds at most for handlers that do not end, so that a worker never stands still for good",
+    async (attempt, seconds) => {
+      const bench = new Bench();
+      bench.dispatcher.accept(
+        [
+          bench.job("long"),
+          bench.job("limited", { type: "limited" }),
+          bench.suspect("suspect", { type: "limited", attempt }),
+        ],
+        performance.now(),
+      );
+      await vi.advanceTimersByTimeAsync((seconds - 1) * second);
+      await bench.end("limited");
+      bench.report();
+      expect([bench.started, bench.wants]).toEqual([["long", "limited"], false]);
+      await vi.advanceTimersByTimeAsync(second);
+      expect([bench.started.at(-1), bench.wants]).toEqual(["suspect", false]);
+      await vi.advanceTimersByTimeAsync(suspectMs);
+      expect(bench.wants).toBe(true);
+    },
+  );
 
   it("that is overdue leaves the limit of its type alone", async () => {
     const bench = new Bench();
-    bench.dispatcher.accept([bench.job("limited", { type: "limited" }), bench.suspect("suspect", { type: "limited" })], performance.now());
+    bench.dispatcher.accept(
+      [bench.job("limited", { type: "limited" }), bench.suspect("suspect", { type: "limited" })],
+      performance.now(),
+    );
     await vi.advanceTimersByTimeAsync(60 * second);
     expect(bench.started).toEqual(["limited"]);
     await bench.end("limited");

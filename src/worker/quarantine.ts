@@ -1,14 +1,21 @@
 import type { ClaimedJob, JobId } from "../db/types.js";
 
-/** How long a suspect runs with nobody beside it. One that ends its process mostly does so at once; a long innocent one must not hold up its worker. */
+/**
+ * How long a suspect runs with nobody beside it. One that ends its process mostly does so at once; a long innocent one
+ * must not hold up its worker.
+ */
 export const suspectMs = 1000;
-/** How long a job lost once waits for long handlers to end; one lost again ten times as long, since it is ten times as suspicious. */
+/**
+ * How long a job lost once waits for long handlers to end; one lost again ten times as long, since it is ten times as
+ * suspicious.
+ */
 const drainMs = 30_000;
 const longestDrainMs = 3_600_000;
 
 /**
- * The place of one suspect: a job whose attempt was lost, perhaps because it ended its process. It waits here until nothing else is held,
- * then runs its first second alone, so that it can take nobody with it. Empty → waiting → watched → empty.
+ * The place of one suspect: a job whose attempt was lost, perhaps because it ended its process. It waits here until
+ * nothing else is held, then runs its first second alone, so that it can take nobody with it. Empty → waiting → watched
+ * → empty.
  */
 export class Quarantine {
   #waiting: { readonly job: ClaimedJob; readonly receivedAt: number } | undefined;
@@ -34,7 +41,10 @@ export class Quarantine {
     return this.#waiting;
   }
 
-  /** It has waited for so long that it starts beside whoever still runs: better than a worker that stands still for hours. */
+  /**
+   * It has waited for so long that it starts beside whoever still runs: better than a worker that stands still for
+   * hours.
+   */
   get isOverdue(): boolean {
     return this.#isOverdue;
   }

@@ -30,10 +30,15 @@ it.each([
   vi.useFakeTimers();
   const outcomes: Outcome[] = [];
   const { jobs } = decodeClaims([{ ...claim, extras: [limits] }]);
-  const run = new Run({ definition: defineJob("work"), run: { one: () => new Promise(() => {}) }, size: 1, concurrency: 1 }, jobs, {} as Engine, {
-    onOutcome: (_run, _job, outcome) => outcomes.push(outcome),
-    onEnded: () => {},
-  });
+  const run = new Run(
+    { definition: defineJob("work"), run: { one: () => new Promise(() => {}) }, size: 1, concurrency: 1 },
+    jobs,
+    {} as Engine,
+    {
+      onOutcome: (_run, _job, outcome) => outcomes.push(outcome),
+      onEnded: () => {},
+    },
+  );
   run.start(undefined, 0);
   await vi.advanceTimersByTimeAsync(86_400_000);
   expect(outcomes).toEqual([]);

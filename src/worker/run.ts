@@ -32,14 +32,18 @@ export interface RunObserver {
 }
 
 /**
- * One call of a handler, with one job or a batch. It has ended when every job has an outcome; the handler may go on longer.
- * What need not wait is done at once, without promises of our own: there may be a hundred thousand runs a second.
+ * One call of a handler, with one job or a batch. It has ended when every job has an outcome; the handler may go on
+ * longer. What need not wait is done at once, without promises of our own: there may be a hundred thousand runs a
+ * second.
  */
 export class Run implements JobOwner {
   readonly startedAt = performance.now();
   #controller: AbortController | undefined;
   #abortReason: unknown;
-  /** Completed in a transaction of the handler's own: unless the handler throws, which undoes that, nothing is left to report. */
+  /**
+   * Completed in a transaction of the handler's own: unless the handler throws, which undoes that, nothing is left to
+   * report.
+   */
   #completed: Set<string> | undefined;
   readonly #open: Map<string, ClaimedJob>;
   readonly #notes: string[] = [];
@@ -74,11 +78,15 @@ export class Run implements JobOwner {
   #limit(job: ClaimedJob, waitedMs: number): void {
     if (job.attemptTimeoutMs !== undefined) {
       const timeout = new TimeoutError(`the attempt took longer than ${job.attemptTimeoutMs} ms`);
-      this.#after(job.attemptTimeoutMs, () => this.end(job, { kind: "retry", error: { ...describeError(timeout), timeout: true } }, timeout));
+      this.#after(job.attemptTimeoutMs, () =>
+        this.end(job, { kind: "retry", error: { ...describeError(timeout), timeout: true } }, timeout),
+      );
     }
     if (job.deadline !== undefined) {
       const passed = new TimeoutError(`the job's deadline ${job.deadline.toISOString()} has passed`);
-      this.#after(job.deadline.getTime() - job.claimedAt.getTime() - waitedMs + lateMs, () => this.end(job, { kind: "expired" }, passed));
+      this.#after(job.deadline.getTime() - job.claimedAt.getTime() - waitedMs + lateMs, () =>
+        this.end(job, { kind: "expired" }, passed),
+      );
     }
   }
 
@@ -89,7 +97,8 @@ export class Run implements JobOwner {
   /** Jobs whose input fits; the others get their outcome here. */
   #readInputs(): Job[] | Promise<Job[]> {
     const inputs = this.jobs.map((job) => this.#readInput(job));
-    if (inputs.some((input) => input instanceof Promise)) return Promise.all(inputs.map(async (input) => input)).then(thoseThatFit);
+    if (inputs.some((input) => input instanceof Promise))
+      return Promise.all(inputs.map(async (input) => input)).then(thoseThatFit);
     return thoseThatFit(inputs as (Job | undefined)[]);
   }
 
@@ -105,7 +114,9 @@ export class Run implements JobOwner {
     };
     try {
       const input = definition.readInput(job);
-      return input instanceof Promise ? input.then((value) => new HandledJob(job, value, this), unfit) : new HandledJob(job, input, this);
+      return input instanceof Promise
+        ? input.then((value) => new HandledJob(job, value, this), unfit)
+        : new HandledJob(job, input, this);
     } catch (error) {
       return unfit(error);
     }
@@ -121,7 +132,11 @@ export class Run implements JobOwner {
               {
                 name: `run ${first.type}`,
                 parent: first.headers?.[traceHeader] as string | undefined,
-                attributes: { "messaging.system": "millrace", "messaging.destination.name": first.queue, "messaging.message.id": first.id },
+                attributes: {
+                  "messaging.system": "millrace",
+                  "messaging.destination.name": first.queue,
+                  "messaging.message.id": first.id,
+                },
               },
               async () => this.#invoke(jobs),
             )
@@ -154,7 +169,9 @@ export class Run implements JobOwner {
     const { definition, run } = this.registration;
     const values = "one" in run ? [value] : value === undefined ? [] : (value as readonly unknown[]);
     if ("many" in run && value !== undefined && (!Array.isArray(value) || value.length !== jobs.length)) {
-      throw new TypeError(`the batch handler of "${definition.type}" must return ${jobs.length} outcomes, one per job, or nothing`);
+      throw new TypeError(
+        `the batch handler of "${definition.type}" must return ${jobs.length} outcomes, one per job, or nothing`,
+      );
     }
     const checks = jobs.map(({ id }, i) => this.#take(id, values[i])).filter((check) => check !== undefined);
     if (checks.length === 0) this.#ended();
@@ -173,7 +190,8 @@ export class Run implements JobOwner {
     }
     try {
       const result = this.registration.definition.checkResult(outcome.result);
-      if (result instanceof Promise) return result.then((checked: unknown) => this.end(job, { kind: "succeeded", result: checked }), refuse);
+      if (result instanceof Promise)
+        return result.then((checked: unknown) => this.end(job, { kind: "succeeded", result: checked }), refuse);
       this.end(job, { kind: "succeeded", result });
     } catch (error) {
       refuse(error);
@@ -227,7 +245,8 @@ export class Run implements JobOwner {
 
   /** Leave a value for others to see, for all jobs that are still open. */
   async putProgress(value: unknown): Promise<void> {
-    toJson(value, "progress", bounds.progressBytes); // what cannot be stored is told to who gave it, and does not take the place of what can
+    // what cannot be stored is told to who gave it, and does not take the place of what can
+    toJson(value, "progress", bounds.progressBytes);
     if (this.#open.size === 0) throw this.#lost();
     this.#progress ??= new LatestProgress(async (newest) => {
       if (this.#open.size === 0) throw this.#lost();
@@ -245,7 +264,8 @@ export class Run implements JobOwner {
   }
 
   note(message: string): void {
-    if (this.#notes.push(`${new Date().toISOString()} ${storableText(message, mostNoteCharacters)}`) > mostNotes) this.#notes.shift();
+    if (this.#notes.push(`${new Date().toISOString()} ${storableText(message, mostNoteCharacters)}`) > mostNotes)
+      this.#notes.shift();
   }
 
   /** Made when somebody asks for it: most quick handlers never do. */
@@ -286,13 +306,19 @@ class RunContext implements Context {
 
 function withLog(outcome: Outcome, log: readonly string[]): Outcome {
   if (outcome.kind === "succeeded") return { ...outcome, log };
-  return outcome.kind === "retry" || outcome.kind === "failed" ? { ...outcome, error: { ...outcome.error, log } } : outcome;
+  return outcome.kind === "retry" || outcome.kind === "failed"
+    ? { ...outcome, error: { ...outcome.error, log } }
+    : outcome;
 }
 
 const thoseThatFit = (jobs: readonly (Job | undefined)[]): Job[] => jobs.filter((job) => job !== undefined);
 
 /** Go on with what `work` returns: at once if it is there, else when it comes. */
-function follow<T>(work: () => T | PromiseLike<T>, then: (value: T) => void, otherwise: (error: unknown) => void): void {
+function follow<T>(
+  work: () => T | PromiseLike<T>,
+  then: (value: T) => void,
+  otherwise: (error: unknown) => void,
+): void {
   const goOn = (value: T): void => {
     try {
       then(value);

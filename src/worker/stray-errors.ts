@@ -3,8 +3,9 @@ import { runInProgress } from "./run.js";
 let users = 0;
 
 /**
- * An error thrown from a handler's timer, or a promise nobody awaited, would end the process. While a worker runs, such an error fails
- * the attempt it belongs to; one that belongs to no handler ends the process as it would without us. Returns how to undo this.
+ * An error thrown from a handler's timer, or a promise nobody awaited, would end the process. While a worker runs, such
+ * an error fails the attempt it belongs to; one that belongs to no handler ends the process as it would without us.
+ * Returns how to undo this.
  */
 export function catchStrayErrors(): () => void {
   users += 1;
@@ -36,7 +37,9 @@ function onRejection(error: unknown): void {
 
 function blame(error: unknown): boolean {
   const run = runInProgress.getStore();
-  if (run?.openJobs.length === 0) process.emitWarning(error instanceof Error ? error : String(error), { code: "MILLRACE_HANDLER" }); // too late to fail its job
+  if (run?.openJobs.length === 0)
+    // too late to fail its job
+    process.emitWarning(error instanceof Error ? error : String(error), { code: "MILLRACE_HANDLER" });
   run?.fail(error);
   return run !== undefined;
 }

@@ -37,7 +37,10 @@ export interface WorkerEvents {
   refused: [ids: readonly JobId[]];
   /** A handler went on after its jobs had ended; its slot was given to others. */
   abandoned: [jobs: readonly ClaimedJob[]];
-  /** Schedules of this application that are in the database, and were declared by others than this process: perhaps they are not in the code any more. */
+  /**
+   * Schedules of this application that are in the database, and were declared by others than this process: perhaps they
+   * are not in the code any more.
+   */
   undeclared: [schedules: readonly string[]];
   /** Something failed around the handlers, such as the connection. The worker goes on. */
   error: [error: unknown];
@@ -164,18 +167,25 @@ export class Worker extends EventEmitter<WorkerEvents> {
     checkKeys(options, new Set(["size", "concurrency"]));
     const { size = 100, concurrency = 1 } = options;
     checkConcurrency(concurrency);
-    if (!Number.isInteger(size) || size < 1 || size > 10_000) throw new InvalidArgumentError(`a batch of ${size} is not possible`, "give 1 to 10,000");
+    if (!Number.isInteger(size) || size < 1 || size > 10_000)
+      throw new InvalidArgumentError(`a batch of ${size} is not possible`, "give 1 to 10,000");
     this.#register(definition, handler);
     this.#dispatcher.register({ definition, run: { many: handler }, size, concurrency });
     return this;
   }
 
   #register(definition: AnyJobDefinition, handler: unknown): void {
-    if (typeof definition?.readInput !== "function") throw new InvalidArgumentError("this is not a job definition", "make one with defineJob");
-    if (typeof handler !== "function") throw new InvalidArgumentError(`the handler of "${definition.type}" is not a function`);
+    if (typeof definition?.readInput !== "function")
+      throw new InvalidArgumentError("this is not a job definition", "make one with defineJob");
+    if (typeof handler !== "function")
+      throw new InvalidArgumentError(`the handler of "${definition.type}" is not a function`);
     if (this.#dispatcher.has(definition.type))
-      throw new InvalidArgumentError(`"${definition.type}" has a handler already`, "register each type once per worker");
-    if (this.#phase !== "new") throw new InvalidArgumentError("the worker has been started", "register handlers before start()");
+      throw new InvalidArgumentError(
+        `"${definition.type}" has a handler already`,
+        "register each type once per worker",
+      );
+    if (this.#phase !== "new")
+      throw new InvalidArgumentError("the worker has been started", "register handlers before start()");
   }
 
   /** How many handlers may run at once. May be changed while the worker runs. */
@@ -205,7 +215,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
     return this.#dispatcher.held;
   }
 
-  /** Check the database, then take jobs. Rejects, having started nothing, when something is wrong; then it can be tried again. A second call is harmless. */
+  /**
+   * Check the database, then take jobs. Rejects, having started nothing, when something is wrong; then it can be tried
+   * again. A second call is harmless.
+   */
   async start(): Promise<void> {
     if (this.#stopping) throw new InvalidArgumentError("the worker has been stopped", "make a new one");
     if (this.#phase === "new") this.#starting = this.#start();
@@ -213,7 +226,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   async #start(): Promise<void> {
-    if (this.#dispatcher.types.length === 0) throw new InvalidArgumentError("the worker has no handlers", "add one with worker.handle(definition, handler)");
+    if (this.#dispatcher.types.length === 0)
+      throw new InvalidArgumentError("the worker has no handlers", "add one with worker.handle(definition, handler)");
     this.#phase = "starting";
     try {
       await this.#parts.engine.check();
@@ -238,7 +252,12 @@ export class Worker extends EventEmitter<WorkerEvents> {
     const names = await this.#parts.undeclared().catch(() => []);
     if (names.length === 0) return;
     if (this.listenerCount("undeclared") > 0) this.#tell("undeclared", names);
-    else warn(new Error(`schedules that this process does not declare: ${names.join(", ")}; remove them with mill.schedules.remove, or declare them`));
+    else
+      warn(
+        new Error(
+          `schedules that this process does not declare: ${names.join(", ")}; remove them with mill.schedules.remove, or declare them`,
+        ),
+      );
   }
 
   /** Look for due schedules now. */
@@ -252,8 +271,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   /**
-   * Take no more jobs, give back those that have not started, let running ones end within the grace period, then tell them to stop;
-   * resolves when everything has been reported. A database that is gone is waited for as long as the grace period again. With `force`, at once or in a second call, neither handlers nor an absent database are waited for.
+   * Take no more jobs, give back those that have not started, let running ones end within the grace period, then tell
+   * them to stop; resolves when everything has been reported. A database that is gone is waited for as long as the
+   * grace period again. With `force`, at once or in a second call, neither handlers nor an absent database are waited
+   * for.
    */
   async stop(options: { readonly force?: boolean } = {}): Promise<void> {
     checkKeys(options, new Set(["force"]));
@@ -283,7 +304,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#tell("stopped");
   }
 
-  /** After the grace period handlers are told to stop; those that do not are left behind, and their jobs go back unharmed. */
+  /**
+   * After the grace period handlers are told to stop; those that do not are left behind, and their jobs go back
+   * unharmed.
+   */
   #abortAll(graceMs: number): void {
     const timer = setTimeout(() => {
       const reason = new Error("the worker is stopping");

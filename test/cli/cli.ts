@@ -59,7 +59,8 @@ export class Running {
   /** Wait until it has said something; fails with all it said when it ends before. */
   async until(text: string, times = 1): Promise<void> {
     while (this.stdout.split(text).length <= times) {
-      if (this.child.exitCode !== null || this.child.signalCode !== null) throw new Error(`it ended without saying "${text}":\n${this.stdout}\n${this.stderr}`);
+      if (this.child.exitCode !== null || this.child.signalCode !== null)
+        throw new Error(`it ended without saying "${text}":\n${this.stdout}\n${this.stderr}`);
       await new Promise<void>((resolve) => this.#changed.push(resolve));
     }
   }

@@ -24,7 +24,10 @@ describe("completion", () => {
     ]);
     expect(bash).toEqual({ code: 0, stderr: "", stdout: `${completionScript("bash", commands)}\n` });
     expect(wrong.code).toBe(2);
-    expect(JSON.parse(json.stdout)).toMatchObject({ shell: "fish", script: expect.stringContaining("complete -c millrace") });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      shell: "fish",
+      script: expect.stringContaining("complete -c millrace"),
+    });
   });
 
   it.runIf(hasShell("bash"))("offers commands, subcommands, options and their values in bash", () => {
@@ -42,8 +45,10 @@ describe("completion", () => {
     const script = completionScript(shell, commands);
     for (const { name, options } of commands) {
       expect(script).toContain(`"${name}"`);
-      for (const option of Object.keys(options)) expect(script).toContain(shell === "fish" ? `-l ${option} ` : `--${option}`);
+      for (const option of Object.keys(options))
+        expect(script).toContain(shell === "fish" ? `-l ${option} ` : `--${option}`);
     }
-    if (hasShell(shell)) expect(spawnSync(shell, ["-n"], { input: script, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
+    if (hasShell(shell))
+      expect(spawnSync(shell, ["-n"], { input: script, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
   });
 });

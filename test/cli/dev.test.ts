@@ -23,12 +23,16 @@ describe("dev", () => {
     const stranger = new URL(ready.url);
     stranger.password = "";
     await expect(new pg.Client({ connectionString: stranger.href }).connect()).rejects.toThrow(/password/);
-    for (const file of ["url", "password"]) expect(statSync(path.join(cwd, ".millrace", file)).mode & 0o777).toBe(0o600);
+    for (const file of ["url", "password"])
+      expect(statSync(path.join(cwd, ".millrace", file)).mode & 0o777).toBe(0o600);
 
     // Other commands in the folder find it by themselves; a second server in it is refused.
     const [enqueued, second] = await Promise.all([millrace(["enqueue", "kept"], { cwd }), millrace(["dev"], { cwd })]);
     expect(enqueued.code).toBe(0);
-    expect(second).toMatchObject({ code: 2, stderr: expect.stringContaining(`another server runs in .millrace, process ${ready.pid}`) });
+    expect(second).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`another server runs in .millrace, process ${ready.pid}`),
+    });
 
     first.pressControlC();
     const { code, stdout, stderr } = await first.ended;

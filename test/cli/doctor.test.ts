@@ -16,7 +16,10 @@ interface Finding {
   readonly remedy?: string;
 }
 
-async function examine(args: readonly string[] = [], url = db.url): Promise<{ code: number | null; wrong: Finding[]; all: Finding[] }> {
+async function examine(
+  args: readonly string[] = [],
+  url = db.url,
+): Promise<{ code: number | null; wrong: Finding[]; all: Finding[] }> {
   const { code, stdout } = await millrace(["doctor", "--json", ...args], { url });
   const { findings } = JSON.parse(stdout) as { findings: Finding[] };
   return { code, all: findings, wrong: findings.filter(({ state }) => state === "wrong") };
@@ -88,7 +91,9 @@ describe("doctor", () => {
     try {
       await db.engine.roleGrant(role, "reader");
       await stranger.connect();
-      const keys = await db.sql<{ key: string }>("select lane_lock(key)::text as key from lane where type in ('held', 'held-too')");
+      const keys = await db.sql<{ key: string }>(
+        "select lane_lock(key)::text as key from lane where type in ('held', 'held-too')",
+      );
       await stranger.query("select pg_advisory_lock(1), pg_advisory_lock(5, 7)"); // somebody's own
       expect(await locks()).toMatchObject([{ state: "ok" }]);
       for (const { key } of keys) await stranger.query("select pg_advisory_lock($1)", [key]);
@@ -97,14 +102,18 @@ describe("doctor", () => {
       const found = {
         check: "locks",
         state: "wrong",
-        message: expect.stringMatching(new RegExp(`^process ${pid} of ${role} \\(strange\\) holds locks of 2 lanes, since 2\\S+Z \\(`)),
+        message: expect.stringMatching(
+          new RegExp(`^process ${pid} of ${role} \\(strange\\) holds locks of 2 lanes, since 2\\S+Z \\(`),
+        ),
         remedy: expect.stringContaining(`pg_terminate_backend(${pid})`),
       };
       expect(await locks()).toEqual([found]);
       await stranger.query("select pg_advisory_unlock_all()");
       await stranger.query("begin");
       for (const verb of ["lane_flag", "lane_entry", "lane_birth"]) {
-        const [{ key }] = (await db.sql<{ key: string }>(`select ${verb}(key)::text as key from lane where type = 'free'`)) as [{ key: string }];
+        const [{ key }] = (await db.sql<{ key: string }>(
+          `select ${verb}(key)::text as key from lane where type = 'free'`,
+        )) as [{ key: string }];
         await stranger.query("select pg_advisory_xact_lock_shared($1)", [key]);
       }
       expect(await locks()).toMatchObject([{ message: expect.stringContaining("holds locks of 1 lane,") }]);
@@ -131,8 +140,18 @@ describe("doctor", () => {
     try {
       const { wrong } = await examine([], pooler.url);
       expect(wrong).toEqual([
-        { check: "pooler", state: "wrong", message: expect.stringContaining("transaction pooler"), remedy: expect.stringContaining("prepare: false") },
-        { check: "pooler", state: "wrong", message: "a notification did not arrive", remedy: expect.stringContaining("polling") },
+        {
+          check: "pooler",
+          state: "wrong",
+          message: expect.stringContaining("transaction pooler"),
+          remedy: expect.stringContaining("prepare: false"),
+        },
+        {
+          check: "pooler",
+          state: "wrong",
+          message: "a notification did not arrive",
+          remedy: expect.stringContaining("polling"),
+        },
       ]);
     } finally {
       await pooler.close();
@@ -146,10 +165,15 @@ describe("doctor", () => {
       const url = new URL(db.url);
       url.username = role;
       url.password = "test";
-      expect((await examine([], url.href)).wrong).toMatchObject([{ check: "schema", remedy: expect.stringContaining("role_grant('this role', 'reader')") }]);
+      expect((await examine([], url.href)).wrong).toMatchObject([
+        { check: "schema", remedy: expect.stringContaining("role_grant('this role', 'reader')") },
+      ]);
       await db.engine.roleGrant(role, "reader");
       const { all } = await examine([], url.href);
-      expect(all.filter(({ state }) => state === "skipped").map(({ check }) => check)).toEqual(["snapshots", "maintenance"]);
+      expect(all.filter(({ state }) => state === "skipped").map(({ check }) => check)).toEqual([
+        "snapshots",
+        "maintenance",
+      ]);
     } finally {
       await db.sql(`drop owned by ${role}`);
       await db.sql(`drop role ${role}`);
@@ -164,7 +188,10 @@ describe("doctor", () => {
     await db.sql("insert into tally (lane, ready) select 2, 0 from generate_series(1, 100001)");
     const { wrong } = await examine();
     expect(wrong).toMatchObject([
-      { check: "clock", message: expect.stringMatching(/^the database's clock is (10 min|9 min 59).* ahead of this machine's$/) },
+      {
+        check: "clock",
+        message: expect.stringMatching(/^the database's clock is (10 min|9 min 59).* ahead of this machine's$/),
+      },
       { check: "maintenance", message: expect.stringMatching(/^1 claim ended up to 9 min/) },
       { check: "maintenance", message: expect.stringMatching(/^1 delayed job came due up to (9 min|8 min 59)/) },
       { check: "maintenance", message: expect.stringContaining("100,000 changes of depth") },

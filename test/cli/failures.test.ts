@@ -35,7 +35,10 @@ describe("failures", () => {
     });
     expect(await Promise.all(ids.map((id) => stateOf(db, id)))).toEqual(["ready", "delayed", "delayed"]);
     expect(await db.engine.decisions(ids[0]!)).toMatchObject([{ action: "retry", by: "ann" }]);
-    expect(await cli(["failures", "retry", group.fingerprint, "--json"])).toMatchObject({ code: 1, stdout: expect.stringContaining('"retried": 0') });
+    expect(await cli(["failures", "retry", group.fingerprint, "--json"])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('"retried": 0'),
+    });
   });
 
   it("refuse what makes no sense", async () => {
@@ -66,10 +69,14 @@ describe("replay", () => {
     expect(await cli(args)).toMatchObject({ code: 1, stdout: "3 jobs would be replayed; repeat with --yes\n" });
     const limited = await cli([...args, "--yes", "--limit", "2", "--per-second", "1"]);
     expect(limited.code).toBe(0);
-    const [, to, after, startAt] = /^2 jobs replayed, over 1\.0 s\nthere may be more: go on with --to (\S+) --after (\d+) --start-at (\S+)\n$/.exec(
-      limited.stdout,
-    )!;
-    expect(await cli([...args, "--yes", "--to", to!, "--after", after!, "--start-at", startAt!])).toMatchObject({ code: 0, stdout: "1 job replayed\n" });
+    const [, to, after, startAt] =
+      /^2 jobs replayed, over 1\.0 s\nthere may be more: go on with --to (\S+) --after (\d+) --start-at (\S+)\n$/.exec(
+        limited.stdout,
+      )!;
+    expect(await cli([...args, "--yes", "--to", to!, "--after", after!, "--start-at", startAt!])).toMatchObject({
+      code: 0,
+      stdout: "1 job replayed\n",
+    });
     const copies = (await db.engine.list({ queue: "replayed" })).filter(({ source }) => source !== null);
     expect(copies).toHaveLength(3);
     expect(copies.map(({ source }) => (source as { replayed: boolean }).replayed)).toEqual([true, true, true]);
@@ -86,7 +93,10 @@ describe("breakers", () => {
     expect([text.code, listed.code]).toEqual([1, 1]);
     expect(text.stdout).toMatch(/^guarded +fragile +open +30\.0 s .* down$/m);
     expect((json(listed) as BreakerRecord[])[0]).toMatchObject({ queue: "guarded", type: "fragile", state: "open" });
-    expect(await cli(["breakers", "reset", "--queue", "guarded"])).toMatchObject({ code: 0, stdout: "1 breaker reset\n" });
+    expect(await cli(["breakers", "reset", "--queue", "guarded"])).toMatchObject({
+      code: 0,
+      stdout: "1 breaker reset\n",
+    });
     expect(await cli(["breakers", "reset"])).toMatchObject({ code: 1, stdout: "0 breakers reset\n" });
     expect((await cli(["breakers"])).stdout).toMatch(/^guarded +fragile +closed +0\/1 /m);
     expect((await claimOne(db, "guarded")).type).toBe("fragile");

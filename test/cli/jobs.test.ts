@@ -10,7 +10,8 @@ import { type Ended, type RunOptions, Running, millrace, useFolder } from "./cli
 const db = useDatabase();
 const folder = useFolder();
 
-const cli = (args: readonly string[], options: RunOptions = {}): Promise<Ended> => millrace(args, { url: db.url, ...options });
+const cli = (args: readonly string[], options: RunOptions = {}): Promise<Ended> =>
+  millrace(args, { url: db.url, ...options });
 const idOf = ({ stdout }: Ended): string => stdout.trim();
 const json = ({ stdout }: Ended): unknown => JSON.parse(stdout);
 
@@ -31,7 +32,18 @@ describe("enqueue", () => {
 
   it("passes its options on", async () => {
     await db.engine.queuePut("mail");
-    const options = ["--queue", "mail", "--priority", "0", "--delay", "1h 30m", "--tenant", "acme", "--fingerprint", "one"];
+    const options = [
+      "--queue",
+      "mail",
+      "--priority",
+      "0",
+      "--delay",
+      "1h 30m",
+      "--tenant",
+      "acme",
+      "--fingerprint",
+      "one",
+    ];
     const first = json(await cli(["enqueue", "options", "--json", ...options])) as { id: string; duplicate: boolean };
     const job = await jobOf(db, first.id);
     expect(job).toMatchObject({ queue: "mail", priority: 0, tenant: "acme", fingerprint: "one", state: "delayed" });
@@ -78,12 +90,22 @@ describe("enqueue", () => {
 
 describe("queues", () => {
   it("lists, makes, pauses, resumes and purges", async () => {
-    expect(json(await cli(["queues", "put", "slow", '{"maxAttempts": 3}', "--json"]))).toEqual({ name: "slow", options: { maxAttempts: 3 } });
+    expect(json(await cli(["queues", "put", "slow", '{"maxAttempts": 3}', "--json"]))).toEqual({
+      name: "slow",
+      options: { maxAttempts: 3 },
+    });
     await db.engine.enqueueMany("work", [1, 2, 3], { queue: "slow" });
     await db.engine.enqueue({ type: "work", queue: "slow", delaySeconds: 60 });
 
-    expect(await cli(["queues", "pause", "slow", "--because", "the provider is down"])).toMatchObject({ code: 0, stdout: "slow is paused\n" });
-    const [text, listed, dry] = await Promise.all([cli(["queues"]), cli(["queues", "--json"]), cli(["queues", "purge", "slow"])]);
+    expect(await cli(["queues", "pause", "slow", "--because", "the provider is down"])).toMatchObject({
+      code: 0,
+      stdout: "slow is paused\n",
+    });
+    const [text, listed, dry] = await Promise.all([
+      cli(["queues"]),
+      cli(["queues", "--json"]),
+      cli(["queues", "purge", "slow"]),
+    ]);
     expect(text.stdout).toMatch(/^QUEUE +STATE +WAITING +DELAYED +RUNNING/);
     expect(text.stdout).toMatch(/^slow +paused +3 +1 +0 .*the provider is down/m);
     expect((json(listed) as QueueRecord[]).find(({ name }) => name === "slow")).toMatchObject({
@@ -102,8 +124,14 @@ describe("queues", () => {
   it("closes, opens, lets wait, and tells what happened", async () => {
     for (const name of ["import", "merge"]) await db.engine.queuePut(name);
     await db.engine.enqueue({ type: "work", queue: "import" });
-    expect(await cli(["queues", "wait", "report", "import", "merge"])).toMatchObject({ code: 0, stdout: "report waits for import, merge\n" });
-    expect(await cli(["queues", "close", "import", "--because", "all files are in"])).toMatchObject({ code: 0, stdout: "import is closed\n" });
+    expect(await cli(["queues", "wait", "report", "import", "merge"])).toMatchObject({
+      code: 0,
+      stdout: "report waits for import, merge\n",
+    });
+    expect(await cli(["queues", "close", "import", "--because", "all files are in"])).toMatchObject({
+      code: 0,
+      stdout: "import is closed\n",
+    });
     const [text, again, circle, refused] = await Promise.all([
       cli(["queues"]),
       cli(["queues", "close", "import"]),
@@ -113,21 +141,35 @@ describe("queues", () => {
     expect(text.stdout).toMatch(/^import +closed +1 +0 +0 .*all files are in/m);
     expect(text.stdout).toMatch(/^report +waiting +0 +0 +0 .*waits for import, merge/m);
     for (const { code, stderr } of [again, refused])
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/import" is closed by .*: all files are in/) });
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(/import" is closed by .*: all files are in/),
+      });
     expect(circle).toMatchObject({ code: 2, stderr: expect.stringContaining("would wait for itself") });
     expect(await cli(["queues", "open", "import"])).toMatchObject({ code: 0, stdout: "import is open\n" });
     expect(await cli(["queues", "wait", "report"])).toMatchObject({ code: 0, stdout: "report waits for nothing\n" });
-    const [events, listed] = await Promise.all([cli(["queues", "events", "import"]), cli(["queues", "events", "import", "--json", "--limit", "1"])]);
+    const [events, listed] = await Promise.all([
+      cli(["queues", "events", "import"]),
+      cli(["queues", "events", "import", "--json", "--limit", "1"]),
+    ]);
     expect(events.stdout).toMatch(/import +closed .*all files are in\n.*import +opened/);
     expect(json(listed)).toMatchObject([{ queue: "import", event: "opened" }]);
   });
 
   it("releases and cancels stages", async () => {
     await db.engine.queuePut("staged");
-    for (const stage of ["approval", "approval", "later"]) await cli(["enqueue", "work", "--queue", "staged", "--stage", stage]);
+    for (const stage of ["approval", "approval", "later"])
+      await cli(["enqueue", "work", "--queue", "staged", "--stage", stage]);
     expect((await cli(["stages"])).stdout).toMatch(/^staged +2 .*approval\nstaged +1 .*later/m);
-    expect(await cli(["stages", "release", "staged", "approval"])).toMatchObject({ code: 0, stdout: "2 jobs of approval released\n" });
-    expect(json(await cli(["stages", "cancel", "staged", "later", "--json"]))).toEqual({ name: "staged", stage: "later", cancelled: 1 });
+    expect(await cli(["stages", "release", "staged", "approval"])).toMatchObject({
+      code: 0,
+      stdout: "2 jobs of approval released\n",
+    });
+    expect(json(await cli(["stages", "cancel", "staged", "later", "--json"]))).toEqual({
+      name: "staged",
+      stage: "later",
+      cancelled: 1,
+    });
     expect(await db.engine.depth("staged")).toMatchObject({ ready: 2, staged: 0 });
   });
 
@@ -137,23 +179,49 @@ describe("queues", () => {
     const [{ now }] = (await db.sql("select clock_timestamp() as now")) as [{ now: Date }];
     const before = new Date(now.getTime() + 1).toISOString();
     const shed = ["queues", "shed", "flooded", "--before", before];
-    expect(await cli(shed)).toMatchObject({ code: 1, stdout: "3 jobs would be dropped from flooded; repeat with --yes\n" });
-    expect(json(await cli([...shed, "--type", "other", "--yes", "--json"]))).toEqual({ name: "flooded", type: "other", before, dropped: 0 });
+    expect(await cli(shed)).toMatchObject({
+      code: 1,
+      stdout: "3 jobs would be dropped from flooded; repeat with --yes\n",
+    });
+    expect(json(await cli([...shed, "--type", "other", "--yes", "--json"]))).toEqual({
+      name: "flooded",
+      type: "other",
+      before,
+      dropped: 0,
+    });
     expect(await cli([...shed, "--yes"])).toMatchObject({ code: 0, stdout: "3 jobs dropped from flooded\n" });
     expect((await db.engine.get(old[0]!.id))!.job.state).toBe("cancelled");
     for (const text of ["yesterday", "2026-12-24T18:00:00"]) {
-      expect(await cli(["queues", "shed", "flooded", "--before", text])).toMatchObject({ code: 2, stderr: expect.stringContaining("is not a time") });
+      expect(await cli(["queues", "shed", "flooded", "--before", text])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("is not a time"),
+      });
     }
-    expect(await cli(["queues", "shed", "flooded"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--before is missing") });
+    expect(await cli(["queues", "shed", "flooded"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--before is missing"),
+    });
 
     const [aside] = await db.engine.enqueueMany("work", [4], { queue: "flooded" });
-    expect(await cli(["queues", "set-aside", "flooded"])).toMatchObject({ code: 0, stdout: "1 job of flooded set aside\n" });
-    expect(json(await cli(["queues", "set-aside", "flooded", "--type", "other", "--json"]))).toEqual({ name: "flooded", type: "other", aside: 0 });
+    expect(await cli(["queues", "set-aside", "flooded"])).toMatchObject({
+      code: 0,
+      stdout: "1 job of flooded set aside\n",
+    });
+    expect(json(await cli(["queues", "set-aside", "flooded", "--type", "other", "--json"]))).toEqual({
+      name: "flooded",
+      type: "other",
+      aside: 0,
+    });
     const [fresh] = await db.engine.enqueueMany("work", [5], { queue: "flooded" });
     const claimed = await db.engine.claim({ queues: ["flooded"], limit: 2 });
     expect(claimed.map(({ id }) => id)).toEqual([fresh!.id, aside!.id]);
     for (const job of claimed) await db.engine.complete(job);
-    const grouped = await cli(["queues", "put", "flooded", '{"blocked": [{"from": "22:00", "to": "06:00", "zone": "Mars"}]}']);
+    const grouped = await cli([
+      "queues",
+      "put",
+      "flooded",
+      '{"blocked": [{"from": "22:00", "to": "06:00", "zone": "Mars"}]}',
+    ]);
     expect(grouped).toMatchObject({ code: 2, stderr: expect.stringContaining("no time zone") });
   });
 
@@ -176,8 +244,13 @@ describe("jobs", () => {
 
   beforeAll(async () => {
     await db.engine.queuePut(queue);
-    failed = (await db.engine.enqueue({ type: "resize", queue, input: { key: "a.png" }, tenant: "acme", maxAttempts: 1 })).id;
-    await db.engine.retry(await claimOne(db, queue, { worker: "press-1" }), { message: "not\nan image", stack: "Error: not an image\n    at somewhere" });
+    failed = (
+      await db.engine.enqueue({ type: "resize", queue, input: { key: "a.png" }, tenant: "acme", maxAttempts: 1 })
+    ).id;
+    await db.engine.retry(await claimOne(db, queue, { worker: "press-1" }), {
+      message: "not\nan image",
+      stack: "Error: not an image\n    at somewhere",
+    });
     waiting = (await db.engine.enqueue({ type: "mail", queue })).id;
   });
 
@@ -194,7 +267,8 @@ describe("jobs", () => {
     expect(titles).toMatch(/^ID +STATE +TYPE +QUEUE +PRIORITY +ATTEMPTS +CREATED/);
     expect(first).toMatch(new RegExp(`^${waiting} +ready +mail`));
     expect(second).toMatch(new RegExp(`^${failed} +failed +resize .* 1/1 .*exhausted: not an image$`));
-    for (const list of [ofState, ofTenant, before]) expect((json(list) as JobRecord[]).map(({ id }) => id)).toEqual([failed]);
+    for (const list of [ofState, ofTenant, before])
+      expect((json(list) as JobRecord[]).map(({ id }) => id)).toEqual([failed]);
     expect(nothing).toMatchObject({ code: 0, stdout: "no jobs\n" });
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean "failed"?') });
   });
@@ -209,15 +283,24 @@ describe("jobs", () => {
     expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^state +failed \(exhausted\)$/m) });
     expect(text.stdout).toMatch(/^input +\{"key":"a.png"\}$/m);
     expect(text.stdout).toMatch(/^ +1 +failed .* press-1 +not an image$/m);
-    expect(json(asJson)).toMatchObject({ job: { id: failed, maxAttempts: 1 }, attempts: [{ attempt: 1, outcome: "failed" }] });
+    expect(json(asJson)).toMatchObject({
+      job: { id: failed, maxAttempts: 1 },
+      attempts: [{ attempt: 1, outcome: "failed" }],
+    });
     expect(none).toMatchObject({ code: 1, stdout: "there is no job 1, or no longer\n" });
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('"x" is not a job id') });
   });
 
   it("retries and cancels, and says when some could not be", async () => {
-    expect(await cli(["jobs", "retry", failed, waiting])).toMatchObject({ code: 1, stdout: "1 job will be tried again, 1 left alone\n" });
+    expect(await cli(["jobs", "retry", failed, waiting])).toMatchObject({
+      code: 1,
+      stdout: "1 job will be tried again, 1 left alone\n",
+    });
     expect(await stateOf(db, failed)).toBe("ready");
-    expect(json(await cli(["jobs", "cancel", failed, waiting, "--because", "no longer needed", "--json"]))).toEqual({ cancelled: 2, ended: 0 });
+    expect(json(await cli(["jobs", "cancel", failed, waiting, "--because", "no longer needed", "--json"]))).toEqual({
+      cancelled: 2,
+      ended: 0,
+    });
     expect((await jobOf(db, waiting)).lastError).toMatchObject({ message: "no longer needed" });
     const [again, none] = await Promise.all([cli(["jobs", "cancel", waiting]), cli(["jobs", "cancel", "1"])]);
     expect(again).toMatchObject({ code: 1, stdout: "0 jobs cancelled, 1 had ended already\n" });
@@ -228,7 +311,8 @@ describe("jobs", () => {
     await db.engine.queuePut("decided");
     const { id } = await db.engine.enqueue({ type: "press", queue: "decided" });
     await db.engine.fail(await claimOne(db, "decided"), { message: "no" });
-    const listed = async () => (json(await cli(["jobs", "--queue", "decided", "--undecided", "--json"])) as JobRecord[]).map((job) => job.id);
+    const listed = async () =>
+      (json(await cli(["jobs", "--queue", "decided", "--undecided", "--json"])) as JobRecord[]).map((job) => job.id);
     expect(await listed()).toEqual([id]);
     const discard = ["jobs", "discard", id, "--by", "ann", "--because", "too late"];
     expect(await cli(discard)).toMatchObject({ code: 0, stdout: "1 job discarded\n" });
@@ -249,7 +333,9 @@ describe("top", () => {
     expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^busy +active +2 +0 +1 +0 +0$/m) });
     expect(text.stdout).toMatch(new RegExp(`^${job.id} +press +busy +1 +.* press-1 +\\{"page":2\\}$`, "m"));
     expect(json(asJson)).toMatchObject({
-      queues: expect.arrayContaining([{ name: "busy", state: "active", waiting: 2, delayed: 0, running: 1, inPerSecond: 0, outPerSecond: 0 }]),
+      queues: expect.arrayContaining([
+        { name: "busy", state: "active", waiting: 2, delayed: 0, running: 1, inPerSecond: 0, outPerSecond: 0 },
+      ]),
       running: [{ id: job.id, worker: "press-1", attempt: 1 }],
     });
   });

@@ -16,7 +16,9 @@ it("migrates, says how the schema compares, and prints it", async () => {
   expect(first).toMatchObject({
     code: 0,
     stderr: "",
-    stdout: expect.stringMatching(/^applied 0001_engine\n[^]*functions and views replaced\nschema millrace is at version \d+\n$/),
+    stdout: expect.stringMatching(
+      /^applied 0001_engine\n[^]*functions and views replaced\nschema millrace is at version \d+\n$/,
+    ),
   });
 
   const [again, status, printed, elsewhere] = await Promise.all([
@@ -26,7 +28,10 @@ it("migrates, says how the schema compares, and prints it", async () => {
     millrace(["migrate", "--schema", "pg_wrong"], { url: db.url }),
   ]);
   expect(JSON.parse(again.stdout)).toMatchObject({ schema: "millrace", applied: [], functionsReplaced: false });
-  expect(status).toMatchObject({ code: 0, stdout: expect.stringMatching(/^schema millrace: version (\d+) of \1, current\n$/) });
+  expect(status).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^schema millrace: version (\d+) of \1, current\n$/),
+  });
   expect(printed.stdout).toMatch(/^create schema if not exists jobs;$/m);
   expect(printed.stdout).toMatch(/commit;\n$/);
   expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('"pg_wrong" cannot name a schema') });
@@ -38,11 +43,23 @@ it("repairs a schema restored from another server", async () => {
   const doctor = await millrace(["doctor", "--json"], { url: db.url });
   expect(doctor.code).toBe(1);
   expect(wrongOf(doctor.stdout)).toEqual([
-    { check: "schema", state: "wrong", message: expect.stringContaining("restored"), remedy: expect.stringContaining("millrace repair") },
+    {
+      check: "schema",
+      state: "wrong",
+      message: expect.stringContaining("restored"),
+      remedy: expect.stringContaining("millrace repair"),
+    },
   ]);
-  expect(await millrace(["enqueue", "work"], { url: db.url })).toMatchObject({ code: 2, stderr: expect.stringContaining("millrace repair") });
+  expect(await millrace(["enqueue", "work"], { url: db.url })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("millrace repair"),
+  });
 
-  expect(await millrace(["repair"], { url: db.url })).toEqual({ code: 0, stderr: "", stdout: "schema millrace repaired: 1 job is ready\n" });
+  expect(await millrace(["repair"], { url: db.url })).toEqual({
+    code: 0,
+    stderr: "",
+    stdout: "schema millrace repaired: 1 job is ready\n",
+  });
   expect((await millrace(["enqueue", "work"], { url: db.url })).code).toBe(0);
 });
 

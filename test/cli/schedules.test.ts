@@ -6,7 +6,8 @@ import { claimOne, jobOf } from "../support/jobs.js";
 import { type Ended, type RunOptions, millrace } from "./cli.js";
 
 const db = useDatabase();
-const cli = (args: readonly string[], options: RunOptions = {}): Promise<Ended> => millrace(["schedules", ...args], { url: db.url, ...options });
+const cli = (args: readonly string[], options: RunOptions = {}): Promise<Ended> =>
+  millrace(["schedules", ...args], { url: db.url, ...options });
 const json = ({ stdout }: Ended): unknown => JSON.parse(stdout);
 
 interface Shown {
@@ -17,7 +18,8 @@ interface Shown {
 }
 
 const shown = async (name: string): Promise<Shown> => json(await cli(["show", name, "--json"])) as Shown;
-const listed = async (...args: string[]): Promise<ScheduleRecord[]> => json(await cli([...args, "--json"])) as ScheduleRecord[];
+const listed = async (...args: string[]): Promise<ScheduleRecord[]> =>
+  json(await cli([...args, "--json"])) as ScheduleRecord[];
 
 /** Let a scheduler make what is due and note what has ended. */
 async function look(): Promise<void> {
@@ -31,8 +33,27 @@ describe("schedules next", () => {
     const nowhere = { env: { DATABASE_URL: "" }, url: undefined };
     const [spring, autumn, month, several, none] = await Promise.all([
       cli(["next", "--cron", "30 2 * * *", "--tz", "Europe/Berlin", "--from", "2026-03-28", "--count", "3"], nowhere),
-      cli(["next", "--cron", "0 2 * * *", "--tz", "Europe/Berlin", "--from", "2026-10-25", "--count", "2", "--dst-repeated", "both", "--json"], nowhere),
-      cli(["next", "--every", "P1M", "--anchor", "2026-01-31T08:00Z", "--from", "2026-01-31", "--count", "3", "--json"], nowhere),
+      cli(
+        [
+          "next",
+          "--cron",
+          "0 2 * * *",
+          "--tz",
+          "Europe/Berlin",
+          "--from",
+          "2026-10-25",
+          "--count",
+          "2",
+          "--dst-repeated",
+          "both",
+          "--json",
+        ],
+        nowhere,
+      ),
+      cli(
+        ["next", "--every", "P1M", "--anchor", "2026-01-31T08:00Z", "--from", "2026-01-31", "--count", "3", "--json"],
+        nowhere,
+      ),
       cli(["next", "--at", "2099-01-01T00:00Z,2099-01-03T00:00Z", "--except", "2099-01-03", "--json"], nowhere),
       cli(["next", "--at", "2020-01-01T00:00Z"], nowhere),
     ]);
@@ -59,16 +80,34 @@ describe("schedules next", () => {
 
   it("previews a schedule by its anchor and its calendars, and says when it is paused", async () => {
     await db.engine.schedules.calendarPut("off", ["2099-03-02"]);
-    await cli(["put", "preview", "--every", "1d", "--anchor", "2099-03-01T06:00Z", "--calendars", "off", "--type", "t"]);
+    await cli([
+      "put",
+      "preview",
+      "--every",
+      "1d",
+      "--anchor",
+      "2099-03-01T06:00Z",
+      "--calendars",
+      "off",
+      "--type",
+      "t",
+    ]);
     await cli(["put", "chain", "--after", "1m", "--type", "t"]);
     await cli(["pause", "preview"]);
-    const [next, chain, none] = await Promise.all([cli(["next", "preview", "--count", "2"]), cli(["next", "chain"]), cli(["next", "nobody"])]);
+    const [next, chain, none] = await Promise.all([
+      cli(["next", "preview", "--count", "2"]),
+      cli(["next", "chain"]),
+      cli(["next", "nobody"]),
+    ]);
     expect(next).toEqual({
       code: 0,
       stdout: "UTC\nSun 2099-03-01 06:00:00 +00:00\nTue 2099-03-03 06:00:00 +00:00\n",
       stderr: "preview is paused: it makes no runs\n",
     });
-    expect(chain).toMatchObject({ code: 1, stderr: "the next slot of chain counts from the end of a run: 1 min after each run\n" });
+    expect(chain).toMatchObject({
+      code: 1,
+      stderr: "the next slot of chain counts from the end of a run: 1 min after each run\n",
+    });
     expect(none).toMatchObject({ code: 1, stdout: "there is no schedule nobody\n" });
   });
 });
@@ -77,19 +116,51 @@ describe("schedules put, run, pause and others", () => {
   it("declare, change, list, show, run, backfill, pause, resume and remove", { timeout: 180_000 }, async () => {
     await db.engine.queuePut("slow");
     const when = ["--cron", "0 3 * * *", "--tz", "Europe/Berlin", "--jitter", "5m"];
-    const how = ["--overlap", "skip", "--missed", "within=3h", "--after-failure", "stopAfter=3", "--max-runs", "1000", "--keep-runs", "50"];
-    const what = ["--type", "report", "--queue", "slow", "--input", '{"kind": "daily"}', "--job", '{"maxAttempts": 3, "deadlineSeconds": 600}'];
+    const how = [
+      "--overlap",
+      "skip",
+      "--missed",
+      "within=3h",
+      "--after-failure",
+      "stopAfter=3",
+      "--max-runs",
+      "1000",
+      "--keep-runs",
+      "50",
+    ];
+    const what = [
+      "--type",
+      "report",
+      "--queue",
+      "slow",
+      "--input",
+      '{"kind": "daily"}',
+      "--job",
+      '{"maxAttempts": 3, "deadlineSeconds": 600}',
+    ];
     const put = ["put", "nightly", ...when, ...how, ...what];
-    expect(await cli(put)).toEqual({ code: 0, stderr: "", stdout: "nightly is created: cron 0 3 * * * in Europe/Berlin\n" });
+    expect(await cli(put)).toEqual({
+      code: 0,
+      stderr: "",
+      stdout: "nightly is created: cron 0 3 * * * in Europe/Berlin\n",
+    });
     expect(json(await cli([...put, "--json"]))).toMatchObject({ name: "nightly", change: "unchanged" });
-    expect((await cli([...put, "--tz", "UTC"])).stdout).toMatch(/^nightly is changed: cron 0 3 \* \* \* in UTC\nbefore, it was declared by /);
+    expect((await cli([...put, "--tz", "UTC"])).stdout).toMatch(
+      /^nightly is changed: cron 0 3 \* \* \* in UTC\nbefore, it was declared by /,
+    );
 
     const [record] = (await listed("list")).filter(({ name }) => name === "nightly");
     expect(record).toMatchObject({
       rule: { cron: "0 3 * * *", tz: "UTC", jitter: 300_000 },
       job: { type: "report", queue: "slow", maxAttempts: 3, deadlineSeconds: 600 },
       input: { kind: "daily" },
-      options: { overlap: "skip", missed: { withinSeconds: 10_800 }, afterFailure: { stopAfter: 3 }, maxRuns: 1000, keepRuns: 50 },
+      options: {
+        overlap: "skip",
+        missed: { withinSeconds: 10_800 },
+        afterFailure: { stopAfter: 3 },
+        maxRuns: 1000,
+        keepRuns: 50,
+      },
       app: null,
       revision: 2,
       health: "healthy",
@@ -99,7 +170,9 @@ describe("schedules put, run, pause and others", () => {
     expect(await jobOf(db, id)).toMatchObject({ type: "report", queue: "slow", schedule: "nightly", state: "ready" });
     await db.engine.fail(await claimOne(db, "slow"), { message: "no paper" });
     await look();
-    expect(await cli(["backfill", "nightly", "--from", "2026-01-01", "--until", "2026-01-04", "--concurrency", "2"])).toMatchObject({
+    expect(
+      await cli(["backfill", "nightly", "--from", "2026-01-01", "--until", "2026-01-04", "--concurrency", "2"]),
+    ).toMatchObject({
       code: 0,
       stdout: "3 runs of nightly will be made\n",
     });
@@ -108,7 +181,9 @@ describe("schedules put, run, pause and others", () => {
       stdout: "nightly has no slots without a run there\n",
     });
     const ready = await db.engine.list({ queue: "slow", state: "ready" });
-    expect(new Set(ready.map(({ scheduleSlot }) => scheduleSlot?.toISOString()))).toEqual(new Set(["2026-01-01T03:00:00.000Z", "2026-01-02T03:00:00.000Z"]));
+    expect(new Set(ready.map(({ scheduleSlot }) => scheduleSlot?.toISOString()))).toEqual(
+      new Set(["2026-01-01T03:00:00.000Z", "2026-01-02T03:00:00.000Z"]),
+    );
 
     const { schedule, runs, events, durations } = await shown("nightly");
     expect(schedule).toMatchObject({ health: "healthy", failedRuns: 0, runs: 1, pending: 1 });
@@ -144,18 +219,28 @@ describe("schedules put, run, pause and others", () => {
   it("show a rule that SQL stored as it is, whatever it says", async () => {
     await db.sql(`select schedule_put('odd', '{"cron": "every day"}', '{"type": "t"}')`);
     expect((await cli([])).stdout).toMatch(/^odd +healthy .*\{"cron":"every day"\}$/m);
-    expect(await cli(["show", "odd"])).toMatchObject({ code: 0, stdout: expect.stringContaining('{"cron":"every day"}') });
+    expect(await cli(["show", "odd"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('{"cron":"every day"}'),
+    });
     expect(await cli(["next", "odd"])).toMatchObject({ code: 2, stderr: expect.stringContaining("has 2 fields") });
     await db.engine.schedules.remove("odd");
   });
 
   it("keep calendars", async () => {
     expect(await cli(["calendar", "holidays"])).toMatchObject({ code: 1, stdout: "there is no calendar holidays\n" });
-    expect((await cli(["calendar", "holidays", "2026-12-25", "2026-12-30/2027-01-01"])).stdout).toBe("holidays has 4 days\n");
-    expect(json(await cli(["calendar", "holidays", "--json"]))).toEqual({ name: "holidays", days: ["2026-12-25", "2026-12-30", "2026-12-31", "2027-01-01"] });
+    expect((await cli(["calendar", "holidays", "2026-12-25", "2026-12-30/2027-01-01"])).stdout).toBe(
+      "holidays has 4 days\n",
+    );
+    expect(json(await cli(["calendar", "holidays", "--json"]))).toEqual({
+      name: "holidays",
+      days: ["2026-12-25", "2026-12-30", "2026-12-31", "2027-01-01"],
+    });
     expect((await cli(["calendar"])).stdout).toMatch(/^holidays +4 +2026-12-25 +2027-01-01$/m);
     expect((await cli(["calendar", "holidays", "--forget"])).stdout).toBe("holidays is forgotten\n");
-    expect((json(await cli(["calendar", "--json"])) as { name: string }[]).map(({ name }) => name)).not.toContain("holidays");
+    expect((json(await cli(["calendar", "--json"])) as { name: string }[]).map(({ name }) => name)).not.toContain(
+      "holidays",
+    );
   });
 
   it("refuse what makes no sense, and write nothing", async () => {

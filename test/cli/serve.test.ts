@@ -12,7 +12,11 @@ describe("serve", () => {
   it("serves those who have a token, reads tokens again on SIGHUP, and stops when it is told", async () => {
     const [ann, bob] = await Promise.all(
       ["ann", "bob"].map(
-        async (name) => JSON.parse((await millrace(["tokens", "new", name, "--role", "admin", "--json"])).stdout) as { token: string; line: string },
+        async (name) =>
+          JSON.parse((await millrace(["tokens", "new", name, "--role", "admin", "--json"])).stdout) as {
+            token: string;
+            line: string;
+          },
       ),
     );
     const file = path.join(folder.path, "tokens.txt");
@@ -47,7 +51,8 @@ describe("serve", () => {
     const { url, publicUrl } = JSON.parse(server.stdout.split("\n")[0]!) as { url: string; publicUrl: string };
     expect(publicUrl).toBe("https://queue.example.com");
     const base = url.replace("0.0.0.0", "127.0.0.1");
-    const ask = async (token: string) => (await fetch(`${base}/api/v1/session`, { headers: { authorization: `Bearer ${token}` } })).status;
+    const ask = async (token: string) =>
+      (await fetch(`${base}/api/v1/session`, { headers: { authorization: `Bearer ${token}` } })).status;
     expect([await ask(ann!.token), await ask(bob!.token)]).toEqual([200, 401]);
     writeFileSync(file, bob!.line);
     server.kill("SIGHUP");
@@ -65,7 +70,9 @@ describe("serve", () => {
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as { time: string; level: string; message: string });
-    expect(log.map(({ message }) => message)).toEqual(expect.arrayContaining(["listening", "request", "stopping", "stopped"]));
+    expect(log.map(({ message }) => message)).toEqual(
+      expect.arrayContaining(["listening", "request", "stopping", "stopped"]),
+    );
     expect(ended.stderr).not.toContain(ann!.token);
   }, 60_000);
 
@@ -82,11 +89,14 @@ describe("serve", () => {
 
   it("--opentelemetry makes spans of requests, of the API and of SQS clients, below those of whoever asks", async () => {
     const telemetry = new URL("../support/telemetry.mjs", import.meta.url);
-    const server = new Running(["serve", "--port", "0", "--opentelemetry", "--log-level", "error", "--drain-delay", "0s", "--json"], {
-      url: db.url,
-      cwd: path.dirname(telemetry.pathname),
-      env: { NODE_OPTIONS: `--import ${telemetry.href}` },
-    });
+    const server = new Running(
+      ["serve", "--port", "0", "--opentelemetry", "--log-level", "error", "--drain-delay", "0s", "--json"],
+      {
+        url: db.url,
+        cwd: path.dirname(telemetry.pathname),
+        env: { NODE_OPTIONS: `--import ${telemetry.href}` },
+      },
+    );
     await server.until('"listening"');
     const { url } = JSON.parse(server.stdout.split("\n")[0]!) as { url: string };
     const [trace, parent] = ["0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"];
@@ -101,20 +111,28 @@ describe("serve", () => {
       .map((line) => JSON.parse(line) as unknown);
     expect(spans).toEqual(
       ["GET /queues", "SQS.ListQueues"].map((span) =>
-        expect.objectContaining({ span, trace, parent, attributes: expect.objectContaining({ "millrace.request_id": expect.any(String) }) }),
+        expect.objectContaining({
+          span,
+          trace,
+          parent,
+          attributes: expect.objectContaining({ "millrace.request_id": expect.any(String) }),
+        }),
       ),
     );
   }, 60_000);
 
   it("refuses what cannot be", async () => {
-    const refused = async (...args: string[]) => (await millrace(["serve", "--port", "0", ...args], { url: db.url })).stderr;
+    const refused = async (...args: string[]) =>
+      (await millrace(["serve", "--port", "0", ...args], { url: db.url })).stderr;
     expect(await refused("--host", "0.0.0.0")).toContain('make tokens with "millrace tokens new"');
     expect(await refused("--prefix", "queue")).toContain('give a path such as "/queue"');
     expect(await refused("--tokens", "/nowhere")).toContain("/nowhere cannot be read");
     expect(await refused("--opentelemetry")).toContain("npm install @opentelemetry/api");
     expect(await refused("--rate", "0")).toContain("--rate");
     writeFileSync(path.join(folder.path, "bad.txt"), "ann admin secret");
-    expect(await refused("--tokens", path.join(folder.path, "bad.txt"))).toContain("line 1 of the tokens cannot be read");
+    expect(await refused("--tokens", path.join(folder.path, "bad.txt"))).toContain(
+      "line 1 of the tokens cannot be read",
+    );
     const { port } = new URL(db.url); // PostgreSQL has it
     expect((await millrace(["serve", "--port", port], { url: db.url })).stderr).toContain("give another port");
     expect((await millrace(["tokens", "new", "a b"])).stderr).toContain('a token cannot be named "a b"');

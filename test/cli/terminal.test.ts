@@ -23,9 +23,13 @@ interface Terminal {
 
 function inTerminal(args: string, env: Readonly<Record<string, string>> = {}): Terminal {
   const rest = Object.fromEntries(Object.entries(process.env).filter(([name]) => !decidesOnColours.has(name)));
-  const child = spawn("script", ["-qec", `stty cols 80 rows 24; ${process.execPath} ${mainFile} ${args}`, "/dev/null"], {
-    env: { ...rest, TERM: "xterm", DATABASE_URL: db.url, ...env },
-  });
+  const child = spawn(
+    "script",
+    ["-qec", `stty cols 80 rows 24; ${process.execPath} ${mainFile} ${args}`, "/dev/null"],
+    {
+      env: { ...rest, TERM: "xterm", DATABASE_URL: db.url, ...env },
+    },
+  );
   const terminal: Terminal = {
     shown: "",
     press: (key) => void child.stdin.write(key),
@@ -48,11 +52,16 @@ describe.runIf(hasScript)("on a terminal", () => {
     await terminal.ended;
     expect(terminal.shown).toContain("\u001B[?1049h\u001B[?25l");
     expect(terminal.shown.trimEnd().endsWith("\u001B[?25h\u001B[?1049l")).toBe(true);
-    for (const line of stripVTControlCharacters(terminal.shown).split(/[\r\n]+/)) expect(line.length).toBeLessThanOrEqual(80);
+    for (const line of stripVTControlCharacters(terminal.shown).split(/[\r\n]+/))
+      expect(line.length).toBeLessThanOrEqual(80);
   });
 
   it("many jobs have a progress bar, colours are there unless NO_COLOR is set", async () => {
-    const [many, coloured, plain] = [inTerminal("enqueue many --count 4000"), inTerminal("doctor"), inTerminal("doctor", { NO_COLOR: "1" })];
+    const [many, coloured, plain] = [
+      inTerminal("enqueue many --count 4000"),
+      inTerminal("doctor"),
+      inTerminal("doctor", { NO_COLOR: "1" }),
+    ];
     await Promise.all([many.ended, coloured.ended, plain.ended]);
     expect(many.shown).toMatch(/█+░+ 1,000 of 4,000, [\d,]+\/s/);
     expect(many.shown).toContain("\r\u001B[K4,000 jobs enqueued in ");

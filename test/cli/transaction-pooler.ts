@@ -48,8 +48,13 @@ class Session {
   }
 }
 
-/** A pooler as people put in front of a server, with sessions that change hands after each transaction. It asks for no password. */
-export async function startTransactionPooler(serverUrl: string): Promise<{ readonly url: string; close(): Promise<void> }> {
+/**
+ * A pooler as people put in front of a server, with sessions that change hands after each transaction. It asks for no
+ * password.
+ */
+export async function startTransactionPooler(
+  serverUrl: string,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
   const url = new URL(serverUrl);
   const all = await Promise.all([Session.open(url), Session.open(url)]);
   const free = [...all];

@@ -27,8 +27,14 @@ describe("usage", () => {
       millrace(["enqueue", "resize", "--quue", "mail"]),
       millrace(["wxyz"]),
     ]);
-    expect(command).toMatchObject({ code: 2, stderr: 'millrace: there is no command "mirgate" (did you mean "millrace migrate"?)\n' });
-    expect(below).toMatchObject({ code: 2, stderr: 'millrace: there is no command "jobs shwo" (did you mean "millrace jobs show"?)\n' });
+    expect(command).toMatchObject({
+      code: 2,
+      stderr: 'millrace: there is no command "mirgate" (did you mean "millrace migrate"?)\n',
+    });
+    expect(below).toMatchObject({
+      code: 2,
+      stderr: 'millrace: there is no command "jobs shwo" (did you mean "millrace jobs show"?)\n',
+    });
     expect(option).toMatchObject({ code: 2, stderr: "millrace: there is no option --quue (did you mean --queue?)\n" });
     expect(far).toMatchObject({ code: 2, stderr: 'millrace: there is no command "wxyz" (see "millrace --help")\n' });
   });
@@ -41,9 +47,15 @@ describe("usage", () => {
     ]);
     expect(usage).toMatchObject({ code: 2, stdout: "" });
     expect(JSON.parse(usage.stderr)).toEqual({
-      error: { code: "MR001", message: expect.stringContaining('--limit cannot be "0"'), remedy: "give a whole number from 1 to 10,000" },
+      error: {
+        code: "MR001",
+        message: expect.stringContaining('--limit cannot be "0"'),
+        remedy: "give a whole number from 1 to 10,000",
+      },
     });
-    expect(JSON.parse(database.stderr)).toMatchObject({ error: { message: expect.stringContaining("no database given") } });
+    expect(JSON.parse(database.stderr)).toMatchObject({
+      error: { message: expect.stringContaining("no database given") },
+    });
     expect(JSON.parse(help.stdout)).toMatchObject({ name: "top", options: { schema: { default: "millrace" } } });
   });
 

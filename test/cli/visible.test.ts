@@ -29,18 +29,24 @@ describe("what comes from the database cannot steer the terminal", () => {
     await db.engine.queuePause("odd", { by: nasty, because: nasty });
   });
 
-  it.each([["jobs"], ["jobs show ID"], ["failures"], ["groups top odd"], ["queues"], ["queues events"], ["limits"], ["top"]])(
-    "%s, as text and as JSON",
-    async (command) => {
-      const args = command.replace("ID", failedId).split(" ");
-      const [text, json] = await Promise.all([cli(...args), cli(...args, "--json")]);
-      for (const { stdout, stderr, code } of [text, json]) {
-        expect(stderr + String(code)).toBe("0");
-        expect(stdout).not.toMatch(raw);
-      }
-      expect(JSON.stringify(JSON.parse(json.stdout))).toBeTruthy();
-    },
-  );
+  it.each([
+    ["jobs"],
+    ["jobs show ID"],
+    ["failures"],
+    ["groups top odd"],
+    ["queues"],
+    ["queues events"],
+    ["limits"],
+    ["top"],
+  ])("%s, as text and as JSON", async (command) => {
+    const args = command.replace("ID", failedId).split(" ");
+    const [text, json] = await Promise.all([cli(...args), cli(...args, "--json")]);
+    for (const { stdout, stderr, code } of [text, json]) {
+      expect(stderr + String(code)).toBe("0");
+      expect(stdout).not.toMatch(raw);
+    }
+    expect(JSON.stringify(JSON.parse(json.stdout))).toBeTruthy();
+  });
 
   it("and is there to be seen", async () => {
     const { stdout } = await cli("jobs", "show", failedId);
@@ -57,25 +63,33 @@ describe("what comes from the database cannot steer the terminal", () => {
   });
 });
 
-it.each(['"just text"', "42", '[1, {"a": 2}]', '{"stack": 5}', "true"])("an error that SQL reported as %s is shown", async (error) => {
-  await db.engine.queuePut("kinds");
-  await db.engine.enqueue({ type: "t", queue: "kinds" });
-  const { id, token } = await claimOne(db, "kinds");
-  await db.sql("select job_fail($1, array[$2::bigint], $3::json)", [token, id, error]);
-  for (const args of [
-    ["jobs", "show", id],
-    ["jobs", "--queue", "kinds"],
-  ]) {
-    const { stdout, code } = await cli(...args);
-    expect(code).toBe(0);
-    expect(stdout).toContain(error === '"just text"' ? "just text" : JSON.stringify(JSON.parse(error)));
-  }
-});
+it.each(['"just text"', "42", '[1, {"a": 2}]', '{"stack": 5}', "true"])(
+  "an error that SQL reported as %s is shown",
+  async (error) => {
+    await db.engine.queuePut("kinds");
+    await db.engine.enqueue({ type: "t", queue: "kinds" });
+    const { id, token } = await claimOne(db, "kinds");
+    await db.sql("select job_fail($1, array[$2::bigint], $3::json)", [token, id, error]);
+    for (const args of [
+      ["jobs", "show", id],
+      ["jobs", "--queue", "kinds"],
+    ]) {
+      const { stdout, code } = await cli(...args);
+      expect(code).toBe(0);
+      expect(stdout).toContain(error === '"just text"' ? "just text" : JSON.stringify(JSON.parse(error)));
+    }
+  },
+);
 
 it("only our own styles reach a terminal", () => {
   let shown = "";
   const sink = new Writable({ write: (chunk: Buffer, _encoding, done) => ((shown += chunk.toString()), done()) });
-  const stream = Object.assign(sink, { isTTY: true, hasColors: () => true, getColorDepth: () => 8, columns: 80 }) as unknown as NodeJS.WriteStream;
+  const stream = Object.assign(sink, {
+    isTTY: true,
+    hasColors: () => true,
+    getColorDepth: () => 8,
+    columns: 80,
+  }) as unknown as NodeJS.WriteStream;
   const out = new Output(false, stream, stream);
   out.event("e", {}, `${out.style("red", "✘")} \u001B[31mmine\nforged`);
   out.note("\u001B]0;title\u0007");

@@ -72,7 +72,8 @@ describe("work", () => {
 
   it("starts again when the file changes, also after it was broken", async () => {
     const queue = await newQueue(db);
-    const text = (version: number): string => `export default [["watched", (job) => console.log("version ${version} got", job.input)]];`;
+    const text = (version: number): string =>
+      `export default [["watched", (job) => console.log("version ${version} got", job.input)]];`;
     const file = handlersFile("watched.mjs", text(1));
     const worker = work([file, "--queues", queue, "--watch"]);
     await worker.until("working on");
@@ -103,7 +104,10 @@ describe("work", () => {
       millrace(["work", good, "--schema", "elsewhere"], { url: db.url }),
     ]);
     expect(missing).toMatchObject({ code: 2, stderr: "millrace: there is no file nowhere.mjs\n" });
-    expect(broken).toMatchObject({ code: 2, stderr: expect.stringMatching(/thrown\.mjs cannot be loaded\nError: no configuration\n +at/) });
+    expect(broken).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/thrown\.mjs cannot be loaded\nError: no configuration\n +at/),
+    });
     expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining("no handlers") });
     expect(queue).toMatchObject({ code: 2, stderr: expect.stringContaining("nowhere") });
     expect(schema).toMatchObject({ code: 2, stderr: expect.stringContaining("millrace migrate --schema elsewhere") });

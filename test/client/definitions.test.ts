@@ -24,9 +24,15 @@ describe("a definition's schemas", () => {
 
   it("refuse an input before anything is stored, naming the field [#79 #114]", async () => {
     const queue = await test.queue();
-    const refused = { name: "InputError", code: "MR011", issues: [{ path: "box[0].size", message: "must be above 0" }] } satisfies Partial<InputError>;
+    const refused = {
+      name: "InputError",
+      code: "MR011",
+      issues: [{ path: "box[0].size", message: "must be above 0" }],
+    } satisfies Partial<InputError>;
     await expect(test.mill.enqueue(resize, { size: "-1" }, { queue })).rejects.toMatchObject(refused);
-    await expect(test.mill.enqueueMany(resize, [{ size: "1" }, { size: "x" }], { queue })).rejects.toMatchObject(refused);
+    await expect(test.mill.enqueueMany(resize, [{ size: "1" }, { size: "x" }], { queue })).rejects.toMatchObject(
+      refused,
+    );
     expect(await test.mill.jobs.list({ queue })).toEqual([]);
   });
 
@@ -53,7 +59,11 @@ describe("a definition's schemas", () => {
       .start();
     const bad = await test.mill.enqueue("resize", { size: "nothing" }, { queue });
     await expect(test.mill.result(bad)).rejects.toMatchObject({ name: "JobFailedError", state: "failed" });
-    expect(await stored(bad.id)).toMatchObject({ reason: "permanent", attempts: 1, lastError: { name: "InputError", code: "MR011" } });
+    expect(await stored(bad.id)).toMatchObject({
+      reason: "permanent",
+      attempts: 1,
+      lastError: { name: "InputError", code: "MR011" },
+    });
     expect(calls).toBe(0);
     await test.mill.result(await test.mill.enqueue(resize, { size: "1" }, { queue }));
     expect(calls).toBe(1);
@@ -66,7 +76,9 @@ describe("a definition's schemas", () => {
       .handle(resize, () => ({ ok: "yes" }) as unknown as { ok: boolean })
       .start();
     const { id } = await test.mill.enqueue(resize, { size: "1" }, { queue });
-    await expect(test.mill.result(id)).rejects.toMatchObject({ message: expect.stringContaining("ok: must be a boolean") });
+    await expect(test.mill.result(id)).rejects.toMatchObject({
+      message: expect.stringContaining("ok: must be a boolean"),
+    });
     expect(await stored(id)).toMatchObject({ reason: "permanent", result: null });
   });
 
@@ -93,21 +105,43 @@ describe("a definition's schemas", () => {
 describe("a definition's defaults", () => {
   it("hold for its jobs unless one says otherwise; undefined says nothing [#34 #126]", async () => {
     const queue = await test.queue();
-    const job = defineJob("with-defaults", { queue, priority: 2, maxAttempts: 3, retryDelay: ["10s", "1m"], attemptTimeout: { seconds: 90 }, ttl: "1h" });
+    const job = defineJob("with-defaults", {
+      queue,
+      priority: 2,
+      maxAttempts: 3,
+      retryDelay: ["10s", "1m"],
+      attemptTimeout: { seconds: 90 },
+      ttl: "1h",
+    });
     const plain = await stored((await test.mill.enqueue(job, null)).id);
     expect(plain).toMatchObject({ queue, priority: 2, maxAttempts: 3, retry: [10, 60], attemptTimeoutMs: 90_000 });
     expect(plain.expiresAt!.getTime() - plain.runAt.getTime()).toBe(3_600_000);
-    expect(await stored((await test.mill.enqueue(job, null, { maxAttempts: 7 })).id)).toMatchObject({ priority: 2, maxAttempts: 7 });
+    expect(await stored((await test.mill.enqueue(job, null, { maxAttempts: 7 })).id)).toMatchObject({
+      priority: 2,
+      maxAttempts: 7,
+    });
     const nothing = { priority: undefined, maxAttempts: undefined } as unknown as object;
-    expect(await stored((await test.mill.enqueue(job, null, nothing)).id)).toMatchObject({ priority: 2, maxAttempts: 3 });
+    expect(await stored((await test.mill.enqueue(job, null, nothing)).id)).toMatchObject({
+      priority: 2,
+      maxAttempts: 3,
+    });
     const [many] = await test.mill.enqueueMany(job, [null]);
     expect(await stored(many!.id)).toMatchObject({ queue, priority: 2, maxAttempts: 3 });
   });
 
   it("are those of the documentation when it has none [#126]", async () => {
     const { id } = await test.mill.enqueue(defineJob("plain"), null);
-    expect(await stored(id)).toMatchObject({ queue: "default", priority: 5, maxAttempts: 25, expiresAt: null, deadline: null, attemptTimeoutMs: null });
-    expect(await stored((await test.mill.enqueue("plain", null, { maxAttempts: Infinity })).id)).toMatchObject({ maxAttempts: Infinity });
+    expect(await stored(id)).toMatchObject({
+      queue: "default",
+      priority: 5,
+      maxAttempts: 25,
+      expiresAt: null,
+      deadline: null,
+      attemptTimeoutMs: null,
+    });
+    expect(await stored((await test.mill.enqueue("plain", null, { maxAttempts: Infinity })).id)).toMatchObject({
+      maxAttempts: Infinity,
+    });
   });
 
   it.each<[string, JobDefinitionOptions]>([
@@ -151,7 +185,24 @@ describe("durations", () => {
     expect(durationMs(duration)).toBe(ms);
   });
 
-  it.each([-1, Number.NaN, Infinity, "", "5", "m", "5 minutes", "-5m", "5m!", { weeks: 1 }, { minutes: "5" }, {}, null, true])("%j is none", (duration) => {
-    expect(() => durationMs(duration as never, "delay")).toThrow(expect.objectContaining({ ...invalidArgument, message: expect.stringContaining("delay") }));
+  it.each([
+    -1,
+    Number.NaN,
+    Infinity,
+    "",
+    "5",
+    "m",
+    "5 minutes",
+    "-5m",
+    "5m!",
+    { weeks: 1 },
+    { minutes: "5" },
+    {},
+    null,
+    true,
+  ])("%j is none", (duration) => {
+    expect(() => durationMs(duration as never, "delay")).toThrow(
+      expect.objectContaining({ ...invalidArgument, message: expect.stringContaining("delay") }),
+    );
   });
 });

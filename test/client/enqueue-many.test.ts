@@ -20,7 +20,9 @@ describe("enqueueMany", () => {
     expect(new Set(made.map((job) => job.id)).size).toBe(2500);
     expect(await count(queue)).toBe(2500);
     expect((await test.mill.jobs.get(made[1234]!.id))!.job.input).toBe(1234);
-    expect(made.map((job) => BigInt(job.id))).toEqual(made.map((job) => BigInt(job.id)).toSorted((a, b) => (a < b ? -1 : 1)));
+    expect(made.map((job) => BigInt(job.id))).toEqual(
+      made.map((job) => BigInt(job.id)).toSorted((a, b) => (a < b ? -1 : 1)),
+    );
   });
 
   it("of nothing makes nothing", async () => {
@@ -37,7 +39,9 @@ describe("enqueueMany", () => {
     }
     expect(await test.mill.enqueueMany(work, new Set([1, 2]), { queue })).toEqual({ count: 2 });
     expect(await test.mill.enqueueMany(work, some(), { queue })).toEqual({ count: 3 });
-    expect(await test.mill.enqueueMany(work, Readable.from([1, 2, 3, 4]) as AsyncIterable<number>, { queue })).toEqual({ count: 4 });
+    expect(await test.mill.enqueueMany(work, Readable.from([1, 2, 3, 4]) as AsyncIterable<number>, { queue })).toEqual({
+      count: 4,
+    });
     expect(await count(queue)).toBe(9);
   });
 
@@ -90,9 +94,22 @@ describe("enqueueMany", () => {
 
   it("shares its options among all, and refuses those that cannot be shared [#34]", async () => {
     const queue = await test.queue();
-    const [one] = await test.mill.enqueueMany(work, [1], { queue, priority: 1, tenant: "t", delay: "1h", headers: { a: 1 } });
-    expect((await test.mill.jobs.get(one!.id))!.job).toMatchObject({ priority: 1, tenant: "t", state: "delayed", headers: { a: 1 } });
-    await expect(test.mill.enqueueMany(work, [1], { queue, payload: new Uint8Array(3) })).rejects.toMatchObject(invalidArgument);
+    const [one] = await test.mill.enqueueMany(work, [1], {
+      queue,
+      priority: 1,
+      tenant: "t",
+      delay: "1h",
+      headers: { a: 1 },
+    });
+    expect((await test.mill.jobs.get(one!.id))!.job).toMatchObject({
+      priority: 1,
+      tenant: "t",
+      state: "delayed",
+      headers: { a: 1 },
+    });
+    await expect(test.mill.enqueueMany(work, [1], { queue, payload: new Uint8Array(3) })).rejects.toMatchObject(
+      invalidArgument,
+    );
     await expect(test.mill.enqueueMany(work, [1], { queue, prio: 1 } as object)).rejects.toMatchObject(invalidArgument);
   });
 });

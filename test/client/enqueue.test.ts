@@ -18,7 +18,16 @@ describe("an enqueue", () => {
     for (const [n, id] of ids.entries()) {
       expect(BigInt(id)).toBeGreaterThan(2n ** 53n);
       const { job, attempts } = (await test.mill.jobs.get(id))!;
-      expect(job).toMatchObject({ id, input: { n }, state: "ready", attempts: 0, worker: null, lastAttemptAt: null, lastError: null, finishedAt: null });
+      expect(job).toMatchObject({
+        id,
+        input: { n },
+        state: "ready",
+        attempts: 0,
+        worker: null,
+        lastAttemptAt: null,
+        lastError: null,
+        finishedAt: null,
+      });
       expect(job.updatedAt.getTime()).toBeGreaterThanOrEqual(job.createdAt.getTime());
       expect(attempts).toEqual([]);
     }
@@ -34,7 +43,13 @@ describe("an enqueue", () => {
       .handle(work, ({ input }) => ({ input }))
       .start();
     const inputs: unknown[] = [
-      { deep: [[[{ ä: '日本 🎉 \u2028 "quoted" \\ \n' }]]], big: "123456789012345678901234567890", none: null, empty: {}, list: [] },
+      {
+        deep: [[[{ ä: '日本 🎉 \u2028 "quoted" \\ \n' }]]],
+        big: "123456789012345678901234567890",
+        none: null,
+        empty: {},
+        list: [],
+      },
       null,
       {},
       [],
@@ -44,7 +59,8 @@ describe("an enqueue", () => {
       true,
       { __proto__: null, constructor: 1, "~standard": 2, "": 3 },
     ];
-    for (const input of inputs) expect(await test.mill.result(await test.mill.enqueue(work, input, { queue }))).toEqual({ input });
+    for (const input of inputs)
+      expect(await test.mill.result(await test.mill.enqueue(work, input, { queue }))).toEqual({ input });
     expect(await test.mill.result(await test.mill.enqueue(work, undefined, { queue }))).toEqual({ input: null });
   });
 
@@ -67,21 +83,40 @@ describe("an enqueue", () => {
       })
       .start();
     const small = new Uint8Array([0, 0xff, 0xfe, 0xc3, 0x28, 0]);
-    const send = async (options: EnqueueCallOptions) => test.mill.result(await test.mill.enqueue(work, null, { queue, ...options }));
-    expect(await send({ payload: small, contentType: "image/png" })).toEqual({ inline: true, size: 6, same: true, type: "image/png" });
+    const send = async (options: EnqueueCallOptions) =>
+      test.mill.result(await test.mill.enqueue(work, null, { queue, ...options }));
+    expect(await send({ payload: small, contentType: "image/png" })).toEqual({
+      inline: true,
+      size: 6,
+      same: true,
+      type: "image/png",
+    });
     expect(await send({ payload: large })).toEqual({ inline: false, size: 300_000, same: true, type: null });
     expect(await send({})).toEqual({ inline: false, size: null, same: null, type: null });
   });
 
   it("stores the tenant, gives it to the handler, and lists and cancels by it [#44]", async () => {
     const queue = await test.queue();
-    await test.mill.enqueueMany(work, [1, 2, 3], { queue, tenant: "acme", group: "g", headers: { h: [1] }, delay: "1h" });
+    await test.mill.enqueueMany(work, [1, 2, 3], {
+      queue,
+      tenant: "acme",
+      group: "g",
+      headers: { h: [1] },
+      delay: "1h",
+    });
     const { id } = await test.mill.enqueue(work, 4, { queue, tenant: "other", group: "g", headers: { h: [1] } });
-    expect(await test.mill.jobs.list({ tenant: "acme" })).toMatchObject([3, 2, 1].map((input) => ({ input, tenant: "acme", group: "g", state: "delayed" })));
+    expect(await test.mill.jobs.list({ tenant: "acme" })).toMatchObject(
+      [3, 2, 1].map((input) => ({ input, tenant: "acme", group: "g", state: "delayed" })),
+    );
     expect(await test.mill.jobs.cancel({ tenant: "acme" })).toBe(3);
     await test
       .worker(queue)
-      .handle(work, ({ tenant, group, headers, input }) => ({ tenant: tenant!, group: group!, headers: headers!, input }))
+      .handle(work, ({ tenant, group, headers, input }) => ({
+        tenant: tenant!,
+        group: group!,
+        headers: headers!,
+        input,
+      }))
       .start();
     expect(await test.mill.result(id)).toEqual({ tenant: "other", group: "g", headers: { h: [1] }, input: 4 });
   });
@@ -197,7 +232,9 @@ describe("an enqueue refuses", () => {
   });
 
   it("what is no definition, and a queue that is not there", async () => {
-    await expect(test.mill.enqueue(undefined as unknown as AnyJobDefinition, null)).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.enqueue(undefined as unknown as AnyJobDefinition, null)).rejects.toMatchObject(
+      invalidArgument,
+    );
     await expect(test.mill.enqueue({} as AnyJobDefinition, null)).rejects.toMatchObject(invalidArgument);
     await expect(test.mill.enqueue("", null)).rejects.toMatchObject(invalidArgument);
     await expect(test.mill.enqueue(work, null, { queue: "nowhere" })).rejects.toMatchObject(queueNotFound);

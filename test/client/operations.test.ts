@@ -36,7 +36,9 @@ describe("failures", () => {
       const details = await Promise.all(jobs.map(({ id }) => test.mill.jobs.get(id)));
       return details.map((one) => {
         const { state, reason, runAt, updatedAt } = one!.job;
-        return state === "delayed" ? `in ${Math.round((runAt.getTime() - updatedAt.getTime()) / 3_600_000)} h` : `${state} ${reason}`;
+        return state === "delayed"
+          ? `in ${Math.round((runAt.getTime() - updatedAt.getTime()) / 3_600_000)} h`
+          : `${state} ${reason}`;
       });
     };
     await expect.poll(ended, { timeout: 10_000 }).toEqual(["failed permanent", "in 1 h", "in 2 h", "failed permanent"]);
@@ -82,7 +84,8 @@ describe("failures", () => {
     });
     const jobs = await test.mill.enqueueMany(work, Array.from({ length: 40 }, String), { queue });
     await worker.start();
-    const state = async (): Promise<string | undefined> => (await test.mill.queues.breakers()).find((one) => one.queue === queue)?.state;
+    const state = async (): Promise<string | undefined> =>
+      (await test.mill.queues.breakers()).find((one) => one.queue === queue)?.state;
     await expect.poll(state, { timeout: 10_000, interval: 5 }).toBe("open");
     expect(calls).toBeLessThan(40);
     isDown = false;
@@ -111,8 +114,24 @@ describe("looking at jobs", () => {
     await test.mill.enqueueMany(work, ["a", "b", "c"], { queue, group: "noisy" });
     await test.mill.enqueue(work, "d", { queue, group: "quiet" });
     const [noisy, quiet] = [
-      { group: "noisy", waiting: 3, delayed: 0, running: 0, oldestAgeSeconds: expect.any(Number), share: 0.75, estimated: false },
-      { group: "quiet", waiting: 1, delayed: 0, running: 0, oldestAgeSeconds: expect.any(Number), share: 0.25, estimated: false },
+      {
+        group: "noisy",
+        waiting: 3,
+        delayed: 0,
+        running: 0,
+        oldestAgeSeconds: expect.any(Number),
+        share: 0.75,
+        estimated: false,
+      },
+      {
+        group: "quiet",
+        waiting: 1,
+        delayed: 0,
+        running: 0,
+        oldestAgeSeconds: expect.any(Number),
+        share: 0.25,
+        estimated: false,
+      },
     ];
     expect(await test.mill.queues.groups(queue)).toEqual([noisy, quiet]);
     expect(await test.mill.queues.groups(queue, 1)).toEqual([noisy]);
@@ -128,7 +147,9 @@ describe("looking at jobs", () => {
     const made = await test.mill.enqueueMany(timed, ["a", "b", "c"], { queue });
     await Promise.all(made.map((job) => test.mill.result(job)));
     const details = await Promise.all(made.map(({ id }) => test.mill.jobs.get(id)));
-    const seconds = details.map((one) => (one!.attempts[0]!.finishedAt.getTime() - one!.attempts[0]!.startedAt.getTime()) / 1000);
+    const seconds = details.map(
+      (one) => (one!.attempts[0]!.finishedAt.getTime() - one!.attempts[0]!.startedAt.getTime()) / 1000,
+    );
     const stats = await test.mill.jobs.durations({ type: "timed", windows: ["1h", { days: 1 }] });
     expect(stats.map(({ windowSeconds, runs, succeeded }) => [windowSeconds, runs, succeeded])).toEqual([
       [3600, 3, 3],
@@ -138,7 +159,9 @@ describe("looking at jobs", () => {
       seconds.reduce((a, b) => a + b),
       1,
     );
-    expect((await test.mill.jobs.durations({ type: "timed" })).map((one) => one.windowSeconds)).toEqual([60, 3600, 86_400]);
+    expect((await test.mill.jobs.durations({ type: "timed" })).map((one) => one.windowSeconds)).toEqual([
+      60, 3600, 86_400,
+    ]);
     await expect(test.mill.jobs.durations({ windows: ["soon"] })).rejects.toMatchObject(invalidArgument);
     await expect(test.mill.jobs.durations({ window: ["1h"] } as never)).rejects.toMatchObject(invalidArgument);
   });
@@ -158,8 +181,12 @@ describe("a job that has failed for good", () => {
     expect(await test.mill.retry(discarded)).toBe(false);
     expect(await test.mill.jobs.retry({ type: "work", queue, by: "bob" })).toBe(0);
     expect(await test.mill.jobs.list({ queue, undecided: true })).toEqual([]);
-    expect(await test.mill.jobs.decisions(retried)).toMatchObject([{ action: "retry", attempts: 1, by: "ann", because: "fixed" }]);
-    expect(await test.mill.jobs.decisions(discarded.id)).toMatchObject([{ action: "discard", attempts: null, by: "ann", because: "too late" }]);
+    expect(await test.mill.jobs.decisions(retried)).toMatchObject([
+      { action: "retry", attempts: 1, by: "ann", because: "fixed" },
+    ]);
+    expect(await test.mill.jobs.decisions(discarded.id)).toMatchObject([
+      { action: "discard", attempts: null, by: "ann", because: "too late" },
+    ]);
     await expect(test.mill.jobs.discard(discarded, { reason: "x" } as never)).rejects.toMatchObject(invalidArgument);
   });
 });
@@ -167,7 +194,12 @@ describe("a job that has failed for good", () => {
 describe("ttl: computed", () => {
   it("may be given with a definition, for all its jobs [#138]", async () => {
     const queue = await test.queue();
-    const limited = defineJob<string>("limited", { ttl: "computed", attemptTimeout: "10s", maxAttempts: 4, retryDelay: ["1m", "5m"] });
+    const limited = defineJob<string>("limited", {
+      ttl: "computed",
+      attemptTimeout: "10s",
+      maxAttempts: 4,
+      retryDelay: ["1m", "5m"],
+    });
     const { id } = await test.mill.enqueue(limited, "a", { queue });
     const failed = gate();
     let startedAt = new Date(0);
@@ -183,6 +215,8 @@ describe("ttl: computed", () => {
     await expect.poll(async () => (await test.mill.jobs.get(id))!.job.state).toBe("delayed");
     const { job } = (await test.mill.jobs.get(id))!;
     expect((job.expiresAt!.getTime() - startedAt.getTime()) / 1000).toBeCloseTo(700, 1);
-    await expect(test.mill.enqueue(limited, "a", { queue, maxAttempts: Infinity })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.enqueue(limited, "a", { queue, maxAttempts: Infinity })).rejects.toMatchObject(
+      invalidArgument,
+    );
   });
 });

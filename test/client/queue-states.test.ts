@@ -5,7 +5,10 @@ import { useMill } from "../support/mill.js";
 import { invalidArgument } from "../support/steps.js";
 import { gate } from "../support/wait.js";
 
-/** On a server of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
+/**
+ * On a server of its own, because a queue finishes only when transactions of the whole server that may have enqueued
+ * have ended.
+ */
 const test = useMill({}, { ownServer: true });
 const work = defineJob<string>("work");
 
@@ -16,7 +19,11 @@ describe("queues of a client", () => {
     const stop = new AbortController();
     const told: string[] = [];
     const listening = (async () => {
-      for await (const { queue, event } of test.mill.queues.events({ signal: stop.signal, pollInterval: 50, since: "1:1:" }))
+      for await (const { queue, event } of test.mill.queues.events({
+        signal: stop.signal,
+        pollInterval: 50,
+        since: "1:1:",
+      }))
         if ([first, second].includes(queue)) told.push(`${queue} ${event}`);
     })();
     const order: string[] = [];
@@ -52,9 +59,14 @@ describe("queues of a client", () => {
         throw new Error("not yet");
       })
       .start();
-    const [a, b] = [await test.mill.enqueue(work, "a", { queue, maxAttempts: 1 }), await test.mill.enqueue(work, "b", { queue })];
+    const [a, b] = [
+      await test.mill.enqueue(work, "a", { queue, maxAttempts: 1 }),
+      await test.mill.enqueue(work, "b", { queue }),
+    ];
     await failed.opened;
-    await expect.poll(() => test.mill.queues.pauses()).toMatchObject([{ queue, jobId: a.id, pausedBecause: `job ${a.id} failed: not yet` }]);
+    await expect
+      .poll(() => test.mill.queues.pauses())
+      .toMatchObject([{ queue, jobId: a.id, pausedBecause: `job ${a.id} failed: not yet` }]);
     expect(await test.mill.jobs.list({ queue, undecided: true })).toMatchObject([{ id: a.id }]);
     expect(await test.mill.retry(a, { by: "ann" })).toBe(true);
     await test.mill.queues.resume(queue, { by: "ann" });
@@ -86,7 +98,9 @@ describe("queues of a client", () => {
   it("refuse options nobody knows", async () => {
     const queue = await test.queue();
     await expect(test.mill.queues.close(queue, { why: "x" } as never)).rejects.toMatchObject(invalidArgument);
-    await expect(test.mill.queues.releaseStage(queue, "s", {}, { txn: 1 } as never)).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.queues.releaseStage(queue, "s", {}, { txn: 1 } as never)).rejects.toMatchObject(
+      invalidArgument,
+    );
     await expect(test.mill.queues.events({ every: 1 } as never).next()).rejects.toMatchObject(invalidArgument);
     await expect(test.mill.queues.put(queue, { waitFor: ["x"] } as never)).rejects.toMatchObject(invalidArgument);
   });

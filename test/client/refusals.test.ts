@@ -141,13 +141,16 @@ describe("an option", () => {
     await isRefused((tx) => engine.cancelWhere({ tenant: half }, { tx }));
   });
 
-  it.each(["2030-01-01", "2030-01-01T12:00Z", "2030-01-01 12:00:00.123456+00", "2030-01-01T12:00:00+0530", new Date("9999-12-31T23:59:59.999Z")])(
-    "a time of %s is taken",
-    async (runAt) => {
-      const queue = await test.queue();
-      await expect(test.mill.engine.enqueue({ type: "t", queue, runAt })).resolves.toMatchObject({ duplicate: false });
-    },
-  );
+  it.each([
+    "2030-01-01",
+    "2030-01-01T12:00Z",
+    "2030-01-01 12:00:00.123456+00",
+    "2030-01-01T12:00:00+0530",
+    new Date("9999-12-31T23:59:59.999Z"),
+  ])("a time of %s is taken", async (runAt) => {
+    const queue = await test.queue();
+    await expect(test.mill.engine.enqueue({ type: "t", queue, runAt })).resolves.toMatchObject({ duplicate: false });
+  });
 });
 
 describe("an argument", () => {

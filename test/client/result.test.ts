@@ -32,7 +32,9 @@ describe("result()", () => {
   it("rejects when the job failed, was cancelled or has expired, saying which and why [#27]", async () => {
     const queue = await test.queue();
     const [failing, cancelled] = await test.mill.enqueueMany(work, ["fail", "cancel"], { queue });
-    const expired = await test.mill.enqueue(work, "expire", { queue, expiresAt: new Date(Date.now() - 1000) }).catch(() => undefined);
+    const expired = await test.mill
+      .enqueue(work, "expire", { queue, expiresAt: new Date(Date.now() - 1000) })
+      .catch(() => undefined);
     await test.mill.cancel(cancelled!, { because: "not wanted" });
     await test
       .worker(queue)
@@ -47,19 +49,28 @@ describe("result()", () => {
       jobId: failing!.id,
       message: expect.stringContaining("cannot fail"),
     });
-    await expect(test.mill.result(cancelled!)).rejects.toMatchObject({ ...failure, state: "cancelled", message: expect.stringContaining("not wanted") });
+    await expect(test.mill.result(cancelled!)).rejects.toMatchObject({
+      ...failure,
+      state: "cancelled",
+      message: expect.stringContaining("not wanted"),
+    });
     if (expired) await expect(test.mill.result(expired)).rejects.toMatchObject({ ...failure, state: "expired" });
   });
 
   it("gives up after its timeout, at its signal, or at once for an id nobody knows", async () => {
     const queue = await test.queue();
     const waiting = await test.mill.enqueue(work, "nobody comes", { queue });
-    await expect(test.mill.result(waiting, { timeout: 50 })).rejects.toMatchObject({ name: "TimeoutError", code: "MR012" });
+    await expect(test.mill.result(waiting, { timeout: 50 })).rejects.toMatchObject({
+      name: "TimeoutError",
+      code: "MR012",
+    });
     const controller = new AbortController();
     const aborted = test.mill.result(waiting, { signal: controller.signal });
     controller.abort(new Error("not interested any more"));
     await expect(aborted).rejects.toThrow("not interested any more");
-    await expect(test.mill.result(waiting, { signal: AbortSignal.abort(new Error("never was")) })).rejects.toThrow("never was");
+    await expect(test.mill.result(waiting, { signal: AbortSignal.abort(new Error("never was")) })).rejects.toThrow(
+      "never was",
+    );
     await expect(test.mill.result("123456789")).rejects.toMatchObject(jobNotFound);
     expect((await test.mill.jobs.get(waiting.id))!.job.state).toBe("ready");
   });
@@ -81,7 +92,8 @@ describe("result()", () => {
     const job = await test.mill.enqueue(work, "fine", { queue });
     const good = test.mill.result(job);
     const bad = ["", "abc", "1.5", "99999999999999999999", 5 as unknown as string].map((id) => test.mill.result(id));
-    for (const result of await Promise.allSettled(bad)) expect(result).toMatchObject({ status: "rejected", reason: invalidArgument });
+    for (const result of await Promise.allSettled(bad))
+      expect(result).toMatchObject({ status: "rejected", reason: invalidArgument });
     await test
       .worker(queue)
       .handle(work, ({ input }) => input)

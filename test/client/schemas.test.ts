@@ -70,7 +70,12 @@ interface Parsed {
   note: string;
 }
 
-const given: Given = { user: { email: "a@example.com" }, items: [{ count: 1 }, { count: 2 }], size: "12", at: "2026-01-02T03:04:05.678Z" };
+const given: Given = {
+  user: { email: "a@example.com" },
+  items: [{ count: 1 }, { count: 2 }],
+  size: "12",
+  at: "2026-01-02T03:04:05.678Z",
+};
 const parsed: Parsed = { ...given, size: 12, at: new Date("2026-01-02T03:04:05.678Z"), note: "none" };
 const unfit = { ...given, user: { email: "nobody" }, items: [{ count: 1 }, { count: 0 }] };
 const unfitPaths = ["items[1].count", "user.email"];
@@ -88,7 +93,11 @@ async function inputErrorOf(call: Promise<unknown>): Promise<InputError> {
 }
 
 /** Store one job by its type's name, which checks nothing; run it with this handler; return it when it has ended. */
-async function run(definition: AnyJobDefinition, input: unknown, handler: (job: { input: unknown }) => unknown): Promise<JobRecord> {
+async function run(
+  definition: AnyJobDefinition,
+  input: unknown,
+  handler: (job: { input: unknown }) => unknown,
+): Promise<JobRecord> {
   const queue = await test.queue();
   const worker = test.worker(queue);
   worker.handle(definition as JobDefinition, handler);
@@ -109,8 +118,12 @@ describe.each<[string, AnyJobDefinition]>([
     const one = await inputErrorOf(test.mill.enqueue(definition, unfit, { queue }));
     expect(pathsOf(one)).toEqual(unfitPaths);
     expect(one).toMatchObject({ code: "MR011", message: expect.stringContaining("user.email") });
-    expect(pathsOf(await inputErrorOf(test.mill.enqueueMany(definition, [given, unfit], { queue })))).toEqual(unfitPaths);
-    expect(pathsOf(await inputErrorOf(test.mill.enqueue(definition, { ...given, at: undefined }, { queue })))).toEqual(["at"]);
+    expect(pathsOf(await inputErrorOf(test.mill.enqueueMany(definition, [given, unfit], { queue })))).toEqual(
+      unfitPaths,
+    );
+    expect(pathsOf(await inputErrorOf(test.mill.enqueue(definition, { ...given, at: undefined }, { queue })))).toEqual([
+      "at",
+    ]);
     expect(pathsOf(await inputErrorOf(test.mill.enqueue(definition, "no object", { queue })))).toEqual([""]);
     expect(await db.engine.list({ queue })).toEqual([]);
   });
@@ -133,7 +146,12 @@ describe.each<[string, AnyJobDefinition]>([
     let calls = 0;
     const job = await run(definition, unfit, () => (calls += 1));
     expect(calls).toBe(0);
-    expect(job).toMatchObject({ state: "failed", attempts: 1, maxAttempts: 25, lastError: { name: "InputError", code: "MR011" } });
+    expect(job).toMatchObject({
+      state: "failed",
+      attempts: 1,
+      maxAttempts: 25,
+      lastError: { name: "InputError", code: "MR011" },
+    });
     for (const path of unfitPaths) expect((job.lastError as { message: string }).message).toContain(path);
   });
 
@@ -151,12 +169,20 @@ describe.each<[string, AnyJobDefinition]>([
   });
 
   it("stores what it makes of a result [#79]", async () => {
-    expect(await run(definition, given, () => ({ width: 1, label: "four" }))).toMatchObject({ state: "succeeded", result: { width: 1, label: 4 } });
+    expect(await run(definition, given, () => ({ width: 1, label: "four" }))).toMatchObject({
+      state: "succeeded",
+      result: { width: 1, label: 4 },
+    });
   });
 
   it("fails a job for good whose result does not fit, naming the field [#6]", async () => {
     const job = await run(definition, given, () => ({ width: 0, label: "x" }));
-    expect(job).toMatchObject({ state: "failed", attempts: 1, result: null, lastError: { code: "MR011", message: expect.stringContaining("width") } });
+    expect(job).toMatchObject({
+      state: "failed",
+      attempts: 1,
+      result: null,
+      lastError: { code: "MR011", message: expect.stringContaining("width") },
+    });
   });
 
   it("holds for a result that a handler completes in its own transaction [#6]", async () => {
@@ -164,15 +190,25 @@ describe.each<[string, AnyJobDefinition]>([
       const tx = await db.pool.connect();
       try {
         await tx.query("begin");
-        await (job as unknown as { complete(result: unknown, options: { tx: object }): Promise<void> }).complete(result, { tx });
+        await (job as unknown as { complete(result: unknown, options: { tx: object }): Promise<void> }).complete(
+          result,
+          { tx },
+        );
         await tx.query("commit");
       } finally {
         await tx.query("rollback");
         tx.release();
       }
     };
-    expect(await run(definition, given, complete({ width: 1, label: "four" }))).toMatchObject({ state: "succeeded", result: { width: 1, label: 4 } });
-    expect(await run(definition, given, complete({ width: 0, label: "x" }))).toMatchObject({ state: "failed", attempts: 1, lastError: { code: "MR011" } });
+    expect(await run(definition, given, complete({ width: 1, label: "four" }))).toMatchObject({
+      state: "succeeded",
+      result: { width: 1, label: 4 },
+    });
+    expect(await run(definition, given, complete({ width: 0, label: "x" }))).toMatchObject({
+      state: "failed",
+      attempts: 1,
+      lastError: { code: "MR011" },
+    });
   });
 });
 
@@ -181,16 +217,24 @@ describe("what is stored is JSON", () => {
     ["zod", defineJob("date-zod", { input: z.object({ at: z.date() }) })],
     ["valibot", defineJob("date-valibot", { input: v.object({ at: v.date() }) })],
     ["arktype", defineJob("date-arktype", { input: type({ at: "Date" }) })],
-  ])("so an input that only fits before it is stored is refused at enqueue, not in the worker: %s [#79]", async (_, definition) => {
-    const queue = await test.queue();
-    expect(pathsOf(await inputErrorOf(test.mill.enqueue(definition, { at: new Date() }, { queue })))).toEqual(["at"]);
-    expect(pathsOf(await inputErrorOf(test.mill.enqueueMany(definition, [{ at: new Date() }], { queue })))).toEqual(["at"]);
-    expect(await db.engine.list({ queue })).toEqual([]);
-  });
+  ])(
+    "so an input that only fits before it is stored is refused at enqueue, not in the worker: %s [#79]",
+    async (_, definition) => {
+      const queue = await test.queue();
+      expect(pathsOf(await inputErrorOf(test.mill.enqueue(definition, { at: new Date() }, { queue })))).toEqual(["at"]);
+      expect(pathsOf(await inputErrorOf(test.mill.enqueueMany(definition, [{ at: new Date() }], { queue })))).toEqual([
+        "at",
+      ]);
+      expect(await db.engine.list({ queue })).toEqual([]);
+    },
+  );
 
   it.each<[string, AnyJobDefinition]>([
     ["zod", defineJob("coerced-zod", { input: z.object({ at: z.coerce.date() }) })],
-    ["valibot", defineJob("coerced-valibot", { input: v.object({ at: v.pipe(v.union([v.string(), v.date()]), v.toDate()) }) })],
+    [
+      "valibot",
+      defineJob("coerced-valibot", { input: v.object({ at: v.pipe(v.union([v.string(), v.date()]), v.toDate()) }) }),
+    ],
     ["arktype", defineJob("coerced-arktype", { input: type({ at: "string.date.parse | Date" }) })],
   ])("so a schema that takes both forms gives its handler the value back: %s [#79]", async (_, definition) => {
     const seen: unknown[] = [];
@@ -212,7 +256,10 @@ describe("what is stored is JSON", () => {
 
 describe("schemas that look elsewhere", () => {
   it.each<[string, AnyJobDefinition]>([
-    ["zod", defineJob("async-zod", { input: z.object({ key: z.string().refine(async (key) => key !== "gone", "is gone") }) })],
+    [
+      "zod",
+      defineJob("async-zod", { input: z.object({ key: z.string().refine(async (key) => key !== "gone", "is gone") }) }),
+    ],
     [
       "valibot",
       defineJob("async-valibot", {
@@ -250,7 +297,9 @@ describe("a definition", () => {
     ["null", null],
     ["another version of the standard", { "~standard": { version: 2 } }],
   ])("refuses %s in place of a schema", (_, schema) => {
-    expect(() => defineJob("t", { input: schema as never })).toThrow(expect.objectContaining({ code: "MR001", message: expect.stringContaining("input") }));
+    expect(() => defineJob("t", { input: schema as never })).toThrow(
+      expect.objectContaining({ code: "MR001", message: expect.stringContaining("input") }),
+    );
     expect(() => defineJob("t", { input: z.any(), result: schema as never })).toThrow(
       expect.objectContaining({ code: "MR001", message: expect.stringContaining("result") }),
     );
@@ -305,7 +354,9 @@ describe("types", () => {
         expectTypeOf(job.input).toEqualTypeOf<Parsed>();
         await job.complete({ width: 1, label: "x" }, { tx: {} });
       });
-      mill.worker().handleBatch(withArktype, (jobs) => jobs.map((job) => ({ width: job.input.size, label: job.input.note })));
+      mill
+        .worker()
+        .handleBatch(withArktype, (jobs) => jobs.map((job) => ({ width: job.input.size, label: job.input.note })));
       // @ts-expect-error -- the handler returns label as text
       mill.worker().handle(withZod, () => ({ width: 1, label: 1 }));
       // @ts-expect-error -- the handler returns label as text

@@ -48,7 +48,8 @@ async function undone(library: Connected, work: (tx: object) => Promise<unknown>
   });
 }
 
-const orders = async (): Promise<string[]> => (await db.sql("select n from public.orders")).map((row) => row["n"] as string);
+const orders = async (): Promise<string[]> =>
+  (await db.sql("select n from public.orders")).map((row) => row["n"] as string);
 
 describe.each(libraries)("a transaction of $name", (library) => {
   let connected: Connected;
@@ -81,7 +82,10 @@ describe.each(libraries)("a transaction of $name", (library) => {
       });
       expect(made).toEqual({ id: expect.stringMatching(/^\d+$/), duplicate: false });
       expect((await confined.jobs.get(made.id, { tx }))?.job).toMatchObject({ state: "delayed", input });
-      expect(await confined.enqueue("order", input, { queue, tx, fingerprint: "finger_print" })).toEqual({ id: made.id, duplicate: true });
+      expect(await confined.enqueue("order", input, { queue, tx, fingerprint: "finger_print" })).toEqual({
+        id: made.id,
+        duplicate: true,
+      });
       expect(await db.engine.get(made.id)).toBeNull();
       expect(await orders()).not.toContain(order);
       return made.id;
@@ -115,7 +119,10 @@ describe.each(libraries)("a transaction of $name", (library) => {
     }
     const made = await connected.transaction(async (tx) => {
       const many = await confined.enqueueMany("many", inputs, { queue, tx, headers: { a: 1 } });
-      expect(await confined.enqueueMany("many", [1, 2], { queue, tx, fingerprint: "f" })).toMatchObject([{ duplicate: false }, { duplicate: true }]);
+      expect(await confined.enqueueMany("many", [1, 2], { queue, tx, fingerprint: "f" })).toMatchObject([
+        { duplicate: false },
+        { duplicate: true },
+      ]);
       expect(await confined.enqueueMany("streamed", stream(), { queue, tx })).toEqual({ count: 1001 });
       expect(await db.engine.depth(queue)).toMatchObject({ ready: 0 });
       return many;
@@ -142,7 +149,9 @@ describe.each(libraries)("a transaction of $name", (library) => {
     expect(await orders()).not.toContain(`undone ${queue}`);
     expect(await db.engine.list({ queue })).toEqual([]);
     expect(await claimIds(db, queue)).toEqual([]);
-    const { id, duplicate } = await connected.transaction((tx) => confined.enqueue("order", 1, { queue, tx, fingerprint: "f", notify: true }));
+    const { id, duplicate } = await connected.transaction((tx) =>
+      confined.enqueue("order", 1, { queue, tx, fingerprint: "f", notify: true }),
+    );
     expect(duplicate).toBe(false);
     await until("the notification of the commit", () => woken.includes(queue));
     expect(woken.filter((name) => name === queue)).toEqual([queue]);
@@ -170,7 +179,10 @@ describe.each(libraries)("a transaction of $name", (library) => {
     const job = await claimOne(db, queue, { leaseSeconds: 600 });
     await undone(connected, async (tx) => {
       await confined.engine.complete(job, { result: input }, { tx });
-      expect((await confined.jobs.get(id, { tx }))?.job).toMatchObject({ state: "succeeded", result: { result: input } });
+      expect((await confined.jobs.get(id, { tx }))?.job).toMatchObject({
+        state: "succeeded",
+        result: { result: input },
+      });
       expect(await stateOf(db, id)).toBe("running");
     });
     expect(await stateOf(db, id)).toBe("running");
@@ -252,7 +264,10 @@ describe.each(libraries)("a transaction of $name", (library) => {
       expect(await engine.completeMany(rest[0]!.token, idsOf(rest), undefined, { tx })).toEqual(idsOf(rest));
       expect(await confined.retry(a!, { tx })).toBe(true);
       await queues.pause(queue, { by: "me", because: "it's late" }, { tx });
-      expect((await queues.list({ tx })).find(({ name }) => name === queue)).toMatchObject({ pausedBy: "me", pausedBecause: "it's late" });
+      expect((await queues.list({ tx })).find(({ name }) => name === queue)).toMatchObject({
+        pausedBy: "me",
+        pausedBecause: "it's late",
+      });
       await queues.resume(queue, {}, { tx });
       await queues.put(queue, { priority: 1, retry: [1, 2] }, { tx });
       expect(await queues.purge(queue, { tx })).toBeGreaterThan(0);
@@ -270,10 +285,17 @@ describe.each(libraries)("a transaction of $name", (library) => {
   });
 
   it("gives the engine's own errors, with what the server said and nothing else", async () => {
-    const refused = connected.transaction((tx) => confined.enqueue("t", { secret: "s3cret" }, { queue: "nowhere", tx }));
+    const refused = connected.transaction((tx) =>
+      confined.enqueue("t", { secret: "s3cret" }, { queue: "nowhere", tx }),
+    );
     await expect(refused).rejects.toThrow(QueueNotFoundError);
-    const outside = await db.engine.enqueue({ type: "t", queue: "nowhere" }).catch((error: unknown) => error as QueueNotFoundError);
-    await expect(refused).rejects.toMatchObject({ message: (outside as QueueNotFoundError).message, remedy: (outside as QueueNotFoundError).remedy });
+    const outside = await db.engine
+      .enqueue({ type: "t", queue: "nowhere" })
+      .catch((error: unknown) => error as QueueNotFoundError);
+    await expect(refused).rejects.toMatchObject({
+      message: (outside as QueueNotFoundError).message,
+      remedy: (outside as QueueNotFoundError).remedy,
+    });
   });
 
   it("is told from the whole database, where every statement would commit by itself [#152]", async () => {
@@ -298,7 +320,10 @@ describe.each(libraries)("a transaction of $name", (library) => {
       await expect(inner).rejects.toThrow(Undo);
       await confined.enqueue("t", "kept too", { queue, tx });
     });
-    expect((await db.engine.claim({ queues: [queue], limit: 10 })).map((job) => job.input)).toEqual(["kept", "kept too"]);
+    expect((await db.engine.claim({ queues: [queue], limit: 10 })).map((job) => job.input)).toEqual([
+      "kept",
+      "kept too",
+    ]);
   });
 });
 

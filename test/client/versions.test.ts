@@ -104,8 +104,13 @@ describe("a job in flight while its definition changes", () => {
       .worker(queue)
       .handle(strict, ({ input }) => input.n)
       .start();
-    expect(await test.mill.result(await test.mill.enqueue("strict", { text: "42" }, { queue, retryDelay: 0 }))).toBe(42);
+    expect(await test.mill.result(await test.mill.enqueue("strict", { text: "42" }, { queue, retryDelay: 0 }))).toBe(
+      42,
+    );
     const bad = await test.mill.enqueue("strict", { text: "" }, { queue });
-    await expect(test.mill.result(bad)).rejects.toMatchObject({ state: "failed", message: expect.stringContaining("n: must be a number") });
+    await expect(test.mill.result(bad)).rejects.toMatchObject({
+      state: "failed",
+      message: expect.stringContaining("n: must be a number"),
+    });
   });
 });

@@ -12,7 +12,10 @@ describe("an enqueue into a queue that is full [#108]", () => {
   it("is refused with the time to come back, one and many", async () => {
     const queue = await test.queue({ maxDepth: 2 });
     await test.mill.enqueueMany(work, [1, 2], { queue });
-    for (const call of [() => test.mill.enqueue(work, 3, { queue }), () => test.mill.enqueueMany(work, [3, 4], { queue, whenFull: "refuse" })]) {
+    for (const call of [
+      () => test.mill.enqueue(work, 3, { queue }),
+      () => test.mill.enqueueMany(work, [3, 4], { queue, whenFull: "refuse" }),
+    ]) {
       const error = await call().catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(QueueFullError);
       expect(error).toMatchObject({ ...queueFull, retryAfterSeconds: 1 });
@@ -24,7 +27,9 @@ describe("an enqueue into a queue that is full [#108]", () => {
     const queue = await test.queue({ maxDepth: 2 });
     await test.mill.enqueueMany(work, [1, 2], { queue });
     let isIn = false;
-    const waiting = test.mill.enqueue(work, 3, { queue, whenFull: "wait", maxWait: "30s" }).then((job) => ((isIn = true), job));
+    const waiting = test.mill
+      .enqueue(work, 3, { queue, whenFull: "wait", maxWait: "30s" })
+      .then((job) => ((isIn = true), job));
     await expect(test.mill.enqueue(work, 4, { queue })).rejects.toMatchObject(queueFull);
     expect(isIn).toBe(false);
     await test
@@ -50,7 +55,9 @@ describe("an enqueue into a queue that is full [#108]", () => {
     const queue = await test.queue({ maxDepth: 1 });
     await test.mill.enqueue(work, 1, { queue });
     const startedAt = performance.now();
-    await expect(test.mill.enqueue(work, 2, { queue, whenFull: "wait", maxWait: "300ms" })).rejects.toMatchObject(queueFull);
+    await expect(test.mill.enqueue(work, 2, { queue, whenFull: "wait", maxWait: "300ms" })).rejects.toMatchObject(
+      queueFull,
+    );
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(290);
   });
 
@@ -59,13 +66,17 @@ describe("an enqueue into a queue that is full [#108]", () => {
     await test.mill.enqueue(work, 1, { queue });
     const tx = await test.db.connect();
     await tx.query("begin; create temp table kept on commit drop as select 1; savepoint here");
-    await expect(test.mill.enqueue(work, 2, { queue, tx, whenFull: "wait", maxWait: "1h" })).rejects.toMatchObject(queueFull);
+    await expect(test.mill.enqueue(work, 2, { queue, tx, whenFull: "wait", maxWait: "1h" })).rejects.toMatchObject(
+      queueFull,
+    );
     await tx.query("rollback to here; select from kept; commit");
   });
 
   it("refuses options that make no sense", async () => {
     await expect(test.mill.enqueue(work, 1, { whenFull: "block" as never })).rejects.toMatchObject(invalidArgument);
-    await expect(test.mill.enqueue(work, 1, { whenFull: "wait", maxWait: "soon" })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.enqueue(work, 1, { whenFull: "wait", maxWait: "soon" })).rejects.toMatchObject(
+      invalidArgument,
+    );
   });
 });
 

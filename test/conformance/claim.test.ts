@@ -45,7 +45,12 @@ describe("what a claim returns", () => {
 
   it("is the same in plain SQL [#24]", async () => {
     const queue = await newQueue(db);
-    const id = await enqueue(db, queue, { type: "resize", input: { key: "a.png" }, payload: Buffer.from("bytes"), maxAttempts: 3 });
+    const id = await enqueue(db, queue, {
+      type: "resize",
+      input: { key: "a.png" },
+      payload: Buffer.from("bytes"),
+      maxAttempts: 3,
+    });
     const [row] = await db.sql("select * from job_claim(array[$1])", [queue]);
     const { createdAt, leaseEndsAt } = await jobOf(db, id);
     expect(row).toMatchObject({
@@ -105,7 +110,13 @@ describe("what a claim changes", () => {
 
   it("is the attempt, the lease and the updated time, together, and nothing else [#57]", async () => {
     const queue = await newQueue(db);
-    const id = await enqueue(db, queue, { input: { a: 1 }, tenant: "acme", headers: { h: 1 }, ttlSeconds: 60, retry: [1, 2] });
+    const id = await enqueue(db, queue, {
+      input: { a: 1 },
+      tenant: "acme",
+      headers: { h: 1 },
+      ttlSeconds: 60,
+      retry: [1, 2],
+    });
     expect(await changedBy(queue, id)).toEqual(fields);
   });
 
@@ -272,7 +283,9 @@ describe("two claimers at once", () => {
     const id = await enqueue(db, queue);
     const worker = await db.connect();
     await claimOne(db, queue, {}, { tx: worker });
-    const [session] = await db.sql("select state, xact_start from pg_stat_activity where pid = $1", [await pidOf(worker)]);
+    const [session] = await db.sql("select state, xact_start from pg_stat_activity where pid = $1", [
+      await pidOf(worker),
+    ]);
     expect(session).toEqual({ state: "idle", xact_start: null });
     expect(await stateOf(db, id)).toBe("running");
   });

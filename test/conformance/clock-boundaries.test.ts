@@ -48,7 +48,9 @@ describe("end of lease", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue);
     const end = after(await clock.now(), 10);
-    const [claimed] = await db.sql("select job_id, lease_ends_at from job_claim(array[$1], p_lease_seconds => 10)", [queue]);
+    const [claimed] = await db.sql("select job_id, lease_ends_at from job_claim(array[$1], p_lease_seconds => 10)", [
+      queue,
+    ]);
     expect(claimed).toMatchObject({ job_id: id, lease_ends_at: end });
     expect((await jobOf(db, id)).leaseEndsAt).toEqual(end);
     expect(await claimIds(db, queue)).toEqual([]);

@@ -6,7 +6,15 @@ const db = useDatabase();
 
 describe("depth", () => {
   it("of a queue with nothing in it is zeros, not an error [#36]", async () => {
-    const empty = { ready: 0, blocked: 0, delayed: 0, running: 0, staged: 0, oldestReadyAt: null, oldestAgeSeconds: null };
+    const empty = {
+      ready: 0,
+      blocked: 0,
+      delayed: 0,
+      running: 0,
+      staged: 0,
+      oldestReadyAt: null,
+      oldestAgeSeconds: null,
+    };
     const queue = await newQueue(db);
     expect(await db.engine.depth(queue)).toEqual(empty);
     await enqueue(db, queue);
@@ -22,29 +30,40 @@ describe("depth", () => {
     expect(await db.engine.depth(queue)).toMatchObject(expected);
     await db.engine.maintain();
     expect(await db.engine.depth(queue)).toMatchObject(expected);
-    expect(await countsOf(queue)).toEqual({ ready: 3, delayed: 2, running: 4, succeeded: 1, failed: 1, cancelled: 3, expired: 1 });
+    expect(await countsOf(queue)).toEqual({
+      ready: 3,
+      delayed: 2,
+      running: 4,
+      succeeded: 1,
+      failed: 1,
+      cancelled: 3,
+      expired: 1,
+    });
   });
 
-  it.each(["nobody has claimed from it yet", "it is in use"])("can be asked in a read-only transaction, when %s [#36]", async (when) => {
-    const queue = await newQueue(db);
-    await enqueue(db, queue);
-    await enqueue(db, queue, { type: "grouped", group: "g" });
-    await enqueue(db, queue, { delaySeconds: 3600 });
-    await db.moveClock(100);
-    if (when === "it is in use") {
-      for (const type of ["work", "grouped"]) {
-        await claimOne(db, queue, { types: [type], leaseSeconds: 3600 });
-        await enqueue(db, queue, { type, group: "g" });
+  it.each(["nobody has claimed from it yet", "it is in use"])(
+    "can be asked in a read-only transaction, when %s [#36]",
+    async (when) => {
+      const queue = await newQueue(db);
+      await enqueue(db, queue);
+      await enqueue(db, queue, { type: "grouped", group: "g" });
+      await enqueue(db, queue, { delaySeconds: 3600 });
+      await db.moveClock(100);
+      if (when === "it is in use") {
+        for (const type of ["work", "grouped"]) {
+          await claimOne(db, queue, { types: [type], leaseSeconds: 3600 });
+          await enqueue(db, queue, { type, group: "g" });
+        }
       }
-    }
-    const reader = await db.connect();
-    await reader.query("begin read only");
-    const depth = await db.engine.depth(queue, { tx: reader });
-    await reader.query("commit");
-    expect(depth).toMatchObject({ ready: 2, blocked: 0, delayed: 1, running: when === "it is in use" ? 2 : 0 });
-    expect(depth.oldestAgeSeconds).toBeGreaterThanOrEqual(when === "it is in use" ? 0 : 100);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 2, delayed: 1 });
-  });
+      const reader = await db.connect();
+      await reader.query("begin read only");
+      const depth = await db.engine.depth(queue, { tx: reader });
+      await reader.query("commit");
+      expect(depth).toMatchObject({ ready: 2, blocked: 0, delayed: 1, running: when === "it is in use" ? 2 : 0 });
+      expect(depth.oldestAgeSeconds).toBeGreaterThanOrEqual(when === "it is in use" ? 0 : 100);
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 2, delayed: 1 });
+    },
+  );
 
   it("shows what a paused queue holds back as blocked [#36]", async () => {
     const queue = await newQueue(db);
@@ -131,7 +150,10 @@ describe("depth", () => {
   }
 
   async function countsOf(queue: string): Promise<Record<string, number>> {
-    const rows = await db.sql<{ state: string; jobs: number }>("select state, count(*)::int as jobs from jobs where queue = $1 group by state", [queue]);
+    const rows = await db.sql<{ state: string; jobs: number }>(
+      "select state, count(*)::int as jobs from jobs where queue = $1 group by state",
+      [queue],
+    );
     return Object.fromEntries(rows.map((row) => [row.state, row.jobs]));
   }
 });

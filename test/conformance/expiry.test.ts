@@ -9,17 +9,20 @@ describe("a job with a start-by age", () => {
   it.each([
     ["its own", { ttlSeconds: day }, {}],
     ["its queue's", {}, { ttlSeconds: day }],
-  ])("of a day, %s, is handed out before that age and never after, though no sweep runs [#13] [#19]", async (_, options, defaults) => {
-    const queue = await newQueue(db, defaults);
-    const [started, agedOut] = [await enqueue(db, queue, options), await enqueue(db, queue, options)];
-    await db.moveClock(day - 5);
-    expect((await claimOne(db, queue)).id).toBe(started);
-    await db.moveClock(6);
-    expect(await claimIds(db, queue)).toEqual([]);
-    await db.moveClock(30 * day);
-    expect(await claimIds(db, queue)).not.toContain(agedOut);
-    expect(await stateOf(db, agedOut)).toBe("expired");
-  });
+  ])(
+    "of a day, %s, is handed out before that age and never after, though no sweep runs [#13] [#19]",
+    async (_, options, defaults) => {
+      const queue = await newQueue(db, defaults);
+      const [started, agedOut] = [await enqueue(db, queue, options), await enqueue(db, queue, options)];
+      await db.moveClock(day - 5);
+      expect((await claimOne(db, queue)).id).toBe(started);
+      await db.moveClock(6);
+      expect(await claimIds(db, queue)).toEqual([]);
+      await db.moveClock(30 * day);
+      expect(await claimIds(db, queue)).not.toContain(agedOut);
+      expect(await stateOf(db, agedOut)).toBe("expired");
+    },
+  );
 
   it("is passed over in the middle of others that are not too old [#13] [#19]", async () => {
     const queue = await newQueue(db);
@@ -103,15 +106,18 @@ describe("one sweep after a job has aged out", () => {
     await expectExpired(queue, [id]);
   });
 
-  /** Later sweeps let the first one's mark take effect, once older transactions have ended: what the mark passes must not be lost. */
+  /**
+   * Later sweeps let the first one's mark take effect, once older transactions have ended: what the mark passes must
+   * not be lost.
+   */
   async function sweepOften(): Promise<void> {
     for (let i = 0; i < 5; i += 1) await db.engine.maintain();
   }
 
   async function expectExpired(queue: string, ids: readonly string[]): Promise<void> {
-    expect(await db.sql("select state, count(*)::int as jobs from jobs where queue = $1 group by state", [queue])).toEqual([
-      { state: "expired", jobs: ids.length },
-    ]);
+    expect(
+      await db.sql("select state, count(*)::int as jobs from jobs where queue = $1 group by state", [queue]),
+    ).toEqual([{ state: "expired", jobs: ids.length }]);
     expect(idsOf(await db.engine.list({ queue, state: "expired" })).sort()).toEqual([...ids].sort());
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, blocked: 0, delayed: 0, running: 0 });
   }

@@ -9,7 +9,14 @@ describe("one job's way", () => {
     expect((await db.engine.get(id))?.job.state).toBe("ready");
 
     const [job] = await db.engine.claim();
-    expect(job).toMatchObject({ id, type: "resize", queue: "default", attempt: 1, maxAttempts: 25, input: { key: "a.png" } });
+    expect(job).toMatchObject({
+      id,
+      type: "resize",
+      queue: "default",
+      attempt: 1,
+      maxAttempts: 25,
+      input: { key: "a.png" },
+    });
     expect((await db.engine.get(id))?.job.state).toBe("running");
 
     await db.engine.complete(job!, { width: 3 });

@@ -14,7 +14,11 @@ describe("a job's id", () => {
     expect(BigInt(id)).toBeLessThan(2n ** 63n);
     const [stored] = await db.sql("select id::text from jobs where queue = $1", [queue]);
     expect(stored).toEqual({ id });
-    expect([(await jobOf(db, id)).id, ...idsOf(await db.engine.list({ queue })), ...(await claimIds(db, queue))]).toEqual([id, id, id]);
+    expect([
+      (await jobOf(db, id)).id,
+      ...idsOf(await db.engine.list({ queue })),
+      ...(await claimIds(db, queue)),
+    ]).toEqual([id, id, id]);
   });
 
   it("survives a driver that was told to read bigints as numbers [#43]", async () => {
@@ -35,13 +39,18 @@ describe("a job's id", () => {
   });
 
   it.each([
-    ["job_claim_json", (queue: string) => db.sql("select job_claim_json(array[$1], p_limit => 2)::text as json", [queue])],
+    [
+      "job_claim_json",
+      (queue: string) => db.sql("select job_claim_json(array[$1], p_limit => 2)::text as json", [queue]),
+    ],
     ["job_get", (_: string, id: string) => db.sql("select job_get($1)::text as json", [id])],
     [
       "job_settle",
       async (queue: string, id: string) => {
         const { token } = await claimOne(db, queue);
-        return db.sql("select job_settle($1)::text as json", [JSON.stringify([{ token, outcome: "succeeded", jobs: [id] }])]);
+        return db.sql("select job_settle($1)::text as json", [
+          JSON.stringify([{ token, outcome: "succeeded", jobs: [id] }]),
+        ]);
       },
     ],
   ])("is a string in the JSON of %s, for readers that parse numbers as doubles [#43]", async (_, call) => {
@@ -82,16 +91,21 @@ describe("a job's id", () => {
     const queue = await newQueue(db);
     const inputs = Array.from({ length: 20_000 }, (_, i) => i);
     const ids = idsOf(await db.engine.enqueueMany("work", inputs, { queue }));
-    const rows = await db.sql<{ input: number }>("select j.input from unnest($1::bigint[]) with ordinality u (id, i) join jobs j on j.id = u.id order by u.i", [
-      ids,
-    ]);
+    const rows = await db.sql<{ input: number }>(
+      "select j.input from unnest($1::bigint[]) with ordinality u (id, i) join jobs j on j.id = u.id order by u.i",
+      [ids],
+    );
     expect(rows.map((row) => row.input)).toEqual(inputs);
   });
 
   it("is unique among sessions that enqueue at once [#43]", async () => {
     const queue = await newQueue(db);
     const ids = (
-      await Promise.all(Array.from({ length: 20 }, async () => idsOf(await db.engine.enqueueMany("work", Array.from({ length: 500 }), { queue }))))
+      await Promise.all(
+        Array.from({ length: 20 }, async () =>
+          idsOf(await db.engine.enqueueMany("work", Array.from({ length: 500 }), { queue })),
+        ),
+      )
     ).flat();
     expect(new Set(ids).size).toBe(10_000);
   });
@@ -110,7 +124,10 @@ describe("a job's id", () => {
     const queue = await newQueue(db);
     const tx = await db.connect();
     await tx.query("begin");
-    const ids = [await enqueue(db, queue, {}, { tx }), ...idsOf(await db.engine.enqueueMany("work", [1, 2], { queue }, { tx }))];
+    const ids = [
+      await enqueue(db, queue, {}, { tx }),
+      ...idsOf(await db.engine.enqueueMany("work", [1, 2], { queue }, { tx })),
+    ];
     expect(await Promise.all(ids.map((id) => db.engine.get(id)))).toEqual([null, null, null]);
     await tx.query("commit");
     expect(await Promise.all(ids.map((id) => stateOf(db, id)))).toEqual(["ready", "ready", "ready"]);

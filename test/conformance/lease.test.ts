@@ -61,7 +61,8 @@ describe("length of a lease", () => {
     await enqueue(db, queue);
     await db.engine.retry(await claimOne(db, queue), undefined, 0);
     await enqueue(db, queue);
-    const claim = () => db.engine.claim({ queues: [queue], limit: 10, leaseSeconds: 10, leaseFactor: 3, leaseCapSeconds: 200 });
+    const claim = () =>
+      db.engine.claim({ queues: [queue], limit: 10, leaseSeconds: 10, leaseFactor: 3, leaseCapSeconds: 200 });
     const jobs = [...(await claim()), ...(await claim())];
     expect(jobs.map((job) => [job.attempt, leaseSeconds(job)])).toEqual([
       [2, 30],
@@ -76,7 +77,9 @@ describe("length of a lease", () => {
     await db.engine.retry(await claimOne(db, queue), undefined, 60);
     await db.sql("update agenda set attempt = 5000 where job_id = $1", [id]);
     await db.moveClock(61);
-    expect(leaseSeconds(await claimOne(db, queue, { leaseSeconds: 10, leaseFactor: 3, leaseCapSeconds: 200 }))).toBe(200);
+    expect(leaseSeconds(await claimOne(db, queue, { leaseSeconds: 10, leaseFactor: 3, leaseCapSeconds: 200 }))).toBe(
+      200,
+    );
   });
 });
 
@@ -85,7 +88,8 @@ describe("while a lease runs", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue);
     await claimOne(db, queue, { leaseSeconds: 3600 });
-    // Five connections for all: claims of one lane follow each other anyway, and forty that wait for it take five times as long.
+    // Five connections for all: claims of one lane follow each other anyway, and forty that wait for it take five times
+    // as long.
     const pool = new pg.Pool({ connectionString: db.url, max: 5 });
     const engine = new Engine({ pool });
     const worker = async (name: string) => {
@@ -117,14 +121,18 @@ describe("while a lease runs", () => {
   it("is extended without waiting for a report on another one that is not committed yet [#32 #101]", async () => {
     const queue = await newQueue(db);
     for (let n = 0; n < 2; n += 1) await enqueue(db, queue);
-    const [reported, other] = [await claimOne(db, queue, { leaseSeconds: 10 }), await claimOne(db, queue, { leaseSeconds: 10 })];
+    const [reported, other] = [
+      await claimOne(db, queue, { leaseSeconds: 10 }),
+      await claimOne(db, queue, { leaseSeconds: 10 }),
+    ];
     const tx = await db.connect();
     await tx.query("begin");
     await db.engine.complete(reported, null, { tx });
     const held = await db.engine.extend([reported.token, other.token], 60);
     expect(new Set([...held.values()].flatMap(({ jobIds }) => jobIds))).toEqual(new Set([reported.id, other.id]));
     await db.moveClock(20);
-    expect(await claimIds(db, queue)).toEqual([]); // neither is given away: one is extended, the other in somebody's hands
+    // neither is given away: one is extended, the other in somebody's hands
+    expect(await claimIds(db, queue)).toEqual([]);
     await tx.query("rollback");
     expect(await claimIds(db, queue)).toEqual([reported.id]);
   });

@@ -5,7 +5,10 @@ import { invalidArgument } from "../support/steps.js";
 
 const db = useDatabase();
 
-/** Twenty sessions claim and complete as fast as they can until nothing is left. Returns the most that ran at once, as seen by each of them. */
+/**
+ * Twenty sessions claim and complete as fast as they can until nothing is left. Returns the most that ran at once, as
+ * seen by each of them.
+ */
 async function rush(queue: string, running: () => Promise<number>): Promise<number> {
   let most = 0;
   let finished = 0;
@@ -33,7 +36,9 @@ describe("maxRunning", () => {
       Array.from({ length: 120 }, (_, i) => i),
       { queue },
     );
-    const most = await rush(queue, async () => Number((await db.sql("select count(*) as n from millrace.claims where type = 'limited'"))[0]!["n"]));
+    const most = await rush(queue, async () =>
+      Number((await db.sql("select count(*) as n from millrace.claims where type = 'limited'"))[0]!["n"]),
+    );
     expect(most).toBeGreaterThan(0);
     expect(most).toBeLessThanOrEqual(3);
     const elsewhere = await newQueue(db);
@@ -46,7 +51,9 @@ describe("maxRunning", () => {
     const [full, open] = [await newQueue(db), await newQueue(db)];
     await db.engine.queuePut(full, { maxRunning: 2 });
     for (let n = 0; n < 60; n += 1) await enqueue(db, full, { type: `t${n % 3}`, priority: n % 2 });
-    const most = await rush(full, async () => Number((await db.sql("select count(*) as n from millrace.claims where queue = $1", [full]))[0]!["n"]));
+    const most = await rush(full, async () =>
+      Number((await db.sql("select count(*) as n from millrace.claims where queue = $1", [full]))[0]!["n"]),
+    );
     expect(most).toBeLessThanOrEqual(2);
     for (const queue of [full, full, full, open]) await enqueue(db, queue);
     const claimed = await db.engine.claim({ queues: [full, open], limit: 10 });
@@ -71,8 +78,11 @@ describe("maxRunning", () => {
     await claimOne(db, queue);
     await db.engine.queuePut(queue, { maxRunning: null });
     expect((await claimIds(db, queue)).length).toBe(2);
-    for (const maxRunning of [0, -1, 1.5, Number.NaN]) await expect(db.engine.queuePut(queue, { maxRunning })).rejects.toMatchObject(invalidArgument);
+    for (const maxRunning of [0, -1, 1.5, Number.NaN])
+      await expect(db.engine.queuePut(queue, { maxRunning })).rejects.toMatchObject(invalidArgument);
     await expect(db.engine.cellPut({ maxRunning: 5 })).rejects.toMatchObject(invalidArgument);
-    await expect(db.sql(`select millrace.queue_put($1, '{"maxRunning": 1.5}')`, [queue])).rejects.toMatchObject({ code: "MR001" });
+    await expect(db.sql(`select millrace.queue_put($1, '{"maxRunning": 1.5}')`, [queue])).rejects.toMatchObject({
+      code: "MR001",
+    });
   });
 });

@@ -18,7 +18,8 @@ describe("jobs of equal priority", () => {
     const enqueued: string[] = [];
     for (let i = 0; i < 30; i += 1) {
       const tx = sessions[i % 3]!;
-      if (i % 5 === 0) enqueued.push(...(await db.engine.enqueueMany("work", [1, 2, 3], { queue }, { tx })).map((job) => job.id));
+      if (i % 5 === 0)
+        enqueued.push(...(await db.engine.enqueueMany("work", [1, 2, 3], { queue }, { tx })).map((job) => job.id));
       else enqueued.push(await enqueue(db, queue, {}, { tx }));
     }
     expect(await drain(queue)).toEqual(enqueued);

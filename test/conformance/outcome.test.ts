@@ -38,7 +38,11 @@ describe("success", () => {
     const ids = (await db.engine.enqueueMany("work", [1, 2, 3], { queue })).map((job) => job.id);
     const [first] = await db.engine.claim({ queues: [queue], limit: 3 });
     await db.engine.completeMany(first!.token, [ids[2]!, ids[0]!, ids[1]!], ["third", "first", "second"]);
-    expect(await Promise.all(ids.map(async (id) => (await jobOf(db, id)).result))).toEqual(["first", "second", "third"]);
+    expect(await Promise.all(ids.map(async (id) => (await jobOf(db, id)).result))).toEqual([
+      "first",
+      "second",
+      "third",
+    ]);
   });
 });
 
@@ -69,7 +73,9 @@ describe("failure", () => {
     const failed = await jobOf(db, id);
     expect(failed).toMatchObject({ state: "failed", lastError: { message, stack } });
     expect(failed.finishedAt!.getTime() - job.claimedAt.getTime()).toBeGreaterThanOrEqual(5000);
-    expect((await db.engine.get(id))?.attempts).toMatchObject([{ attempt: 1, outcome: "failed", error: { message, stack } }]);
+    expect((await db.engine.get(id))?.attempts).toMatchObject([
+      { attempt: 1, outcome: "failed", error: { message, stack } },
+    ]);
   });
 
   it("is final after the last attempt, and the last attempt knows that it is [#17]", async () => {
@@ -85,7 +91,12 @@ describe("failure", () => {
       await db.moveClock(11);
     }
     expect(isLast).toEqual([false, false, true]);
-    expect(await jobOf(db, id)).toMatchObject({ state: "failed", reason: "exhausted", attempts: 3, lastError: { message: "call 3" } });
+    expect(await jobOf(db, id)).toMatchObject({
+      state: "failed",
+      reason: "exhausted",
+      attempts: 3,
+      lastError: { message: "call 3" },
+    });
   });
 });
 
@@ -143,7 +154,11 @@ describe("attempts", () => {
     await db.engine.cancel([cancelled]);
     const expiring = await unlimitedAt(queue, 40_000, 120);
     await db.engine.retry(await claimOne(db, queue), undefined, 600);
-    expect(await Promise.all([failing, cancelled, expiring].map(async (id) => (await jobOf(db, id)).state))).toEqual(["failed", "cancelled", "expired"]);
+    expect(await Promise.all([failing, cancelled, expiring].map(async (id) => (await jobOf(db, id)).state))).toEqual([
+      "failed",
+      "cancelled",
+      "expired",
+    ]);
     await db.moveClock(farLater);
     expect(await claimIds(db, queue)).toEqual([]);
   });
@@ -201,7 +216,9 @@ describe("an outcome", () => {
     const mine = await claimOne(db, queue);
     const other = await claimOne(db, queue);
     await expect(db.engine.fail({ id: mine.id, token: other.token })).rejects.toThrow(LeaseLostError);
-    await expect(db.engine.fail({ id: mine.id, token: "00000000-0000-4000-8000-000000000000" })).rejects.toThrow(LeaseLostError);
+    await expect(db.engine.fail({ id: mine.id, token: "00000000-0000-4000-8000-000000000000" })).rejects.toThrow(
+      LeaseLostError,
+    );
     expect((await jobOf(db, mine.id)).state).toBe("running");
     await db.engine.complete(mine);
     await db.engine.complete(other);

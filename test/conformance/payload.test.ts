@@ -17,11 +17,18 @@ async function read(id: string): Promise<Buffer> {
 /** Every way in: what enqueues these bytes, and returns the id. */
 const ways: Record<string, (queue: string, bytes: Buffer, call?: CallOptions) => Promise<string>> = {
   enqueue: (queue, payload, call) => enqueue(db, queue, { payload }, call),
-  enqueueEach: async (queue, payload, call) => (await db.engine.enqueueEach([{ type: "work", queue, payload }], call))[0]!.id,
-  enqueueStream: async (queue, bytes, call) => (await db.engine.enqueueStream({ type: "work", queue }, bytes.length, [bytes], call)).id,
+  enqueueEach: async (queue, payload, call) =>
+    (await db.engine.enqueueEach([{ type: "work", queue, payload }], call))[0]!.id,
+  enqueueStream: async (queue, bytes, call) =>
+    (await db.engine.enqueueStream({ type: "work", queue }, bytes.length, [bytes], call)).id,
   async "plain SQL"(queue, bytes, call) {
-    const text = "select job_id from job_enqueue('work', p_options => json_build_object('queue', $1::text), p_payload => $2)";
-    return String((await ((call?.tx as Queryable | undefined) ?? db.pool).query({ text, values: [queue, bytes] })).rows[0]!["job_id"]);
+    const text =
+      "select job_id from job_enqueue('work', p_options => json_build_object('queue', $1::text), p_payload => $2)";
+    return String(
+      (await ((call?.tx as Queryable | undefined) ?? db.pool).query({ text, values: [queue, bytes] })).rows[0]![
+        "job_id"
+      ],
+    );
   },
 };
 
@@ -58,15 +65,20 @@ describe("a payload", () => {
 describe("the limit of a payload", () => {
   const limit = 1000;
 
-  it.each(Object.keys(ways))("is exclusive for %s: one byte less is accepted, the limit is a typed error [#41]", async (way) => {
-    const queue = await newQueue(db);
-    await lowerLimit();
-    const id = await ways[way]!(queue, Buffer.alloc(limit - 1, 7));
-    expect((await read(id)).length).toBe(limit - 1);
-    const refused = ways[way]!(queue, Buffer.alloc(limit, 7));
-    await (way === "plain SQL" ? expect(refused).rejects.toMatchObject({ code: "MR004" }) : expect(refused).rejects.toThrow(PayloadError));
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1 });
-  });
+  it.each(Object.keys(ways))(
+    "is exclusive for %s: one byte less is accepted, the limit is a typed error [#41]",
+    async (way) => {
+      const queue = await newQueue(db);
+      await lowerLimit();
+      const id = await ways[way]!(queue, Buffer.alloc(limit - 1, 7));
+      expect((await read(id)).length).toBe(limit - 1);
+      const refused = ways[way]!(queue, Buffer.alloc(limit, 7));
+      await (way === "plain SQL"
+        ? expect(refused).rejects.toMatchObject({ code: "MR004" })
+        : expect(refused).rejects.toThrow(PayloadError));
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 1 });
+    },
+  );
 
   it.each(["enqueue", "enqueueEach", "enqueueStream"])(
     "refuses before anything is sent by %s, so that the caller's transaction stays usable [#41]",
@@ -105,7 +117,9 @@ describe("the limit of a payload", () => {
     }
     const tx = await db.connect();
     await tx.query("begin");
-    await expect(db.engine.enqueueStream({ type: "work", queue }, realLimit, bytes(), { tx })).rejects.toThrow(PayloadError);
+    await expect(db.engine.enqueueStream({ type: "work", queue }, realLimit, bytes(), { tx })).rejects.toThrow(
+      PayloadError,
+    );
     expect(asked).toBe(0);
     expect((await tx.query("select 1 as alive")).rows).toEqual([{ alive: 1 }]);
     await tx.query("commit");
@@ -119,9 +133,13 @@ describe("the limit of a payload", () => {
     );
     await expect(insert).rejects.toMatchObject({ code: "23514" });
     // read, not tried: the error alone would print half a gigabyte of hex
-    const checks = await db.sql("select pg_get_constraintdef(oid) as rule from pg_constraint where conrelid = 'job'::regclass and contype = 'c'");
+    const checks = await db.sql(
+      "select pg_get_constraintdef(oid) as rule from pg_constraint where conrelid = 'job'::regclass and contype = 'c'",
+    );
     expect(checks).toContainEqual({ rule: `CHECK ((octet_length(payload) < ${realLimit}))` });
-    await expect(db.sql("update cell set payload_limit = $1", [realLimit + 1])).rejects.toMatchObject({ code: "23514" });
+    await expect(db.sql("update cell set payload_limit = $1", [realLimit + 1])).rejects.toMatchObject({
+      code: "23514",
+    });
   });
 
   const chunk = randomBytes(1_048_576);

@@ -103,7 +103,10 @@ describe("a job's tenant", () => {
   it("is a filter for counting [#44]", async () => {
     const queue = await newQueue(db);
     await twoTenants(queue);
-    const counts = await db.sql("select tenant, state, count(*)::int as jobs from jobs where queue = $1 and tenant = 'acme' group by 1, 2 order by 2", [queue]);
+    const counts = await db.sql(
+      "select tenant, state, count(*)::int as jobs from jobs where queue = $1 and tenant = 'acme' group by 1, 2 order by 2",
+      [queue],
+    );
     expect(counts).toEqual([
       { tenant: "acme", state: "delayed", jobs: 1 },
       { tenant: "acme", state: "ready", jobs: 2 },

@@ -10,7 +10,10 @@ const partition = day;
 
 beforeAll(() => moveClockToNoon(db));
 
-/** Ways a job ends. Each leaves it in the state it is named after; cancelled comes in three, for they are stored differently. */
+/**
+ * Ways a job ends. Each leaves it in the state it is named after; cancelled comes in three, for they are stored
+ * differently.
+ */
 const endings: Record<string, (queue: string) => Promise<string>> = {
   async succeeded(queue) {
     const id = await enqueue(db, queue);
@@ -54,7 +57,9 @@ const endings: Record<string, (queue: string) => Promise<string>> = {
 /** Set a retention until the test has ended. */
 async function keepFor(retention: Retention): Promise<void> {
   await db.engine.cellPut(retention);
-  onTestFinished(async () => void (await db.engine.cellPut(Object.fromEntries(Object.keys(retention).map((key) => [key, null])))));
+  onTestFinished(
+    async () => void (await db.engine.cellPut(Object.fromEntries(Object.keys(retention).map((key) => [key, null])))),
+  );
 }
 
 const isGone = async (id: string) => {
@@ -66,17 +71,20 @@ const isGone = async (id: string) => {
 describe("a finished job", () => {
   const defaultDays = { succeeded: 7, failed: 30, expired: 30, cancelled: 7 };
 
-  it.each(Object.keys(endings))("%s is kept for its state's retention, and is gone one partition later [#15]", async (ending) => {
-    const queue = await newQueue(db);
-    const id = await endings[ending]!(queue);
-    const state = (await stateOf(db, id)) as keyof typeof defaultDays;
-    expect(ending).toMatch(new RegExp(`^${state}`));
-    const retention = defaultDays[state] * day;
-    await db.moveClock(retention - hour);
-    expect(await isGone(id), "before its retention").toBe(false);
-    await db.moveClock(hour + partition + 1);
-    expect(await isGone(id), "after its retention").toBe(true);
-  });
+  it.each(Object.keys(endings))(
+    "%s is kept for its state's retention, and is gone one partition later [#15]",
+    async (ending) => {
+      const queue = await newQueue(db);
+      const id = await endings[ending]!(queue);
+      const state = (await stateOf(db, id)) as keyof typeof defaultDays;
+      expect(ending).toMatch(new RegExp(`^${state}`));
+      const retention = defaultDays[state] * day;
+      await db.moveClock(retention - hour);
+      expect(await isGone(id), "before its retention").toBe(false);
+      await db.moveClock(hour + partition + 1);
+      expect(await isGone(id), "after its retention").toBe(true);
+    },
+  );
 
   it.each([1, 5, 31, 33, 35, 60, 100])("is kept for %i days when that is what the cell says [#15]", async (days) => {
     const queue = await newQueue(db);
@@ -126,7 +134,11 @@ describe("a job that is not finished", () => {
     const paused = await newQueue(db);
     const running = await enqueue(db, queue);
     const held = await claimOne(db, queue, { leaseSeconds: 1000 * day });
-    const ready = await enqueue(db, queue, { type: "nobody-handles-this", input: { kept: true }, payload: Buffer.alloc(100_000, 7) });
+    const ready = await enqueue(db, queue, {
+      type: "nobody-handles-this",
+      input: { kept: true },
+      payload: Buffer.alloc(100_000, 7),
+    });
     const delayed = await enqueue(db, queue, { delaySeconds: 500 * day });
     const retried = await enqueue(db, queue, { type: "retried" });
     await db.engine.retry(await claimOne(db, queue, { types: ["retried"] }), { message: "no" }, 500 * day);
@@ -138,7 +150,13 @@ describe("a job that is not finished", () => {
       await db.moveClock(days * day);
       await db.engine.maintain();
       await db.engine.maintainSpace();
-      expect(await Promise.all(all.map((id) => stateOf(db, id)))).toEqual(["running", "ready", "delayed", "delayed", "blocked"]);
+      expect(await Promise.all(all.map((id) => stateOf(db, id)))).toEqual([
+        "running",
+        "ready",
+        "delayed",
+        "delayed",
+        "blocked",
+      ]);
     }
     await db.engine.complete(held);
     expect(await claimOne(db, queue)).toMatchObject({ id: ready, input: { kept: true } });
@@ -158,7 +176,12 @@ describe("the records of a job's attempts", () => {
     await db.engine.retry(await claimOne(db, queue), { message: "second" }, 10 * day);
     await db.moveClock(5 * day);
     expect(await isGone(id)).toBe(false);
-    expect(await jobOf(db, id)).toMatchObject({ state: "delayed", attempts: 2, lastError: { message: "second" }, lastAttemptAt: expect.any(Date) });
+    expect(await jobOf(db, id)).toMatchObject({
+      state: "delayed",
+      attempts: 2,
+      lastError: { message: "second" },
+      lastAttemptAt: expect.any(Date),
+    });
   });
 });
 
@@ -173,7 +196,8 @@ describe("without maintenance", () => {
     ids.push(await enqueue(db, queue, { delaySeconds: 10 }));
     await db.moveClock(11);
     const claimed: string[] = [];
-    for (let batch = await claimIds(db, queue); batch.length > 0; batch = await claimIds(db, queue)) claimed.push(...batch);
+    for (let batch = await claimIds(db, queue); batch.length > 0; batch = await claimIds(db, queue))
+      claimed.push(...batch);
     expect(claimed).toEqual(ids);
   });
 });

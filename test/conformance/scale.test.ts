@@ -20,7 +20,10 @@ interface Cost {
   readonly indexed: readonly string[];
 }
 
-/** The least of a few runs: the first one reads the catalog, and so does any that plans anew because a table was analyzed meanwhile. */
+/**
+ * The least of a few runs: the first one reads the catalog, and so does any that plans anew because a table was
+ * analyzed meanwhile.
+ */
 async function costOf(statement: string): Promise<Cost> {
   const tx = await db.connect();
   const costs: Cost[] = [];
@@ -67,7 +70,10 @@ describe("a queue with very many ready jobs, of which the planner's statistics k
       insert into ticket (lane, xid, slot, jobs)
       select lane_key(j.queue_id, j.type, j.priority, j.resources), x.xid, ticket_slot(x.xid), array[j.id]
         from (select xid_now() as xid) x, job j where j.id > (select min(id) from job) order by j.id`);
-    await db.sql("insert into tally (lane, ready) select lane_key(id, 'work', 5, null), $2 from queue where name = $1", [queue, many]);
+    await db.sql(
+      "insert into tally (lane, ready) select lane_key(id, 'work', 5, null), $2 from queue where name = $1",
+      [queue, many],
+    );
   }, 120_000);
 
   it("hands them out through the indexes of ticket and job [#52]", async () => {

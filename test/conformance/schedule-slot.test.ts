@@ -24,7 +24,8 @@ describe("a schedule's slot", () => {
     const results = await Promise.all(
       schedulers.map(async (tx) => {
         const made = [];
-        for (const slot of slots) made.push(await db.engine.enqueue({ type: "work", queue, schedule: "raced", slotAt: slot }, { tx }));
+        for (const slot of slots)
+          made.push(await db.engine.enqueue({ type: "work", queue, schedule: "raced", slotAt: slot }, { tx }));
         return made;
       }),
     );
@@ -33,7 +34,10 @@ describe("a schedule's slot", () => {
       expect(outcomes.filter((outcome) => !outcome.duplicate).length).toBe(1);
       expect(new Set(outcomes.map((outcome) => outcome.id)).size).toBe(1);
     });
-    const rows = await db.sql("select schedule_slot, count(*)::int as jobs from jobs where queue = $1 group by schedule_slot order by 1", [queue]);
+    const rows = await db.sql(
+      "select schedule_slot, count(*)::int as jobs from jobs where queue = $1 group by schedule_slot order by 1",
+      [queue],
+    );
     expect(rows).toEqual(slots.map((slot) => ({ schedule_slot: slot, jobs: 1 })));
   });
 
@@ -56,12 +60,16 @@ describe("a schedule's slot", () => {
     const id = await enqueue(db, queue, { schedule: "once", slotAt });
     await db.engine.complete(await claimOne(db, queue));
     expect(await db.engine.enqueue({ type: "work", queue, schedule: "once", slotAt })).toEqual({ id, duplicate: true });
-    expect(await db.engine.enqueue({ type: "work", queue, schedule: "other", slotAt })).toMatchObject({ duplicate: false });
+    expect(await db.engine.enqueue({ type: "work", queue, schedule: "other", slotAt })).toMatchObject({
+      duplicate: false,
+    });
   });
 
   it("is unique by constraint [#59]", async () => {
     const id = await enqueue(db, await newQueue(db), { schedule: "constrained", slotAt });
-    await expect(db.sql("insert into schedule_run (schedule, slot_at, job_id) values ('constrained', $1, $2)", [slotAt, id])).rejects.toMatchObject({
+    await expect(
+      db.sql("insert into schedule_run (schedule, slot_at, job_id) values ('constrained', $1, $2)", [slotAt, id]),
+    ).rejects.toMatchObject({
       code: "23505",
     });
   });

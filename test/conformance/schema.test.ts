@@ -182,7 +182,12 @@ describe("a migration", () => {
   const nextRelease: Release = {
     migrations: [
       ...thisRelease.migrations,
-      { number, name: "next", checksum: "next", text: "alter table queue add column colour text not null default 'blue'; create index on queue (colour);" },
+      {
+        number,
+        name: "next",
+        checksum: "next",
+        text: "alter table queue add column colour text not null default 'blue'; create index on queue (colour);",
+      },
     ],
     functionsText: `${thisRelease.functionsText}
       create or replace function colour_of(p_queue text) returns text language sql as $$ select colour from queue where name = p_queue $$;`,
@@ -192,7 +197,12 @@ describe("a migration", () => {
 
   it("run again changes nothing [#53]", async () => {
     const before = await describeSchema(plain);
-    expect(await migrate(db.pool, { schema: plain })).toEqual({ schema: plain, version: number - 1, applied: [], functionsReplaced: false });
+    expect(await migrate(db.pool, { schema: plain })).toEqual({
+      schema: plain,
+      version: number - 1,
+      applied: [],
+      functionsReplaced: false,
+    });
     expect(await describeSchema(plain)).toEqual(before);
   });
 

@@ -54,7 +54,10 @@ describe("with plain SQL", () => {
     ["option", `select job_enqueue('t', p_options => '{"state": "running"}')`],
     ["fingerprint mode", `select job_enqueue('t', p_options => '{"fingerprint": "f", "fingerprintMode": "maybe"}')`],
     ["state", "select job_list(p_state => 'sleeping')"],
-    ["outcome", `select job_settle('[{"token": "00000000-0000-4000-8000-000000000000", "outcome": "maybe", "jobs": ["1"]}]')`],
+    [
+      "outcome",
+      `select job_settle('[{"token": "00000000-0000-4000-8000-000000000000", "outcome": "maybe", "jobs": ["1"]}]')`,
+    ],
     ["type (none)", "select job_enqueue(null)"],
     ["queue default", `select queue_put('q', '{"priority": 11}')`],
     ["kind of role", "select role_grant('postgres', 'owner')"],
@@ -65,11 +68,31 @@ describe("with plain SQL", () => {
   });
 
   it.each([
-    ["outcome", "insert into attempt (job_id, slot, attempt, finished_at, outcome) values (1, 0, 1, now(), 'maybe')", "22P02"],
-    ["final state", "insert into attempt (job_id, slot, attempt, finished_at, outcome, state) values (1, 0, 1, now(), 'failed', 'ready')", "22P02"],
-    ["reason", "insert into attempt (job_id, slot, attempt, finished_at, outcome, reason) values (1, 0, 1, now(), 'failed', 'bored')", "22P02"],
-    ["priority", "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, now(), 1, 1, 0, 11, 't')", "23514"],
-    ["partition", "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, now(), 1, 1, 32, 5, 't')", "23514"],
+    [
+      "outcome",
+      "insert into attempt (job_id, slot, attempt, finished_at, outcome) values (1, 0, 1, now(), 'maybe')",
+      "22P02",
+    ],
+    [
+      "final state",
+      "insert into attempt (job_id, slot, attempt, finished_at, outcome, state) values (1, 0, 1, now(), 'failed', 'ready')",
+      "22P02",
+    ],
+    [
+      "reason",
+      "insert into attempt (job_id, slot, attempt, finished_at, outcome, reason) values (1, 0, 1, now(), 'failed', 'bored')",
+      "22P02",
+    ],
+    [
+      "priority",
+      "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, now(), 1, 1, 0, 11, 't')",
+      "23514",
+    ],
+    [
+      "partition",
+      "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, now(), 1, 1, 32, 5, 't')",
+      "23514",
+    ],
   ])("an unknown %s is refused by the tables themselves [#40]", async (_, text, code) => {
     await expect(db.sql(text)).rejects.toMatchObject({ code });
   });
@@ -79,13 +102,19 @@ describe("an enqueue without a run time", () => {
   it.each([
     ["undefined", (queue: string) => enqueue(db, queue, { runAt: undefined as never })],
     ["null", (queue: string) => enqueue(db, queue, { runAt: null as never })],
-    ["null in a batch", async (queue: string) => (await db.engine.enqueueEach([{ type: "work", queue, runAt: null as never }]))[0]!.id],
+    [
+      "null in a batch",
+      async (queue: string) => (await db.engine.enqueueEach([{ type: "work", queue, runAt: null as never }]))[0]!.id,
+    ],
     [
       "null in SQL",
       async (queue: string) =>
-        (await db.sql("select job_id from job_enqueue('work', p_options => json_build_object('queue', $1::text, 'runAt', null))", [queue]))[0]![
-          "job_id"
-        ] as string,
+        (
+          await db.sql(
+            "select job_id from job_enqueue('work', p_options => json_build_object('queue', $1::text, 'runAt', null))",
+            [queue],
+          )
+        )[0]!["job_id"] as string,
     ],
   ])("(%s) is available at once [#48]", async (_, make) => {
     const queue = await newQueue(db);
@@ -95,7 +124,8 @@ describe("an enqueue without a run time", () => {
   });
 
   it("leaves no NULL behind: the column cannot hold one [#48]", async () => {
-    const insert = "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, null, 1, 1, 0, 5, 't')";
+    const insert =
+      "insert into job (id, xid, run_at, queue_id, max_attempts, slot, priority, type) values (1, 1, null, 1, 1, 0, 5, 't')";
     await expect(db.sql(insert)).rejects.toMatchObject({ code: "23502", column: "run_at" });
     const children = await db.sql(
       "select from pg_attribute a join pg_inherits i on i.inhrelid = a.attrelid where i.inhparent = 'job'::regclass and a.attname = 'run_at' and not a.attnotnull",

@@ -11,7 +11,15 @@ describe("the store", () => {
     const queue = await newQueue(db);
     const ids = [
       ...idsOf(await db.engine.enqueueMany("work", Array.from({ length: 500 }), { queue })),
-      ...idsOf(await db.engine.enqueueEach(Array.from({ length: 300 }, (_, i) => ({ type: `type-${i % 3}`, queue, ...(i % 2 ? { delaySeconds: 60 } : {}) })))),
+      ...idsOf(
+        await db.engine.enqueueEach(
+          Array.from({ length: 300 }, (_, i) => ({
+            type: `type-${i % 3}`,
+            queue,
+            ...(i % 2 ? { delaySeconds: 60 } : {}),
+          })),
+        ),
+      ),
       ...(await Promise.all(Array.from({ length: 200 }, () => enqueue(db, queue)))),
     ];
     expect(new Set(ids).size).toBe(1000);
@@ -32,7 +40,12 @@ describe("the store", () => {
     });
     const job = await claimOne(db, queue);
     await db.engine.retry(job, { message: "out of paper" }, 60);
-    expect(await jobOf(db, id)).toMatchObject({ state: "delayed", attempts: 1, lastAttemptAt: job.claimedAt, lastError: { message: "out of paper" } });
+    expect(await jobOf(db, id)).toMatchObject({
+      state: "delayed",
+      attempts: 1,
+      lastAttemptAt: job.claimedAt,
+      lastError: { message: "out of paper" },
+    });
     expect(await db.engine.get("1")).toBeNull();
   });
 
@@ -73,7 +86,15 @@ interface Combination {
   readonly id: string;
   readonly attempt: "none" | "failed" | "final succeeded" | "final failed" | "final expired" | "final cancelled";
   readonly attempt_ended: "before the purge" | "after the purge";
-  readonly amendment: "none" | "plain" | "revived before the purge" | "revived after the purge" | "cancelled" | "expired" | "start_by past" | "start_by future";
+  readonly amendment:
+    | "none"
+    | "plain"
+    | "revived before the purge"
+    | "revived after the purge"
+    | "cancelled"
+    | "expired"
+    | "start_by past"
+    | "start_by future";
   readonly claim: "none" | "live" | "ended";
   readonly agenda: "none" | "past" | "future" | "held";
   readonly start_by: "none" | "past" | "future";
@@ -120,7 +141,14 @@ describe("every combination of what can be stored about a job", () => {
     insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at)
     select lane_key(id, 'purged', 5, null), pg_current_snapshot(), 0, 0, clock_now() - interval '20 minutes' from queue where name like 'combination-%'`;
 
-  let seen: (Combination & { view: string; fn: string; lease_ended: boolean; rows: number; complete: boolean; ordered: boolean })[];
+  let seen: (Combination & {
+    view: string;
+    fn: string;
+    lease_ended: boolean;
+    rows: number;
+    complete: boolean;
+    ordered: boolean;
+  })[];
 
   beforeAll(async () => {
     await db.sql(fixture);
@@ -136,7 +164,8 @@ describe("every combination of what can be stored about a job", () => {
     if (c.attempt.startsWith("final") && !c.amendment.startsWith("revived")) return c.attempt.slice("final ".length);
     if (c.amendment === "cancelled" || c.amendment === "expired") return c.amendment;
     if (c.claim !== "none") return "running";
-    const outlivesPurge = c.amendment === "revived after the purge" || (c.attempt !== "none" && c.attempt_ended === "after the purge");
+    const outlivesPurge =
+      c.amendment === "revived after the purge" || (c.attempt !== "none" && c.attempt_ended === "after the purge");
     if (c.lane_purged && !outlivesPurge) return "cancelled";
     if (c.agenda === "future" || c.agenda === "held") return "delayed";
     const startBy = c.amendment.startsWith("start_by") ? c.amendment.slice("start_by ".length) : c.start_by;

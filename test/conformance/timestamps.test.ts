@@ -61,15 +61,18 @@ describe("the updated time", () => {
     expect(job.updatedAt.getTime()).toBeGreaterThanOrEqual(before.getTime());
   });
 
-  it.each(Object.keys(changes))("is never before the created time, though the clock stepped back an hour: %s [#28] [#56]", async (name) => {
-    const [from, change] = changes[name]!;
-    await db.moveClock(hour);
-    const job = await subject(from);
-    await db.moveClock(-hour);
-    onTestFinished(() => db.moveClock(hour));
-    await change(job);
-    await expectOrdered(job.id);
-  });
+  it.each(Object.keys(changes))(
+    "is never before the created time, though the clock stepped back an hour: %s [#28] [#56]",
+    async (name) => {
+      const [from, change] = changes[name]!;
+      await db.moveClock(hour);
+      const job = await subject(from);
+      await db.moveClock(-hour);
+      onTestFinished(() => db.moveClock(hour));
+      await change(job);
+      await expectOrdered(job.id);
+    },
+  );
 
   it("is never before the created time, though the reporting transaction is older than the job [#28]", async () => {
     const queue = await newQueue(db);
@@ -116,7 +119,8 @@ describe("the updated time", () => {
     await db.engine.depth(queue);
     await db.engine.progressGet(id);
     await db.engine.payloadRead(id);
-    for (const view of ["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs", "decisions"]) await db.sql(`select * from ${view}`);
+    for (const view of ["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs", "decisions"])
+      await db.sql(`select * from ${view}`);
   }
 
   async function expectOrdered(id: string): Promise<void> {
@@ -134,7 +138,10 @@ describe("the created time", () => {
     await tx.query("select now()");
     await db.moveClock(hour);
     const before = await clockNow(db);
-    const ids = [await enqueue(db, queue, {}, { tx }), ...idsOf(await db.engine.enqueueMany("work", [1, 2], { queue }, { tx }))];
+    const ids = [
+      await enqueue(db, queue, {}, { tx }),
+      ...idsOf(await db.engine.enqueueMany("work", [1, 2], { queue }, { tx })),
+    ];
     const after = await clockNow(db);
     await tx.query("commit");
     for (const id of ids) {
@@ -165,7 +172,9 @@ describe("the created time", () => {
       await enqueue(db, other);
     }
     const between = async (createdFrom?: Date, createdTo?: Date) =>
-      idsOf(await db.engine.list({ queue, ...(createdFrom ? { createdFrom } : {}), ...(createdTo ? { createdTo } : {}) })).reverse();
+      idsOf(
+        await db.engine.list({ queue, ...(createdFrom ? { createdFrom } : {}), ...(createdTo ? { createdTo } : {}) }),
+      ).reverse();
     expect(await between(times[1], times[3])).toEqual(ids.slice(1, 3));
     expect(await between(times[1])).toEqual(ids.slice(1));
     expect(await between(undefined, times[2])).toEqual(ids.slice(0, 2));
@@ -190,7 +199,9 @@ describe("the created time", () => {
     const second = await enqueueAll();
     for (const [state, id] of Object.entries(second)) {
       expect(await stateOf(db, id)).toBe(state);
-      expect(idsOf(await db.engine.list({ queue, state: state as keyof typeof second, createdFrom: from }))).toEqual([id]);
+      expect(idsOf(await db.engine.list({ queue, state: state as keyof typeof second, createdFrom: from }))).toEqual([
+        id,
+      ]);
     }
   });
 });

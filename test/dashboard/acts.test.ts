@@ -10,7 +10,10 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     await Promise.all(fixtures.splice(0).map((fixture) => fixture.stop()));
   });
 
-  async function visit(address: string, options: Partial<FixtureOptions> = {}): Promise<{ page: Page; fixture: Fixture; complaints: string[] }> {
+  async function visit(
+    address: string,
+    options: Partial<FixtureOptions> = {},
+  ): Promise<{ page: Page; fixture: Fixture; complaints: string[] }> {
     const fixture = await startFixture({ size: "normal", ...options });
     fixtures.push(fixture);
     const { page, complaints } = await open();
@@ -19,7 +22,8 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     return { page, fixture, complaints };
   }
 
-  const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" });
+  const button = (page: Page, name: string | RegExp) =>
+    page.getByRole("button", { name, exact: typeof name === "string" });
 
   it("pauses with a reason, and takes it back", async () => {
     const { page, fixture } = await visit("queues/mail");
@@ -28,7 +32,9 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     await dialog.getByLabel("Why").fill("the provider is down");
     await dialog.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("status").getByText("mail is paused").waitFor();
-    expect(fixture.acts).toEqual([{ method: "POST", path: "/queues/mail/pause", body: { because: "the provider is down" } }]);
+    expect(fixture.acts).toEqual([
+      { method: "POST", path: "/queues/mail/pause", body: { because: "the provider is down" } },
+    ]);
     await button(page, "Undo").click();
     await page.getByText("Taken back").waitFor();
     expect(fixture.acts.at(-1)).toMatchObject({ path: "/queues/mail/resume" });
@@ -42,7 +48,9 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     await dialog.getByRole("button", { name: "Keep as it is" }).click();
     await dialog.waitFor({ state: "detached" });
     expect(fixture.acts).toEqual([]);
-    expect(await page.evaluate(() => document.activeElement?.textContent), "the focus is back where it was").toBe("Purge");
+    expect(await page.evaluate(() => document.activeElement?.textContent), "the focus is back where it was").toBe(
+      "Purge",
+    );
   });
 
   it("tells what the server refuses in the dialog, with the remedy and the request", async () => {
@@ -119,7 +127,9 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     for (let tabs = 0; tabs < 6; tabs += 1) {
       await page.keyboard.press("Tab");
       expect(
-        await page.evaluate(() => document.activeElement === document.body || document.activeElement?.closest("dialog") !== null),
+        await page.evaluate(
+          () => document.activeElement === document.body || document.activeElement?.closest("dialog") !== null,
+        ),
         "the dialog keeps the focus",
       ).toBe(true);
     }
@@ -137,7 +147,10 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
       await page.keyboard.press("Tab");
       const seen = await page.evaluate(() => {
         const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement!);
-        return { ok: outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 2, what: document.activeElement!.outerHTML.slice(0, 120) };
+        return {
+          ok: outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 2,
+          what: document.activeElement!.outerHTML.slice(0, 120),
+        };
       });
       if (!seen.ok) unseen.push(seen.what);
     }
@@ -158,7 +171,9 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     await button(page, "Hex").click();
     expect(await page.locator(".hex").innerText()).toContain("00000000  89 50 4e 47 0d 0a 1a 0a");
     await shown("call-webhook");
-    expect(await page.locator(".block", { hasText: "hello" }).innerText()).toContain("<h1>hello</h1><img src=x onerror");
+    expect(await page.locator(".block", { hasText: "hello" }).innerText()).toContain(
+      "<h1>hello</h1><img src=x onerror",
+    );
     await shown("index-document");
     await button(page, "After").click();
     await page.getByText("16.4 kB to 32.8 kB of 40.0 kB").waitFor();

@@ -2,11 +2,14 @@ import { existsSync } from "node:fs";
 import { type Browser, type BrowserContext, type BrowserContextOptions, type Page, chromium } from "playwright-core";
 import { afterAll, afterEach, beforeAll } from "vitest";
 
-const path = process.env["CHROMIUM_PATH"] ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((one) => existsSync(one));
+const path =
+  process.env["CHROMIUM_PATH"] ??
+  ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((one) => existsSync(one));
 /** Tests in a browser are those of `npm run test:browser`; where there is none, they are skipped and say so. */
 const isWanted = process.env["ALL_PAGES"] !== undefined;
 export const hasBrowser = path !== undefined && isWanted;
-if (isWanted && !hasBrowser) console.warn("tests of the dashboard are skipped: no Chromium; install it, or name it in CHROMIUM_PATH");
+if (isWanted && !hasBrowser)
+  console.warn("tests of the dashboard are skipped: no Chromium; install it, or name it in CHROMIUM_PATH");
 
 export interface TestPage {
   readonly page: Page;
@@ -28,7 +31,12 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<TestP
     await browser?.close();
   });
   return async (options = {}) => {
-    const context = await browser!.newContext({ viewport: { width: 1280, height: 900 }, locale: "en-GB", timezoneId: "UTC", ...options });
+    const context = await browser!.newContext({
+      viewport: { width: 1280, height: 900 },
+      locale: "en-GB",
+      timezoneId: "UTC",
+      ...options,
+    });
     contexts.push(context);
     const page = await context.newPage();
     page.setDefaultTimeout(15_000);

@@ -28,7 +28,14 @@ export interface Fixture {
   readonly stop: () => Promise<void>;
 }
 
-export async function startFixture({ size, prefix = "", port = 0, token, role = "admin", refuses = false }: FixtureOptions): Promise<Fixture> {
+export async function startFixture({
+  size,
+  prefix = "",
+  port = 0,
+  token,
+  role = "admin",
+  refuses = false,
+}: FixtureOptions): Promise<Fixture> {
   const world = makeWorld(size);
   const acts: Fixture["acts"] = [];
   const viewers = new Set<ServerResponse>();
@@ -56,12 +63,14 @@ export async function startFixture({ size, prefix = "", port = 0, token, role = 
     if (request.method === "GET") {
       const found = find(world, words, url.searchParams, tick, role, token === undefined);
       if (Buffer.isBuffer(found)) response.writeHead(200, { "content-type": "application/octet-stream" }).end(found);
-      else if (found === undefined) problem(response, 404, "MR002", `there is nothing at ${path}`, "it may have been removed after its retention");
+      else if (found === undefined)
+        problem(response, 404, "MR002", `there is nothing at ${path}`, "it may have been removed after its retention");
       else answer(response, 200, found);
       return;
     }
     const body = JSON.parse((await text(request)) || "{}") as Record<string, unknown>;
-    if (body["dryRun"] === true) return answer(response, 200, { count: size === "huge" ? 12_345_678 : 42, isExact: size !== "huge" });
+    if (body["dryRun"] === true)
+      return answer(response, 200, { count: size === "huge" ? 12_345_678 : 42, isExact: size !== "huge" });
     if (words[1] === "preview")
       return answer(response, 200, {
         items: Array.from({ length: 5 }, (_, n) => new Date(Date.now() + (n + 1) * 86_400_000).toISOString()),
@@ -96,7 +105,14 @@ function stream(response: ServerResponse, viewers: Set<ServerResponse>, now: () 
   response.on("close", () => viewers.delete(response));
 }
 
-function find(world: World, [first, name, third]: readonly string[], query: URLSearchParams, tick: number, role: string, isOpen: boolean): unknown {
+function find(
+  world: World,
+  [first, name, third]: readonly string[],
+  query: URLSearchParams,
+  tick: number,
+  role: string,
+  isOpen: boolean,
+): unknown {
   const list = (items: readonly unknown[] | undefined) => items && { items };
   switch (first) {
     case "session":
@@ -122,7 +138,8 @@ function find(world: World, [first, name, third]: readonly string[], query: URLS
       if (name === undefined) return list(world.schedules);
       if (third === "runs") return list(world.runs);
       if (third === "events") return list(world.scheduleEvents);
-      if (third === "next") return list(Array.from({ length: 5 }, (_, n) => new Date(Date.now() + (n + 1) * 3_600_000).toISOString()));
+      if (third === "next")
+        return list(Array.from({ length: 5 }, (_, n) => new Date(Date.now() + (n + 1) * 3_600_000).toISOString()));
       return world.schedules.find((one) => one.name === name);
     case "stages":
     case "pauses":
@@ -143,7 +160,9 @@ function find(world: World, [first, name, third]: readonly string[], query: URLS
 function jobsOf(world: World, query: URLSearchParams): unknown {
   const wanted = ["state", "queue", "type", "group"] as const;
   const found = world.jobs.filter(
-    (job) => wanted.every((key) => !query.has(key) || job[key] === query.get(key)) && (job.lastError?.message ?? "").includes(query.get("error") ?? ""),
+    (job) =>
+      wanted.every((key) => !query.has(key) || job[key] === query.get(key)) &&
+      (job.lastError?.message ?? "").includes(query.get("error") ?? ""),
   );
   const from = query.has("cursor") ? found.findIndex(({ id }) => id === query.get("cursor")) + 1 : 0;
   const items = found.slice(from, from + Number(query.get("limit") ?? 50));
@@ -172,8 +191,14 @@ function momentOf(world: World, tick: number): { overview: Overview; queues: rea
       running: sum(queues, "running"),
       failedLastHour: isEmpty ? 0 : 37,
       oldestReadySeconds: isEmpty ? null : Math.max(...ages),
-      rates: { enqueuedPerSecond: sum(queues, "in"), finishedPerSecond: sum(queues, "out"), failedPerSecond: sum(queues, "failed") },
-      latency: isEmpty ? { p50: null, p95: null } : { p50: 0.012 + 0.004 * Math.sin(tick / 11), p95: 0.09 + 0.05 * Math.sin(tick / 19) ** 2 },
+      rates: {
+        enqueuedPerSecond: sum(queues, "in"),
+        finishedPerSecond: sum(queues, "out"),
+        failedPerSecond: sum(queues, "failed"),
+      },
+      latency: isEmpty
+        ? { p50: null, p95: null }
+        : { p50: 0.012 + 0.004 * Math.sin(tick / 11), p95: 0.09 + 0.05 * Math.sin(tick / 19) ** 2 },
       workers: world.workers.length,
       warnings: world.findings.filter(({ state }) => state === "wrong").length,
     },
@@ -181,7 +206,11 @@ function momentOf(world: World, tick: number): { overview: Overview; queues: rea
   };
 }
 
-function historyOf(world: World, query: URLSearchParams, tick: number): { step: number; points: (Omit<Point, "at"> & { at: string })[] } {
+function historyOf(
+  world: World,
+  query: URLSearchParams,
+  tick: number,
+): { step: number; points: (Omit<Point, "at"> & { at: string })[] } {
   const seconds = Number(query.get("seconds") ?? 600);
   const step = seconds <= 600 ? 1 : 60;
   const length = Math.min(world.queues.length > 100 ? 60 : 600, seconds / step);
@@ -217,7 +246,15 @@ function problem(response: ServerResponse, status: number, code: string, detail:
   answer(
     response,
     status,
-    { type: "about:blank", title: detail, status, code, detail, remedy, requestId: "9d1c1e1a-0000-4000-8000-000000000001" },
+    {
+      type: "about:blank",
+      title: detail,
+      status,
+      code,
+      detail,
+      remedy,
+      requestId: "9d1c1e1a-0000-4000-8000-000000000001",
+    },
     "application/problem+json",
   );
 }

@@ -1,4 +1,7 @@
-/** Three worlds to look at: nothing, a usual day, and far too much of everything. Always the same: nothing here is random but by its seed. */
+/**
+ * Three worlds to look at: nothing, a usual day, and far too much of everything. Always the same: nothing here is
+ * random but by its seed.
+ */
 import type {
   Attempt,
   AuditEntry,
@@ -61,8 +64,27 @@ function chance(seed: number): number {
   return x - Math.floor(x);
 }
 
-const usualQueues = ["default", "mail", "images", "import", "billing", "search-index", "webhooks", "reports", "mail-dead"];
-const types = ["send-mail", "resize-image", "import-file", "charge-card", "index-document", "call-webhook", "make-report", "sync-account"];
+const usualQueues = [
+  "default",
+  "mail",
+  "images",
+  "import",
+  "billing",
+  "search-index",
+  "webhooks",
+  "reports",
+  "mail-dead",
+];
+const types = [
+  "send-mail",
+  "resize-image",
+  "import-file",
+  "charge-card",
+  "index-document",
+  "call-webhook",
+  "make-report",
+  "sync-account",
+];
 const tenants = ["acme", "globex", "initech", "umbrella", "hooli", "stark", "wayne", "wonka"];
 const long = (word: string): string => `${word}-${"very-".repeat(30)}long`;
 
@@ -72,7 +94,12 @@ export function makeWorld(size: Size): World {
       ? []
       : size === "normal"
         ? usualQueues
-        : [...usualQueues, hostile, long("queue"), ...Array.from({ length: 1500 }, (_, n) => `tenant-${String(n).padStart(4, "0")}`)];
+        : [
+            ...usualQueues,
+            hostile,
+            long("queue"),
+            ...Array.from({ length: 1500 }, (_, n) => `tenant-${String(n).padStart(4, "0")}`),
+          ];
   const jobs = size === "empty" ? [] : makeJobs(size, names);
   const scale = size === "huge" ? 1_000_000 : 1;
   return {
@@ -84,13 +111,15 @@ export function makeWorld(size: Size): World {
     types:
       size === "empty"
         ? []
-        : (size === "huge" ? [...types, hostile, ...Array.from({ length: 400 }, (_, n) => `type-${n}`)] : types).map((type, n) => ({
-            type,
-            waiting: Math.round(chance(n) * 900 * scale),
-            delayed: n * 3,
-            running: n % 4,
-            oldestAgeSeconds: n * 11,
-          })),
+        : (size === "huge" ? [...types, hostile, ...Array.from({ length: 400 }, (_, n) => `type-${n}`)] : types).map(
+            (type, n) => ({
+              type,
+              waiting: Math.round(chance(n) * 900 * scale),
+              delayed: n * 3,
+              running: n % 4,
+              oldestAgeSeconds: n * 11,
+            }),
+          ),
     groups: size === "empty" ? [] : makeGroups(size),
     events: size === "empty" ? [] : makeEvents(size),
     stages: size === "empty" ? [] : [{ queue: "mail", stage: "approval", jobs: 42 * scale, since: ago(4000) }],
@@ -114,7 +143,18 @@ export function makeWorld(size: Size): World {
     scheduleEvents:
       size === "empty"
         ? []
-        : [{ id: "1", at: ago(86_400), schedule: "nightly-report", event: "created", slotAt: null, slots: null, by: "deploy", because: null }],
+        : [
+            {
+              id: "1",
+              at: ago(86_400),
+              schedule: "nightly-report",
+              event: "created",
+              slotAt: null,
+              slots: null,
+              by: "deploy",
+              because: null,
+            },
+          ],
     workers:
       size === "empty"
         ? []
@@ -157,7 +197,10 @@ export function makeWorld(size: Size): World {
               openUntil: ago(-10),
               pauseSeconds: 30,
               failedAt: ago(20),
-              lastError: { message: size === "huge" ? hostile : "connect ECONNREFUSED 10.0.0.7:443", code: "ECONNREFUSED" },
+              lastError: {
+                message: size === "huge" ? hostile : "connect ECONNREFUSED 10.0.0.7:443",
+                code: "ECONNREFUSED",
+              },
             },
           ],
     findings: makeFindings(size),
@@ -184,7 +227,12 @@ function makeQueue(name: string): Queue {
   return {
     name,
     state: isPaused ? "paused" : isClosed ? "closed" : name === "reports" ? "waiting" : "active",
-    options: name === "billing" ? { maxRunning: 10, rate: { perSecond: 25 }, ordered: true } : name === "mail" ? { groupMaxRunning: 3, maxDepth: 100_000 } : {},
+    options:
+      name === "billing"
+        ? { maxRunning: 10, rate: { perSecond: 25 }, ordered: true }
+        : name === "mail"
+          ? { groupMaxRunning: 3, maxDepth: 100_000 }
+          : {},
     pausedAt: isPaused ? ago(900) : null,
     pausedBy: isPaused ? "ann" : null,
     pausedBecause: isPaused ? "the customer's endpoint is being moved" : null,
@@ -206,7 +254,8 @@ function makeQueue(name: string): Queue {
 function sampleOf(queue: string, n: number, tick: number, scale: number): QueueSample {
   const wave = (speed: number, shift: number): number => 0.5 + 0.5 * Math.sin(tick / speed + shift);
   const flow = Math.max(0, 40 * chance(n + 1) * (0.6 + 0.4 * wave(23, n)) + 6 * chance(tick * 31 + n));
-  const state = queue === "webhooks" ? "paused" : queue === "import" ? "closed" : queue === "reports" ? "waiting" : "active";
+  const state =
+    queue === "webhooks" ? "paused" : queue === "import" ? "closed" : queue === "reports" ? "waiting" : "active";
   const stands = state === "paused" || state === "waiting";
   return {
     queue,
@@ -221,7 +270,18 @@ function sampleOf(queue: string, n: number, tick: number, scale: number): QueueS
   };
 }
 
-const states: readonly JobState[] = ["ready", "running", "succeeded", "failed", "delayed", "succeeded", "expired", "cancelled", "blocked", "succeeded"];
+const states: readonly JobState[] = [
+  "ready",
+  "running",
+  "succeeded",
+  "failed",
+  "delayed",
+  "succeeded",
+  "expired",
+  "cancelled",
+  "blocked",
+  "succeeded",
+];
 
 function makeJobs(size: Size, queues: readonly string[]): Job[] {
   return Array.from({ length: size === "huge" ? 1000 : 120 }, (_, n) => {
@@ -253,7 +313,11 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
       discardedAt: null,
       lastError:
         state === "failed" || state === "expired"
-          ? { message: isHostile ? hostile : `connect ETIMEDOUT 10.0.0.${n % 200}:443`, code: "ETIMEDOUT", name: "Error" }
+          ? {
+              message: isHostile ? hostile : `connect ETIMEDOUT 10.0.0.${n % 200}:443`,
+              code: "ETIMEDOUT",
+              name: "Error",
+            }
           : null,
       result: state === "succeeded" ? { width: 640, height: 480 } : null,
       attemptTimeoutMs: 120_000,
@@ -272,25 +336,43 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
   });
 }
 
-const payloadTypes: Readonly<Record<number, string>> = { 2: "image/png", 4: "application/octet-stream", 5: "text/html" };
+const payloadTypes: Readonly<Record<number, string>> = {
+  2: "image/png",
+  4: "application/octet-stream",
+  5: "text/html",
+};
 const payloadSizes: Readonly<Record<number, number>> = { 2: 68, 4: 40_000, 5: 140 };
 
 function inputOf(n: number, size: Size, isHostile: boolean): Json {
   if (isHostile) return { [hostile]: hostile, list: [hostile, { deeper: { and: { deeper: hostile } } }] };
-  if (size === "huge" && n === 0) return { rows: Array.from({ length: 20_000 }, (_, row) => ({ row, text: "x".repeat(20) })), text: "y".repeat(300_000) };
-  return { key: `uploads/${n}.png`, sizes: [64, 256, 1024], options: { quality: 0.8, strip: true }, requestedBy: "ann@example.com" };
+  if (size === "huge" && n === 0)
+    return {
+      rows: Array.from({ length: 20_000 }, (_, row) => ({ row, text: "x".repeat(20) })),
+      text: "y".repeat(300_000),
+    };
+  return {
+    key: `uploads/${n}.png`,
+    sizes: [64, 256, 1024],
+    options: { quality: 0.8, strip: true },
+    requestedBy: "ann@example.com",
+  };
 }
 
 function payloadOf(job: Job | undefined): Buffer | undefined {
   if (!job || job.payloadSize === null) return undefined;
   if (job.contentType === "image/png")
-    return Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64").subarray(0, 68);
+    return Buffer.from(
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+      "base64",
+    ).subarray(0, 68);
   if (job.contentType === "text/html") return Buffer.from(`<h1>hello</h1>${hostile}`.padEnd(140).slice(0, 140));
   return Buffer.from(Array.from({ length: job.payloadSize }, (_, at) => (at * 7) % 256));
 }
 
 /** Errors as SQL may report them: of any kind. */
-const oddErrors = ["just text", 42, [1, "two", null], {}, false, { message: 5, stack: [] }] as unknown as NonNullable<Attempt["error"]>[];
+const oddErrors = ["just text", 42, [1, "two", null], {}, false, { message: 5, stack: [] }] as unknown as NonNullable<
+  Attempt["error"]
+>[];
 
 function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | undefined {
   const job = jobs.find((one) => one.id === id);
@@ -322,7 +404,11 @@ function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | u
       result: null,
       log:
         n === 0
-          ? ["12:00:01.204 fetching uploads/3.png", "12:00:02.790 640 × 480, 3 sizes wanted", size === "huge" ? hostile : "12:00:03.002 waiting for the store"]
+          ? [
+              "12:00:01.204 fetching uploads/3.png",
+              "12:00:02.790 640 × 480, 3 sizes wanted",
+              size === "huge" ? hostile : "12:00:03.002 waiting for the store",
+            ]
           : null,
     };
   });
@@ -347,7 +433,8 @@ function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | u
 }
 
 function makeGroups(size: Size): Group[] {
-  const names = size === "huge" ? [hostile, long("tenant"), ...Array.from({ length: 498 }, (_, n) => `tenant-${n}`)] : tenants;
+  const names =
+    size === "huge" ? [hostile, long("tenant"), ...Array.from({ length: 498 }, (_, n) => `tenant-${n}`)] : tenants;
   const waiting = names.map((_, n) => Math.round((2000 / (n + 1)) * (size === "huge" ? 5000 : 1)));
   const all = waiting.reduce((sum, one) => sum + one, 0);
   return names.map((group, n) => ({
@@ -368,7 +455,13 @@ function makeEvents(size: Size): EventOfQueue[] {
     { at: ago(900), queue: "webhooks", event: "paused", by: "ann", because: "the customer's endpoint is being moved" },
   ];
   return size === "huge"
-    ? Array.from({ length: 3000 }, (_, n) => ({ at: ago(n * 60), queue: "webhooks", event: n % 2 === 0 ? "paused" : "resumed", by: hostile, because: hostile }))
+    ? Array.from({ length: 3000 }, (_, n) => ({
+        at: ago(n * 60),
+        queue: "webhooks",
+        event: n % 2 === 0 ? "paused" : "resumed",
+        by: hostile,
+        because: hostile,
+      }))
     : some;
 }
 
@@ -399,11 +492,19 @@ function makeSchedules(size: Size): Schedule[] {
     { name: "nightly-report", rule: { cron: "0 3 * * *", tz: "Europe/Berlin" }, health: "healthy" },
     { name: "sync-accounts", rule: { every: "5m" }, health: "failing" },
     { name: "poll-inbox", rule: { after: "30s" }, health: "healthy" },
-    { name: "invoices", rule: { rrule: "FREQ=MONTHLY;BYDAY=FR;BYSETPOS=-1", anchor: "2026-01-01T18:00:00+01:00" }, health: "paused" },
+    {
+      name: "invoices",
+      rule: { rrule: "FREQ=MONTHLY;BYDAY=FR;BYSETPOS=-1", anchor: "2026-01-01T18:00:00+01:00" },
+      health: "paused",
+    },
   ] as const;
   const more =
     size === "huge"
-      ? Array.from({ length: 1000 }, (_, n) => ({ name: n === 0 ? hostile : `poll:tenant-${n}`, rule: { every: "1m" } as Json, health: "healthy" as const }))
+      ? Array.from({ length: 1000 }, (_, n) => ({
+          name: n === 0 ? hostile : `poll:tenant-${n}`,
+          rule: { every: "1m" } as Json,
+          health: "healthy" as const,
+        }))
       : [];
   return [...base, ...more].map(({ name, rule, health }, n) => ({
     name,

@@ -25,7 +25,12 @@ describe.skipIf(!hasBrowser)("the dashboard and its server", () => {
     await page.locator(".warnings li").first().waitFor();
     const place = () =>
       page.evaluate(() =>
-        JSON.stringify([...document.querySelectorAll("main > *, tr")].map((one) => [one.getBoundingClientRect().top, one.getBoundingClientRect().height])),
+        JSON.stringify(
+          [...document.querySelectorAll("main > *, tr")].map((one) => [
+            one.getBoundingClientRect().top,
+            one.getBoundingClientRect().height,
+          ]),
+        ),
       );
     const ready = () => page.locator(".totals dd").first().innerText();
     const [before, first] = [await place(), await ready()];
@@ -82,7 +87,11 @@ describe.skipIf(!hasBrowser)("the dashboard and its server", () => {
     await page.getByLabel("Token").fill("right");
     await page.keyboard.press("Enter");
     await page.getByRole("link", { name: "billing" }).waitFor();
-    expect(await page.evaluate(() => [sessionStorage.length, localStorage.length, document.cookie])).toEqual([1, 0, ""]);
+    expect(await page.evaluate(() => [sessionStorage.length, localStorage.length, document.cookie])).toEqual([
+      1,
+      0,
+      "",
+    ]);
     await page.reload();
     await page.getByRole("link", { name: "billing" }).waitFor();
     expect(page.url(), "a token is never in an address").not.toContain("right");

@@ -21,7 +21,8 @@ describe.skipIf(!hasBrowser)("the dashboard with a million jobs", () => {
     await engine.queuePut("bulk");
     await engine.queuePut("mail");
     const thousand = Array.from({ length: 1000 }, (_, n) => ({ n, to: `user-${n}@example.com` }));
-    for (let done = 0; done < finished + failed; done += 1000) await engine.enqueueMany("send-mail", thousand, { queue: "mail" });
+    for (let done = 0; done < finished + failed; done += 1000)
+      await engine.enqueueMany("send-mail", thousand, { queue: "mail" });
     for (let done = 0; done < finished + failed; done += 1000) {
       const jobs = await engine.claim({ queues: ["mail"], limit: 1000, worker: "host.example:7" });
       const ids = jobs.map(({ id }) => id);
@@ -31,7 +32,10 @@ describe.skipIf(!hasBrowser)("the dashboard with a million jobs", () => {
     }
     for (let done = 0; done < waiting; done += 1000) {
       const group = done % 10_000 === 0 ? `tenant-${done / 10_000}` : undefined;
-      const jobs = await engine.enqueueMany("resize", thousand, { queue: "bulk", ...(group ? { group, tenant: group } : {}) });
+      const jobs = await engine.enqueueMany("resize", thousand, {
+        queue: "bulk",
+        ...(group ? { group, tenant: group } : {}),
+      });
       someId ??= jobs[0]!.id;
     }
     await engine.claim({ queues: ["bulk"], limit: 500, worker: "host.example:8", leaseSeconds: 600 });
@@ -55,15 +59,30 @@ describe.skipIf(!hasBrowser)("the dashboard with a million jobs", () => {
     page.on("requestfinished", (request) => {
       const { pathname, search } = new URL(request.url());
       asked.delete(request.url());
-      if (pathname.startsWith("/api/") && !pathname.endsWith("/live")) slow.push([pathname + search, request.timing().responseEnd]);
+      if (pathname.startsWith("/api/") && !pathname.endsWith("/live"))
+        slow.push([pathname + search, request.timing().responseEnd]);
     });
     await page.addInitScript((token) => sessionStorage.setItem("millrace.token", token), server.tokens.admin);
     await page.goto(`${server.url}/dashboard/`);
     await page.locator("h1").waitFor();
-    for (const address of ["queues", "jobs", "failures", "tenants", "schedules", "workers", "limits", "health", "audit"]) await visit(address);
-    for (const tab of ["", "/types", "/groups", "/stages", "/peek", "/events", "/options"]) await visit(`queues/bulk${tab}`);
+    for (const address of [
+      "queues",
+      "jobs",
+      "failures",
+      "tenants",
+      "schedules",
+      "workers",
+      "limits",
+      "health",
+      "audit",
+    ])
+      await visit(address);
+    for (const tab of ["", "/types", "/groups", "/stages", "/peek", "/events", "/options"])
+      await visit(`queues/bulk${tab}`);
     await visit("queues");
-    await until("the million is counted", async () => /(1,000,\d\d\d|1M|1\.0M|999,\d\d\d)/.test(await page.locator("tbody").first().innerText()));
+    await until("the million is counted", async () =>
+      /(1,000,\d\d\d|1M|1\.0M|999,\d\d\d)/.test(await page.locator("tbody").first().innerText()),
+    );
     await visit("jobs?queue=bulk&state=ready");
     expect(await page.locator("tbody tr").count()).toBeGreaterThan(10);
     const first = await page.locator("tbody tr").first().innerText();

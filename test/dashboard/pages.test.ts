@@ -69,7 +69,8 @@ describe.skipIf(!hasBrowser)("every page", () => {
           await visit(page, address, heading);
           expect.soft(await overflow(page), `${size} ${address} is as wide as the screen`).toBeLessThanOrEqual(0);
           expect.soft(await findings(page), `${size} ${address}`).toEqual([]);
-          // The dark theme has the same elements; its colours are looked at where the browser is not busy with a million jobs.
+          // The dark theme has the same elements; its colours are looked at where the browser is not busy with a
+          // million jobs.
           if (size !== "huge") {
             await page.evaluate(() => (document.documentElement.dataset["theme"] = "dark"));
             expect.soft(await findings(page, ["color-contrast"]), `${size} ${address}, dark`).toEqual([]);
@@ -92,7 +93,8 @@ async function visit(page: Page, address: string, heading: RegExp): Promise<void
   await page.waitForFunction(() => document.querySelectorAll(".skeleton").length === 0);
 }
 
-const overflow = (page: Page): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+const overflow = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 interface AxeResult {
   readonly violations: readonly {
@@ -105,9 +107,14 @@ interface AxeResult {
 async function findings(page: Page, rules?: readonly string[]): Promise<string[]> {
   const { violations } = await page.evaluate((only) => {
     const { axe } = globalThis as unknown as { axe: { run: (context: Document, options: object) => Promise<unknown> } };
-    return axe.run(document, { resultTypes: ["violations"], ...(only && { runOnly: { type: "rule", values: only } }) }) as Promise<AxeResult>;
+    return axe.run(document, {
+      resultTypes: ["violations"],
+      ...(only && { runOnly: { type: "rule", values: only } }),
+    }) as Promise<AxeResult>;
   }, rules);
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) => nodes.slice(0, 3).map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary ?? ""}`));
+    .flatMap(({ id, nodes }) =>
+      nodes.slice(0, 3).map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary ?? ""}`),
+    );
 }

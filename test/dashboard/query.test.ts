@@ -3,7 +3,12 @@ import { asTime, parseQuery, suggest, writeQuery } from "../../dashboard/search/
 
 describe("the search line", () => {
   it("reads what it writes", () => {
-    for (const filter of [{ state: "failed", type: "resize" }, { error: "timed out after 3 s", queue: "mail" }, { group: "a:b" }, { type: "x-y.z/1" }]) {
+    for (const filter of [
+      { state: "failed", type: "resize" },
+      { error: "timed out after 3 s", queue: "mail" },
+      { group: "a:b" },
+      { type: "x-y.z/1" },
+    ]) {
       expect(parseQuery(writeQuery(filter))).toEqual({ filter, unknown: [] });
     }
   });
@@ -18,7 +23,10 @@ describe("the search line", () => {
   it("completes keys, states and names it has seen", () => {
     expect(suggest("st", {}).map(({ line }) => line)).toEqual(["state:"]);
     expect(suggest("type:a state:f", {}).map(({ line }) => line)).toEqual(["type:a state:failed "]);
-    expect(suggest("queue:ma", { queue: ["images", "mail"] }).map(({ line }) => line)).toEqual(["queue:mail ", "queue:images "]);
+    expect(suggest("queue:ma", { queue: ["images", "mail"] }).map(({ line }) => line)).toEqual([
+      "queue:mail ",
+      "queue:images ",
+    ]);
     expect(suggest("queue:my", { queue: ["my queue"] }).map(({ line }) => line)).toEqual(['queue:"my queue" ']);
     expect(suggest("", {}).length, "an empty line says all that can be asked").toBe(10);
     expect(

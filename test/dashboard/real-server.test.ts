@@ -29,7 +29,12 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
     expect(await page.locator(".problem").allInnerTexts(), address).toEqual([]);
   }
 
-  const confirm = async (page: Page, act: string | RegExp, button: string, fill: Record<string, string> = {}): Promise<void> => {
+  const confirm = async (
+    page: Page,
+    act: string | RegExp,
+    button: string,
+    fill: Record<string, string> = {},
+  ): Promise<void> => {
     await page.getByRole("button", { name: act, exact: true }).first().click();
     const dialog = page.getByRole("dialog");
     for (const [label, value] of Object.entries(fill)) await dialog.getByLabel(label, { exact: true }).fill(value);
@@ -66,7 +71,15 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
         );
       await engine.enqueue({ type: "invoice", queue: "mail", stage: "approval", input: {} });
       failedId = (await engine.enqueue({ type: "charge", queue: "mail", priority: 0, input: { account: 7 } })).id;
-      hostileId = (await engine.enqueue({ type: hostile, queue: "mail", priority: 0, group: hostile, input: { [hostile]: hostile } })).id;
+      hostileId = (
+        await engine.enqueue({
+          type: hostile,
+          queue: "mail",
+          priority: 0,
+          group: hostile,
+          input: { [hostile]: hostile },
+        })
+      ).id;
       bytesId = (
         await engine.enqueue({
           type: "upload",
@@ -76,10 +89,27 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
           contentType: "application/octet-stream",
         })
       ).id;
-      const claimed = await engine.claim({ queues: ["mail"], types: ["charge", hostile], limit: 5, worker: "host.example:17" });
-      for (const job of claimed) await engine.fail(job, { message: job.type === "charge" ? "account 7 does not exist" : hostile, stack: hostile });
-      await engine.claim({ queues: ["bulk"], types: ["send-mail"], limit: 4, worker: "host.example:18", leaseSeconds: 600 });
-      await server.running.mill.schedule("nightly", { cron: "0 3 * * *", tz: "Europe/Berlin" }, "report", { kind: "daily" });
+      const claimed = await engine.claim({
+        queues: ["mail"],
+        types: ["charge", hostile],
+        limit: 5,
+        worker: "host.example:17",
+      });
+      for (const job of claimed)
+        await engine.fail(job, {
+          message: job.type === "charge" ? "account 7 does not exist" : hostile,
+          stack: hostile,
+        });
+      await engine.claim({
+        queues: ["bulk"],
+        types: ["send-mail"],
+        limit: 4,
+        worker: "host.example:18",
+        leaseSeconds: 600,
+      });
+      await server.running.mill.schedule("nightly", { cron: "0 3 * * *", tz: "Europe/Berlin" }, "report", {
+        kind: "daily",
+      });
     });
 
     it("shows every page and every part of it without a complaint", async () => {
@@ -105,7 +135,10 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       await visit(page, "tenants");
       expect(await page.locator("tbody").first().innerText()).toMatch(/acme[\s\S]*globex|globex[\s\S]*acme/);
       await visit(page, "");
-      await until("the sampler has counted", async () => (await page.locator(".totals dd").first().innerText()) !== "–");
+      await until(
+        "the sampler has counted",
+        async () => (await page.locator(".totals dd").first().innerText()) !== "–",
+      );
       expect(await page.evaluate(() => (globalThis as { pwned?: number }).pwned)).toBeUndefined();
       expect(complaints).toEqual([]);
     });
@@ -174,7 +207,11 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       expect(await get()).toMatchObject({ code: "MR016" });
       await page.getByRole("button", { name: "Undo" }).last().click();
       await page.getByText("Taken back").waitFor();
-      expect(await get()).toMatchObject({ rule: { cron: "0 3 * * *", tz: "Europe/Berlin" }, job: { type: "report" }, input: { kind: "daily" } });
+      expect(await get()).toMatchObject({
+        rule: { cron: "0 3 * * *", tz: "Europe/Berlin" },
+        job: { type: "report" },
+        input: { kind: "daily" },
+      });
       await page.getByLabel("Rule", { exact: true }).fill("every 15m");
       await page.getByRole("button", { name: "Show the next runs" }).click();
       await page.getByRole("list", { name: "Next runs" }).waitFor();

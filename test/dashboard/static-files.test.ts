@@ -5,28 +5,39 @@ import { dashboardPart, takesDashboard } from "../../src/server/dashboard/static
 import { answer } from "../../src/server/http/exchange.js";
 import { Listener } from "../../src/server/http/listener.js";
 
-const asset = readdirSync(new URL("../../dist/dashboard/assets", import.meta.url)).find((name) => name.endsWith(".js"))!;
+const asset = readdirSync(new URL("../../dist/dashboard/assets", import.meta.url)).find((name) =>
+  name.endsWith(".js"),
+)!;
 let listener: Listener;
 let port: number;
 
 beforeAll(async () => {
   const files = dashboardPart();
-  listener = new Listener({ host: "127.0.0.1", port: 0, prefix: "/ops", graceMs: 100, log: () => {} }, async (exchange) => {
-    if (takesDashboard(exchange)) await files(exchange);
-    else answer(exchange, 404, {}, "elsewhere");
-  });
+  listener = new Listener(
+    { host: "127.0.0.1", port: 0, prefix: "/ops", graceMs: 100, log: () => {} },
+    async (exchange) => {
+      if (takesDashboard(exchange)) await files(exchange);
+      else answer(exchange, 404, {}, "elsewhere");
+    },
+  );
   port = (await listener.start()).port;
 });
 
 afterAll(() => listener.stop());
 
 /** As it was sent: `fetch` would tidy paths and follow redirects. */
-function ask(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> {
+function ask(
+  path: string,
+  headers: Record<string, string> = {},
+  method = "GET",
+): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const asked = request({ port, path: `/ops${path}`, headers, method }, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("end", () => resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) }),
+      );
     });
     asked.on("error", reject);
     asked.end();
@@ -36,7 +47,11 @@ function ask(path: string, headers: Record<string, string> = {}, method = "GET")
 describe("files of the dashboard", () => {
   it("gives the page, and asks for it to be checked every time", async () => {
     const { status, headers, body } = await ask("/dashboard/");
-    expect([status, headers["content-type"], headers["cache-control"]]).toEqual([200, "text/html; charset=utf-8", "no-cache"]);
+    expect([status, headers["content-type"], headers["cache-control"]]).toEqual([
+      200,
+      "text/html; charset=utf-8",
+      "no-cache",
+    ]);
     expect(body.toString()).toContain('src="./assets/');
     expect(body.toString(), "every URL of the page is relative").not.toMatch(/(src|href)="\//);
     expect((await ask("/dashboard/", { "if-none-match": headers.etag! })).status).toBe(304);
@@ -44,7 +59,10 @@ describe("files of the dashboard", () => {
 
   it("lets hashed files be kept for ever, packed for those who can unpack", async () => {
     const plain = await ask(`/dashboard/assets/${asset}`);
-    expect(plain.headers).toMatchObject({ "cache-control": "public, max-age=31536000, immutable", "content-type": "text/javascript; charset=utf-8" });
+    expect(plain.headers).toMatchObject({
+      "cache-control": "public, max-age=31536000, immutable",
+      "content-type": "text/javascript; charset=utf-8",
+    });
     const packed = await ask(`/dashboard/assets/${asset}`, { "accept-encoding": "gzip, br" });
     expect(packed.headers).toMatchObject({ "content-encoding": "gzip", vary: "accept-encoding" });
     expect(packed.body.length).toBeLessThan(plain.body.length / 2);
@@ -53,7 +71,13 @@ describe("files of the dashboard", () => {
   });
 
   it("forbids inline scripts, foreign ones, frames and guessing, whatever the answer is", async () => {
-    for (const path of ["/dashboard/", "/dashboard/theme.js", "/dashboard/queues", "/dashboard/assets/none.js", "/dashboard"]) {
+    for (const path of [
+      "/dashboard/",
+      "/dashboard/theme.js",
+      "/dashboard/queues",
+      "/dashboard/assets/none.js",
+      "/dashboard",
+    ]) {
       const { headers } = await ask(path);
       const policy = String(headers["content-security-policy"]);
       expect(policy, path).toContain("default-src 'none'");
@@ -98,7 +122,10 @@ describe("files of the dashboard", () => {
   });
 
   it("says what to do when it was not built", async () => {
-    const bare = new Listener({ host: "127.0.0.1", port: 0, prefix: "", graceMs: 100, log: () => {} }, dashboardPart("/nowhere"));
+    const bare = new Listener(
+      { host: "127.0.0.1", port: 0, prefix: "", graceMs: 100, log: () => {} },
+      dashboardPart("/nowhere"),
+    );
     const { port: at } = await bare.start();
     const response = await fetch(`http://127.0.0.1:${at}/dashboard/`);
     expect([response.status, await response.text()]).toEqual([503, "the dashboard was not built; run npm run build\n"]);

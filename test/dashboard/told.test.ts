@@ -33,5 +33,7 @@ it("what is false, 0 or empty was told; what is missing was not", () => {
 
 it("progress is a bar only when it is a part of a whole", () => {
   expect([0.4, 40, { done: 1, total: 4 }, { percent: 40 }].map(shareOf)).toEqual([0.4, 0.4, 0.25, 0.4]);
-  expect([-5, 250, true, "half", null, [1], { done: 5, total: 2 }, { percent: "x" }].map(shareOf)).toEqual(Array.from({ length: 8 }, () => null));
+  expect([-5, 250, true, "half", null, [1], { done: 5, total: 2 }, { percent: "x" }].map(shareOf)).toEqual(
+    Array.from({ length: 8 }, () => null),
+  );
 });

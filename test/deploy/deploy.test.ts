@@ -5,10 +5,16 @@ import { serveCommand } from "../../src/cli/commands/serve.js";
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
 
 it("the Grafana dashboard asks only for metrics that are documented", () => {
-  const documented = new Set([...read("docs/observability.md").matchAll(/^\| `(millrace_\w+)`/gm)].map(([, name]) => name!));
-  const { panels } = JSON.parse(read("deploy/grafana.json")) as { panels: { title: string; targets: { expr: string }[] }[] };
+  const documented = new Set(
+    [...read("docs/observability.md").matchAll(/^\| `(millrace_\w+)`/gm)].map(([, name]) => name!),
+  );
+  const { panels } = JSON.parse(read("deploy/grafana.json")) as {
+    panels: { title: string; targets: { expr: string }[] }[];
+  };
   const asked = panels.flatMap(({ targets }) =>
-    targets.flatMap(({ expr }) => [...expr.matchAll(/millrace_\w+/g)].map(([name]) => name.replace(/_(bucket|count|sum)$/, ""))),
+    targets.flatMap(({ expr }) =>
+      [...expr.matchAll(/millrace_\w+/g)].map(([name]) => name.replace(/_(bucket|count|sum)$/, "")),
+    ),
   );
   expect(asked.length).toBeGreaterThan(10);
   expect(asked.filter((name) => !documented.has(name))).toEqual([]);

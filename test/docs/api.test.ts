@@ -10,7 +10,10 @@ const mustWrite = process.env["UPDATE_API_DOCS"] === "1";
 
 function compare(name: string, text: string): void {
   if (mustWrite) writeFileSync(file(name), text);
-  expect(readFileSync(file(name), "utf8") === text, `docs/${name} is stale: UPDATE_API_DOCS=1 npx vitest run test/docs/api.test.ts`).toBe(true);
+  expect(
+    readFileSync(file(name), "utf8") === text,
+    `docs/${name} is stale: UPDATE_API_DOCS=1 npx vitest run test/docs/api.test.ts`,
+  ).toBe(true);
 }
 
 describe("docs of the API are made from its table of routes", () => {

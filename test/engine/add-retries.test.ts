@@ -52,7 +52,12 @@ describe("adding retries", () => {
     await db.engine.complete(done!);
     await db.engine.cancel([cancelled!.id]);
     expect(await db.engine.addRetries(2, { type })).toBe(0);
-    expect((await db.engine.list({ queue })).map((job) => job.state)).toEqual(["ready", "running", "cancelled", "succeeded"]);
+    expect((await db.engine.list({ queue })).map((job) => job.state)).toEqual([
+      "ready",
+      "running",
+      "cancelled",
+      "succeeded",
+    ]);
   });
 
   it.each([1, 3])("gives exactly %d attempts to go [#133]", async (n) => {

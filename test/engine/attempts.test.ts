@@ -16,16 +16,38 @@ describe("attempt records", () => {
       const job = await claimOne(db, queue, { worker: `worker ${attempt}` });
       starts.push(job.claimedAt);
       await db.moveClock(7);
-      if (attempt < 3) await db.engine.retry(job, { message: `failure ${attempt}`, stack: `at line ${attempt}`, code: "EFAIL" });
+      if (attempt < 3)
+        await db.engine.retry(job, { message: `failure ${attempt}`, stack: `at line ${attempt}`, code: "EFAIL" });
       else await db.engine.complete(job, { ok: true });
       ends.push(await clockNow(db));
     }
 
     const { attempts } = (await db.engine.get(id))!;
     expect(attempts).toMatchObject([
-      { attempt: 1, worker: "worker 1", outcome: "failed", finalState: null, error: { message: "failure 1", stack: "at line 1", code: "EFAIL" }, result: null },
-      { attempt: 2, worker: "worker 2", outcome: "failed", finalState: null, error: { message: "failure 2", stack: "at line 2", code: "EFAIL" }, result: null },
-      { attempt: 3, worker: "worker 3", outcome: "succeeded", finalState: "succeeded", error: null, result: { ok: true } },
+      {
+        attempt: 1,
+        worker: "worker 1",
+        outcome: "failed",
+        finalState: null,
+        error: { message: "failure 1", stack: "at line 1", code: "EFAIL" },
+        result: null,
+      },
+      {
+        attempt: 2,
+        worker: "worker 2",
+        outcome: "failed",
+        finalState: null,
+        error: { message: "failure 2", stack: "at line 2", code: "EFAIL" },
+        result: null,
+      },
+      {
+        attempt: 3,
+        worker: "worker 3",
+        outcome: "succeeded",
+        finalState: "succeeded",
+        error: null,
+        result: { ok: true },
+      },
     ]);
     for (const [i, record] of attempts.entries()) {
       expect(record.startedAt).toEqual(starts[i]);
@@ -39,9 +61,10 @@ describe("attempt records", () => {
     const { id } = await db.engine.enqueue({ type: "t", queue, retry: 0, maxAttempts: 2 });
     for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message: "one" });
     for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message: "two" });
-    const rows = await db.sql("select attempt, outcome, final_state, reason, error ->> 'message' as message from attempts where job_id = $1 order by attempt", [
-      id,
-    ]);
+    const rows = await db.sql(
+      "select attempt, outcome, final_state, reason, error ->> 'message' as message from attempts where job_id = $1 order by attempt",
+      [id],
+    );
     expect(rows).toEqual([
       { attempt: 1, outcome: "failed", final_state: null, reason: null, message: "one" },
       { attempt: 2, outcome: "failed", final_state: "failed", reason: "exhausted", message: "two" },

@@ -91,7 +91,9 @@ describe("maxDepth [#108]", () => {
       "select string_agg(pg_get_functiondef(f::regproc), ';') as text from unnest('{queue_room,calendar_time}'::text[]) f",
     );
     await db.sql(kept!.text.replaceAll(/\nbegin\n/g, "\nbegin\n  raise 'nobody asked for this';\n"));
-    await expect(db.engine.enqueue({ type: "t", queue: await newQueue(db, { maxDepth: 1 }) })).rejects.toThrow("nobody asked");
+    await expect(db.engine.enqueue({ type: "t", queue: await newQueue(db, { maxDepth: 1 }) })).rejects.toThrow(
+      "nobody asked",
+    );
     try {
       await enqueue(db, queue);
       await enqueue(db, queue, { priority: 3 });
@@ -137,10 +139,24 @@ describe("maxAgeSeconds [#108]", () => {
 
 describe("options of back-pressure and freshness", () => {
   it("are checked when they are set, and belong to queues", async () => {
-    for (const options of [{ maxDepth: 0 }, { maxDepth: 1.5 }, { maxDepth: "9" }, { maxAgeSeconds: 0 }, { maxAgeSeconds: 1e12 }, { freshnessSeconds: -1 }]) {
-      await expect(db.engine.queuePut("checked", options as object), JSON.stringify(options)).rejects.toMatchObject(invalidArgument);
+    for (const options of [
+      { maxDepth: 0 },
+      { maxDepth: 1.5 },
+      { maxDepth: "9" },
+      { maxAgeSeconds: 0 },
+      { maxAgeSeconds: 1e12 },
+      { freshnessSeconds: -1 },
+    ]) {
+      await expect(db.engine.queuePut("checked", options as object), JSON.stringify(options)).rejects.toMatchObject(
+        invalidArgument,
+      );
     }
-    for (const options of [{ maxDepth: 5 }, { maxAgeSeconds: 5 }, { freshnessSeconds: 5 }, { drainsAt: { times: ["18:00"], zone: "UTC" } }]) {
+    for (const options of [
+      { maxDepth: 5 },
+      { maxAgeSeconds: 5 },
+      { freshnessSeconds: 5 },
+      { drainsAt: { times: ["18:00"], zone: "UTC" } },
+    ]) {
       await expect(db.engine.typePut("t", options)).rejects.toMatchObject(invalidArgument);
       await expect(db.engine.cellPut(options)).rejects.toMatchObject(invalidArgument);
     }

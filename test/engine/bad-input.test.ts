@@ -29,8 +29,23 @@ beforeAll(() => db.sql("create table public.orders (n serial)"));
 
 /** How many rows there are of everything that a call could have written. */
 async function rowCounts(): Promise<unknown> {
-  const tables = ["job", "ticket", "agenda", "claim", "attempt", "amendment", "fingerprint", "progress", "queue", "job_type", "tally", "scout"];
-  const [row] = await db.sql(`select ${tables.map((table) => `(select count(*)::int from ${table}) as ${table}`).join(", ")}`);
+  const tables = [
+    "job",
+    "ticket",
+    "agenda",
+    "claim",
+    "attempt",
+    "amendment",
+    "fingerprint",
+    "progress",
+    "queue",
+    "job_type",
+    "tally",
+    "scout",
+  ];
+  const [row] = await db.sql(
+    `select ${tables.map((table) => `(select count(*)::int from ${table}) as ${table}`).join(", ")}`,
+  );
   return row;
 }
 
@@ -44,10 +59,16 @@ describe("what needs no database to be refused", () => {
   const refused: readonly (readonly [string, Act])[] = [
     ["an unknown option of a job", (e, call) => e.enqueue(loose({ type: "t", prioritty: 1 }), call)],
     ["an unknown option of many jobs", (e, call) => e.enqueueMany("t", [1], loose({ queu: "a" }), call)],
-    ["an unknown option of one job of a batch", (e, call) => e.enqueueEach([{ type: "t" }, loose({ type: "t", ttl: 1 })], call)],
+    [
+      "an unknown option of one job of a batch",
+      (e, call) => e.enqueueEach([{ type: "t" }, loose({ type: "t", ttl: 1 })], call),
+    ],
     ["an unknown option of a claim", (e, call) => e.claim(loose({ limt: 2 }), call)],
     ["an unknown option of a claim after settling", (e, call) => e.settle([], loose({ limt: 2 }), call)],
-    ["an unknown option of a settlement", (e, call) => e.settle([loose({ token, outcome: "retry", jobs: ["1"], delay: 5 })], undefined, call)],
+    [
+      "an unknown option of a settlement",
+      (e, call) => e.settle([loose({ token, outcome: "retry", jobs: ["1"], delay: 5 })], undefined, call),
+    ],
     ["an unknown filter of a list", (e, call) => e.list(loose({ stat: "ready" }), call)],
     ["an unknown filter of a cancellation", (e, call) => e.cancelWhere(loose({ type: "t", queu: "a" }), call)],
     ["an unknown filter of added retries", (e, call) => e.addRetries(1, loose({ type: "t", queu: "a" }), call)],
@@ -59,7 +80,10 @@ describe("what needs no database to be refused", () => {
     ["an unknown word about a pause", (e, call) => e.queuePause("default", loose({ who: "me" }), call)],
     ["an unknown default of a queue", (e, call) => e.queuePut("default", loose({ lease: 5 }), call)],
     ["an unknown option of a call", (e, call) => e.enqueue({ type: "t" }, loose({ ...call, transaction: call.tx }))],
-    ...[-1, 11, 2.5, Number.NaN].map((priority): [string, Act] => [`priority ${priority}`, (e, call) => e.enqueue({ type: "t", priority }, call)]),
+    ...[-1, 11, 2.5, Number.NaN].map((priority): [string, Act] => [
+      `priority ${priority}`,
+      (e, call) => e.enqueue({ type: "t", priority }, call),
+    ]),
     ...[-1, Number.NaN, Infinity].map((delaySeconds): [string, Act] => [
       `a delay of ${delaySeconds} s`,
       (e, call) => e.enqueue({ type: "t", delaySeconds }, call),
@@ -78,7 +102,10 @@ describe("what needs no database to be refused", () => {
     ["a result that is no JSON", (e, call) => e.complete({ id: "1", token }, Number.NaN, call)],
     ["a date that is none", (e, call) => e.enqueue({ type: "t", runAt: new Date(Number.NaN) }, call)],
     ["a token that is none", (e, call) => e.complete({ id: "1", token: "mine" }, 1, call)],
-    ...["", "x", "-1", "1.5", "9223372036854775808", "1,2"].map((id): [string, Act] => [`"${id}" as an id`, (e, call) => e.cancel([id], undefined, call)]),
+    ...["", "x", "-1", "1.5", "9223372036854775808", "1,2"].map((id): [string, Act] => [
+      `"${id}" as an id`,
+      (e, call) => e.cancel([id], undefined, call),
+    ]),
     ["a number as an id", (e, call) => e.get(loose(1), call)],
   ];
 
@@ -94,7 +121,9 @@ describe("what needs no database to be refused", () => {
   });
 
   it("a suggestion comes with an unknown option", async () => {
-    await expect(db.engine.enqueue(loose({ type: "t", prioritty: 1 }))).rejects.toMatchObject({ remedy: 'did you mean "priority"?' });
+    await expect(db.engine.enqueue(loose({ type: "t", prioritty: 1 }))).rejects.toMatchObject({
+      remedy: 'did you mean "priority"?',
+    });
   });
 
   it.each([
@@ -109,27 +138,55 @@ describe("what the database refuses", () => {
   const refused: readonly (readonly [string, object, Act])[] = [
     ["an unknown queue, to enqueue", queueNotFound, (e, call) => e.enqueue({ type: "t", queue: "nowhere" }, call)],
     ["an unknown queue, for many", queueNotFound, (e, call) => e.enqueueMany("t", [1, 2], { queue: "nowhere" }, call)],
-    ["an unknown queue, for one of a batch", queueNotFound, (e, call) => e.enqueueEach([{ type: "t" }, { type: "t", queue: "nowhere" }], call)],
+    [
+      "an unknown queue, for one of a batch",
+      queueNotFound,
+      (e, call) => e.enqueueEach([{ type: "t" }, { type: "t", queue: "nowhere" }], call),
+    ],
     ["an unknown queue, to claim", queueNotFound, (e, call) => e.claim({ queues: ["default", "nowhere"] }, call)],
     ["an unknown queue, to list", queueNotFound, (e, call) => e.list({ queue: "nowhere" }, call)],
     ["an unknown queue, to count", queueNotFound, (e, call) => e.depth("nowhere", call)],
     ["an unknown queue, to pause", queueNotFound, (e, call) => e.queuePause("nowhere", {}, call)],
     ["an unknown queue, to purge", queueNotFound, (e, call) => e.purge("nowhere", call)],
     ["an unknown queue, to redrive", queueNotFound, (e, call) => e.redrive("nowhere", {}, call)],
-    ["an unknown queue, for dead letters", queueNotFound, (e, call) => e.queuePut("fresh", { deadLetterQueue: "nowhere" }, call)],
+    [
+      "an unknown queue, for dead letters",
+      queueNotFound,
+      (e, call) => e.queuePut("fresh", { deadLetterQueue: "nowhere" }, call),
+    ],
     ["an id that does not exist, to complete", jobNotFound, (e, call) => e.complete({ id: "1", token }, 1, call)],
-    ["an id that does not exist, to fail", jobNotFound, (e, call) => e.fail({ id: "1", token }, { message: "no" }, call)],
+    [
+      "an id that does not exist, to fail",
+      jobNotFound,
+      (e, call) => e.fail({ id: "1", token }, { message: "no" }, call),
+    ],
     ["an id that does not exist, to retry", jobNotFound, (e, call) => e.retry({ id: "1", token }, undefined, 0, call)],
     ["an id that does not exist, to release", jobNotFound, (e, call) => e.release({ id: "1", token }, 0, call)],
     ["an id that does not exist, to start", jobNotFound, (e, call) => e.start({ id: "1", token }, call)],
-    ["an id that does not exist, to settle", jobNotFound, (e, call) => e.settle([{ token, outcome: "succeeded", jobs: ["1"] }], undefined, call)],
+    [
+      "an id that does not exist, to settle",
+      jobNotFound,
+      (e, call) => e.settle([{ token, outcome: "succeeded", jobs: ["1"] }], undefined, call),
+    ],
     ["an id that does not exist, to cancel", jobNotFound, (e, call) => e.cancel(["1"], "why", call)],
     ["an id that does not exist, to revive", jobNotFound, (e, call) => e.addRetries(1, { ids: ["1"] }, call)],
     ["an id that does not exist, for progress", jobNotFound, (e, call) => e.progressPut({ id: "1", token }, 1, call)],
-    ["an id that does not exist, for its visibility", jobNotFound, (e, call) => e.setVisibility({ id: "1", token }, 1, call)],
+    [
+      "an id that does not exist, for its visibility",
+      jobNotFound,
+      (e, call) => e.setVisibility({ id: "1", token }, 1, call),
+    ],
     ["an id that does not exist, for its payload", jobNotFound, (e, call) => e.payloadRead("1", 0, 1, call)],
-    ["a run time and a delay together", invalidArgument, (e, call) => e.enqueue({ type: "t", runAt: new Date(), delaySeconds: 1 }, call)],
-    ["an expiry in the past", invalidArgument, (e, call) => e.enqueue({ type: "t", expiresAt: "2001-01-01T00:00:00Z" }, call)],
+    [
+      "a run time and a delay together",
+      invalidArgument,
+      (e, call) => e.enqueue({ type: "t", runAt: new Date(), delaySeconds: 1 }, call),
+    ],
+    [
+      "an expiry in the past",
+      invalidArgument,
+      (e, call) => e.enqueue({ type: "t", expiresAt: "2001-01-01T00:00:00Z" }, call),
+    ],
     ["a claim of no jobs", invalidArgument, (e, call) => e.claim({ limit: 0 }, call)],
     ["a lease of no time", invalidArgument, (e, call) => e.claim({ leaseSeconds: 0 }, call)],
     ["a state that is none", invalidArgument, (e, call) => e.list({ state: loose("done") }, call)],
@@ -202,7 +259,9 @@ describe("a payload at the limit", () => {
       const before = await rowCounts();
       await expect(db.engine.enqueue(job(1000))).rejects.toMatchObject(payloadRefused);
       await expect(db.engine.enqueueEach([job(999), job(1000)])).rejects.toMatchObject(payloadRefused);
-      await expect(db.engine.enqueueStream({ type: "t", queue }, 1000, [new Uint8Array(1000)])).rejects.toMatchObject(payloadRefused);
+      await expect(db.engine.enqueueStream({ type: "t", queue }, 1000, [new Uint8Array(1000)])).rejects.toMatchObject(
+        payloadRefused,
+      );
       expect(await rowCounts()).toEqual(before);
       await db.engine.enqueue(job(999));
       await db.engine.enqueueStream({ type: "t", queue }, 999, [new Uint8Array(999)]);
@@ -215,19 +274,22 @@ describe("a payload at the limit", () => {
     ["of 256,000,000 bytes", { type: "t" }, 256_000_000, payloadRefused],
     ["with an unknown option", loose({ type: "t", ttl: 1 }), 1, invalidArgument],
     ["of an impossible size", { type: "t" }, -1, invalidArgument],
-  ])("that is streamed %s is refused before a byte of it is read, and the transaction goes on [#41]", async (_, job, size, error) => {
-    const tx = await db.connect();
-    await tx.query("begin");
-    let read = 0;
-    const bytes = function* () {
-      read += 1;
-      yield new Uint8Array(1);
-    };
-    await expect(db.engine.enqueueStream(job, size, bytes(), { tx })).rejects.toMatchObject(error);
-    expect(read).toBe(0);
-    await expect(tx.query("insert into public.orders default values")).resolves.toBeDefined();
-    await tx.query("commit");
-  });
+  ])(
+    "that is streamed %s is refused before a byte of it is read, and the transaction goes on [#41]",
+    async (_, job, size, error) => {
+      const tx = await db.connect();
+      await tx.query("begin");
+      let read = 0;
+      const bytes = function* () {
+        read += 1;
+        yield new Uint8Array(1);
+      };
+      await expect(db.engine.enqueueStream(job, size, bytes(), { tx })).rejects.toMatchObject(error);
+      expect(read).toBe(0);
+      await expect(tx.query("insert into public.orders default values")).resolves.toBeDefined();
+      await tx.query("commit");
+    },
+  );
 });
 
 describe("text with NUL where JSON carries it", () => {
@@ -240,7 +302,10 @@ describe("text with NUL where JSON carries it", () => {
       { token: good.token, outcome: "succeeded", jobs: [good.id] },
     ]);
     expect(refused).toEqual([]);
-    expect(await jobOf(db, bad.id)).toMatchObject({ state: "failed", lastError: { message: expect.stringMatching(/^exit 1: a.b$/s) } });
+    expect(await jobOf(db, bad.id)).toMatchObject({
+      state: "failed",
+      lastError: { message: expect.stringMatching(/^exit 1: a.b$/s) },
+    });
     expect((await jobOf(db, good.id)).state).toBe("succeeded");
   });
 
@@ -250,9 +315,9 @@ describe("text with NUL where JSON carries it", () => {
     const job = await claimOne(db, queue);
     await expect(db.engine.complete(job, { out: nul })).rejects.toMatchObject(invalidArgument);
     await expect(db.engine.completeMany(job.token, [job.id], [{ out: nul }])).rejects.toMatchObject(invalidArgument);
-    await expect(db.engine.settle([{ token: job.token, outcome: "succeeded", jobs: [job.id], results: [{ out: nul }] }])).rejects.toMatchObject(
-      invalidArgument,
-    );
+    await expect(
+      db.engine.settle([{ token: job.token, outcome: "succeeded", jobs: [job.id], results: [{ out: nul }] }]),
+    ).rejects.toMatchObject(invalidArgument);
     await db.engine.complete(job, { out: "readable" });
     expect((await jobOf(db, job.id)).result).toEqual({ out: "readable" });
   });
@@ -260,8 +325,12 @@ describe("text with NUL where JSON carries it", () => {
   it("in headers never makes a lane that cannot be claimed from", async () => {
     const queue = await newQueue(db);
     for (const headers of [{ h: nul }, { h: "\ud800" }]) {
-      await db.engine.enqueueMany("t", [1], { queue, headers }).catch((error: unknown) => expect(error).toMatchObject(invalidArgument));
-      await db.engine.enqueueEach([{ type: "t", queue, headers }]).catch((error: unknown) => expect(error).toMatchObject(invalidArgument));
+      await db.engine
+        .enqueueMany("t", [1], { queue, headers })
+        .catch((error: unknown) => expect(error).toMatchObject(invalidArgument));
+      await db.engine
+        .enqueueEach([{ type: "t", queue, headers }])
+        .catch((error: unknown) => expect(error).toMatchObject(invalidArgument));
     }
     const { id } = await db.engine.enqueue({ type: "t", queue });
     const claimed = await db.engine.claim({ queues: [queue], limit: 10 });
@@ -307,7 +376,9 @@ describe("plain SQL", () => {
     const { id } = await db.engine.enqueue({ type: "t", queue });
     const tx = await db.connect();
     await tx.query("begin");
-    expect((await tx.query("select job_complete($1, array[$2::bigint]) as refused", [token, id])).rows).toEqual([{ refused: [id] }]);
+    expect((await tx.query("select job_complete($1, array[$2::bigint]) as refused", [token, id])).rows).toEqual([
+      { refused: [id] },
+    ]);
     await tx.query("insert into public.orders default values");
     await tx.query("commit");
   });
@@ -333,12 +404,18 @@ describe("plain SQL", () => {
 
 describe("a schema that is not this release's", () => {
   const schema = "other";
-  const nextRelease = { ...thisRelease, migrations: [...thisRelease.migrations, { number: 99, name: "next", checksum: "x", text: "select 1" }] };
+  const nextRelease = {
+    ...thisRelease,
+    migrations: [...thisRelease.migrations, { number: 99, name: "next", checksum: "x", text: "select 1" }],
+  };
   beforeAll(() => migrate(db.pool, { schema }));
 
   it("is refused when it is missing, and the message names the command", async () => {
     const engine = new Engine({ pool: db.pool, schema: "missing" });
-    await expect(engine.check()).rejects.toMatchObject({ ...schemaVersion, remedy: 'run "millrace migrate --schema missing"' });
+    await expect(engine.check()).rejects.toMatchObject({
+      ...schemaVersion,
+      remedy: 'run "millrace migrate --schema missing"',
+    });
     await expect(engine.enqueue({ type: "t" })).rejects.toMatchObject(schemaVersion);
   });
 
@@ -352,7 +429,10 @@ describe("a schema that is not this release's", () => {
   it("is refused when it is newer, by the check and by migrate", async () => {
     await db.sql("insert into other.migration (number, name, checksum) values (99, 'next', 'x')");
     try {
-      await expect(new Engine({ pool: db.pool, schema }).check()).rejects.toMatchObject({ ...schemaVersion, remedy: "upgrade millrace" });
+      await expect(new Engine({ pool: db.pool, schema }).check()).rejects.toMatchObject({
+        ...schemaVersion,
+        remedy: "upgrade millrace",
+      });
       await expect(migrate(db.pool, { schema })).rejects.toMatchObject(schemaVersion);
     } finally {
       await db.sql("delete from other.migration where number = 99");
@@ -429,7 +509,9 @@ describe("a database that goes away", () => {
     const call = engine.enqueue({ type: "t", queue, fingerprint: "f" });
     const outcome = expect(call).rejects.toMatchObject(databaseUnavailable);
     await waitersOf(db, holder, 1);
-    await db.sql("select pg_terminate_backend(pid) from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [await pidOf(holder)]);
+    await db.sql("select pg_terminate_backend(pid) from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [
+      await pidOf(holder),
+    ]);
     await outcome;
     await holder.query("rollback");
     expect(await engine.enqueue({ type: "t", queue, fingerprint: "f" })).toMatchObject({ duplicate: false });
@@ -443,10 +525,14 @@ describe("a database that goes away", () => {
     const piece = 1_048_576;
     const bytes = async function* () {
       yield new Uint8Array(piece);
-      await db.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'");
+      await db.sql(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
+      );
       yield new Uint8Array(piece);
     };
-    await expect(new Engine({ pool }).enqueueStream({ type: "t", queue }, 2 * piece, bytes())).rejects.toMatchObject(databaseUnavailable);
+    await expect(new Engine({ pool }).enqueueStream({ type: "t", queue }, 2 * piece, bytes())).rejects.toMatchObject(
+      databaseUnavailable,
+    );
     expect(await db.engine.claim({ queues: [queue] })).toEqual([]);
     await pool.end();
   });

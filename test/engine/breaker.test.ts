@@ -10,7 +10,8 @@ const error = { name: "FetchError", code: "ECONNREFUSED", message: "connect ECON
 
 const breakerOf = async (queue: string, type = "work"): Promise<BreakerRecord | undefined> =>
   (await db.engine.breakers()).find((breaker) => breaker.queue === queue && breaker.type === type);
-const stateOf = async (queue: string, type = "work"): Promise<string | undefined> => (await breakerOf(queue, type))?.state;
+const stateOf = async (queue: string, type = "work"): Promise<string | undefined> =>
+  (await breakerOf(queue, type))?.state;
 
 /** A queue with a breaker and waiting jobs. */
 async function guarded(breaker: BreakerOptions, jobs = 50, options: Defaults = {}): Promise<string> {
@@ -32,10 +33,20 @@ describe("a breaker", () => {
   it("opens with the last of so many failures, and hands out nothing until its pause is over", async () => {
     const queue = await guarded({ failures: 3, seconds: 60, pauseSeconds: 30 });
     await fail(queue, 2);
-    expect(await breakerOf(queue)).toMatchObject({ state: "closed", failures: 2, opensAt: 3, openUntil: null, openedAt: null });
+    expect(await breakerOf(queue)).toMatchObject({
+      state: "closed",
+      failures: 2,
+      opensAt: 3,
+      openUntil: null,
+      openedAt: null,
+    });
     await fail(queue);
     const breaker = (await breakerOf(queue))!;
-    expect(breaker).toMatchObject({ state: "open", pauseSeconds: 30, lastError: { name: "FetchError", code: "ECONNREFUSED", message: error.message } });
+    expect(breaker).toMatchObject({
+      state: "open",
+      pauseSeconds: 30,
+      lastError: { name: "FetchError", code: "ECONNREFUSED", message: error.message },
+    });
     expect(breaker.lastError?.stack).toBeUndefined();
     expect(breaker.openUntil!.getTime() - breaker.openedAt!.getTime()).toBe(30_000);
     expect(await claimAll(db, queue)).toEqual([]);
@@ -119,7 +130,8 @@ describe("a breaker", () => {
 
   it("covers all priorities of its type, and groups, with one trial for all of them", async () => {
     const queue = await newQueue(db, { breaker: { failures: 1 }, retry: 10_000 });
-    for (const priority of [0, 5]) for (const group of ["a", "b"]) await db.engine.enqueueMany("work", times(3), { queue, priority, group });
+    for (const priority of [0, 5])
+      for (const group of ["a", "b"]) await db.engine.enqueueMany("work", times(3), { queue, priority, group });
     await fail(queue);
     expect(await claimAll(db, queue)).toEqual([]);
     await db.moveClock(31);
@@ -138,7 +150,10 @@ describe("a breaker", () => {
       { token, outcome: "retry", jobs: ids.slice(5, 9), error },
     ]);
     expect(await breakerOf(queue)).toMatchObject({ state: "closed", failures: 4 });
-    const { claimed } = await db.engine.settle([{ token, outcome: "failed", jobs: ids.slice(9), error }], { queues: [queue], limit: 10 });
+    const { claimed } = await db.engine.settle([{ token, outcome: "failed", jobs: ids.slice(9), error }], {
+      queues: [queue],
+      limit: 10,
+    });
     expect(claimed).toEqual([]); // decided and obeyed in one call
     expect(await stateOf(queue)).toBe("open");
   });
@@ -176,7 +191,10 @@ describe("a breaker", () => {
   });
 
   it("lets exactly one through, however many ask at the same time, round after round", async () => {
-    const queue = await newQueue(db, { breaker: { failures: 1, pauseSeconds: 10, pauseCapSeconds: 10 }, retry: 10_000 });
+    const queue = await newQueue(db, {
+      breaker: { failures: 1, pauseSeconds: 10, pauseCapSeconds: 10 },
+      retry: 10_000,
+    });
     for (const priority of [1, 2, 3]) await db.engine.enqueueMany("work", times(20), { queue, priority });
     await fail(queue);
     for (let round = 0; round < 10; round += 1) {
@@ -253,19 +271,21 @@ describe("a breaker", () => {
     await db.moveClock(31);
     await db.engine.complete(await claimOne(db, queue));
     while (heard.length < 3) await listener.query("select");
-    const of = (state: string): [string, string] => ["millrace:millrace:breakers", JSON.stringify({ queue, type: "work", state })];
-    expect(heard.map(([channel, payload]) => [channel, payload.replaceAll(/ ?(:) ?/g, "$1").replaceAll(", ", ",")])).toEqual([
-      of("open"),
-      of("closed"),
-      ["millrace:millrace", queue],
-    ]);
+    const of = (state: string): [string, string] => [
+      "millrace:millrace:breakers",
+      JSON.stringify({ queue, type: "work", state }),
+    ];
+    expect(
+      heard.map(([channel, payload]) => [channel, payload.replaceAll(/ ?(:) ?/g, "$1").replaceAll(", ", ",")]),
+    ).toEqual([of("open"), of("closed"), ["millrace:millrace", queue]]);
   });
 
   it("leaves few events behind, and none without a breaker", async () => {
     const [plain, queue] = [await newQueue(db, { retry: 10_000 }), await guarded({ failures: 2 }, 100)];
     await db.engine.enqueueMany("work", times(10), { queue: plain });
     await fail(plain, 5);
-    const events = async (name: string): Promise<number> => (await db.sql("select from breaker_event where queue_id = queue_id($1)", [name])).length;
+    const events = async (name: string): Promise<number> =>
+      (await db.sql("select from breaker_event where queue_id = queue_id($1)", [name])).length;
     expect(await events(plain)).toBe(0);
     for (let i = 0; i < 20; i += 1) {
       await fail(queue);
@@ -288,7 +308,9 @@ describe("a breaker", () => {
     const client = await db.connect();
     const pages = async (): Promise<number> => {
       const version = await client.query("select current_setting('server_version_num')::int >= 150000 as can_be_asked");
-      for (const text of version.rows[0].can_be_asked ? ["select pg_stat_force_next_flush()"] : ["select pg_sleep(0.6)", "select pg_sleep(0.6)"])
+      for (const text of version.rows[0].can_be_asked
+        ? ["select pg_stat_force_next_flush()"]
+        : ["select pg_sleep(0.6)", "select pg_sleep(0.6)"])
         await client.query(text);
       const { rows } = await client.query(
         "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as pages from pg_statio_user_tables where relid = 'breaker_event'::regclass",
@@ -335,7 +357,9 @@ describe("a breaker", () => {
       { pauseSeconds: 50, pauseCapSeconds: 40 },
       { pause: 5 },
     ])
-      await expect(db.engine.queuePut(queue, { breaker } as Defaults), JSON.stringify(breaker)).rejects.toMatchObject(invalidArgument);
+      await expect(db.engine.queuePut(queue, { breaker } as Defaults), JSON.stringify(breaker)).rejects.toMatchObject(
+        invalidArgument,
+      );
     await expect(db.engine.cellPut({ breaker: {} })).rejects.toMatchObject(invalidArgument);
     expect(await db.engine.queuePut(queue, { breaker: {} })).toEqual({ breaker: {} });
   });

@@ -8,7 +8,11 @@ const berlin = "Europe/Berlin";
 
 /** When a job would run that is enqueued at a time. */
 async function runTime(options: object, at: string, asked: string | null = null): Promise<string> {
-  const [row] = await db.sql<{ at: Date }>("select calendar_time($1, $2, $3) as at", [JSON.stringify(options), asked, at]);
+  const [row] = await db.sql<{ at: Date }>("select calendar_time($1, $2, $3) as at", [
+    JSON.stringify(options),
+    asked,
+    at,
+  ]);
   return row!.at.toISOString().replace(".000Z", "Z");
 }
 
@@ -27,8 +31,10 @@ describe("a queue that drains at times of day [#171]", () => {
     const next = new Date("2026-06-15T16:00:00Z");
     expect((await jobOf(db, await enqueue(db, queue))).runAt).toEqual(next);
     expect((await jobOf(db, await enqueue(db, queue, { priority: 1 }))).runAt).toEqual(next);
-    for (const { id } of await db.engine.enqueueMany("t", [1, 2], { queue })) expect((await jobOf(db, id)).runAt).toEqual(next);
-    for (const { id } of await db.engine.enqueueEach([{ type: "t", queue, tenant: "x" }])) expect((await jobOf(db, id)).runAt).toEqual(next);
+    for (const { id } of await db.engine.enqueueMany("t", [1, 2], { queue }))
+      expect((await jobOf(db, id)).runAt).toEqual(next);
+    for (const { id } of await db.engine.enqueueEach([{ type: "t", queue, tenant: "x" }]))
+      expect((await jobOf(db, id)).runAt).toEqual(next);
     const ttl = await jobOf(db, await enqueue(db, queue, { ttlSeconds: 60 }));
     expect(ttl).toMatchObject({ state: "delayed", runAt: next, expiresAt: new Date("2026-06-15T16:01:00Z") });
 
@@ -61,7 +67,8 @@ describe("a queue that drains at times of day [#171]", () => {
     expect(await runTime(evening, "2026-03-28T17:00:01Z")).toBe("2026-03-29T16:00:00Z");
     expect(await runTime(evening, "2026-10-24T16:00:01Z")).toBe("2026-10-25T17:00:00Z");
     const night = { drainsAt: { times: ["02:30"], zone: berlin } };
-    expect(await runTime(night, "2026-03-28T20:00:00Z")).toBe("2026-03-29T01:30:00Z"); // there is no 02:30 that night: 03:30
+    // there is no 02:30 that night: 03:30
+    expect(await runTime(night, "2026-03-28T20:00:00Z")).toBe("2026-03-29T01:30:00Z");
     expect(await runTime(night, "2026-03-29T01:30:01Z")).toBe("2026-03-30T00:30:00Z");
     expect(await runTime(night, "2026-10-24T20:00:00Z")).toBe("2026-10-25T01:30:00Z"); // the second 02:30
     expect(await runTime(night, "2026-10-25T01:30:01Z")).toBe("2026-10-26T01:30:00Z");
@@ -76,9 +83,16 @@ describe("blocked periods [#179]", () => {
     const queue = await newQueue(db, nights);
     const end = new Date("2026-06-16T04:00:00Z");
     expect(await jobOf(db, await enqueue(db, queue))).toMatchObject({ state: "delayed", runAt: end });
-    expect(await jobOf(db, await enqueue(db, queue, { runAt: new Date("2026-06-15T10:00:00Z") }))).toMatchObject({ state: "delayed", runAt: end });
-    expect(await jobOf(db, await enqueue(db, queue, { runAt: new Date("2026-06-18T01:00:00Z") }))).toMatchObject({ runAt: new Date("2026-06-18T04:00:00Z") });
-    expect(await jobOf(db, await enqueue(db, queue, { runAt: new Date("2026-06-18T12:00:00Z") }))).toMatchObject({ runAt: new Date("2026-06-18T12:00:00Z") });
+    expect(await jobOf(db, await enqueue(db, queue, { runAt: new Date("2026-06-15T10:00:00Z") }))).toMatchObject({
+      state: "delayed",
+      runAt: end,
+    });
+    expect(await jobOf(db, await enqueue(db, queue, { runAt: new Date("2026-06-18T01:00:00Z") }))).toMatchObject({
+      runAt: new Date("2026-06-18T04:00:00Z"),
+    });
+    expect(await jobOf(db, await enqueue(db, queue, { runAt: new Date("2026-06-18T12:00:00Z") }))).toMatchObject({
+      runAt: new Date("2026-06-18T12:00:00Z"),
+    });
     expect(await db.engine.claim({ queues: [queue] })).toEqual([]);
     await clockAt("2026-06-16T04:00:01Z");
     expect(await db.engine.claim({ queues: [queue], limit: 10 })).toHaveLength(2);
@@ -110,8 +124,11 @@ describe("blocked periods [#179]", () => {
         { from: "2026-06-22T05:00:00Z", until: "2026-06-22T10:30:00+02:00" },
       ],
     };
-    expect(await runTime(chain, "2026-06-19T20:00:00Z")).toBe("2026-06-22T08:30:00Z"); // Friday night, the weekend, Sunday night, the morning, and once more
-    expect(await runTime({ ...nights, drainsAt: { times: ["23:00"], zone: berlin } }, "2026-06-15T10:00:00Z")).toBe("2026-06-16T04:00:00Z");
+    // Friday night, the weekend, Sunday night, the morning, and once more
+    expect(await runTime(chain, "2026-06-19T20:00:00Z")).toBe("2026-06-22T08:30:00Z");
+    expect(await runTime({ ...nights, drainsAt: { times: ["23:00"], zone: berlin } }, "2026-06-15T10:00:00Z")).toBe(
+      "2026-06-16T04:00:00Z",
+    );
   });
 
   it("begin on their days", async () => {
@@ -124,12 +141,15 @@ describe("blocked periods [#179]", () => {
     expect(await runTime(nights, "2026-03-28T21:00:00Z")).toBe("2026-03-29T04:00:00Z"); // seven hours
     expect(await runTime(nights, "2026-10-24T20:00:00Z")).toBe("2026-10-25T05:00:00Z"); // nine
     const hour = { blocked: [{ from: "02:00", to: "03:00", zone: berlin }] };
-    expect(await runTime(hour, "2026-03-29T01:00:00Z")).toBe("2026-03-29T01:00:00Z"); // the hour that is left out blocks nothing
+    // the hour that is left out blocks nothing
+    expect(await runTime(hour, "2026-03-29T01:00:00Z")).toBe("2026-03-29T01:00:00Z");
     expect(await runTime(hour, "2026-10-25T01:30:00Z")).toBe("2026-10-25T02:00:00Z");
   });
 
   it("leave alone what has no end", async () => {
-    expect((await db.sql("select calendar_time($1, 'infinity', now())::text as at", [JSON.stringify(nights)]))[0]).toEqual({ at: "infinity" });
+    expect(
+      (await db.sql("select calendar_time($1, 'infinity', now())::text as at", [JSON.stringify(nights)]))[0],
+    ).toEqual({ at: "infinity" });
   });
 });
 
@@ -154,7 +174,10 @@ describe("calendars that make no sense", () => {
     ["a moment without its offset", { blocked: [{ from: "2026-12-24T00:00:00", until: "2026-12-27T00:00:00Z" }] }],
     ["a day that there is not", { blocked: [{ from: "2026-02-30T00:00:00Z", until: "2026-12-27T00:00:00Z" }] }],
     ["an end before the beginning", { blocked: [{ from: "2026-12-24T00:00:00Z", until: "2026-12-23T00:00:00Z" }] }],
-    ["a period with days and a moment", { blocked: [{ from: "2026-12-24T00:00:00Z", until: "2026-12-27T00:00:00Z", days: [1] }] }],
+    [
+      "a period with days and a moment",
+      { blocked: [{ from: "2026-12-24T00:00:00Z", until: "2026-12-27T00:00:00Z", days: [1] }] },
+    ],
     ["all the time", { blocked: [{ from: "00:00", to: "00:00", zone: berlin }] }],
     [
       "all the time in two halves",

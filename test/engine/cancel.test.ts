@@ -16,7 +16,11 @@ describe("cancelling by key", () => {
     const delayed = await db.engine.enqueue({ type: "t", queue, tenant: k1, delaySeconds: 10, input: "k1 delayed" });
 
     expect(await db.engine.cancelWhere({ tenant: k1, because: "left us" })).toBe(3);
-    expect((await db.engine.list({ tenant: k1 })).map((job) => job.state)).toEqual(["cancelled", "cancelled", "cancelled"]);
+    expect((await db.engine.list({ tenant: k1 })).map((job) => job.state)).toEqual([
+      "cancelled",
+      "cancelled",
+      "cancelled",
+    ]);
     expect(await jobOf(db, delayed.id)).toMatchObject({ attempts: 0, lastError: { message: "left us" } });
     await db.moveClock(20);
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["k2"]);
@@ -67,7 +71,10 @@ describe("cancelling by key", () => {
     const queue = await newQueue(db);
     const [k1] = newTenants();
     const { id } = await db.engine.enqueue({ type: "t", queue, tenant: k1 });
-    const counts = await Promise.all([...Array.from({ length: 5 }, () => db.engine.cancel([id, id])), db.engine.cancelWhere({ tenant: k1 })]);
+    const counts = await Promise.all([
+      ...Array.from({ length: 5 }, () => db.engine.cancel([id, id])),
+      db.engine.cancelWhere({ tenant: k1 }),
+    ]);
     expect(counts.reduce((a, b) => a + b)).toBe(1);
     expect((await db.engine.depth(queue)).ready).toBe(0);
   });
@@ -86,7 +93,8 @@ describe("cancelling by key", () => {
   it("combines filters: type and queue narrow the tenant [#142]", async () => {
     const [here, there] = [await newQueue(db), await newQueue(db)];
     const [k1] = newTenants();
-    for (const queue of [here, there]) for (const type of ["a", "b"]) await db.engine.enqueue({ type, queue, tenant: k1 });
+    for (const queue of [here, there])
+      for (const type of ["a", "b"]) await db.engine.enqueue({ type, queue, tenant: k1 });
     expect(await db.engine.cancelWhere({ tenant: k1, type: "a", queue: here })).toBe(1);
     expect((await claimAll(db, here)).map((job) => job.type)).toEqual(["b"]);
     expect(await claimAll(db, there)).toHaveLength(2);

@@ -6,7 +6,8 @@ const db = useDatabase();
 describe("a claim through SQL", () => {
   const inputs = (count: number) => Array.from({ length: count }, (_, n) => ({ n, text: "x".repeat(60) }));
 
-  // Whatever is read of a claim is read once, and not once for each of its jobs: ten times as many cost ten times as much, not a hundred times.
+  // Whatever is read of a claim is read once, and not once for each of its jobs: ten times as many cost ten times as
+  // much, not a hundred times.
   it.each([
     ["job_claim", "select * from job_claim('{default}', p_limit => $1)"],
     ["sqs_receive", "select sqs_receive('default', $1, 30)"],

@@ -104,9 +104,10 @@ describe("the run time of a job without one", () => {
 
   it("is the same when it is given as null in SQL [#170]", async () => {
     const [made] = await db.sql(`select job_id from job_enqueue('t', null, '{"runAt": null, "delaySeconds": null}')`);
-    const [row] = await db.sql("select state, run_at between created_at - interval '1 second' and clock_now() as is_now from jobs where id = $1", [
-      made!["job_id"],
-    ]);
+    const [row] = await db.sql(
+      "select state, run_at between created_at - interval '1 second' and clock_now() as is_now from jobs where id = $1",
+      [made!["job_id"]],
+    );
     expect(row).toEqual({ state: "ready", is_now: true });
   });
 });
@@ -147,30 +148,42 @@ describe("a process whose clock or zone is off", () => {
     },
   );
 
-  it.each(elsewhere)("(TZ %s, session %s, %d min) reads the same instants as everybody [#146]", async (zone, sessionZone, minutesOff) => {
-    const queue = await newQueue(db);
-    const runAt = new Date((await clockNow(db)).getTime() - 1000);
-    const { id } = await db.engine.enqueue({ type: "t", queue, runAt, ttlSeconds: 60, deadline: new Date(runAt.getTime() + 600_000) });
-    const expected = await db.engine.get(id);
-    const engine = strayEngine(zone, sessionZone, minutesOff);
-    expect(await engine.get(id)).toEqual(expected);
-    expect(await engine.list({ queue })).toEqual([expected!.job]);
-    const [claimed] = await engine.claim({ queues: [queue], leaseSeconds: 30 });
-    const [row] = await db.sql("select started_at, lease_ends_at from claims where job_id = $1", [id]);
-    expect({ started_at: claimed!.claimedAt, lease_ends_at: claimed!.leaseEndsAt }).toEqual(row);
-    expect(claimed!.createdAt).toEqual(expected!.job.createdAt);
-  });
+  it.each(elsewhere)(
+    "(TZ %s, session %s, %d min) reads the same instants as everybody [#146]",
+    async (zone, sessionZone, minutesOff) => {
+      const queue = await newQueue(db);
+      const runAt = new Date((await clockNow(db)).getTime() - 1000);
+      const { id } = await db.engine.enqueue({
+        type: "t",
+        queue,
+        runAt,
+        ttlSeconds: 60,
+        deadline: new Date(runAt.getTime() + 600_000),
+      });
+      const expected = await db.engine.get(id);
+      const engine = strayEngine(zone, sessionZone, minutesOff);
+      expect(await engine.get(id)).toEqual(expected);
+      expect(await engine.list({ queue })).toEqual([expected!.job]);
+      const [claimed] = await engine.claim({ queues: [queue], leaseSeconds: 30 });
+      const [row] = await db.sql("select started_at, lease_ends_at from claims where job_id = $1", [id]);
+      expect({ started_at: claimed!.claimedAt, lease_ends_at: claimed!.leaseEndsAt }).toEqual(row);
+      expect(claimed!.createdAt).toEqual(expected!.job.createdAt);
+    },
+  );
 
-  it.each([5, -5])("(%d min) starts now-jobs at once and +10 s jobs after 10 s of the database [#172]", async (minutesOff) => {
-    const queue = await newQueue(db);
-    const producer = strayEngine("UTC", "UTC", minutesOff);
-    const now = await producer.enqueue({ type: "t", queue });
-    const later = await producer.enqueue({ type: "t", queue, delaySeconds: 10 });
-    vi.setSystemTime(Date.now() - 2 * minutesOff * 60_000); // the worker's clock is off the other way
-    expect((await claimAll(db, queue)).map((job) => job.id)).toEqual([now.id]);
-    await db.moveClock(9);
-    expect(await claimAll(db, queue)).toEqual([]);
-    await db.moveClock(1);
-    expect((await claimAll(db, queue)).map((job) => job.id)).toEqual([later.id]);
-  });
+  it.each([5, -5])(
+    "(%d min) starts now-jobs at once and +10 s jobs after 10 s of the database [#172]",
+    async (minutesOff) => {
+      const queue = await newQueue(db);
+      const producer = strayEngine("UTC", "UTC", minutesOff);
+      const now = await producer.enqueue({ type: "t", queue });
+      const later = await producer.enqueue({ type: "t", queue, delaySeconds: 10 });
+      vi.setSystemTime(Date.now() - 2 * minutesOff * 60_000); // the worker's clock is off the other way
+      expect((await claimAll(db, queue)).map((job) => job.id)).toEqual([now.id]);
+      await db.moveClock(9);
+      expect(await claimAll(db, queue)).toEqual([]);
+      await db.moveClock(1);
+      expect((await claimAll(db, queue)).map((job) => job.id)).toEqual([later.id]);
+    },
+  );
 });

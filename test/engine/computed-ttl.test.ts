@@ -5,10 +5,16 @@ import { claimOne, enqueue, jobOf, newQueue } from "../support/jobs.js";
 import { claimAll, invalidArgument, leaseLost } from "../support/steps.js";
 
 const db = useDatabase();
-const options = { ttlSeconds: "computed", maxAttempts: 4, attemptTimeoutSeconds: 10, retry: 5 } as const satisfies EnqueueOptions;
+const options = {
+  ttlSeconds: "computed",
+  maxAttempts: 4,
+  attemptTimeoutSeconds: 10,
+  retry: 5,
+} as const satisfies EnqueueOptions;
 
 /** How long after its first claim the job must have ended. */
-const lengthOf = ({ expiresAt }: JobRecord, claimedAt: Date): number => (expiresAt!.getTime() - claimedAt.getTime()) / 1000;
+const lengthOf = ({ expiresAt }: JobRecord, claimedAt: Date): number =>
+  (expiresAt!.getTime() - claimedAt.getTime()) / 1000;
 
 async function firstFailure(queue: string, more: EnqueueOptions = {}): Promise<{ id: string; claimedAt: Date }> {
   const id = await enqueue(db, queue, { ...options, ...more });
@@ -25,8 +31,16 @@ describe("a computed time to live", () => {
     [40 + 1 + 2 + 4, "exponential delays", { retry: { base: 1, factor: 2, jitter: 0 } }],
     [40 + 1.5 * (10 + 20 + 25), "jitter at its longest", { retry: { base: 10, factor: 2, cap: 25, jitter: 0.5 } }],
   ])("is %d s for %s [#138]", async (seconds, _, more) => {
-    const { retry, maxAttempts, attemptTimeoutSeconds } = { ...options, ...more } as { retry: unknown; maxAttempts: number; attemptTimeoutSeconds: number };
-    const [row] = await db.sql("select ttl_computed($1::jsonb, 1, $2, $3) as seconds", [JSON.stringify(retry), maxAttempts, attemptTimeoutSeconds * 1000]);
+    const { retry, maxAttempts, attemptTimeoutSeconds } = { ...options, ...more } as {
+      retry: unknown;
+      maxAttempts: number;
+      attemptTimeoutSeconds: number;
+    };
+    const [row] = await db.sql("select ttl_computed($1::jsonb, 1, $2, $3) as seconds", [
+      JSON.stringify(retry),
+      maxAttempts,
+      attemptTimeoutSeconds * 1000,
+    ]);
     expect(row!["seconds"]).toBeCloseTo(seconds, 6);
     if (maxAttempts === 1) return;
     const { id, claimedAt } = await firstFailure(await newQueue(db), more);

@@ -8,7 +8,10 @@ const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 type Shares = Readonly<Record<string, number>>;
 
-/** Claim and finish again and again, and tell how many jobs each group had. Every claim must be full: while there is work, nobody waits. */
+/**
+ * Claim and finish again and again, and tell how many jobs each group had. Every claim must be full: while there is
+ * work, nobody waits.
+ */
 async function served(queue: string, claims: number, limit = 1): Promise<Shares> {
   const shares: Record<string, number> = {};
   for (let n = 0; n < claims; n += 1) {
@@ -16,17 +19,25 @@ async function served(queue: string, claims: number, limit = 1): Promise<Shares>
     expect(jobs, `claim ${n}`).toHaveLength(limit);
     for (const { group } of jobs) shares[group ?? "none"] = (shares[group ?? "none"] ?? 0) + 1;
     for (const token of new Set(jobs.map((job) => job.token))) {
-      await db.engine.settle([{ token, outcome: "succeeded", jobs: jobs.filter((job) => job.token === token).map((job) => job.id) }]);
+      await db.engine.settle([
+        { token, outcome: "succeeded", jobs: jobs.filter((job) => job.token === token).map((job) => job.id) },
+      ]);
     }
   }
   return shares;
 }
 
-async function queueOf(groups: Readonly<Record<string, { jobs: number; cost?: number; weight?: number }>>): Promise<string> {
+async function queueOf(
+  groups: Readonly<Record<string, { jobs: number; cost?: number; weight?: number }>>,
+): Promise<string> {
   const queue = await newQueue(db);
   for (const [group, { jobs, cost, weight }] of Object.entries(groups)) {
     if (weight !== undefined) await db.engine.groupPut(queue, group, { weight });
-    await db.engine.enqueueMany("t", times(jobs), { queue, ...(group === "none" ? {} : { group }), ...(cost === undefined ? {} : { cost }) });
+    await db.engine.enqueueMany("t", times(jobs), {
+      queue,
+      ...(group === "none" ? {} : { group }),
+      ...(cost === undefined ? {} : { cost }),
+    });
   }
   return queue;
 }
@@ -49,7 +60,11 @@ describe("groups whose jobs have costs", () => {
   });
 
   it("share them over time when claims take many", async () => {
-    const queue = await queueOf({ dear: { jobs: 1500, cost: 10 }, middle: { jobs: 4000, cost: 4 }, cheap: { jobs: 12_000 } });
+    const queue = await queueOf({
+      dear: { jobs: 1500, cost: 10 },
+      middle: { jobs: 4000, cost: 4 },
+      cheap: { jobs: 12_000 },
+    });
     const { dear = 0, middle = 0, cheap = 0 } = await served(queue, 100, 100);
     const fair = (dear * 10 + middle * 4 + cheap) / 3;
     for (const cost of [dear * 10, middle * 4, cheap]) {
@@ -98,10 +113,13 @@ describe("groups whose jobs have costs", () => {
     const queue = await newQueue(db);
     const isCheap = (g: number): boolean => g % 40 === 0;
     await db.engine.enqueueEach(
-      times(400).flatMap((g) => times(isCheap(g) ? 400 : 20).map(() => ({ type: "t", queue, group: `g${g}`, cost: isCheap(g) ? 1 : 20 }))),
+      times(400).flatMap((g) =>
+        times(isCheap(g) ? 400 : 20).map(() => ({ type: "t", queue, group: `g${g}`, cost: isCheap(g) ? 1 : 20 })),
+      ),
     );
     const shares = await served(queue, 147, 40);
-    const costs = (which: (g: number) => boolean): number[] => times(400).flatMap((g) => (which(g) ? [(shares[`g${g}`] ?? 0) * (isCheap(g) ? 1 : 20)] : []));
+    const costs = (which: (g: number) => boolean): number[] =>
+      times(400).flatMap((g) => (which(g) ? [(shares[`g${g}`] ?? 0) * (isCheap(g) ? 1 : 20)] : []));
     const mean = (all: readonly number[]): number => all.reduce((sum, one) => sum + one, 0) / all.length;
     const [cheap, dear] = [costs(isCheap), costs((g) => !isCheap(g))];
     expect(mean(cheap) / mean(dear)).toBeGreaterThan(0.8);
@@ -112,7 +130,9 @@ describe("groups whose jobs have costs", () => {
   it("cost a claim the same however many there are, and whatever they owe", async () => {
     const pages = async (groups: number): Promise<number> => {
       const queue = await newQueue(db);
-      await db.engine.enqueueEach(times(groups * 3).map((n) => ({ type: "t", queue, group: `g${n % groups}`, cost: 1 + ((n * 7919) % 100_000) })));
+      await db.engine.enqueueEach(
+        times(groups * 3).map((n) => ({ type: "t", queue, group: `g${n % groups}`, cost: 1 + ((n * 7919) % 100_000) })),
+      );
       await served(queue, Math.ceil(groups / 100), 100); // everybody has had a turn, and owes
       const client = await db.connect();
       const all: number[] = [];
@@ -158,7 +178,9 @@ describe("groups whose jobs have costs", () => {
     const queue = await newQueue(db);
     await db.engine.queuePut(queue, { groupMaxRunning: 2 });
     for (const g of times(12)) await db.engine.groupPut(queue, `g${g}`, { weight: 1 + ((g * 7) % 13) });
-    await db.engine.enqueueEach(times(600).map((n) => ({ type: "t", queue, group: `g${(n * n) % 12}`, cost: 1 + ((n * 7919) % 5000) })));
+    await db.engine.enqueueEach(
+      times(600).map((n) => ({ type: "t", queue, group: `g${(n * n) % 12}`, cost: 1 + ((n * 7919) % 5000) })),
+    );
     await db.engine.queuePause(queue, { group: "g1" });
     const seen = new Set<string>();
     for (let n = 0; seen.size < 600 && n < 2000; n += 1) {
@@ -206,11 +228,18 @@ describe("a cost", () => {
         ]),
         `${cost}`,
       ).rejects.toMatchObject(invalidArgument);
-      await expect(db.engine.queuePut(queue, { cost: cost as number }), `${cost}`).rejects.toMatchObject(invalidArgument);
+      await expect(db.engine.queuePut(queue, { cost: cost as number }), `${cost}`).rejects.toMatchObject(
+        invalidArgument,
+      );
     }
     for (const cost of ["0", "-1", "1.5", '"NaN"', "1000001", "1e10", "true", "[1]"]) {
-      await expect(db.sql(`select job_enqueue('t', null, $1)`, [`{"queue": "${queue}", "cost": ${cost}}`]), cost).rejects.toMatchObject({ code: "MR001" });
-      await expect(db.sql(`select queue_put($1, $2)`, [queue, `{"cost": ${cost}}`]), cost).rejects.toMatchObject({ code: "MR001" });
+      await expect(
+        db.sql(`select job_enqueue('t', null, $1)`, [`{"queue": "${queue}", "cost": ${cost}}`]),
+        cost,
+      ).rejects.toMatchObject({ code: "MR001" });
+      await expect(db.sql(`select queue_put($1, $2)`, [queue, `{"cost": ${cost}}`]), cost).rejects.toMatchObject({
+        code: "MR001",
+      });
     }
     expect(await db.engine.list({ queue })).toEqual([]);
   });

@@ -7,7 +7,9 @@ import { claimIds, claimOne, enqueue, newQueue } from "../support/jobs.js";
 import { finish, miscounts, randomFrom } from "../support/steps.js";
 import { until } from "../support/wait.js";
 
-/** Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
+/**
+ * Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended.
+ */
 const db = useDatabase({ ownServer: true });
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 const sessions: pg.Client[] = [];
@@ -70,7 +72,9 @@ describe("a count that is not what the logs say", () => {
         [name, `${n}`],
         [`counted_${name}`, `${name === count ? n + difference : n}`],
       ]);
-      expect(await db.sql("select * from counts_audit()")).toEqual([{ queue, type: "work", priority: 5, ...Object.fromEntries(told.flat()) }]);
+      expect(await db.sql("select * from counts_audit()")).toEqual([
+        { queue, type: "work", priority: 5, ...Object.fromEntries(told.flat()) },
+      ]);
       await until("upkeep has proved the type", async () => {
         await db.engine.maintain();
         return (await miscounts(db)).length === 0;
@@ -78,9 +82,13 @@ describe("a count that is not what the logs say", () => {
       expect(await db.engine.depth(queue)).toMatchObject(right);
     }
     const events = await eventsOf(queue);
-    expect(events).toEqual(forgeries.map(() => expect.objectContaining({ event: "recounted", by: "millrace", type: "work" })));
+    expect(events).toEqual(
+      forgeries.map(() => expect.objectContaining({ event: "recounted", by: "millrace", type: "work" })),
+    );
     expect(events.map(({ because }) => because)).toEqual(
-      forgeries.map(([count, difference]) => expect.stringContaining(`${count} ${right[count]}, not ${right[count] + difference}`)),
+      forgeries.map(([count, difference]) =>
+        expect.stringContaining(`${count} ${right[count]}, not ${right[count] + difference}`),
+      ),
     );
   });
 
@@ -92,35 +100,38 @@ describe("a count that is not what the logs say", () => {
     ["delayed", -1],
     ["staged", 1],
     ["staged", -1],
-  ])("%s by %i in every type lets a closed queue finish when its last job has ended, and not before [#157]", async (count, difference) => {
-    const queue = await newQueue(db);
-    const types = times(4).map((n) => `type-${n}`);
-    const forgeAll = async (): Promise<void> => {
-      for (const type of types) await forge(queue, count, difference, type);
-    };
-    for (const type of types) await enqueue(db, queue, { type });
-    for (const type of types) await enqueue(db, queue, { type, delaySeconds: 60 });
-    await forgeAll();
-    await db.engine.queueClose(queue);
-    expect(await finishes(queue)).toBe(false);
-    const jobs = await db.engine.claim({ queues: [queue], limit: 100, leaseSeconds: 3600 });
-    expect(jobs).toHaveLength(4);
-    await forgeAll();
-    expect(await finishes(queue)).toBe(false);
-    for (const job of jobs) await db.engine.complete(job);
-    await forgeAll();
-    expect(await finishes(queue)).toBe(false);
-    await db.moveClock(60);
-    const rest = await db.engine.claim({ queues: [queue], limit: 100, leaseSeconds: 3600 });
-    expect(rest).toHaveLength(4);
-    for (const job of rest.slice(1)) await db.engine.complete(job);
-    await forgeAll();
-    expect(await finishes(queue)).toBe(false);
-    await db.engine.complete(rest[0]!);
-    await until(`${queue} is finished`, () => finishes(queue), 10_000);
-    expect(await miscounts(db, queue)).toEqual([]);
-    expect((await eventsOf(queue)).filter(({ event }) => event === "finished")).toHaveLength(1);
-  });
+  ])(
+    "%s by %i in every type lets a closed queue finish when its last job has ended, and not before [#157]",
+    async (count, difference) => {
+      const queue = await newQueue(db);
+      const types = times(4).map((n) => `type-${n}`);
+      const forgeAll = async (): Promise<void> => {
+        for (const type of types) await forge(queue, count, difference, type);
+      };
+      for (const type of types) await enqueue(db, queue, { type });
+      for (const type of types) await enqueue(db, queue, { type, delaySeconds: 60 });
+      await forgeAll();
+      await db.engine.queueClose(queue);
+      expect(await finishes(queue)).toBe(false);
+      const jobs = await db.engine.claim({ queues: [queue], limit: 100, leaseSeconds: 3600 });
+      expect(jobs).toHaveLength(4);
+      await forgeAll();
+      expect(await finishes(queue)).toBe(false);
+      for (const job of jobs) await db.engine.complete(job);
+      await forgeAll();
+      expect(await finishes(queue)).toBe(false);
+      await db.moveClock(60);
+      const rest = await db.engine.claim({ queues: [queue], limit: 100, leaseSeconds: 3600 });
+      expect(rest).toHaveLength(4);
+      for (const job of rest.slice(1)) await db.engine.complete(job);
+      await forgeAll();
+      expect(await finishes(queue)).toBe(false);
+      await db.engine.complete(rest[0]!);
+      await until(`${queue} is finished`, () => finishes(queue), 10_000);
+      expect(await miscounts(db, queue)).toEqual([]);
+      expect((await eventsOf(queue)).filter(({ event }) => event === "finished")).toHaveLength(1);
+    },
+  );
 
   it("but just hides the jobs that run does not let a closed queue finish before they end [#157]", async () => {
     const queue = await newQueue(db);
@@ -148,94 +159,116 @@ describe("counts are what the logs say", () => {
     ["an ordered queue that runs one at a time", { ordered: true, maxRunning: 1 }, undefined],
   ];
 
-  it.each(kinds)("through all that happens to the jobs of %s, while transactions are open [#36]", async (_, defaults, group) => {
-    const queue = await newQueue(db, defaults);
-    const wrong: string[] = [];
-    const then = async <T>(what: string, act: () => Promise<T>): Promise<T> => {
-      const result = await act();
-      for (const miscount of await miscounts(db, queue)) wrong.push(`after ${what}: ${miscount}`);
-      return result;
-    };
-    const add = (job: Partial<NewJob> = {}, call = {}): Promise<string> => enqueue(db, queue, { ...(group === undefined ? {} : { group }), ...job }, call);
-    const claim = async () => db.engine.claim({ queues: [queue], limit: 10, leaseSeconds: 60 });
+  it.each(kinds)(
+    "through all that happens to the jobs of %s, while transactions are open [#36]",
+    async (_, defaults, group) => {
+      const queue = await newQueue(db, defaults);
+      const wrong: string[] = [];
+      const then = async <T>(what: string, act: () => Promise<T>): Promise<T> => {
+        const result = await act();
+        for (const miscount of await miscounts(db, queue)) wrong.push(`after ${what}: ${miscount}`);
+        return result;
+      };
+      const add = (job: Partial<NewJob> = {}, call = {}): Promise<string> =>
+        enqueue(db, queue, { ...(group === undefined ? {} : { group }), ...job }, call);
+      const claim = async () => db.engine.claim({ queues: [queue], limit: 10, leaseSeconds: 60 });
 
-    const other = group === undefined ? {} : { group: "other" };
-    const ids = await then("enqueueing", async () => [await add(), await add(), await add(), await add(other), await add({ type: "other" })]);
-    await then("enqueueing for later", () => add({ delaySeconds: 30 }));
-    await then("staging", async () => [await add({ stage: "s" }), await add({ stage: "s" }), await add({ stage: "t" })]);
-    await then("a time to start by", () => add({ ttlSeconds: 20 }));
-    const late = await begin();
-    await then("an enqueue that is open", () => add({}, { tx: late }));
-    const [first, ...more] = await then("a claim", claim);
-    await then("a retry", () => db.engine.retry(first!, { message: "again" }, 10));
-    for (const job of more) await then("a release", () => db.engine.release(job));
-    const cancelling = await begin();
-    await then("a cancel that is open", () => db.engine.cancel([ids[1]!], undefined, { tx: cancelling }));
-    const held = await then("a claim that goes round it", claim);
-    await then("upkeep", () => db.engine.maintain());
-    if (group === undefined) await then("setting aside", () => db.engine.queueSetAside(queue));
-    const releasing = await begin();
-    await then("a release of a stage that is open", () => db.engine.stageRelease(queue, "s", {}, { tx: releasing }));
-    await then("its commit", () => releasing.query("commit"));
-    await then("the commit of the cancel", () => cancelling.query("commit"));
-    for (const job of held) await then("a completion", () => db.engine.complete(job));
-    await db.moveClock(31);
-    await then("times that have come", () => db.engine.maintain());
-    await then("a claim after that", claim);
-    await add({ fingerprint: "f" });
-    await then("a replacement", () => add({ fingerprint: "f", fingerprintMode: "replace" }));
-    await then("a push", () => add({ fingerprint: "f", fingerprintMode: "debounce", delaySeconds: 5 }));
-    await then("shedding of a type", async () => db.engine.queueShed(queue, await clockNow(db), { type: "other" }));
-    await then("shedding", async () => db.engine.queueShed(queue, await clockNow(db)));
-    await then("a claim that passes over what was shed", claim);
-    await db.moveClock(61);
-    await then("leases that have ended", () => db.engine.maintain());
-    await then("enqueueing again", async () => [await add(), await add({ delaySeconds: 30 }), await add({ stage: "s" }), await add(other)]);
-    await then("a purge", () => db.engine.purge(queue));
-    await then("the commit of an enqueue that was open", () => late.query("commit"));
-    await db.moveClock(61);
-    for (let rounds = 0; rounds < 50; rounds += 1) {
-      await then("upkeep at the end", () => db.engine.maintain());
-      const jobs = await then("a claim at the end", claim);
-      for (const job of jobs) await db.engine.complete(job);
-      if (jobs.length === 0) break;
-      await db.moveClock(20);
-    }
-    expect(wrong).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0, running: 0 });
-    await finish(db, queue);
-    expect(await miscounts(db, queue)).toEqual([]);
-  });
+      const other = group === undefined ? {} : { group: "other" };
+      const ids = await then("enqueueing", async () => [
+        await add(),
+        await add(),
+        await add(),
+        await add(other),
+        await add({ type: "other" }),
+      ]);
+      await then("enqueueing for later", () => add({ delaySeconds: 30 }));
+      await then("staging", async () => [
+        await add({ stage: "s" }),
+        await add({ stage: "s" }),
+        await add({ stage: "t" }),
+      ]);
+      await then("a time to start by", () => add({ ttlSeconds: 20 }));
+      const late = await begin();
+      await then("an enqueue that is open", () => add({}, { tx: late }));
+      const [first, ...more] = await then("a claim", claim);
+      await then("a retry", () => db.engine.retry(first!, { message: "again" }, 10));
+      for (const job of more) await then("a release", () => db.engine.release(job));
+      const cancelling = await begin();
+      await then("a cancel that is open", () => db.engine.cancel([ids[1]!], undefined, { tx: cancelling }));
+      const held = await then("a claim that goes round it", claim);
+      await then("upkeep", () => db.engine.maintain());
+      if (group === undefined) await then("setting aside", () => db.engine.queueSetAside(queue));
+      const releasing = await begin();
+      await then("a release of a stage that is open", () => db.engine.stageRelease(queue, "s", {}, { tx: releasing }));
+      await then("its commit", () => releasing.query("commit"));
+      await then("the commit of the cancel", () => cancelling.query("commit"));
+      for (const job of held) await then("a completion", () => db.engine.complete(job));
+      await db.moveClock(31);
+      await then("times that have come", () => db.engine.maintain());
+      await then("a claim after that", claim);
+      await add({ fingerprint: "f" });
+      await then("a replacement", () => add({ fingerprint: "f", fingerprintMode: "replace" }));
+      await then("a push", () => add({ fingerprint: "f", fingerprintMode: "debounce", delaySeconds: 5 }));
+      await then("shedding of a type", async () => db.engine.queueShed(queue, await clockNow(db), { type: "other" }));
+      await then("shedding", async () => db.engine.queueShed(queue, await clockNow(db)));
+      await then("a claim that passes over what was shed", claim);
+      await db.moveClock(61);
+      await then("leases that have ended", () => db.engine.maintain());
+      await then("enqueueing again", async () => [
+        await add(),
+        await add({ delaySeconds: 30 }),
+        await add({ stage: "s" }),
+        await add(other),
+      ]);
+      await then("a purge", () => db.engine.purge(queue));
+      await then("the commit of an enqueue that was open", () => late.query("commit"));
+      await db.moveClock(61);
+      for (let rounds = 0; rounds < 50; rounds += 1) {
+        await then("upkeep at the end", () => db.engine.maintain());
+        const jobs = await then("a claim at the end", claim);
+        for (const job of jobs) await db.engine.complete(job);
+        if (jobs.length === 0) break;
+        await db.moveClock(20);
+      }
+      expect(wrong).toEqual([]);
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0, running: 0 });
+      await finish(db, queue);
+      expect(await miscounts(db, queue)).toEqual([]);
+    },
+  );
 
   it.each([
     ["has no room", { groupMaxRunning: 1 }],
     ["has no token", { groupRate: { perSecond: 0.01, burst: 1 } }],
     ["is paused", {}],
-  ])("of a group that nobody has claimed from because it %s, and its closed queue does not finish [#36] [#157]", async (why, defaults: Defaults) => {
-    const queue = await newQueue(db, defaults);
-    await enqueue(db, queue, { type: "first", group: "g" });
-    const first = await claimOne(db, queue, { leaseSeconds: 3600 });
-    if (why !== "has no room") await db.engine.complete(first);
-    if (why === "is paused") await db.engine.queuePause(queue, { group: "g" });
-    const id = await enqueue(db, queue, { type: "second", group: "g" });
-    const other = await enqueue(db, queue, { type: "second", group: "h" });
-    const next = await claimOne(db, queue); // the line goes past the one that may not go
-    expect(next.id).toBe(other);
-    await db.engine.complete(next);
-    expect(await claimIds(db, queue)).toEqual([]);
-    await db.engine.queueClose(queue);
-    expect(await finishes(queue)).toBe(false);
-    expect(await miscounts(db, queue)).toEqual([]);
-    expect(await eventsOf(queue)).not.toContainEqual(expect.objectContaining({ event: "recounted" }));
-    if (why === "has no room") await db.engine.complete(first);
-    if (why === "has no token") await db.moveClock(101);
-    if (why === "is paused") await db.engine.queueResume(queue, { group: "g" });
-    expect(await finishes(queue)).toBe(false);
-    const job = await claimOne(db, queue);
-    expect(job.id).toBe(id);
-    await db.engine.complete(job);
-    await until(`${queue} is finished`, () => finishes(queue), 10_000);
-  });
+  ])(
+    "of a group that nobody has claimed from because it %s, and its closed queue does not finish [#36] [#157]",
+    async (why, defaults: Defaults) => {
+      const queue = await newQueue(db, defaults);
+      await enqueue(db, queue, { type: "first", group: "g" });
+      const first = await claimOne(db, queue, { leaseSeconds: 3600 });
+      if (why !== "has no room") await db.engine.complete(first);
+      if (why === "is paused") await db.engine.queuePause(queue, { group: "g" });
+      const id = await enqueue(db, queue, { type: "second", group: "g" });
+      const other = await enqueue(db, queue, { type: "second", group: "h" });
+      const next = await claimOne(db, queue); // the line goes past the one that may not go
+      expect(next.id).toBe(other);
+      await db.engine.complete(next);
+      expect(await claimIds(db, queue)).toEqual([]);
+      await db.engine.queueClose(queue);
+      expect(await finishes(queue)).toBe(false);
+      expect(await miscounts(db, queue)).toEqual([]);
+      expect(await eventsOf(queue)).not.toContainEqual(expect.objectContaining({ event: "recounted" }));
+      if (why === "has no room") await db.engine.complete(first);
+      if (why === "has no token") await db.moveClock(101);
+      if (why === "is paused") await db.engine.queueResume(queue, { group: "g" });
+      expect(await finishes(queue)).toBe(false);
+      const job = await claimOne(db, queue);
+      expect(job.id).toBe(id);
+      await db.engine.complete(job);
+      await until(`${queue} is finished`, () => finishes(queue), 10_000);
+    },
+  );
 
   it(`whatever three sessions do at random (seed ${seed}) [#36] [#101]`, async () => {
     const random = randomFrom(seed);
@@ -244,7 +277,8 @@ describe("counts are what the logs say", () => {
     for (const [, defaults] of kinds) queues.push(await newQueue(db, defaults));
     const known: string[] = [];
     const [free, ...transactions] = [await begin(), await begin(), await begin()];
-    for (const client of [free, ...transactions]) await client.query("set lock_timeout = '20ms'; commit"); // whoever meets another gives up
+    // whoever meets another gives up
+    for (const client of [free, ...transactions]) await client.query("set lock_timeout = '20ms'; commit");
     const verbs: Record<string, (queue: string, tx: pg.Client) => Promise<unknown>> = {
       async enqueue(queue, tx) {
         const job = {
@@ -255,7 +289,13 @@ describe("counts are what the logs say", () => {
         };
         for (const _ of times(1 + random(3))) known.push(await enqueue(db, queue, job, { tx }));
       },
-      replace: (queue, tx) => enqueue(db, queue, { type: "a", fingerprint: "f", fingerprintMode: pick(["replace", "debounce", "followUp"]) }, { tx }),
+      replace: (queue, tx) =>
+        enqueue(
+          db,
+          queue,
+          { type: "a", fingerprint: "f", fingerprintMode: pick(["replace", "debounce", "followUp"]) },
+          { tx },
+        ),
       async claim(queue, tx) {
         for (const job of await db.engine.claim({ queues: [queue], limit: 1 + random(5), leaseSeconds: 15 }, { tx })) {
           const fate = random(6);
@@ -270,7 +310,8 @@ describe("counts are what the logs say", () => {
       stageRelease: (queue, tx) => db.engine.stageRelease(queue, "s", {}, { tx }),
       stageCancel: (queue, tx) => db.engine.stageCancel(queue, "s", {}, { tx }),
       setAside: (queue, tx) => db.engine.queueSetAside(queue, {}, { tx }),
-      shed: async (queue, tx) => db.engine.queueShed(queue, await clockNow(db), pick([{}, { type: "a" }, { group: "g" }]), { tx }),
+      shed: async (queue, tx) =>
+        db.engine.queueShed(queue, await clockNow(db), pick([{}, { type: "a" }, { group: "g" }]), { tx }),
       purge: (queue, tx) => db.engine.purge(queue, { tx }),
       maintain: (_, tx) => db.engine.maintain({ tx }),
       wait: () => db.moveClock(5),
@@ -291,7 +332,9 @@ describe("counts are what the logs say", () => {
         isOpen.set(tx, error === "" && random(3) > 0);
         if (!isOpen.get(tx)) await tx.query(error === "" ? pick(["commit", "commit", "rollback"]) : "rollback");
       }
-      done.push(`${tx === free ? "" : `${transactions.indexOf(tx)}: `}${verb} ${queue}${error}${isOpen.get(tx) ? " …" : ""}`);
+      done.push(
+        `${tx === free ? "" : `${transactions.indexOf(tx)}: `}${verb} ${queue}${error}${isOpen.get(tx) ? " …" : ""}`,
+      );
       expect(await miscounts(db, queue), done.join("\n")).toEqual([]);
     }
     // Then all of it ends, and nothing is left behind.

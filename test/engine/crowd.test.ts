@@ -111,7 +111,8 @@ describe("a queue with very many types", () => {
   it("finds the last jobs among lanes that were emptied", async () => {
     const queue = await newQueue(db);
     for (let from = 0; from < 2000; from += 500) await enqueue(queue, types(500, from));
-    // Claims empty lanes one after another, so that those that have nothing lie together: more of them in the end than a claim looks at.
+    // Claims empty lanes one after another, so that those that have nothing lie together: more of them in the end than
+    // a claim looks at.
     expect(await drain(queue)).toHaveLength(2000);
   });
 

@@ -81,7 +81,10 @@ describe("an exhausted job", () => {
     await exhaust(queue, message);
     expect((await jobOf(db, id)).state).toBe("failed");
     // What PostgreSQL's text cannot hold may have been replaced; the report must not fail for it.
-    expect((await claimOne(db, letters)).source).toMatchObject({ id, error: { message: expect.stringMatching(/^exit 1: ./) } });
+    expect((await claimOne(db, letters)).source).toMatchObject({
+      id,
+      error: { message: expect.stringMatching(/^exit 1: ./) },
+    });
   });
 
   it("and its copy appear together: both or neither [#99]", async () => {
@@ -121,7 +124,10 @@ describe("other ends", () => {
     const { id } = await db.engine.enqueue({ type: "t", queue, input: 7 });
     await db.engine.deadLetter(await claimOne(db, queue), poison, { message: "poison" });
     expect(await jobOf(db, id)).toMatchObject({ state: "failed", reason: "permanent" });
-    expect(await claimOne(db, poison)).toMatchObject({ input: 7, source: { id, queue, attempts: 1, error: { message: "poison" } } });
+    expect(await claimOne(db, poison)).toMatchObject({
+      input: 7,
+      source: { id, queue, attempts: 1, error: { message: "poison" } },
+    });
   });
 
   it("an unknown target is refused, and the lease stays [#99]", async () => {
@@ -137,14 +143,18 @@ describe("other ends", () => {
 describe("redrive", () => {
   it("returns letters to the queue each came from, with a fresh budget [#99]", async () => {
     const letters = await newQueue(db);
-    const queues = [await newQueue(db, { deadLetterQueue: letters, retry: 0 }), await newQueue(db, { deadLetterQueue: letters, retry: 0 })] as const;
+    const queues = [
+      await newQueue(db, { deadLetterQueue: letters, retry: 0 }),
+      await newQueue(db, { deadLetterQueue: letters, retry: 0 }),
+    ] as const;
     for (const queue of queues) {
       await db.engine.enqueue({ type: "t", queue, input: `of ${queue}`, maxAttempts: 1 });
       await exhaust(queue, "no");
     }
     expect(await db.engine.redrive(letters)).toBe(2);
     expect(await claimAll(db, letters)).toEqual([]);
-    for (const queue of queues) expect(await claimOne(db, queue)).toMatchObject({ input: `of ${queue}`, attempt: 1, maxAttempts: 1 });
+    for (const queue of queues)
+      expect(await claimOne(db, queue)).toMatchObject({ input: `of ${queue}`, attempt: 1, maxAttempts: 1 });
   });
 
   it("goes to another queue when told, at most as many as told [#99]", async () => {
@@ -173,7 +183,10 @@ describe("redrive", () => {
       expect(await db.engine.redrive(letters)).toBe(1);
       await exhaust(queue, "still no");
     }
-    expect(await claimOne(db, letters)).toMatchObject({ input: "stubborn", source: { queue, error: { message: "still no" } } });
+    expect(await claimOne(db, letters)).toMatchObject({
+      input: "stubborn",
+      source: { queue, error: { message: "still no" } },
+    });
   });
 
   it("happens wholly or not at all [#99]", async () => {

@@ -64,10 +64,22 @@ describe.each(Object.keys(endings))("a job that %s", (ending) => {
     expect(await undecided(queue)).toEqual([]);
     await db.engine.maintain();
     const after = await jobOf(db, id);
-    expect(after).toMatchObject({ state: before.state, reason: before.reason, lastError: before.lastError, discardedAt: expect.any(Date) });
+    expect(after).toMatchObject({
+      state: before.state,
+      reason: before.reason,
+      lastError: before.lastError,
+      discardedAt: expect.any(Date),
+    });
     expect(idsOf(await db.engine.list({ queue, state: before.state }))).toEqual([id]);
     expect(await db.engine.decisions(id)).toEqual([
-      { jobId: id, action: "discard", attempts: null, decidedAt: after.discardedAt, by: "ann", because: "the customer has left" },
+      {
+        jobId: id,
+        action: "discard",
+        attempts: null,
+        decidedAt: after.discardedAt,
+        by: "ann",
+        because: "the customer has left",
+      },
     ]);
     expect(await claimAll(db, queue)).toEqual([]);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
@@ -77,11 +89,16 @@ describe.each(Object.keys(endings))("a job that %s", (ending) => {
 describe("deciding", () => {
   it("on one job from many sides at once is done by exactly one [#176]", async () => {
     const queue = await newQueue(db);
-    const ids = await Promise.all(Array.from({ length: 6 }, async () => (await db.engine.enqueue({ type: "work", queue, maxAttempts: 1 })).id));
+    const ids = await Promise.all(
+      Array.from({ length: 6 }, async () => (await db.engine.enqueue({ type: "work", queue, maxAttempts: 1 })).id),
+    );
     for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message: "no" });
     for (const id of ids) {
       const counts = await Promise.all(
-        [1, 2, 3].flatMap((n) => [db.engine.discard([id], { by: `discards ${n}` }), db.engine.addRetries(1, { ids: [id], by: `retries ${n}` })]),
+        [1, 2, 3].flatMap((n) => [
+          db.engine.discard([id], { by: `discards ${n}` }),
+          db.engine.addRetries(1, { ids: [id], by: `retries ${n}` }),
+        ]),
       );
       expect(counts.filter((count) => count === 1)).toHaveLength(1);
       const [decision, ...others] = await db.engine.decisions(id);
@@ -125,7 +142,8 @@ describe("deciding", () => {
     const discarded = await failed(queue);
     await db.engine.discard([discarded]);
     expect(await db.engine.addRetries(1, { type: "work", queue, because: "fixed" })).toBe(2);
-    for (const id of ids) expect(await db.engine.decisions(id)).toMatchObject([{ action: "retry", by: null, because: "fixed" }]);
+    for (const id of ids)
+      expect(await db.engine.decisions(id)).toMatchObject([{ action: "retry", by: null, because: "fixed" }]);
     expect(await db.engine.decisions(discarded)).toMatchObject([{ action: "discard" }]);
   });
 
@@ -166,7 +184,10 @@ describe("deciding", () => {
   it("can be listed by state, type and page like others, and combines with states that never wait for one [#176]", async () => {
     const queue = await newQueue(db);
     const ids = [await failed(queue), await failed(queue), await failed(queue)];
-    expect(idsOf(await db.engine.list({ queue, undecided: true, state: "failed", limit: 2 }))).toEqual([ids[2], ids[1]]);
+    expect(idsOf(await db.engine.list({ queue, undecided: true, state: "failed", limit: 2 }))).toEqual([
+      ids[2],
+      ids[1],
+    ]);
     expect(idsOf(await db.engine.list({ queue, undecided: true, before: ids[1]! }))).toEqual([ids[0]]);
     expect(await db.engine.list({ queue, undecided: true, type: "other" })).toEqual([]);
     await enqueue(db, queue, { delaySeconds: 60 });
@@ -189,7 +210,8 @@ describe("the record of a decision", () => {
     const revived = await failed(queue);
     await db.engine.addRetries(1, { ids: [revived] });
     if (live > 0) await db.engine.enqueueMany("work", Array.from({ length: live }), { queue });
-    const records = async () => [await db.engine.decisions(discarded), await db.engine.decisions(revived)].map((found) => found.length);
+    const records = async () =>
+      [await db.engine.decisions(discarded), await db.engine.decisions(revived)].map((found) => found.length);
     const pass = async (seconds: number) => {
       await db.moveClock(seconds);
       await db.engine.maintain();

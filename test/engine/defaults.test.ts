@@ -6,7 +6,14 @@ import { claimOne, jobOf, newQueue } from "../support/jobs.js";
 const db = useDatabase();
 let types = 0;
 
-const typeDefaults = { priority: 8, maxAttempts: 7, ttlSeconds: 700, attemptTimeoutSeconds: 70, retry: [7, 77], leaseSeconds: 17 } satisfies Defaults;
+const typeDefaults = {
+  priority: 8,
+  maxAttempts: 7,
+  ttlSeconds: 700,
+  attemptTimeoutSeconds: 70,
+  retry: [7, 77],
+  leaseSeconds: 17,
+} satisfies Defaults;
 
 /** What one job of a type with these defaults gets, in the words of the options. */
 async function effective(options: EnqueueOptions, defaults: Defaults = typeDefaults): Promise<Record<string, unknown>> {
@@ -28,7 +35,14 @@ async function effective(options: EnqueueOptions, defaults: Defaults = typeDefau
   };
 }
 
-const expected = { priority: 8, maxAttempts: 7, ttlSeconds: 700, attemptTimeoutSeconds: 70, retryDelaySeconds: 7, leaseSeconds: 17 };
+const expected = {
+  priority: 8,
+  maxAttempts: 7,
+  ttlSeconds: 700,
+  attemptTimeoutSeconds: 70,
+  retryDelaySeconds: 7,
+  leaseSeconds: 17,
+};
 
 describe("options of one job", () => {
   it("are all its type's when it gives none [#145]", async () => {
@@ -48,7 +62,13 @@ describe("options of one job", () => {
   });
 
   it("keep the type's defaults where they are undefined [#145]", async () => {
-    const options = { priority: undefined, maxAttempts: undefined, ttlSeconds: undefined, attemptTimeoutSeconds: undefined, retry: undefined };
+    const options = {
+      priority: undefined,
+      maxAttempts: undefined,
+      ttlSeconds: undefined,
+      attemptTimeoutSeconds: undefined,
+      retry: undefined,
+    };
     expect(await effective(options as unknown as EnqueueOptions)).toEqual(expected);
   });
 
@@ -89,14 +109,23 @@ describe("a job without options of its own", () => {
     ["nothing", {}, {}],
     ["the queue", { priority: 2, ttlSeconds: 60 }, {}],
     ["the type", { priority: 2 }, { priority: 7, maxAttempts: 3, attemptTimeoutSeconds: 5, ttlSeconds: 10 }],
-  ])("is planned by the short way as by the long one, where defaults come from %s [#9 #34]", async (_, ofQueue, ofType) => {
-    await db.engine.queuePut("planned", { priority: null, ttlSeconds: null, ...ofQueue });
-    await db.engine.typePut("planned", { priority: null, maxAttempts: null, attemptTimeoutSeconds: null, ttlSeconds: null, ...ofType });
-    const [row] = await db.sql(`
+  ])(
+    "is planned by the short way as by the long one, where defaults come from %s [#9 #34]",
+    async (_, ofQueue, ofType) => {
+      await db.engine.queuePut("planned", { priority: null, ttlSeconds: null, ...ofQueue });
+      await db.engine.typePut("planned", {
+        priority: null,
+        maxAttempts: null,
+        attemptTimeoutSeconds: null,
+        ttlSeconds: null,
+        ...ofType,
+      });
+      const [row] = await db.sql(`
       select to_jsonb(s) - '{run_at,start_by}'::text[] as short, to_jsonb(l) - '{run_at,start_by}'::text[] as long,
              (s.start_by - s.run_at)::text as short_life, (l.start_by - l.run_at)::text as long_life
         from plan_plain('planned', 'planned') s, plan_resolve('[{"queue": "planned", "type": "planned"}]') l`);
-    expect(row!["short"]).toEqual(row!["long"]);
-    expect(row!["short_life"]).toBe(row!["long_life"]);
-  });
+      expect(row!["short"]).toEqual(row!["long"]);
+      expect(row!["short_life"]).toBe(row!["long_life"]);
+    },
+  );
 });

@@ -44,7 +44,9 @@ describe("upkeep", () => {
   it("goes on in any process that is left, and ends with the last [#90]", async () => {
     await db.moveClock(60);
     const doneAt = async (): Promise<number> =>
-      Number((await db.sql("select extract(epoch from done_at) as at from millrace.duty where name = 'maintain'"))[0]!["at"]);
+      Number(
+        (await db.sql("select extract(epoch from done_at) as at from millrace.duty where name = 'maintain'"))[0]!["at"],
+      );
     const maintainers = Array.from({ length: 3 }, () => new Maintainer({ engine: db.engine, intervalMs: 50 }));
     for (const maintainer of maintainers) maintainer.start();
     for (const maintainer of maintainers) {

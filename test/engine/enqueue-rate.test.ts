@@ -28,7 +28,9 @@ describe("enqueueRate", () => {
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 30 });
     await db.moveClock(31);
     await db.engine.enqueueMany("t", times(3), { queue, tenant: "acme" });
-    await expect(db.engine.enqueueMany("t", times(6), { queue, tenant: "acme" })).rejects.toMatchObject(invalidArgument); // never possible
+    await expect(db.engine.enqueueMany("t", times(6), { queue, tenant: "acme" })).rejects.toMatchObject(
+      invalidArgument,
+    ); // never possible
   });
 
   it("with spillPriority lets what is too much go to a slower lane", async () => {
@@ -62,7 +64,9 @@ describe("enqueueRate", () => {
 
   it("is kept by sessions that enqueue at the same time", async () => {
     const queue = await newQueue(db, { enqueueRate: { perSecond: 0.001, burst: 50 } });
-    const outcomes = await Promise.allSettled(times(80).map(() => db.engine.enqueue({ type: "t", queue, tenant: "acme" })));
+    const outcomes = await Promise.allSettled(
+      times(80).map(() => db.engine.enqueue({ type: "t", queue, tenant: "acme" })),
+    );
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(50);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 50 });
   });
@@ -92,8 +96,13 @@ describe("enqueueRate", () => {
   it("that is not one is refused", async () => {
     const queue = await newQueue(db);
     for (const enqueueRate of [{ perSecond: 0 }, { perSecond: 1, spillPriority: 11 }, { spillPriority: 3 }]) {
-      await expect(db.engine.queuePut(queue, { enqueueRate: enqueueRate as never }), JSON.stringify(enqueueRate)).rejects.toMatchObject(invalidArgument);
+      await expect(
+        db.engine.queuePut(queue, { enqueueRate: enqueueRate as never }),
+        JSON.stringify(enqueueRate),
+      ).rejects.toMatchObject(invalidArgument);
     }
-    await expect(db.engine.queuePut(queue, { rate: { perSecond: 1, spillPriority: 3 } as never })).rejects.toMatchObject(invalidArgument);
+    await expect(
+      db.engine.queuePut(queue, { rate: { perSecond: 1, spillPriority: 3 } as never }),
+    ).rejects.toMatchObject(invalidArgument);
   });
 });

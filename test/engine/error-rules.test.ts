@@ -16,7 +16,12 @@ const rules: readonly ErrorRule[] = [
 ];
 
 /** Seconds until the next attempt, after one that died of this error; the state when there is none. */
-async function after(queue: string, error: JobError, job?: ClaimedJob, delaySeconds?: number): Promise<number | string> {
+async function after(
+  queue: string,
+  error: JobError,
+  job?: ClaimedJob,
+  delaySeconds?: number,
+): Promise<number | string> {
   const claimed = job ?? (await claimOne(db, queue));
   await db.engine.retry(claimed, error, delaySeconds);
   const { state, reason, runAt, updatedAt } = await jobOf(db, claimed.id);
@@ -222,9 +227,16 @@ describe("rules by error", () => {
       [{ code: "A", fail: true, codes: [] }],
     ];
     for (const errorRules of bad)
-      await expect(db.engine.queuePut(queue, { errorRules } as Defaults), JSON.stringify(errorRules)).rejects.toMatchObject(invalidArgument);
-    await expect(db.engine.typePut("t", { errorRules: [{ pattern: "(", fail: true }] })).rejects.toMatchObject(invalidArgument);
-    expect((await db.engine.queueList()).find(({ name }) => name === queue)?.options).toEqual({ errorRules: [{ code: "A", fail: true }] });
+      await expect(
+        db.engine.queuePut(queue, { errorRules } as Defaults),
+        JSON.stringify(errorRules),
+      ).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.typePut("t", { errorRules: [{ pattern: "(", fail: true }] })).rejects.toMatchObject(
+      invalidArgument,
+    );
+    expect((await db.engine.queueList()).find(({ name }) => name === queue)?.options).toEqual({
+      errorRules: [{ code: "A", fail: true }],
+    });
     expect(await db.engine.queuePut(queue, { errorRules: null })).toEqual({});
   });
 });

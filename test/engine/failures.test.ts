@@ -6,13 +6,18 @@ import { claimAll, invalidArgument, queueNotFound } from "../support/steps.js";
 
 const db = useDatabase();
 
-async function failWith(queue: string, error: JobError | undefined, job: EnqueueOptions & { type?: string } = {}): Promise<JobId> {
+async function failWith(
+  queue: string,
+  error: JobError | undefined,
+  job: EnqueueOptions & { type?: string } = {},
+): Promise<JobId> {
   const id = await enqueue(db, queue, job);
   await db.engine.fail(await claimOne(db, queue), error);
   return id;
 }
 
-const shape = async (message: string): Promise<string> => (await db.sql("select error_shape($1) as shape", [message]))[0]!["shape"] as string;
+const shape = async (message: string): Promise<string> =>
+  (await db.sql("select error_shape($1) as shape", [message]))[0]!["shape"] as string;
 
 describe("groups of failures", () => {
   it("put errors together that differ in numbers, ids, hexadecimal and quoted texts only", async () => {
@@ -40,7 +45,15 @@ describe("groups of failures", () => {
     const last = await failWith(other, { message: "timeout after 30 ms", code: "ETIMEDOUT" }, { type: "y" });
     const groups = await db.engine.failures();
     expect(groups).toMatchObject([
-      { jobs: 3, message: "timeout after 30 ms", code: "ETIMEDOUT", name: null, types: ["x", "y"], queues: [queue, other].toSorted(), lastJobId: last },
+      {
+        jobs: 3,
+        message: "timeout after 30 ms",
+        code: "ETIMEDOUT",
+        name: null,
+        types: ["x", "y"],
+        queues: [queue, other].toSorted(),
+        lastJobId: last,
+      },
       { jobs: 1, message: "cannot read 'a'", name: "TypeError", code: null, types: ["x"], queues: [queue] },
     ]);
     const [timeouts] = groups;
@@ -50,13 +63,24 @@ describe("groups of failures", () => {
     expect((await db.engine.failures({ type: "y" })).map(({ jobs }) => jobs)).toEqual([2]);
     expect((await db.engine.failures({ queue, type: "x" })).map(({ jobs }) => jobs)).toEqual([1, 1]);
     expect((await db.engine.failures({ queue, since: timeouts!.lastAt.toISOString(), limit: 1 })).length).toBe(0);
-    expect((await db.engine.failures({ since: new Date(timeouts!.firstAt.getTime() + 50_000) })).map(({ jobs }) => jobs)).toEqual([2]);
-    expect((await db.engine.failures({ until: new Date(timeouts!.firstAt.getTime() + 50_000) })).map(({ jobs }) => jobs)).toEqual([1, 1]);
+    expect(
+      (await db.engine.failures({ since: new Date(timeouts!.firstAt.getTime() + 50_000) })).map(({ jobs }) => jobs),
+    ).toEqual([2]);
+    expect(
+      (await db.engine.failures({ until: new Date(timeouts!.firstAt.getTime() + 50_000) })).map(({ jobs }) => jobs),
+    ).toEqual([1, 1]);
   });
 
   it("keep errors apart that differ in name, code or words, and have a place for those without any", async () => {
     const queue = await newQueue(db);
-    for (const error of [{ message: "a" }, { message: "a", code: "A" }, { message: "a", name: "A" }, { message: "b" }, undefined]) await failWith(queue, error);
+    for (const error of [
+      { message: "a" },
+      { message: "a", code: "A" },
+      { message: "a", name: "A" },
+      { message: "b" },
+      undefined,
+    ])
+      await failWith(queue, error);
     const groups = await db.engine.failures({ queue });
     expect(groups.map(({ jobs }) => jobs)).toEqual([1, 1, 1, 1, 1]);
     expect(groups.filter(({ message }) => message === null)).toHaveLength(1);
@@ -86,13 +110,18 @@ describe("groups of failures", () => {
     for (const verb of ["job_fail", "job_complete"])
       for (let round = 0; round < 2; round += 1)
         for (const { token } of new Map(
-          (await db.engine.claim({ queues: [verb === "job_fail" ? queue : busy], limit: 10_000 })).map((job) => [job.token, job]),
+          (await db.engine.claim({ queues: [verb === "job_fail" ? queue : busy], limit: 10_000 })).map((job) => [
+            job.token,
+            job,
+          ]),
         ).values())
           await db.sql(`select ${verb}($1)`, [token]);
     expect(await db.engine.failures({ queue })).toMatchObject([{ jobs: 10_000, types: ["many"] }]);
     const session = await db.connect();
     await session.query("set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off");
-    const { rows } = await session.query("explain (costs off) select * from job_failure order by job_id desc limit 10000");
+    const { rows } = await session.query(
+      "explain (costs off) select * from job_failure order by job_id desc limit 10000",
+    );
     const plan = rows.map((row: Record<string, string>) => row["QUERY PLAN"]).join("\n");
     expect(plan).toMatch(/attempt_\d\d_job_id_idx/);
     expect(plan).not.toMatch(/Seq Scan on (attempt|job)_/);
@@ -118,13 +147,24 @@ describe("retrying failures", () => {
     for (let i = 0; i < 5; i += 1) ids.push(await failWith(queue, { message: `timeout after ${i} ms` }));
     const other = await failWith(queue, { message: "else" });
     const { fingerprint } = (await db.engine.failures({ queue })).find(({ jobs }) => jobs === 5)!;
-    const first = await db.engine.retryFailures({ fingerprint, queue, attempts: 2, limit: 3, by: "ann", because: "fixed" });
+    const first = await db.engine.retryFailures({
+      fingerprint,
+      queue,
+      attempts: 2,
+      limit: 3,
+      by: "ann",
+      because: "fixed",
+    });
     expect(first).toMatchObject({ jobs: 3, next: { fingerprint, after: ids[2] } });
     expect(await stateOf(db, ids[3]!)).toBe("failed");
     expect(await db.engine.retryFailures(first.next!)).toMatchObject({ jobs: 2, next: null });
-    expect((await claimAll(db, queue)).map(({ id, maxAttempts }) => [id, maxAttempts])).toEqual(ids.map((id) => [id, 3]));
+    expect((await claimAll(db, queue)).map(({ id, maxAttempts }) => [id, maxAttempts])).toEqual(
+      ids.map((id) => [id, 3]),
+    );
     expect(await stateOf(db, other)).toBe("failed");
-    expect(await db.engine.decisions(ids[4]!)).toMatchObject([{ action: "retry", attempts: 2, by: "ann", because: "fixed" }]);
+    expect(await db.engine.decisions(ids[4]!)).toMatchObject([
+      { action: "retry", attempts: 2, by: "ann", because: "fixed" },
+    ]);
     expect(await db.engine.retryFailures({ fingerprint, queue })).toEqual({ jobs: 0, next: null });
   });
 
@@ -183,7 +223,9 @@ describe("retrying failures", () => {
   it("retries a job once, however many ask at the same time", async () => {
     const queue = await newQueue(db);
     for (let i = 0; i < 20; i += 1) await failWith(queue, { message: "raced" });
-    const answers = await Promise.all(Array.from({ length: 5 }, () => db.engine.retryFailures({ queue, perSecond: 1000 })));
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => db.engine.retryFailures({ queue, perSecond: 1000 })),
+    );
     expect(answers.reduce((sum, { jobs }) => sum + jobs, 0)).toBe(20);
     await db.moveClock(1);
     expect(await claimAll(db, queue)).toHaveLength(20);
@@ -203,7 +245,9 @@ describe("retrying failures", () => {
       { after: "x" },
       { persecond: 1 },
     ])
-      await expect(db.engine.retryFailures({ queue, ...which }), JSON.stringify(which)).rejects.toMatchObject(invalidArgument);
+      await expect(db.engine.retryFailures({ queue, ...which }), JSON.stringify(which)).rejects.toMatchObject(
+        invalidArgument,
+      );
     await expect(db.engine.addRetries(1, { ids: [id], perSecond: 0 })).rejects.toMatchObject(invalidArgument);
     await expect(db.engine.retryFailures({ queue: "nowhere" })).rejects.toMatchObject(queueNotFound);
     expect(await stateOf(db, id)).toBe("failed");

@@ -3,7 +3,9 @@ import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
 import { invalidArgument, queueNotFound } from "../support/steps.js";
 
-const db = useDatabase({ ownServer: true }); // while a transaction of others is open that is older than a lane, entries of its groups count twice, and shares are not exact
+// while a transaction of others is open that is older than a lane, entries of its groups count twice, and shares are
+// not exact
+const db = useDatabase({ ownServer: true });
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 /** Claim one at a time, finish each, and tell whose they were. */
@@ -32,7 +34,10 @@ describe("groups of a queue", () => {
 
   it("take turns also when thousands were enqueued one by one [#66]", async () => {
     const queue = await newQueue(db);
-    await db.sql(`select millrace.job_enqueue('t', null, json_build_object('queue', $1::text, 'group', 'a')) from generate_series(1, 4000)`, [queue]);
+    await db.sql(
+      `select millrace.job_enqueue('t', null, json_build_object('queue', $1::text, 'group', 'a')) from generate_series(1, 4000)`,
+      [queue],
+    );
     await db.engine.enqueue({ type: "t", queue, group: "b" });
     expect(await claimed(queue, 2)).toEqual(["a", "b"]);
     expect(await claimed(queue, 3)).toEqual(["a", "a", "a"]);
@@ -82,7 +87,13 @@ describe("groups of a queue", () => {
     const [b] = await db.engine.claim({ queues: [queue] });
     for (const token of new Set(failing.map((job) => job.token))) {
       await db.engine.settle([
-        { token, outcome: "retry", jobs: failing.filter((job) => job.token === token).map((job) => job.id), delaySeconds: 0, error: { message: "no" } },
+        {
+          token,
+          outcome: "retry",
+          jobs: failing.filter((job) => job.token === token).map((job) => job.id),
+          delaySeconds: 0,
+          error: { message: "no" },
+        },
       ]);
     }
     await db.engine.retry(b!, { message: "no" }, 0);
@@ -91,7 +102,8 @@ describe("groups of a queue", () => {
 
   it("keep their order, each within itself, and strictly between priorities", async () => {
     const queue = await newQueue(db);
-    for (const input of times(20)) for (const group of ["a", "b"]) await db.engine.enqueue({ type: "t", queue, group, input });
+    for (const input of times(20))
+      for (const group of ["a", "b"]) await db.engine.enqueue({ type: "t", queue, group, input });
     for (const input of times(5)) await db.engine.enqueue({ type: "t", queue, group: "urgent", priority: 0, input });
     const seen: { group: string; input: number }[] = [];
     for (let n = 0; n < 45; n += 1) {
@@ -99,7 +111,8 @@ describe("groups of a queue", () => {
       seen.push({ group: job!.group!, input: Number(job!.input) });
     }
     expect(seen.slice(0, 5).map((one) => one.group)).toEqual(Array(5).fill("urgent"));
-    for (const group of ["a", "b"]) expect(seen.filter((one) => one.group === group).map((one) => one.input)).toEqual(times(20));
+    for (const group of ["a", "b"])
+      expect(seen.filter((one) => one.group === group).map((one) => one.input)).toEqual(times(20));
   });
 
   it("cost a claim the same however many there are [#66]", async () => {
@@ -110,7 +123,9 @@ describe("groups of a queue", () => {
       const client = await db.connect();
       const least: number[] = [];
       for (let n = 0; n < 4; n += 1) {
-        const { rows } = await client.query(`explain (analyze, buffers, format json) select * from job_claim(array['${queue}'])`);
+        const { rows } = await client.query(
+          `explain (analyze, buffers, format json) select * from job_claim(array['${queue}'])`,
+        );
         const plan = rows[0]["QUERY PLAN"][0].Plan as Record<string, number>;
         least.push(plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!);
       }
@@ -145,8 +160,17 @@ describe("weights", () => {
 
   it("below 1, of no number, and unknown options are refused", async () => {
     const queue = await newQueue(db);
-    for (const options of [{ weight: 0 }, { weight: -1 }, { weight: 1.5 }, { weight: Number.NaN }, { weight: 1001 }, { wait: 1 }]) {
-      await expect(db.engine.groupPut(queue, "g", options as object), JSON.stringify(options)).rejects.toMatchObject(invalidArgument);
+    for (const options of [
+      { weight: 0 },
+      { weight: -1 },
+      { weight: 1.5 },
+      { weight: Number.NaN },
+      { weight: 1001 },
+      { wait: 1 },
+    ]) {
+      await expect(db.engine.groupPut(queue, "g", options as object), JSON.stringify(options)).rejects.toMatchObject(
+        invalidArgument,
+      );
     }
     await expect(db.engine.groupPut("nowhere", "g", {})).rejects.toMatchObject(queueNotFound);
   });
@@ -161,7 +185,9 @@ describe("a group that is paused", () => {
     await db.engine.enqueue({ type: "t", queue, group: "a" });
     expect(await claimed(queue, 5)).toEqual(["b", "b", "b"]);
     expect((await db.engine.list({ queue, state: "blocked" })).map((job) => job.group)).toEqual(["a", "a", "a", "a"]);
-    expect(await db.engine.pauses()).toContainEqual(expect.objectContaining({ queue, type: null, group: "a", pausedBy: "ann", pausedBecause: "too loud" }));
+    expect(await db.engine.pauses()).toContainEqual(
+      expect.objectContaining({ queue, type: null, group: "a", pausedBy: "ann", pausedBecause: "too loud" }),
+    );
     await db.engine.queueResume(queue, { group: "a" });
     expect(await claimed(queue, 5)).toEqual(["a", "a", "a", "a"]);
     await expect(db.engine.queueResume(queue, { group: "a" })).rejects.toMatchObject(invalidArgument);

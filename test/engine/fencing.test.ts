@@ -233,6 +233,8 @@ describe("jobs running past their lease", () => {
     const job = await jobOf(db, id);
     expect(job).toMatchObject({ state: "failed", reason: "lost", attempts: 1 });
     expect(job.finishedAt!.getTime()).toBeLessThanOrEqual((await clockNow(db)).getTime());
-    expect((await db.engine.get(id))?.attempts).toMatchObject([{ attempt: 1, outcome: "lost", finalState: "failed", reason: "lost" }]);
+    expect((await db.engine.get(id))?.attempts).toMatchObject([
+      { attempt: 1, outcome: "lost", finalState: "failed", reason: "lost" },
+    ]);
   });
 });

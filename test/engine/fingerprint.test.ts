@@ -17,7 +17,8 @@ beforeAll(async () => {
 afterAll(() => crowd.end());
 
 /** Enqueue a job with fingerprint "f". */
-const enqueue = (queue: string, input: unknown, options: EnqueueOptions = {}) => db.engine.enqueue({ type: "t", queue, fingerprint: "f", input, ...options });
+const enqueue = (queue: string, input: unknown, options: EnqueueOptions = {}) =>
+  db.engine.enqueue({ type: "t", queue, fingerprint: "f", input, ...options });
 
 describe("a fingerprint that is taken", () => {
   it("gives back the first job's id, and no second job [#72]", async () => {
@@ -28,15 +29,18 @@ describe("a fingerprint that is taken", () => {
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual([1]);
   });
 
-  it.each(["delayed", "ready", "running", "retrying", "blocked"])("is taken while the first is %s [#72]", async (state) => {
-    const queue = await newQueue(db);
-    const { id } = await enqueue(queue, 1, { delaySeconds: state === "delayed" ? 60 : 0 });
-    if (state === "running") await claimOne(db, queue);
-    if (state === "retrying") await db.engine.retry(await claimOne(db, queue), { message: "again" }, 60);
-    if (state === "blocked") await db.engine.queuePause(queue);
-    expect(await enqueue(queue, 2)).toEqual({ id, duplicate: true });
-    expect(await db.engine.list({ queue })).toHaveLength(1);
-  });
+  it.each(["delayed", "ready", "running", "retrying", "blocked"])(
+    "is taken while the first is %s [#72]",
+    async (state) => {
+      const queue = await newQueue(db);
+      const { id } = await enqueue(queue, 1, { delaySeconds: state === "delayed" ? 60 : 0 });
+      if (state === "running") await claimOne(db, queue);
+      if (state === "retrying") await db.engine.retry(await claimOne(db, queue), { message: "again" }, 60);
+      if (state === "blocked") await db.engine.queuePause(queue);
+      expect(await enqueue(queue, 2)).toEqual({ id, duplicate: true });
+      expect(await db.engine.list({ queue })).toHaveLength(1);
+    },
+  );
 
   it("is told apart by queue [#72]", async () => {
     const first = await enqueue(await newQueue(db), 1);
@@ -119,7 +123,9 @@ describe("100 enqueues of one fingerprint at once", () => {
     const first = await db.connect();
     await first.query("begin");
     const undone = await db.engine.enqueue({ type: "t", queue, fingerprint: "f", input: "undone" }, { tx: first });
-    const waiting = Array.from({ length: 10 }, (_, n) => db.engine.enqueue({ type: "t", queue, fingerprint: "f", input: n }));
+    const waiting = Array.from({ length: 10 }, (_, n) =>
+      db.engine.enqueue({ type: "t", queue, fingerprint: "f", input: n }),
+    );
     await first.query("rollback");
     const answers = await Promise.all(waiting);
     expect(answers.filter((answer) => !answer.duplicate)).toHaveLength(1);
@@ -168,15 +174,21 @@ describe("the mode of a duplicate", () => {
     expect(await jobOf(db, id)).toEqual(before);
   });
 
-  it.each([0, 10])("replace: gives the waiting job the new input and headers, at its old time (delay %d) [#74]", async (delaySeconds) => {
-    const queue = await newQueue(db);
-    const { id } = await enqueue(queue, "old", { headers: { h: 1 }, delaySeconds });
-    const { runAt } = await jobOf(db, id);
-    expect(await enqueue(queue, "new", { fingerprintMode: "replace", headers: { h: 2 }, delaySeconds: 60 })).toEqual({ id, duplicate: true });
-    expect(await jobOf(db, id)).toMatchObject({ input: "new", headers: { h: 2 }, runAt });
-    await db.moveClock(delaySeconds);
-    expect(await claimOne(db, queue)).toMatchObject({ id, input: "new", headers: { h: 2 } });
-  });
+  it.each([0, 10])(
+    "replace: gives the waiting job the new input and headers, at its old time (delay %d) [#74]",
+    async (delaySeconds) => {
+      const queue = await newQueue(db);
+      const { id } = await enqueue(queue, "old", { headers: { h: 1 }, delaySeconds });
+      const { runAt } = await jobOf(db, id);
+      expect(await enqueue(queue, "new", { fingerprintMode: "replace", headers: { h: 2 }, delaySeconds: 60 })).toEqual({
+        id,
+        duplicate: true,
+      });
+      expect(await jobOf(db, id)).toMatchObject({ input: "new", headers: { h: 2 }, runAt });
+      await db.moveClock(delaySeconds);
+      expect(await claimOne(db, queue)).toMatchObject({ id, input: "new", headers: { h: 2 } });
+    },
+  );
 
   it.each([0, 10])("debounce: also pushes the run time (first delay %d) [#74]", async (delaySeconds) => {
     const queue = await newQueue(db);
@@ -200,21 +212,26 @@ describe("the mode of a duplicate", () => {
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual([4]);
   });
 
-  it.each([1, 2, 10])("debounce: a job pushed while it was ready is handed out once, to a claim of %d [#74]", async (limit) => {
-    const queue = await newQueue(db);
-    await enqueue(queue, "old");
-    await enqueue(queue, "new", { fingerprintMode: "debounce", delaySeconds: 0 });
-    const others = (await db.engine.enqueueMany("t", [1, 2, 3], { queue })).map((job) => job.id);
-    const seen: string[] = [];
-    for (;;) {
-      const jobs = await db.engine.claim({ queues: [queue], limit });
-      if (jobs.length === 0) break;
-      seen.push(...jobs.map((job) => job.id));
-      for (const job of jobs) await db.engine.complete(job);
-    }
-    expect(seen.slice(1)).toEqual(others);
-    expect((await db.engine.list({ queue })).map((job) => [job.input, job.state])).toEqual([3, 2, 1, "new"].map((input) => [input, "succeeded"]));
-  });
+  it.each([1, 2, 10])(
+    "debounce: a job pushed while it was ready is handed out once, to a claim of %d [#74]",
+    async (limit) => {
+      const queue = await newQueue(db);
+      await enqueue(queue, "old");
+      await enqueue(queue, "new", { fingerprintMode: "debounce", delaySeconds: 0 });
+      const others = (await db.engine.enqueueMany("t", [1, 2, 3], { queue })).map((job) => job.id);
+      const seen: string[] = [];
+      for (;;) {
+        const jobs = await db.engine.claim({ queues: [queue], limit });
+        if (jobs.length === 0) break;
+        seen.push(...jobs.map((job) => job.id));
+        for (const job of jobs) await db.engine.complete(job);
+      }
+      expect(seen.slice(1)).toEqual(others);
+      expect((await db.engine.list({ queue })).map((job) => [job.input, job.state])).toEqual(
+        [3, 2, 1, "new"].map((input) => [input, "succeeded"]),
+      );
+    },
+  );
 
   it("debounce: moves the time to start by as well [#74] [#139]", async () => {
     const queue = await newQueue(db);
@@ -238,53 +255,66 @@ describe("the mode of a duplicate", () => {
   });
 });
 
-describe.each(["replace", "debounce"] as const)("%s of a job that somebody decides on in an open transaction", (fingerprintMode) => {
-  /** Enqueue the fingerprint again while a transaction is open, which must be waited for; what the call said when that has ended. */
-  async function replaced(queue: string, decide: (call: { tx: pg.Client }) => Promise<unknown>, end: string): Promise<{ id: string; duplicate: boolean }> {
-    const tx = await db.connect();
-    await tx.query("begin");
-    await decide({ tx });
-    const enqueueing = enqueue(queue, "new", { fingerprintMode });
-    expect(await isBlocked(db, enqueueing, tx)).toBe(true);
-    await tx.query(end);
-    return enqueueing;
-  }
+describe.each(["replace", "debounce"] as const)(
+  "%s of a job that somebody decides on in an open transaction",
+  (fingerprintMode) => {
+    /**
+     * Enqueue the fingerprint again while a transaction is open, which must be waited for; what the call said when that
+     * has ended.
+     */
+    async function replaced(
+      queue: string,
+      decide: (call: { tx: pg.Client }) => Promise<unknown>,
+      end: string,
+    ): Promise<{ id: string; duplicate: boolean }> {
+      const tx = await db.connect();
+      await tx.query("begin");
+      await decide({ tx });
+      const enqueueing = enqueue(queue, "new", { fingerprintMode });
+      expect(await isBlocked(db, enqueueing, tx)).toBe(true);
+      await tx.query(end);
+      return enqueueing;
+    }
 
-  const endings: readonly [string, (queue: string, id: string, call: { tx: pg.Client }) => Promise<unknown>][] = [
-    ["cancelled", (_, id, call) => db.engine.cancel([id], undefined, call)],
-    ["purged", (queue, _, call) => db.engine.purge(queue, call)],
-    ["shed", (queue, _, call) => db.engine.queueShed(queue, new Date(Date.now() + 10 * 365 * 86_400_000), {}, call)],
-  ];
+    const endings: readonly [string, (queue: string, id: string, call: { tx: pg.Client }) => Promise<unknown>][] = [
+      ["cancelled", (_, id, call) => db.engine.cancel([id], undefined, call)],
+      ["purged", (queue, _, call) => db.engine.purge(queue, call)],
+      ["shed", (queue, _, call) => db.engine.queueShed(queue, new Date(Date.now() + 10 * 365 * 86_400_000), {}, call)],
+    ];
 
-  it.each(endings)("makes a new job when that one was %s [#72] [#74]", async (_, decide) => {
-    const queue = await newQueue(db);
-    const { id } = await enqueue(queue, "old");
-    const answer = await replaced(queue, (call) => decide(queue, id, call), "commit");
-    expect(answer).toMatchObject({ duplicate: false });
-    expect(answer.id).not.toBe(id);
-    expect((await jobOf(db, id)).state).toBe("cancelled");
-    expect((await claimAll(db, queue)).map((job) => [job.id, job.input])).toEqual([[answer.id, "new"]]);
-  });
+    it.each(endings)("makes a new job when that one was %s [#72] [#74]", async (_, decide) => {
+      const queue = await newQueue(db);
+      const { id } = await enqueue(queue, "old");
+      const answer = await replaced(queue, (call) => decide(queue, id, call), "commit");
+      expect(answer).toMatchObject({ duplicate: false });
+      expect(answer.id).not.toBe(id);
+      expect((await jobOf(db, id)).state).toBe("cancelled");
+      expect((await claimAll(db, queue)).map((job) => [job.id, job.input])).toEqual([[answer.id, "new"]]);
+    });
 
-  it.each(endings)("gives that one the new input when it was not %s after all [#74]", async (_, decide) => {
-    const queue = await newQueue(db);
-    const { id } = await enqueue(queue, "old");
-    expect(await replaced(queue, (call) => decide(queue, id, call), "rollback")).toEqual({ id, duplicate: true });
-    expect(await jobOf(db, id)).toMatchObject({ state: "ready", input: "new" });
-    expect((await claimAll(db, queue)).map((job) => [job.id, job.input])).toEqual([[id, "new"]]);
-  });
+    it.each(endings)("gives that one the new input when it was not %s after all [#74]", async (_, decide) => {
+      const queue = await newQueue(db);
+      const { id } = await enqueue(queue, "old");
+      expect(await replaced(queue, (call) => decide(queue, id, call), "rollback")).toEqual({ id, duplicate: true });
+      expect(await jobOf(db, id)).toMatchObject({ state: "ready", input: "new" });
+      expect((await claimAll(db, queue)).map((job) => [job.id, job.input])).toEqual([[id, "new"]]);
+    });
 
-  it.each([
-    ["commit", "old"],
-    ["rollback", "new"],
-  ])("leaves one alone that was claimed, and not one whose claim did not happen: after a %s it has the %s input [#74]", async (end, input) => {
-    const queue = await newQueue(db);
-    const { id } = await enqueue(queue, "old");
-    expect(await replaced(queue, (call) => claimOne(db, queue, {}, call), end)).toEqual({ id, duplicate: true });
-    expect(await jobOf(db, id)).toMatchObject({ state: end === "commit" ? "running" : "ready", input });
-    expect(await claimAll(db, queue)).toHaveLength(end === "commit" ? 0 : 1);
-  });
-});
+    it.each([
+      ["commit", "old"],
+      ["rollback", "new"],
+    ])(
+      "leaves one alone that was claimed, and not one whose claim did not happen: after a %s it has the %s input [#74]",
+      async (end, input) => {
+        const queue = await newQueue(db);
+        const { id } = await enqueue(queue, "old");
+        expect(await replaced(queue, (call) => claimOne(db, queue, {}, call), end)).toEqual({ id, duplicate: true });
+        expect(await jobOf(db, id)).toMatchObject({ state: end === "commit" ? "running" : "ready", input });
+        expect(await claimAll(db, queue)).toHaveLength(end === "commit" ? 0 : 1);
+      },
+    );
+  },
+);
 
 describe("followUp", () => {
   it("queues one job behind a running one, started when that ends [#74]", async () => {
@@ -293,7 +323,10 @@ describe("followUp", () => {
     const first = await claimOne(db, queue);
     const followUp = await enqueue(queue, "second", { fingerprintMode: "followUp" });
     expect(followUp.duplicate).toBe(false);
-    expect(await enqueue(queue, "third", { fingerprintMode: "followUp" })).toEqual({ id: followUp.id, duplicate: true });
+    expect(await enqueue(queue, "third", { fingerprintMode: "followUp" })).toEqual({
+      id: followUp.id,
+      duplicate: true,
+    });
     await db.engine.maintain();
     expect(await claimAll(db, queue)).toEqual([]);
     await db.engine.complete(first);
@@ -320,16 +353,19 @@ describe("followUp", () => {
     expect(await enqueue(queue, "second", { fingerprintMode: "followUp" })).toEqual({ id, duplicate: true });
   });
 
-  it.each(["replace", "debounce"] as const)("takes a later %s, and still waits for the first one to end [#74]", async (fingerprintMode) => {
-    const queue = await newQueue(db);
-    await enqueue(queue, "first");
-    const first = await claimOne(db, queue);
-    const { id } = await enqueue(queue, "second", { fingerprintMode: "followUp" });
-    expect(await enqueue(queue, "third", { fingerprintMode })).toEqual({ id, duplicate: true });
-    expect(await claimAll(db, queue)).toEqual([]);
-    await db.engine.complete(first);
-    expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["third"]);
-  });
+  it.each(["replace", "debounce"] as const)(
+    "takes a later %s, and still waits for the first one to end [#74]",
+    async (fingerprintMode) => {
+      const queue = await newQueue(db);
+      await enqueue(queue, "first");
+      const first = await claimOne(db, queue);
+      const { id } = await enqueue(queue, "second", { fingerprintMode: "followUp" });
+      expect(await enqueue(queue, "third", { fingerprintMode })).toEqual({ id, duplicate: true });
+      expect(await claimAll(db, queue)).toEqual([]);
+      await db.engine.complete(first);
+      expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["third"]);
+    },
+  );
 
   it("makes a new one after the follow-up was cancelled [#74]", async () => {
     const queue = await newQueue(db);
@@ -355,18 +391,21 @@ describe("followUp", () => {
 });
 
 describe("after the first has ended", () => {
-  it.each(["complete", "fail", "cancel", "expire", "purge"] as const)("by %s, the fingerprint makes a new job [#74]", async (end) => {
-    const queue = await newQueue(db);
-    const { id } = await enqueue(queue, 1, end === "expire" ? { ttlSeconds: 5 } : {});
-    if (end === "complete") await db.engine.complete(await claimOne(db, queue));
-    if (end === "fail") await db.engine.fail(await claimOne(db, queue));
-    if (end === "cancel") await db.engine.cancel([id]);
-    if (end === "expire") await db.moveClock(5);
-    if (end === "purge") await db.engine.purge(queue);
-    const second = await enqueue(queue, 2);
-    expect(second.duplicate).toBe(false);
-    expect((await claimAll(db, queue)).map((job) => job.id)).toEqual([second.id]);
-  });
+  it.each(["complete", "fail", "cancel", "expire", "purge"] as const)(
+    "by %s, the fingerprint makes a new job [#74]",
+    async (end) => {
+      const queue = await newQueue(db);
+      const { id } = await enqueue(queue, 1, end === "expire" ? { ttlSeconds: 5 } : {});
+      if (end === "complete") await db.engine.complete(await claimOne(db, queue));
+      if (end === "fail") await db.engine.fail(await claimOne(db, queue));
+      if (end === "cancel") await db.engine.cancel([id]);
+      if (end === "expire") await db.moveClock(5);
+      if (end === "purge") await db.engine.purge(queue);
+      const second = await enqueue(queue, 2);
+      expect(second.duplicate).toBe(false);
+      expect((await claimAll(db, queue)).map((job) => job.id)).toEqual([second.id]);
+    },
+  );
 
   it("is still refused within the period asked for, and not after it [#74]", async () => {
     const queue = await newQueue(db);

@@ -146,10 +146,12 @@ describe("what was set aside", () => {
   it("costs the same to set aside, and to pass by, whatever it is", async () => {
     const client = await db.connect();
     /** A session plans anew when there are new statistics, and reads the catalog for it. */
-    const least = async (measure: () => Promise<number>): Promise<number> => Math.min(await measure(), await measure(), await measure(), await measure());
+    const least = async (measure: () => Promise<number>): Promise<number> =>
+      Math.min(await measure(), await measure(), await measure(), await measure());
     const cost = async (jobs: number): Promise<{ aside: number; claim: number }> => {
       const queue = await newQueue(db);
-      for (let n = 0; n < jobs; n += 100) await db.engine.enqueueEach(times(100).map((input) => ({ type: `t${input % 2}`, queue, input })));
+      for (let n = 0; n < jobs; n += 100)
+        await db.engine.enqueueEach(times(100).map((input) => ({ type: `t${input % 2}`, queue, input })));
       await db.engine.maintain();
       await client.query("begin");
       const aside = await least(async () => {
@@ -176,7 +178,9 @@ describe("what was set aside", () => {
     await expect(db.engine.queuePut(queue, { freshnessSeconds: 60 })).rejects.toMatchObject(invalidArgument);
     const fresh = await newQueue(db, { freshnessSeconds: 60 });
     await expect(enqueue(db, fresh, { group: "acme" })).rejects.toMatchObject(invalidArgument);
-    await expect(db.engine.enqueueEach([{ type: "t", queue: fresh, group: "acme" }])).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.enqueueEach([{ type: "t", queue: fresh, group: "acme" }])).rejects.toMatchObject(
+      invalidArgument,
+    );
   });
 });
 
@@ -187,7 +191,8 @@ describe("a queue with freshnessSeconds", () => {
     await db.moveClock(500);
     expect(await claimIds(db, queue, { limit: 1, leaseSeconds: 3600 })).toEqual(old.slice(0, 1));
     await db.moveClock(101);
-    const stale = await enqueue(db, queue, { type: "t" }); // it waits when the backlog is set aside, and so belongs to it
+    // it waits when the backlog is set aside, and so belongs to it
+    const stale = await enqueue(db, queue, { type: "t" });
     expect(await claimIds(db, queue, { limit: 1 })).toEqual([old[1]]);
     const fresh = idsOf(await db.engine.enqueueMany("t", times(2), { queue }));
     expect(idsOf(await claimAll(db, queue))).toEqual([...fresh, ...old.slice(2), stale]);
@@ -219,7 +224,14 @@ describe("a queue with freshnessSeconds", () => {
       const produce = async (client: pg.Client): Promise<void> => {
         while (Date.now() < end) {
           await client.query("begin");
-          const ids = idsOf(await db.engine.enqueueMany(Math.random() < 0.5 ? "a" : "b", times(1 + Math.floor(Math.random() * 20)), { queue }, { tx: client }));
+          const ids = idsOf(
+            await db.engine.enqueueMany(
+              Math.random() < 0.5 ? "a" : "b",
+              times(1 + Math.floor(Math.random() * 20)),
+              { queue },
+              { tx: client },
+            ),
+          );
           await sleep(Math.random() * 30);
           const commits = Math.random() < 0.9;
           await client.query(commits ? "commit" : "rollback");

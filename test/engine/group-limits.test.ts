@@ -14,7 +14,8 @@ const inputs = (jobs: readonly ClaimedJob[]): string[] => jobs.map((job) => `${j
 describe("groupMaxRunning", () => {
   it("bounds what runs of each group, and nothing else, across types and claims of any size [#77]", async () => {
     const queue = await newQueue(db, { groupMaxRunning: 2 });
-    for (const type of ["x", "y"]) for (const group of ["a", "b"]) await db.engine.enqueueMany(type, times(10), { queue, group });
+    for (const type of ["x", "y"])
+      for (const group of ["a", "b"]) await db.engine.enqueueMany(type, times(10), { queue, group });
     await db.engine.enqueueMany("x", times(5), { queue });
     const first = await claimAll(db, queue);
     const count = (group: string | null): number => first.filter((job) => (job.group ?? null) === group).length;
@@ -39,7 +40,13 @@ describe("groupMaxRunning", () => {
     expect(lost).toMatchObject({ attempt: 2, alone: true });
     await db.engine.setVisibility(lost, 0);
     await db.engine.complete(await one());
-    await db.engine.enqueue({ type: "t", queue, group: "g", priority: 0, deadline: new Date(Date.now() + 2 * 60_000 + 3600_000) });
+    await db.engine.enqueue({
+      type: "t",
+      queue,
+      group: "g",
+      priority: 0,
+      deadline: new Date(Date.now() + 2 * 60_000 + 3600_000),
+    });
     await one();
     await db.moveClock(3 * 60 + 3600);
     await db.engine.complete(await one());
@@ -57,8 +64,15 @@ describe("groupMaxRunning", () => {
 
   it("of 0, of a type or of the cell is refused, and so is an order that is no boolean", async () => {
     const queue = await newQueue(db);
-    for (const options of [{ groupMaxRunning: 0 }, { groupMaxRunning: 1.5 }, { groupMaxRunning: Number.NaN }, { ordered: "yes" }]) {
-      await expect(db.engine.queuePut(queue, options as object), JSON.stringify(options)).rejects.toMatchObject(invalidArgument);
+    for (const options of [
+      { groupMaxRunning: 0 },
+      { groupMaxRunning: 1.5 },
+      { groupMaxRunning: Number.NaN },
+      { ordered: "yes" },
+    ]) {
+      await expect(db.engine.queuePut(queue, options as object), JSON.stringify(options)).rejects.toMatchObject(
+        invalidArgument,
+      );
     }
     for (const options of [{ groupMaxRunning: 1 }, { ordered: true }]) {
       await expect(db.engine.typePut("t", options)).rejects.toMatchObject(invalidArgument);
@@ -70,7 +84,8 @@ describe("groupMaxRunning", () => {
 describe("an ordered queue", () => {
   it("hands out one job of a group at a time, in order, and other groups meanwhile [#158]", async () => {
     const queue = await newQueue(db, { ordered: true });
-    for (const n of times(3)) for (const group of ["a", "b"]) await db.engine.enqueue({ type: "t", queue, group, input: n });
+    for (const n of times(3))
+      for (const group of ["a", "b"]) await db.engine.enqueue({ type: "t", queue, group, input: n });
     const first = await claimAll(db, queue);
     expect(inputs(first)).toEqual(["a0", "b0"]);
     await db.engine.complete(first[0]!);
@@ -167,7 +182,9 @@ describe(`under attack (seed ${seed})`, () => {
 
   it("the limit of each group is never exceeded, is reached, and all of it can be used again afterwards [#77]", async () => {
     const queue = await newQueue(db, { groupMaxRunning: 3 });
-    await db.engine.enqueueEach(times(400).map((n) => ({ type: `t${n % 2}`, queue, group: `g${n % 7}`, maxAttempts: 1000 })));
+    await db.engine.enqueueEach(
+      times(400).map((n) => ({ type: `t${n % 2}`, queue, group: `g${n % 7}`, maxAttempts: 1000 })),
+    );
     let over = false;
     let watched: number[] = [];
     const watch = (async () => {
@@ -184,16 +201,23 @@ describe(`under attack (seed ${seed})`, () => {
     over = true;
     await watch;
     expect(Math.max(...watched)).toBe(3);
-    expect(await db.sql("select state from jobs where queue = $1 and state not in ('succeeded', 'failed')", [queue])).toEqual([]);
+    expect(
+      await db.sql("select state from jobs where queue = $1 and state not in ('succeeded', 'failed')", [queue]),
+    ).toEqual([]);
     await db.engine.enqueueMany("t0", times(5), { queue, group: "g0" });
     expect(await claimAll(db, queue)).toHaveLength(3);
   });
 
   it("ordered groups end their jobs in order, one at a time [#158] [#162] [#163]", async () => {
     const queue = await newQueue(db, { ordered: true });
-    for (const n of times(8)) await db.engine.enqueueEach(times(100).map((g) => ({ type: "t", queue, group: `g${g}`, input: n, maxAttempts: 1000 })));
+    for (const n of times(8))
+      await db.engine.enqueueEach(
+        times(100).map((g) => ({ type: "t", queue, group: `g${g}`, input: n, maxAttempts: 1000 })),
+      );
     await work(queue, 10);
-    expect(await db.sql("select state from jobs where queue = $1 and state not in ('succeeded', 'failed')", [queue])).toEqual([]);
+    expect(
+      await db.sql("select state from jobs where queue = $1 and state not in ('succeeded', 'failed')", [queue]),
+    ).toEqual([]);
     const attempts = await db.sql<{ group: string; id: string; started: Date; finished: Date; final: string | null }>(
       `select j."group", j.id::text, a.started_at as started, a.finished_at as finished, a.final_state as final
          from attempts a join jobs j on j.id = a.job_id where j.queue = $1 order by j."group", a.started_at, a.finished_at`,

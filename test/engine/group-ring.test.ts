@@ -15,7 +15,8 @@ describe("a backlog that is longer than the ring of tickets", () => {
       const queue = `of-${group ?? "nobody"}`;
       await db.engine.queuePut(queue);
       const made: string[] = [];
-      for (let n = 0; n < 700; n += 1) made.push(await enqueue(db, queue, group === undefined ? {} : { group })); // 64 transactions to a child, 8 children
+      // 64 transactions to a child, 8 children
+      for (let n = 0; n < 700; n += 1) made.push(await enqueue(db, queue, group === undefined ? {} : { group }));
       const taken: string[] = [];
       for (let idle = 0; idle < 3;) {
         const ids = idsOf(await db.engine.claim({ queues: [queue], limit: 10, leaseSeconds: 600 }));

@@ -13,7 +13,10 @@ describe("groups that come and go", () => {
     const cursors = async (): Promise<number> =>
       Number(
         (
-          await db.sql("select count(*) as n from lane_cursor c join lane l on l.key = c.lane join queue q on q.id = l.queue_id where q.name = $1", [queue])
+          await db.sql(
+            "select count(*) as n from lane_cursor c join lane l on l.key = c.lane join queue q on q.id = l.queue_id where q.name = $1",
+            [queue],
+          )
         )[0]!["n"],
       );
     await db.engine.enqueueEach(jobs);
@@ -21,7 +24,8 @@ describe("groups that come and go", () => {
     expect(await cursors()).toBe(200);
     await nextTicketChild(db);
     await until("their cursors are gone", async () => {
-      expect(await claimAll(db, queue)).toEqual([]); // passes what is left in line: while somebody's transaction was open, it could not be told that it does not count
+      // passes what is left in line: while somebody's transaction was open, it could not be told that it does not count
+      expect(await claimAll(db, queue)).toEqual([]);
       await db.engine.maintainSpace();
       return (await cursors()) === 0;
     });

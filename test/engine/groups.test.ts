@@ -26,7 +26,11 @@ async function expectSum(queue: string): Promise<void> {
   const groups = await db.engine.queueGroups(queue);
   const sum = (count: (group: GroupDepth) => number): number => groups.map(count).reduce((a, b) => a + b, 0);
   const { ready, blocked, delayed, running } = await db.engine.depth(queue);
-  expect([sum((one) => one.waiting), sum((one) => one.delayed), sum((one) => one.running)]).toEqual([ready + blocked, delayed, running]);
+  expect([sum((one) => one.waiting), sum((one) => one.delayed), sum((one) => one.running)]).toEqual([
+    ready + blocked,
+    delayed,
+    running,
+  ]);
 }
 
 describe("depth by group", () => {
@@ -37,7 +41,12 @@ describe("depth by group", () => {
     await add(queue, "middle", 40, { priority: 2 });
     await add(queue, undefined, 7);
     await add(await newQueue(db), "elsewhere", 1000);
-    expect(await db.engine.queueGroups(queue)).toEqual([row("dominant", 250), row("middle", 40), row(null, 7), row("small", 3)]);
+    expect(await db.engine.queueGroups(queue)).toEqual([
+      row("dominant", 250),
+      row("middle", 40),
+      row(null, 7),
+      row("small", 3),
+    ]);
     expect(await db.engine.queueGroups(queue, 1)).toEqual([row("dominant", 250)]);
     await expectSum(queue);
   });
@@ -53,7 +62,10 @@ describe("depth by group", () => {
     await db.engine.claim({ queues: [queue], limit: 3, leaseSeconds: 86_400 });
     const [again, later, released] = await db.engine
       .claim({ queues: [queue], limit: 2, leaseSeconds: 86_400 })
-      .then(async (jobs) => [...jobs, await enqueue(db, queue, { group: "c" }).then(() => claimOne(db, queue, { leaseSeconds: 86_400 }))]);
+      .then(async (jobs) => [
+        ...jobs,
+        await enqueue(db, queue, { group: "c" }).then(() => claimOne(db, queue, { leaseSeconds: 86_400 })),
+      ]);
     await db.engine.retry(again!, undefined, 0);
     await db.engine.retry(later!, undefined, 3600);
     await db.engine.release(released!);
@@ -67,7 +79,11 @@ describe("depth by group", () => {
     await expectSum(queue);
     await db.engine.queueResume(queue);
     await db.moveClock(3600);
-    expect(await db.engine.queueGroups(queue), "due, not promoted yet").toEqual([row("a", 2, 0, 3), row("b", 2), row("c", 1)]);
+    expect(await db.engine.queueGroups(queue), "due, not promoted yet").toEqual([
+      row("a", 2, 0, 3),
+      row("b", 2),
+      row("c", 1),
+    ]);
     await db.engine.maintain();
     await expectSum(queue);
   });
@@ -85,7 +101,9 @@ describe("depth by group", () => {
     await db.engine.cancel([three!.id, four!.id]);
     await add(queue, "expired", 2, { ttlSeconds: 5 });
     const [kept] = await add(queue, "mixed", 3);
-    const rest = (await db.engine.list({ queue })).filter((job) => job.group === "mixed" && job.id !== kept!.id).map((job) => job.id);
+    const rest = (await db.engine.list({ queue }))
+      .filter((job) => job.group === "mixed" && job.id !== kept!.id)
+      .map((job) => job.id);
     await db.engine.cancel(rest);
     await db.moveClock(5);
     expect(await db.engine.queueGroups(queue), "not swept yet").toEqual([row("mixed", 1)]);
@@ -109,19 +127,30 @@ describe("depth by group", () => {
     await add(queue, "fresh", 3);
     await claimOne(db, queue);
     await late.query("commit");
-    expect(await db.engine.queueGroups(queue)).toEqual([row("fresh", 3), row("late", 2), row("moved", 0, 1), row("revived", 0, 0, 1)]);
+    expect(await db.engine.queueGroups(queue)).toEqual([
+      row("fresh", 3),
+      row("late", 2),
+      row("moved", 0, 1),
+      row("revived", 0, 0, 1),
+    ]);
     const holder = await db.connect();
     await holder.query("begin");
     const waiting = (await db.engine.list({ queue, state: "ready" })).find((job) => job.group === "fresh")!;
     await db.engine.cancel([waiting.id], undefined, { tx: holder });
     await db.engine.claim({ queues: [queue], limit: 10 }); // goes round the held one
     await holder.query("rollback");
-    expect(await db.engine.queueGroups(queue)).toEqual([row("fresh", 1, 0, 2), row("moved", 0, 1), row("late", 0, 0, 2), row("revived", 0, 0, 1)]);
+    expect(await db.engine.queueGroups(queue)).toEqual([
+      row("fresh", 1, 0, 2),
+      row("moved", 0, 1),
+      row("late", 0, 0, 2),
+      row("revived", 0, 0, 1),
+    ]);
     await expectSum(queue);
   });
 
   it("refuses a queue nobody knows, and limits beyond 1 to 10,000 [#37]", async () => {
     await expect(db.engine.queueGroups("nobody-made-this")).rejects.toMatchObject(queueNotFound);
-    for (const limit of [0, 10_001]) await expect(db.engine.queueGroups("default", limit)).rejects.toMatchObject(invalidArgument);
+    for (const limit of [0, 10_001])
+      await expect(db.engine.queueGroups("default", limit)).rejects.toMatchObject(invalidArgument);
   });
 });

@@ -29,7 +29,12 @@ describe.each(orders)("in %s, while a transaction is open that", (_, defaults, g
   const add = (queue: string, input: unknown, call = {}): Promise<string> =>
     enqueue(db, queue, { input, fingerprint: `f${Number(input)}`, ...(group === undefined ? {} : { group }) }, call);
   const change = (queue: string, fingerprintMode: "replace" | "debounce", tx: pg.Client): Promise<string> =>
-    enqueue(db, queue, { input: "new", fingerprint: "f1", fingerprintMode, ...(group === undefined ? {} : { group }) }, { tx });
+    enqueue(
+      db,
+      queue,
+      { input: "new", fingerprint: "f1", fingerprintMode, ...(group === undefined ? {} : { group }) },
+      { tx },
+    );
 
   it.each([
     ["cancels the first job", "commit", [], [2, 3]],
@@ -40,23 +45,26 @@ describe.each(orders)("in %s, while a transaction is open that", (_, defaults, g
     ["replaces the first job", "rollback", [], [1, 2, 3]],
     ["debounces the first job", "commit", [], ["new", 2, 3]],
     ["debounces the first job", "rollback", [], [1, 2, 3]],
-  ])("%s, nothing goes before that job, and after its %s all go, in order [#158] [#162]", async (does, end, before, after) => {
-    const queue = await newQueue(db, defaults);
-    const ids = [await add(queue, 1), await add(queue, 2), await add(queue, 3)];
-    const tx = await db.connect();
-    await tx.query("begin");
-    if (does.startsWith("cancels")) await db.engine.cancel([ids[does.includes("first") ? 0 : 1]!], undefined, { tx });
-    else await change(queue, does.startsWith("replaces") ? "replace" : "debounce", tx);
-    const first = await work(queue);
-    await db.engine.maintain();
-    expect([...first, ...(await work(queue))]).toEqual(before);
-    await tx.query(end);
-    const rest = await work(queue);
-    await db.engine.maintain();
-    expect([...rest, ...(await work(queue))]).toEqual(after);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
-    expect(await miscounts(db, queue)).toEqual([]);
-  });
+  ])(
+    "%s, nothing goes before that job, and after its %s all go, in order [#158] [#162]",
+    async (does, end, before, after) => {
+      const queue = await newQueue(db, defaults);
+      const ids = [await add(queue, 1), await add(queue, 2), await add(queue, 3)];
+      const tx = await db.connect();
+      await tx.query("begin");
+      if (does.startsWith("cancels")) await db.engine.cancel([ids[does.includes("first") ? 0 : 1]!], undefined, { tx });
+      else await change(queue, does.startsWith("replaces") ? "replace" : "debounce", tx);
+      const first = await work(queue);
+      await db.engine.maintain();
+      expect([...first, ...(await work(queue))]).toEqual(before);
+      await tx.query(end);
+      const rest = await work(queue);
+      await db.engine.maintain();
+      expect([...rest, ...(await work(queue))]).toEqual(after);
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+      expect(await miscounts(db, queue)).toEqual([]);
+    },
+  );
 
   it("cancels the first job, and rolls back before a purge, what is enqueued then goes on [#81] [#158]", async () => {
     const queue = await newQueue(db, defaults);

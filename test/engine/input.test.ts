@@ -14,7 +14,10 @@ const values: readonly (readonly [string, unknown])[] = [
   ["nested values", { a: [{ b: { c: [null, true, "x", [], {}] } }], "": 1, "a.b": 2 }],
   ["unicode", { ключ: 'naïve \u{1F409} \u2028\u2029 "quoted" \\ \n\t\u0001', rtl: "עברית" }],
   ["big numbers as strings", { id: "9223372036854775807", sum: "123456789012345678901234567890.12345" }],
-  ["numbers at the edges of a double", [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0.1 + 0.2, 5e-324, 1.7976931348623157e308, -1.5e-7]],
+  [
+    "numbers at the edges of a double",
+    [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0.1 + 0.2, 5e-324, 1.7976931348623157e308, -1.5e-7],
+  ],
   ["keys that objects inherit", JSON.parse('{"__proto__": {"a": 1}, "constructor": 2, "toString": null}')],
   ["500 levels", Array.from({ length: 500 }).reduce<unknown>((inner) => ({ inner }), "bottom")],
   ["300,000 characters", "ß".repeat(300_000)],
@@ -47,23 +50,26 @@ describe("JSON input", () => {
   it.each([
     ["NUL", "a\0b"],
     ["a lone surrogate", "\ud800"],
-  ])("with %s is refused, or reaches every reader: it never makes a job that cannot be claimed [#79]", async (_, text) => {
-    const queue = await newQueue(db);
-    const input = { deep: [text] };
-    let accepted = 0;
-    for (const enqueue of [
-      () => db.engine.enqueue({ type: "t", queue, input }),
-      () => db.engine.enqueueMany("t", [input], { queue }),
-      () => db.engine.enqueueEach([{ type: "t", queue, input }]),
-    ]) {
-      await enqueue().then(
-        () => (accepted += 1),
-        (error: unknown) => expect(error).toMatchObject(invalidArgument),
-      );
-    }
-    const rows = await db.sql("select input from job_claim(array[$1], p_limit => 10)", [queue]);
-    expect(rows).toEqual(Array.from({ length: accepted }, () => ({ input })));
-  });
+  ])(
+    "with %s is refused, or reaches every reader: it never makes a job that cannot be claimed [#79]",
+    async (_, text) => {
+      const queue = await newQueue(db);
+      const input = { deep: [text] };
+      let accepted = 0;
+      for (const enqueue of [
+        () => db.engine.enqueue({ type: "t", queue, input }),
+        () => db.engine.enqueueMany("t", [input], { queue }),
+        () => db.engine.enqueueEach([{ type: "t", queue, input }]),
+      ]) {
+        await enqueue().then(
+          () => (accepted += 1),
+          (error: unknown) => expect(error).toMatchObject(invalidArgument),
+        );
+      }
+      const rows = await db.sql("select input from job_claim(array[$1], p_limit => 10)", [queue]);
+      expect(rows).toEqual(Array.from({ length: accepted }, () => ({ input })));
+    },
+  );
 
   it("is null when there is none [#79]", async () => {
     const queue = await newQueue(db);
@@ -109,7 +115,9 @@ describe("JSON input", () => {
   });
 
   it("says where in the input the refused value is [#79]", async () => {
-    await expect(db.engine.enqueueMany("t", [1, { list: [0, { price: 1n }] }])).rejects.toThrow("inputs[1].list[1].price is not JSON: bigint");
+    await expect(db.engine.enqueueMany("t", [1, { list: [0, { price: 1n }] }])).rejects.toThrow(
+      "inputs[1].list[1].price is not JSON: bigint",
+    );
   });
 });
 

@@ -5,7 +5,16 @@ import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
 
 const db = useDatabase();
-const states: readonly JobState[] = ["delayed", "ready", "running", "blocked", "succeeded", "failed", "expired", "cancelled"];
+const states: readonly JobState[] = [
+  "delayed",
+  "ready",
+  "running",
+  "blocked",
+  "succeeded",
+  "failed",
+  "expired",
+  "cancelled",
+];
 
 /** A queue with one job in each state a queue in use can show, named by its input. */
 async function oneOfEach(): Promise<{ queue: string; ids: Record<string, string> }> {
@@ -43,9 +52,19 @@ describe("jobs in progress", () => {
 
     const [listed, ...others] = await db.engine.list({ queue, state: "running" });
     expect(others).toEqual([]);
-    expect(listed).toMatchObject({ id, worker: "host-7/3", attempts: 1, lastAttemptAt: job.claimedAt, leaseEndsAt: job.leaseEndsAt, leaseEnded: false });
+    expect(listed).toMatchObject({
+      id,
+      worker: "host-7/3",
+      attempts: 1,
+      lastAttemptAt: job.claimedAt,
+      leaseEndsAt: job.leaseEndsAt,
+      leaseEnded: false,
+    });
 
-    const [row] = await db.sql("select c.*, date_part('epoch', c.elapsed) as seconds from claims c where c.queue = $1", [queue]);
+    const [row] = await db.sql(
+      "select c.*, date_part('epoch', c.elapsed) as seconds from claims c where c.queue = $1",
+      [queue],
+    );
     expect(row).toMatchObject({
       job_id: id,
       token: job.token,
@@ -104,7 +123,14 @@ describe("finished jobs within their retention", () => {
       await db.moveClock(86_400);
     }
     const inputs = async (from?: Date, to?: Date) =>
-      (await db.engine.list({ queue, state: "succeeded", ...(from ? { createdFrom: from } : {}), ...(to ? { createdTo: to } : {}) })).map((job) => job.input);
+      (
+        await db.engine.list({
+          queue,
+          state: "succeeded",
+          ...(from ? { createdFrom: from } : {}),
+          ...(to ? { createdTo: to } : {}),
+        })
+      ).map((job) => job.input);
     expect(await inputs(times[1], times[3])).toEqual([2, 1]);
     expect(await inputs(times[2])).toEqual([3, 2]);
     expect(await inputs(undefined, times[1])).toEqual([0]);
@@ -145,15 +171,17 @@ describe("finished jobs within their retention", () => {
       for (;;) {
         const jobs = await db.engine.claim({ queues: [queue], limit: 7 });
         if (jobs.length === 0) break;
-        for (const [i, job] of jobs.entries()) await (i === 0 && job.attempt < 3 ? db.engine.retry(job) : db.engine.complete(job));
+        for (const [i, job] of jobs.entries())
+          await (i === 0 && job.attempt < 3 ? db.engine.retry(job) : db.engine.complete(job));
       }
       working = false;
     })();
     let looks = 0;
     for (; working; looks += 1) {
-      const [seen] = await db.sql("select count(*)::int as jobs, count(distinct id)::int as ids, count(state)::int as states from jobs where queue = $1", [
-        queue,
-      ]);
+      const [seen] = await db.sql(
+        "select count(*)::int as jobs, count(distinct id)::int as ids, count(state)::int as states from jobs where queue = $1",
+        [queue],
+      );
       expect(seen).toEqual({ jobs: 500, ids: 500, states: 500 });
     }
     await work;
@@ -178,7 +206,10 @@ describe("peeking", () => {
     const queue = await newQueue(db);
     const client = await db.connect();
     const pages = async (): Promise<number> => {
-      const { rows } = await client.query("explain (analyze, buffers, format json) select count(*) from job_peek($1, 20)", [queue]);
+      const { rows } = await client.query(
+        "explain (analyze, buffers, format json) select count(*) from job_peek($1, 20)",
+        [queue],
+      );
       const plan = rows[0]["QUERY PLAN"][0].Plan;
       return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
     };

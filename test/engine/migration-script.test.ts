@@ -63,12 +63,17 @@ describe("the script for the user's own tool", () => {
 
   it("is made of the plain SQL files that ship with the package [#122]", () => {
     const script = migrationScript();
-    const shipped = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { files: string[] };
+    const shipped = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+      files: string[];
+    };
     expect(shipped.files).toContain("sql");
     for (const folder of ["migrations", "base", "views", "functions"]) {
       const home = new URL(`../../sql/${folder}/`, import.meta.url);
       for (const file of readdirSync(home).filter((name) => name.endsWith(".sql"))) {
-        expect(script.includes(readFileSync(new URL(file, home), "utf8")), `sql/${folder}/${file} is in the script`).toBe(true);
+        expect(
+          script.includes(readFileSync(new URL(file, home), "utf8")),
+          `sql/${folder}/${file} is in the script`,
+        ).toBe(true);
       }
     }
   });

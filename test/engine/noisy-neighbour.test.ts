@@ -8,7 +8,8 @@ const db = useDatabase({ ownServer: true });
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 describe("a claim in one queue beside a large backlog in another", () => {
-  // The statement speaks of a million; work that grew with the backlog would show at this one as well, pages being counted and not time.
+  // The statement speaks of a million; work that grew with the backlog would show at this one as well, pages being
+  // counted and not time.
   const backlog = 200_000;
 
   it("touches no more pages than beside none [#82]", { timeout: 180_000 }, async () => {
@@ -23,9 +24,10 @@ describe("a claim in one queue beside a large backlog in another", () => {
     const besideFew = await measure(client, quiet);
 
     for (let n = 0; n < backlog / 10_000; n += 1) {
-      await db.sql(`select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`, [
-        noisy,
-      ]);
+      await db.sql(
+        `select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`,
+        [noisy],
+      );
     }
     await db.engine.maintain();
     expect((await db.engine.depth(noisy)).ready).toBe(backlog + 1000);
@@ -38,8 +40,12 @@ describe("a claim in one queue beside a large backlog in another", () => {
   async function measure(client: pg.Client, queue: string): Promise<number[]> {
     for (const input of times(100)) await enqueue(db, queue, { type: "t", input });
     const pages: number[] = [];
-    for (const _ of times(100)) pages.push(await pagesOf(client, `select job_claim_json('{${queue}}', null, 1, 'w', 3600)`));
-    await client.query("delete from claim where lane in (select l.key from lane l join queue q on q.id = l.queue_id where q.name = $1)", [queue]);
+    for (const _ of times(100))
+      pages.push(await pagesOf(client, `select job_claim_json('{${queue}}', null, 1, 'w', 3600)`));
+    await client.query(
+      "delete from claim where lane in (select l.key from lane l join queue q on q.id = l.queue_id where q.name = $1)",
+      [queue],
+    );
     return pages;
   }
 });

@@ -4,7 +4,9 @@ import { useDatabase } from "../support/database.js";
 import { claimIds, claimOne, enqueue, newQueue, stateOf } from "../support/jobs.js";
 import { crossed, invalidArgument } from "../support/steps.js";
 
-/** Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
+/**
+ * Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended.
+ */
 const db = useDatabase({ ownServer: true });
 
 async function queueOf(name: string): Promise<QueueRecord> {
@@ -40,14 +42,20 @@ describe("a queue with onFailure pause", () => {
     expect(await claimIds(db, queue)).toEqual([]); // deciding is not resuming
     await db.engine.queueResume(queue, { by: "ann" });
     const seen: string[] = [];
-    for (let job: ClaimedJob | undefined = await claimOne(db, queue); job; [job] = await db.engine.claim({ queues: [queue], limit: 10 })) {
+    for (
+      let job: ClaimedJob | undefined = await claimOne(db, queue);
+      job;
+      [job] = await db.engine.claim({ queues: [queue], limit: 10 })
+    ) {
       seen.push(job.id);
       await db.engine.complete(job);
     }
     expect(seen).toEqual(ids);
     expect(await db.engine.decisions(ids[0]!)).toMatchObject([{ action: "retry", by: "ann" }]);
     expect(await pausesOf(queue)).toEqual([]);
-    expect((await db.engine.queueEvents()).events.filter((event) => event.queue === queue).map(({ event }) => event)).toEqual(["paused", "resumed"]);
+    expect(
+      (await db.engine.queueEvents()).events.filter((event) => event.queue === queue).map(({ event }) => event),
+    ).toEqual(["paused", "resumed"]);
   });
 
   it("goes on with the next one when the failed job is discarded and the queue resumed [#155]", async () => {
@@ -64,7 +72,14 @@ describe("a queue with onFailure pause", () => {
     const ways: readonly (readonly [string, (job: ClaimedJob) => Promise<void>, object])[] = [
       ["exhausted", (job) => db.engine.retry(job, { message: "x" }), { maxAttempts: 1 }],
       ["permanent", (job) => db.engine.fail(job, { message: "x" }), {}],
-      ["settled", async (job) => void (await db.engine.settle([{ token: job.token, outcome: "failed", jobs: [job.id], error: { message: "x" } }])), {}],
+      [
+        "settled",
+        async (job) =>
+          void (await db.engine.settle([
+            { token: job.token, outcome: "failed", jobs: [job.id], error: { message: "x" } },
+          ])),
+        {},
+      ],
       ["too late", (job) => db.engine.retry(job, { message: "x" }, 3600), { ttlSeconds: 60 }],
       [
         "lost",
@@ -87,7 +102,9 @@ describe("a queue with onFailure pause", () => {
       const queue = await newQueue(db, { onFailure: "pause" });
       const id = await enqueue(db, queue, options);
       await end(await claimOne(db, queue));
-      expect(await pausesOf(queue), name).toMatchObject([{ jobId: id, pausedBy: "millrace", pausedBecause: expect.stringContaining(`job ${id} `) }]);
+      expect(await pausesOf(queue), name).toMatchObject([
+        { jobId: id, pausedBy: "millrace", pausedBecause: expect.stringContaining(`job ${id} `) },
+      ]);
     }
   });
 
@@ -104,12 +121,18 @@ describe("a queue with onFailure pause", () => {
     await enqueue(db, plain);
     await db.engine.fail(await claimOne(db, plain));
     expect([(await queueOf(queue)).state, (await queueOf(plain)).state]).toEqual(["active", "active"]);
-    for (const onFailure of ["stop", true, 1]) await expect(db.engine.queuePut(queue, { onFailure } as object)).rejects.toMatchObject(invalidArgument);
+    for (const onFailure of ["stop", true, 1])
+      await expect(db.engine.queuePut(queue, { onFailure } as object)).rejects.toMatchObject(invalidArgument);
   });
 
   it("keeps the first reason, goes on only when resumed once, and a failure that commits after that pauses it again [#155]", async () => {
     const queue = await newQueue(db, { onFailure: "pause" });
-    const ids = [await enqueue(db, queue), await enqueue(db, queue), await enqueue(db, queue), await enqueue(db, queue)];
+    const ids = [
+      await enqueue(db, queue),
+      await enqueue(db, queue),
+      await enqueue(db, queue),
+      await enqueue(db, queue),
+    ];
     const [first, second, third] = [await claimOne(db, queue), await claimOne(db, queue), await claimOne(db, queue)];
     const slow = await db.connect();
     await slow.query("begin");
@@ -131,7 +154,12 @@ describe("a queue with onFailure pause", () => {
       await enqueue(db, queue);
       jobs.push(await claimOne(db, queue));
     }
-    const failed = ({ token, id }: ClaimedJob) => ({ token, outcome: "failed" as const, jobs: [id], error: { message: "x" } });
+    const failed = ({ token, id }: ClaimedJob) => ({
+      token,
+      outcome: "failed" as const,
+      jobs: [id],
+      error: { message: "x" },
+    });
     const row = ({ token }: ClaimedJob): string => `select from claim where token = '${token}' for update`;
     const results = await crossed(
       db,
@@ -153,6 +181,8 @@ describe("a queue with onFailure pause", () => {
     expect(await db.engine.addRetries(1, { ids: [id] })).toBe(1);
     await db.engine.queueResume(queue);
     await db.engine.complete(await claimOne(db, queue));
-    await expect.poll(async () => (await db.engine.maintain(), (await queueOf(queue)).state), { timeout: 20_000 }).toBe("finished");
+    await expect
+      .poll(async () => (await db.engine.maintain(), (await queueOf(queue)).state), { timeout: 20_000 })
+      .toBe("finished");
   });
 });

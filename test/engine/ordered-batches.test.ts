@@ -8,7 +8,8 @@ const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 async function fill(queue: string, ...groups: readonly (readonly [string, number])[]): Promise<void> {
-  for (const [group, n] of groups) for (const i of times(n)) await db.engine.enqueue({ type: "t", queue, group, input: `${group}${i + 1}` });
+  for (const [group, n] of groups)
+    for (const i of times(n)) await db.engine.enqueue({ type: "t", queue, group, input: `${group}${i + 1}` });
 }
 
 const claim = async (queue: string, limit = 10, groupLimit?: number): Promise<ClaimedJob[]> =>
@@ -125,28 +126,32 @@ describe("groups in ordered batches", () => {
   it.each([
     ["commit", ["a2", "a3"]],
     ["rollback", ["a1", "a2", "a3"]],
-  ])("let nothing go before a job that somebody may cancel, and go on in order after the %s [#158]", async (end, rest) => {
-    const queue = await ordered();
-    await fill(queue, ["a", 3], ["b", 1]);
-    const first = (await db.engine.list({ queue })).find(({ input }) => input === "a1");
-    const tx = await db.connect();
-    await tx.query("begin");
-    await db.engine.cancel([first!.id], undefined, { tx });
-    expect(inputs(await claim(queue))).toEqual(["b1"]);
-    await db.engine.maintain();
-    expect(await claim(queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 3, running: 1 });
-    await tx.query(end);
-    await db.engine.maintain();
-    expect(inputs(await claim(queue))).toEqual(rest);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 + rest.length });
-    expect(await miscounts(db, queue)).toEqual([]);
-  });
+  ])(
+    "let nothing go before a job that somebody may cancel, and go on in order after the %s [#158]",
+    async (end, rest) => {
+      const queue = await ordered();
+      await fill(queue, ["a", 3], ["b", 1]);
+      const first = (await db.engine.list({ queue })).find(({ input }) => input === "a1");
+      const tx = await db.connect();
+      await tx.query("begin");
+      await db.engine.cancel([first!.id], undefined, { tx });
+      expect(inputs(await claim(queue))).toEqual(["b1"]);
+      await db.engine.maintain();
+      expect(await claim(queue)).toEqual([]);
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 3, running: 1 });
+      await tx.query(end);
+      await db.engine.maintain();
+      expect(inputs(await claim(queue))).toEqual(rest);
+      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 + rest.length });
+      expect(await miscounts(db, queue)).toEqual([]);
+    },
+  );
 
   it("keep their order among ten that claim, release, lose and complete at random", async () => {
     const queue = await ordered();
     const groups = times(5).map((n) => `g${n}`);
-    for (const i of times(20)) for (const group of groups) await db.engine.enqueue({ type: "t", queue, group, input: i, maxAttempts: 1000 });
+    for (const i of times(20))
+      for (const group of groups) await db.engine.enqueue({ type: "t", queue, group, input: i, maxAttempts: 1000 });
     const ended = new Map<string, number[]>(groups.map((group) => [group, []]));
     const held = new Map<string, Set<number>>(groups.map((group) => [group, new Set()]));
     let left = 100;
@@ -160,8 +165,10 @@ describe("groups in ordered batches", () => {
           for (const { group, input } of jobs.map((job) => ({ group: job.group!, input: Number(job.input) }))) {
             const running = held.get(group)!;
             for (const other of running)
-              if (other < input && !jobs.some((job) => job.group === group && job.input === other)) wrong.push(`${group}: ${input} beside ${other}`);
-            if (input < (ended.get(group)!.at(-1) ?? -1)) wrong.push(`${group}: ${input} after ${ended.get(group)!.at(-1)}`);
+              if (other < input && !jobs.some((job) => job.group === group && job.input === other))
+                wrong.push(`${group}: ${input} beside ${other}`);
+            if (input < (ended.get(group)!.at(-1) ?? -1))
+              wrong.push(`${group}: ${input} after ${ended.get(group)!.at(-1)}`);
           }
           for (const { group, input } of jobs) held.get(group!)!.add(Number(input));
           let isCut = new Set<string>();

@@ -22,9 +22,24 @@ beforeAll(async () => {
   await writeFile(path.join(compiled, "package.json"), '{ "type": "module" }');
   await symlink(path.join(root, "node_modules"), path.join(compiled, "node_modules"), "junction");
   const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc");
-  await run(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", compiled, "--declaration", "false", "--sourceMap", "false", "--noCheck"], {
-    cwd: root,
-  });
+  await run(
+    process.execPath,
+    [
+      tsc,
+      "-p",
+      "tsconfig.build.json",
+      "--outDir",
+      compiled,
+      "--declaration",
+      "false",
+      "--sourceMap",
+      "false",
+      "--noCheck",
+    ],
+    {
+      cwd: root,
+    },
+  );
 });
 afterAll(() => rm(compiled, { recursive: true, force: true }));
 

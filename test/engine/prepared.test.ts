@@ -12,8 +12,15 @@ beforeEach(async ({ skip }) => {
   skip(row!["max_prepared_transactions"] === "0", "this server has max_prepared_transactions = 0");
 });
 
-/** Do something in a transaction and prepare it; look at the world; then end it. It is gone in any case, because the database could not be dropped otherwise. */
-async function whilePrepared(end: string, work: (tx: pg.Client) => Promise<void>, look: () => Promise<void>): Promise<void> {
+/**
+ * Do something in a transaction and prepare it; look at the world; then end it. It is gone in any case, because the
+ * database could not be dropped otherwise.
+ */
+async function whilePrepared(
+  end: string,
+  work: (tx: pg.Client) => Promise<void>,
+  look: () => Promise<void>,
+): Promise<void> {
   const [tx, name] = [await db.connect(), `'millrace_${process.pid}_${(prepared += 1)}'`];
   await tx.query("begin");
   await work(tx);
@@ -60,7 +67,10 @@ describe("while a transaction is prepared", () => {
     const id = await enqueue(db, queue, { fingerprint: "f", input: "old" });
     await whilePrepared(
       end,
-      async (tx) => expect(await enqueue(db, queue, { fingerprint: "f", fingerprintMode: "replace", input: "new" }, { tx })).toBe(id),
+      async (tx) =>
+        expect(await enqueue(db, queue, { fingerprint: "f", fingerprintMode: "replace", input: "new" }, { tx })).toBe(
+          id,
+        ),
       async () => expect(await claimIds(db, queue)).toEqual([]),
     );
     await db.engine.maintain();

@@ -25,7 +25,8 @@ it("a claim that may not wait for a lane somebody is just finding says that it w
   await upkeep.query("select lane_discover()");
   const claimer = await db.connect();
   await claimer.query("begin; select pg_current_xact_id()"); // what has a number may hold what others wait for
-  const claim = async (): Promise<Record<string, unknown>[]> => (await claimer.query("select job_claim_json(array[$1]) as claims", [queue])).rows[0].claims;
+  const claim = async (): Promise<Record<string, unknown>[]> =>
+    (await claimer.query("select job_claim_json(array[$1]) as claims", [queue])).rows[0].claims;
   expect(await claim()).toMatchObject([{ busy: true }]);
   await upkeep.query("commit");
   expect(await claim()).toMatchObject([{ ids: [id] }]);

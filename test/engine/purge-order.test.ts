@@ -15,7 +15,10 @@ const orders: readonly [string, Defaults, string | undefined][] = [
 ];
 
 /** A queue whose first job waits an hour for its next attempt. */
-async function withRetry(defaults: Defaults, group?: string): Promise<{ queue: string; first: string; readonly add: () => Promise<string> }> {
+async function withRetry(
+  defaults: Defaults,
+  group?: string,
+): Promise<{ queue: string; first: string; readonly add: () => Promise<string> }> {
   const queue = await newQueue(db, defaults);
   const add = (): Promise<string> => enqueue(db, queue, group === undefined ? {} : { group });
   const first = await add();

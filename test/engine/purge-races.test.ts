@@ -7,7 +7,9 @@ import { isBlocked, pidOf } from "../support/sessions.js";
 import { claimAll, finish, miscounts } from "../support/steps.js";
 import { until } from "../support/wait.js";
 
-/** Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
+/**
+ * Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended.
+ */
 const db = useDatabase({ ownServer: true });
 const sessions: pg.Client[] = [];
 const nothing = { ready: 0, delayed: 0, staged: 0, running: 0 };
@@ -53,63 +55,71 @@ describe("a purge", () => {
     expect(await miscounts(db, queue)).toEqual([]);
   });
 
-  it.each(["commit", "rollback"])("drops staged jobs whose release is open, whatever its end: %s [#81] [#157] [#180]", async (end) => {
-    const queue = await newQueue(db);
-    const ids = (await db.engine.enqueueMany("work", [1, 2, 3], { queue, stage: "s" })).map(({ id }) => id);
-    const tx = await session();
-    await tx.query("begin");
-    expect(await db.engine.stageRelease(queue, "s", {}, { tx })).toBe(3);
-    expect(await db.engine.purge(queue)).toBe(3);
-    await tx.query(end);
-    for (const id of ids) expect(await stateOf(db, id)).toBe("cancelled");
-    expect(await claimIds(db, queue)).toEqual([]);
-    expect(await db.engine.stageRelease(queue, "s")).toBe(0);
-    await db.engine.maintain();
-    expect(await claimIds(db, queue)).toEqual([]);
-    const later = await enqueue(db, queue);
-    expect(await db.engine.depth(queue)).toMatchObject({ ...nothing, ready: 1 });
-    expect(await claimIds(db, queue)).toEqual([later]);
-    await db.engine.cancel([later]);
-    await finish(db, queue);
-    expect(await miscounts(db, queue)).toEqual([]);
-  });
+  it.each(["commit", "rollback"])(
+    "drops staged jobs whose release is open, whatever its end: %s [#81] [#157] [#180]",
+    async (end) => {
+      const queue = await newQueue(db);
+      const ids = (await db.engine.enqueueMany("work", [1, 2, 3], { queue, stage: "s" })).map(({ id }) => id);
+      const tx = await session();
+      await tx.query("begin");
+      expect(await db.engine.stageRelease(queue, "s", {}, { tx })).toBe(3);
+      expect(await db.engine.purge(queue)).toBe(3);
+      await tx.query(end);
+      for (const id of ids) expect(await stateOf(db, id)).toBe("cancelled");
+      expect(await claimIds(db, queue)).toEqual([]);
+      expect(await db.engine.stageRelease(queue, "s")).toBe(0);
+      await db.engine.maintain();
+      expect(await claimIds(db, queue)).toEqual([]);
+      const later = await enqueue(db, queue);
+      expect(await db.engine.depth(queue)).toMatchObject({ ...nothing, ready: 1 });
+      expect(await claimIds(db, queue)).toEqual([later]);
+      await db.engine.cancel([later]);
+      await finish(db, queue);
+      expect(await miscounts(db, queue)).toEqual([]);
+    },
+  );
 
-  it.each(["release", "retry"] as const)("and the %s of a running job that waits for it: what is told as cancelled never runs [#81] [#142]", async (verb) => {
-    const queue = await newQueue(db);
-    for (const type of ["a", "b"]) await enqueue(db, queue, { type });
-    // A purge takes the entries of lanes in the order of their keys.
-    const [low, high] = (
-      await db.sql<{ type: string }>(
-        "select l.type from lane_known l join queue q on q.id = l.queue_id where q.name = $1 group by l.key, l.type order by l.key",
-        [queue],
-      )
-    ).map(({ type }) => type);
-    const first = await claimOne(db, queue, { types: [low!] });
-    const second = await claimOne(db, queue, { types: [high!] });
-    const [slow, purger] = [await session(), await session()];
-    await slow.query("begin");
-    await db.engine.release(second, 0, { tx: slow });
-    const purgerPid = await pidOf(purger);
-    const purging = db.engine.purge(queue, { tx: purger });
-    expect(await isBlocked(db, purging, slow)).toBe(true);
-    const reporting = verb === "release" ? db.engine.release(first) : db.engine.retry(first, { message: "again" }, 5);
-    await until(
-      "the report waits for the purge",
-      async () => (await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [purgerPid])).length > 0,
-    );
-    await slow.query("commit");
-    await Promise.all([purging, reporting]);
+  it.each(["release", "retry"] as const)(
+    "and the %s of a running job that waits for it: what is told as cancelled never runs [#81] [#142]",
+    async (verb) => {
+      const queue = await newQueue(db);
+      for (const type of ["a", "b"]) await enqueue(db, queue, { type });
+      // A purge takes the entries of lanes in the order of their keys.
+      const [low, high] = (
+        await db.sql<{ type: string }>(
+          "select l.type from lane_known l join queue q on q.id = l.queue_id where q.name = $1 group by l.key, l.type order by l.key",
+          [queue],
+        )
+      ).map(({ type }) => type);
+      const first = await claimOne(db, queue, { types: [low!] });
+      const second = await claimOne(db, queue, { types: [high!] });
+      const [slow, purger] = [await session(), await session()];
+      await slow.query("begin");
+      await db.engine.release(second, 0, { tx: slow });
+      const purgerPid = await pidOf(purger);
+      const purging = db.engine.purge(queue, { tx: purger });
+      expect(await isBlocked(db, purging, slow)).toBe(true);
+      const reporting = verb === "release" ? db.engine.release(first) : db.engine.retry(first, { message: "again" }, 5);
+      await until(
+        "the report waits for the purge",
+        async () =>
+          (await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [purgerPid])).length > 0,
+      );
+      await slow.query("commit");
+      await Promise.all([purging, reporting]);
 
-    expect(await stateOf(db, first.id)).toBe(verb === "release" ? "ready" : "delayed"); // it came back after the purge
-    expect(await stateOf(db, second.id)).toBe("cancelled");
-    if (verb === "retry") await db.moveClock(5);
-    const claimed = await claimAll(db, queue);
-    expect(claimed.map(({ id }) => id)).toEqual([first.id]);
-    await db.engine.complete(claimed[0]!);
-    expect((await jobOf(db, first.id)).state).toBe("succeeded");
-    await finish(db, queue);
-    expect(await miscounts(db, queue)).toEqual([]);
-  });
+      // it came back after the purge
+      expect(await stateOf(db, first.id)).toBe(verb === "release" ? "ready" : "delayed");
+      expect(await stateOf(db, second.id)).toBe("cancelled");
+      if (verb === "retry") await db.moveClock(5);
+      const claimed = await claimAll(db, queue);
+      expect(claimed.map(({ id }) => id)).toEqual([first.id]);
+      await db.engine.complete(claimed[0]!);
+      expect((await jobOf(db, first.id)).state).toBe("succeeded");
+      await finish(db, queue);
+      expect(await miscounts(db, queue)).toEqual([]);
+    },
+  );
 });
 
 describe("shedding", () => {

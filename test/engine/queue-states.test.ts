@@ -9,7 +9,9 @@ import { claimIds, claimOne, enqueue, newQueue, stateOf } from "../support/jobs.
 import { isBlocked, pidOf } from "../support/sessions.js";
 import { invalidArgument } from "../support/steps.js";
 
-/** Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
+/**
+ * Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended.
+ */
 const db = useDatabase({ ownServer: true });
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
@@ -68,7 +70,11 @@ describe("a queue that is active or paused", () => {
     expect(await claimIds(db, queue)).toEqual([]);
     await enqueue(db, queue, { input: 4 });
     await db.engine.complete(running);
-    expect(await queueOf(queue)).toMatchObject({ state: "paused", pausedBy: "ann", pausedBecause: "the provider is down" });
+    expect(await queueOf(queue)).toMatchObject({
+      state: "paused",
+      pausedBy: "ann",
+      pausedBecause: "the provider is down",
+    });
     await db.engine.queueResume(queue, { by: "bob", because: "it is back" });
     const rest = await db.engine.claim({ queues: [queue], limit: 10 });
     expect(rest.map(({ input }) => input)).toEqual([1, 2, 3, 4]);
@@ -95,7 +101,10 @@ describe("a closed queue", () => {
     ];
     const before = await db.sql("select count(*) from job");
     for (const call of calls)
-      await expect(call(), String(call)).rejects.toMatchObject({ ...closedError, message: expect.stringContaining("by ann: all files are in") });
+      await expect(call(), String(call)).rejects.toMatchObject({
+        ...closedError,
+        message: expect.stringContaining("by ann: all files are in"),
+      });
     expect(await db.sql("select count(*) from job")).toEqual(before);
     expect(await queueOf(queue)).toMatchObject({ state: "closed", closedBy: "ann", closedBecause: "all files are in" });
   });
@@ -284,7 +293,11 @@ describe("a closed queue", () => {
     const job = await claimOne(db, queue);
     await expect(db.engine.deadLetter(job, dead)).rejects.toMatchObject(closedError);
     await db.engine.fail(job); // still held
-    expect(await Promise.all([first, second, third].map((id) => stateOf(db, id)))).toEqual(["failed", "failed", "failed"]);
+    expect(await Promise.all([first, second, third].map((id) => stateOf(db, id)))).toEqual([
+      "failed",
+      "failed",
+      "failed",
+    ]);
     expect(await db.engine.depth(dead)).toMatchObject({ ready: 0, running: 0 });
     expect(await db.engine.addRetries(1, { ids: [third] })).toBe(1);
   });
@@ -325,7 +338,12 @@ describe("twenty connections that enqueue while a queue is closed", () => {
             const made =
               kind === 2
                 ? await db.engine.enqueueMany("t", [i, i], { queue }, { tx: client })
-                : [await db.engine.enqueue({ type: "t", queue, ...(kind === 3 ? { group: `g${n}`, delaySeconds: 0.05 } : {}) }, { tx: client })];
+                : [
+                    await db.engine.enqueue(
+                      { type: "t", queue, ...(kind === 3 ? { group: `g${n}`, delaySeconds: 0.05 } : {}) },
+                      { tx: client },
+                    ),
+                  ];
             if (kind === 3 && i % 3 === 0) await client.query("select pg_sleep(0.02)");
             if (kind > 0) await client.query(i % 7 === 6 ? "rollback" : "commit");
             if (kind === 0 || i % 7 !== 6) ids.push(...made.map(({ id }) => id));
@@ -355,7 +373,9 @@ describe("twenty connections that enqueue while a queue is closed", () => {
           isOver = (await queueOf(queue)).state === "finished";
           if (!isOver && Date.now() > until + 60_000) {
             isOver = true;
-            throw new Error(`round ${round}: not finished after a minute, ${ids.length} jobs, ${done.size} of them done: ${await factsOf(queue)}`);
+            throw new Error(
+              `round ${round}: not finished after a minute, ${ids.length} jobs, ${done.size} of them done: ${await factsOf(queue)}`,
+            );
           }
         }
       };
@@ -445,7 +465,8 @@ describe("a queue that waits for others", () => {
     });
     await db.engine.queuePut(b, { waitsFor: null });
     await db.engine.queuePut(a, { waitsFor: [c] });
-    for (const waitsFor of ["a", [1], [""], { a: 1 }]) await expect(db.engine.queuePut(b, { waitsFor } as object)).rejects.toMatchObject(invalidArgument);
+    for (const waitsFor of ["a", [1], [""], { a: 1 }])
+      await expect(db.engine.queuePut(b, { waitsFor } as object)).rejects.toMatchObject(invalidArgument);
     for (const options of [{ waitsFor: [a] }, { onFailure: "pause" }, { finalStages: ["x"] }] as const) {
       await expect(db.engine.typePut("t", options)).rejects.toMatchObject(invalidArgument);
       await expect(db.engine.cellPut(options)).rejects.toMatchObject(invalidArgument);
@@ -466,10 +487,17 @@ describe("a queue that waits for others", () => {
 
   it("that is created while the other finishes is neither left waiting nor started early, in hundreds of races [#150]", async () => {
     const races = process.env["ALL_PAIRS"] === undefined ? 300 : 1000; // `npm run simulate`
-    await db.sql("select queue_put('from-' || n), job_enqueue('t', null, json_build_object('queue', 'from-' || n)) from generate_series(1, $1) n", [races]);
+    await db.sql(
+      "select queue_put('from-' || n), job_enqueue('t', null, json_build_object('queue', 'from-' || n)) from generate_series(1, $1) n",
+      [races],
+    );
     const jobs = new Map<string, { id: string; token: string }>();
     for (const n of times(races / 100))
-      for (const job of await db.engine.claim({ queues: times(100).map((i) => `from-${n * 100 + i + 1}`), limit: 1000, leaseSeconds: 3600 }))
+      for (const job of await db.engine.claim({
+        queues: times(100).map((i) => `from-${n * 100 + i + 1}`),
+        limit: 1000,
+        leaseSeconds: 3600,
+      }))
         jobs.set(job.queue, job);
     expect(jobs.size).toBe(races);
     await db.sql("select queue_close('from-' || n) from generate_series(1, $1) n", [races]);
@@ -546,7 +574,9 @@ describe("events of queues", () => {
   });
 
   it("are kept to the newest ten thousand [#157]", async () => {
-    await db.sql("insert into queue_event (at, queue, event) select clock_now(), 'old', 'paused' from generate_series(1, 12000)");
+    await db.sql(
+      "insert into queue_event (at, queue, event) select clock_now(), 'old', 'paused' from generate_series(1, 12000)",
+    );
     for (const _ of times(10)) await db.engine.maintain();
     const { events } = await db.engine.queueEvents();
     expect(events.length).toBe(10_000);

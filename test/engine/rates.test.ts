@@ -120,17 +120,32 @@ describe("a rate", () => {
   it("tells when it will allow for more", async () => {
     const queue = await newQueue(db, { rate: { perSecond: 0.1, burst: 1 } });
     await db.engine.enqueueMany("t", times(3), { queue });
-    const [, last] = (await db.sql("select millrace.job_claim_json(array[$1], p_limit => 5) as claims", [queue]))[0]!["claims"] as { waitSeconds: number }[];
+    const [, last] = (await db.sql("select millrace.job_claim_json(array[$1], p_limit => 5) as claims", [queue]))[0]![
+      "claims"
+    ] as { waitSeconds: number }[];
     expect(last!.waitSeconds).toBeGreaterThan(9);
     expect(last!.waitSeconds).toBeLessThanOrEqual(10);
   });
 
   it("of 0, of nothing, or with a burst below 1 is refused", async () => {
     const queue = await newQueue(db);
-    const bad = [{ perSecond: 0 }, { perSecond: -1 }, { perSecond: Number.NaN }, {}, { burst: 2 }, { perSecond: 1, burst: 0 }, { perSecond: 1, per: 2 }, 7];
+    const bad = [
+      { perSecond: 0 },
+      { perSecond: -1 },
+      { perSecond: Number.NaN },
+      {},
+      { burst: 2 },
+      { perSecond: 1, burst: 0 },
+      { perSecond: 1, per: 2 },
+      7,
+    ];
     for (const rate of bad) {
-      await expect(db.engine.queuePut(queue, { rate: rate as never }), JSON.stringify(rate)).rejects.toMatchObject(invalidArgument);
-      await expect(db.engine.groupPut(queue, "g", { rate: rate as never }), JSON.stringify(rate)).rejects.toMatchObject(invalidArgument);
+      await expect(db.engine.queuePut(queue, { rate: rate as never }), JSON.stringify(rate)).rejects.toMatchObject(
+        invalidArgument,
+      );
+      await expect(db.engine.groupPut(queue, "g", { rate: rate as never }), JSON.stringify(rate)).rejects.toMatchObject(
+        invalidArgument,
+      );
     }
     await expect(db.engine.cellPut({ rate: { perSecond: 1 } })).rejects.toMatchObject(invalidArgument);
     await expect(db.engine.typePut("t", { groupRate: { perSecond: 1 } })).rejects.toMatchObject(invalidArgument);

@@ -63,16 +63,19 @@ async function accepted(tx: pg.Client, job: ClaimedJob, verb: string): Promise<v
 }
 
 describe("in a transaction whose snapshot is older than the compaction of claims", () => {
-  it.each(Object.keys(reports))("%s is refused, changes nothing, and is accepted when repeated [#84] [#96]", async (verb) => {
-    const queue = await newQueue(db);
-    await db.engine.queuePut("graveyard");
-    await enqueue(db, queue);
-    const job = await claimOne(db, queue);
-    const tx = await snapshot();
-    await compact("claim");
-    await refusedOnce(tx, job, verb);
-    expect(await miscounts(db, queue)).toEqual([]);
-  });
+  it.each(Object.keys(reports))(
+    "%s is refused, changes nothing, and is accepted when repeated [#84] [#96]",
+    async (verb) => {
+      const queue = await newQueue(db);
+      await db.engine.queuePut("graveyard");
+      await enqueue(db, queue);
+      const job = await claimOne(db, queue);
+      const tx = await snapshot();
+      await compact("claim");
+      await refusedOnce(tx, job, verb);
+      expect(await miscounts(db, queue)).toEqual([]);
+    },
+  );
 });
 
 describe("in a transaction whose snapshot is older than the compaction of what waits", () => {
@@ -90,7 +93,9 @@ describe("in a transaction whose snapshot is older than the compaction of what w
 
 describe("in a transaction whose snapshot is older than the rotation of the job's day", () => {
   /** A job that runs for days, whose day is emptied, and the job put back, after a transaction took its snapshot. */
-  async function rotated(before: (job: ClaimedJob) => Promise<unknown> = async () => {}): Promise<{ queue: string; tx: pg.Client; job: ClaimedJob }> {
+  async function rotated(
+    before: (job: ClaimedJob) => Promise<unknown> = async () => {},
+  ): Promise<{ queue: string; tx: pg.Client; job: ClaimedJob }> {
     await db.engine.cellPut({ retentionSucceededSeconds: 60 });
     await db.engine.queuePut("graveyard");
     const queue = await newQueue(db);
@@ -100,7 +105,9 @@ describe("in a transaction whose snapshot is older than the rotation of the job'
     await db.moveClock(2 * day);
     const tx = await snapshot();
     const file = async (): Promise<unknown> =>
-      (await db.sql("select pg_relation_filenode('job_' || lpad(job_slot($1)::text, 2, '0')) as file", [job.id]))[0]!["file"];
+      (await db.sql("select pg_relation_filenode('job_' || lpad(job_slot($1)::text, 2, '0')) as file", [job.id]))[0]![
+        "file"
+      ];
     const old = await file();
     await until("its day is rotated", async () => {
       await db.sql("select job_rotate()");
@@ -128,23 +135,29 @@ describe("in a transaction whose snapshot is older than the rotation of the job'
       (error: unknown) => error,
     );
     await tx.query("commit");
-    if (outcome !== "stored") expect(outcome).toMatchObject({ code: "40001" }); // as PostgreSQL refuses any other such write
+    // as PostgreSQL refuses any other such write
+    if (outcome !== "stored") expect(outcome).toMatchObject({ code: "40001" });
     expect((await db.engine.progressGet(job.id))?.value).toBe(outcome === "stored" ? "second" : "first");
   });
 
   it("a fingerprint that the job has is still taken, or the enqueue is refused; there is no second job [#72]", async () => {
     const { queue, tx, job } = await rotated();
-    const again = await db.engine.enqueue({ type: "work", queue, fingerprint: "f" }, { tx }).catch((error: unknown) => error);
+    const again = await db.engine
+      .enqueue({ type: "work", queue, fingerprint: "f" }, { tx })
+      .catch((error: unknown) => error);
     await tx.query("commit");
     if (again instanceof Error) expect(again).toMatchObject(wrongIsolation);
     else expect(again).toEqual({ id: job.id, duplicate: true });
     expect(await db.engine.list({ queue })).toHaveLength(1);
   });
 
-  it.each(["fail", "retry", "release", "deadLetter"])("%s is refused, changes nothing, and is accepted when repeated [#15] [#96]", async (verb) => {
-    const { queue, tx, job } = await rotated();
-    await refusedOnce(tx, job, verb);
-    if (reports[verb]![1] === "ready") expect((await claimOne(db, queue)).id).toBe(job.id);
-    expect(await miscounts(db, queue)).toEqual([]);
-  });
+  it.each(["fail", "retry", "release", "deadLetter"])(
+    "%s is refused, changes nothing, and is accepted when repeated [#15] [#96]",
+    async (verb) => {
+      const { queue, tx, job } = await rotated();
+      await refusedOnce(tx, job, verb);
+      if (reports[verb]![1] === "ready") expect((await claimOne(db, queue)).id).toBe(job.id);
+      expect(await miscounts(db, queue)).toEqual([]);
+    },
+  );
 });

@@ -109,13 +109,18 @@ describe("replay", () => {
       jobs += batch.jobs;
       next = batch.next;
       for (let found = 1; found > 0;) {
-        const copies = await db.engine.claim({ queues: [queue], limit: 1000 }); // they end while others are still being made
+        // they end while others are still being made
+        const copies = await db.engine.claim({ queues: [queue], limit: 1000 });
         found = copies.length;
-        for (const token of new Set(copies.map((job) => job.token))) await db.engine.completeMany(token, idsOf(copies.filter((job) => job.token === token)));
+        for (const token of new Set(copies.map((job) => job.token)))
+          await db.engine.completeMany(token, idsOf(copies.filter((job) => job.token === token)));
       }
     }
     expect(jobs).toBe(2500);
-    const copied = await db.sql<{ id: string }>("select source ->> 'id' as id from jobs where queue = $1 and source is not null order by id", [queue]);
+    const copied = await db.sql<{ id: string }>(
+      "select source ->> 'id' as id from jobs where queue = $1 and source is not null order by id",
+      [queue],
+    );
     expect(copied.map(({ id }) => id)).toEqual(ids);
   });
 
@@ -214,7 +219,9 @@ describe("replay", () => {
       { after: "x" },
       { since: from },
     ])
-      await expect(db.engine.replay({ from, queue, ...which } as Replay), JSON.stringify(which)).rejects.toMatchObject(invalidArgument);
+      await expect(db.engine.replay({ from, queue, ...which } as Replay), JSON.stringify(which)).rejects.toMatchObject(
+        invalidArgument,
+      );
     await expect(db.engine.replay({ from: "some day" })).rejects.toMatchObject(invalidArgument);
     await expect(db.engine.replay({ from, queue: "nowhere" })).rejects.toMatchObject(queueNotFound);
     await expect(db.engine.replay({ from, target: "nowhere" })).rejects.toMatchObject(queueNotFound);

@@ -22,7 +22,14 @@ describe("a resource", () => {
     const large = await claimAll(db, two);
     expect(large).toHaveLength(2); // 4 of 5
     expect(await claimAll(db, one)).toHaveLength(1);
-    expect(await db.engine.limits()).toContainEqual({ kind: "resource", queue: null, name: gpu, maxRunning: 5, rate: null, inUse: 5 });
+    expect(await db.engine.limits()).toContainEqual({
+      kind: "resource",
+      queue: null,
+      name: gpu,
+      maxRunning: 5,
+      rate: null,
+      inUse: 5,
+    });
     await db.engine.complete(large[0]!);
     expect(await claimAll(db, two)).toHaveLength(1);
     expect(await claimAll(db, one)).toHaveLength(0);
@@ -80,13 +87,26 @@ describe("a resource", () => {
     const queue = await newQueue(db);
     const bad: Record<string, unknown>[] = [{ nothing: 1 }, { [gpu]: 0 }, { [gpu]: 3 }, { [gpu]: 1.5 }, { [gpu]: "1" }];
     for (const resources of bad) {
-      await expect(db.engine.enqueue({ type: "t", queue, resources: resources as Record<string, number> }), JSON.stringify(resources)).rejects.toMatchObject(
+      await expect(
+        db.engine.enqueue({ type: "t", queue, resources: resources as Record<string, number> }),
+        JSON.stringify(resources),
+      ).rejects.toMatchObject(invalidArgument);
+      await expect(
+        db.engine.typePut("never", { resources: resources as Record<string, number> }),
+      ).rejects.toMatchObject(invalidArgument);
+    }
+    for (const options of [
+      {},
+      { maxRunning: 0 },
+      { maxRunning: Number.NaN },
+      { most: 1 },
+      { rate: { perSecond: 0 } },
+      { rate: { burst: 3 } },
+      { rate: 5 },
+    ]) {
+      await expect(db.engine.resourcePut("never", options as object), JSON.stringify(options)).rejects.toMatchObject(
         invalidArgument,
       );
-      await expect(db.engine.typePut("never", { resources: resources as Record<string, number> })).rejects.toMatchObject(invalidArgument);
-    }
-    for (const options of [{}, { maxRunning: 0 }, { maxRunning: Number.NaN }, { most: 1 }, { rate: { perSecond: 0 } }, { rate: { burst: 3 } }, { rate: 5 }]) {
-      await expect(db.engine.resourcePut("never", options as object), JSON.stringify(options)).rejects.toMatchObject(invalidArgument);
     }
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0 });
     expect((await db.engine.limits()).map(({ name }) => name)).not.toContain("never");

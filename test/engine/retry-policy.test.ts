@@ -8,7 +8,11 @@ import { claimAll, invalidArgument } from "../support/steps.js";
 const db = useDatabase();
 
 /** Enqueue a job and fail one attempt after the other. */
-async function failing(queue: string, options: EnqueueOptions, rounds: number): Promise<{ id: string; waits: number[] }> {
+async function failing(
+  queue: string,
+  options: EnqueueOptions,
+  rounds: number,
+): Promise<{ id: string; waits: number[] }> {
   const { id } = await db.engine.enqueue({ type: "t", queue, ...options });
   return { id, waits: await waitsOf(queue, id, rounds) };
 }
@@ -98,7 +102,9 @@ describe("exponential backoff", () => {
     for (const expected of [100, 150]) {
       const claimed = await db.engine.claim({ queues: [queue], limit: 200 });
       expect(claimed).toHaveLength(200);
-      const { refused } = await db.engine.settle([{ token: claimed[0]!.token, outcome: "retry", jobs: jobs.map((job) => job.id) }]);
+      const { refused } = await db.engine.settle([
+        { token: claimed[0]!.token, outcome: "retry", jobs: jobs.map((job) => job.id) },
+      ]);
       expect(refused).toEqual([]);
       const delays = (await db.engine.list({ queue, state: "delayed", limit: 1000 })).map(
         (job) => (job.runAt.getTime() - job.updatedAt.getTime()) / 1000 / expected,
@@ -125,7 +131,12 @@ describe("exponential backoff", () => {
 
   it("stays at the cap after any number of attempts [#131]", async () => {
     const queue = await newQueue(db);
-    const { id } = await db.engine.enqueue({ type: "t", queue, maxAttempts: Infinity, retry: { base: 1, factor: 10, cap: 3600, jitter: 0 } });
+    const { id } = await db.engine.enqueue({
+      type: "t",
+      queue,
+      maxAttempts: Infinity,
+      retry: { base: 1, factor: 10, cap: 3600, jitter: 0 },
+    });
     await db.engine.retry(await claimOne(db, queue));
     await db.sql("update agenda set attempt = 1000000 where job_id = $1", [id]);
     await db.moveClock(1);
@@ -143,7 +154,12 @@ describe("the last attempt", () => {
       await db.engine.retry(job, { message: `failure ${attempt}` });
       await db.moveClock(5);
     }
-    expect(await jobOf(db, id)).toMatchObject({ state: "failed", reason: "exhausted", attempts: 3, lastError: { message: "failure 3" } });
+    expect(await jobOf(db, id)).toMatchObject({
+      state: "failed",
+      reason: "exhausted",
+      attempts: 3,
+      lastError: { message: "failure 3" },
+    });
     await db.moveClock(86_400);
     await db.engine.maintain();
     expect(await claimAll(db, queue)).toEqual([]);
@@ -199,7 +215,8 @@ describe("retry with an explicit delay", () => {
     const read = (await rowsRead(tx)) - readBefore;
     await tx.query("commit");
     expect(read).toBeGreaterThan(0);
-    expect(read).toBeLessThan(10_000); // entries of jobs long gone stay while anybody's snapshot is open; those that wait would be 20,000 per claim
+    // entries of jobs long gone stay while anybody's snapshot is open; those that wait would be 20,000 per claim
+    expect(read).toBeLessThan(10_000);
   });
 
   it.each([-1, Number.NaN])("refuses %d seconds, and keeps the lease [#100]", async (delay) => {

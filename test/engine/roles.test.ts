@@ -34,12 +34,15 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([...pools.values()].map((pool) => pool.end()));
-  for (const role of [...roles].reverse()) await db.sql(`drop owned by ${role} cascade`).then(() => db.sql(`drop role ${role}`));
+  for (const role of [...roles].reverse())
+    await db.sql(`drop owned by ${role} cascade`).then(() => db.sql(`drop role ${role}`));
 });
 
 describe("a schema that a DBA installed beforehand", () => {
   it("belongs to an owner who is no superuser [#113]", async () => {
-    const [row] = await db.sql("select r.rolsuper, r.rolname from pg_namespace n join pg_roles r on r.oid = n.nspowner where n.nspname = 'millrace'");
+    const [row] = await db.sql(
+      "select r.rolsuper, r.rolname from pg_namespace n join pg_roles r on r.oid = n.nspowner where n.nspname = 'millrace'",
+    );
     expect(row).toEqual({ rolsuper: false, rolname: roleOf("owner") });
   });
 
@@ -60,7 +63,10 @@ describe("a schema that a DBA installed beforehand", () => {
   it("lets a worker without DDL rights do all its work and all maintenance [#113]", async () => {
     const worker = engineOf("worker");
     await engineOf("owner").queuePut("worked");
-    await worker.enqueueMany("t", ["complete", "fail", "retry", "release", "cancel", "lose"], { queue: "worked", maxAttempts: 2 });
+    await worker.enqueueMany("t", ["complete", "fail", "retry", "release", "cancel", "lose"], {
+      queue: "worked",
+      maxAttempts: 2,
+    });
     const jobs = await worker.claim({ queues: ["worked"], limit: 6, worker: "w", trackStart: true });
     const [completed, failed, retried, released, cancelled, rest] = jobs as [
       (typeof jobs)[0],
@@ -79,10 +85,20 @@ describe("a schema that a DBA installed beforehand", () => {
     await worker.release(released, 60);
     expect(await worker.cancel([cancelled.id])).toBe(1);
     await worker.setVisibility(rest, 30);
-    expect((await worker.settle([{ token: rest.token, outcome: "succeeded", jobs: [rest.id] }], { queues: ["worked"] })).refused).toEqual([]);
+    expect(
+      (await worker.settle([{ token: rest.token, outcome: "succeeded", jobs: [rest.id] }], { queues: ["worked"] }))
+        .refused,
+    ).toEqual([]);
     expect(await worker.maintain()).toMatchObject({ folded: expect.any(Number) });
     expect((await worker.maintainSpace({ compactBound: 0 })).compacted).not.toEqual([]);
-    expect((await worker.list({ queue: "worked" })).map((job) => job.state)).toEqual(["succeeded", "cancelled", "delayed", "delayed", "failed", "succeeded"]);
+    expect((await worker.list({ queue: "worked" })).map((job) => job.state)).toEqual([
+      "succeeded",
+      "cancelled",
+      "delayed",
+      "delayed",
+      "failed",
+      "succeeded",
+    ]);
     await expect(worker.queuePut("more")).rejects.toMatchObject(denied);
   });
 
@@ -99,9 +115,15 @@ describe("a schema that a DBA installed beforehand", () => {
     await admin.queueOpen("administered");
     await admin.enqueue({ type: "t", queue: "dependent", stage: "s" });
     expect([await admin.stageRelease("dependent", "s"), await admin.stageCancel("dependent", "s")]).toEqual([1, 0]);
-    for (const call of [() => engineOf("worker").queueClose("dependent"), () => engineOf("producer").stageRelease("dependent", "s")])
+    for (const call of [
+      () => engineOf("worker").queueClose("dependent"),
+      () => engineOf("producer").stageRelease("dependent", "s"),
+    ])
       await expect(call()).rejects.toMatchObject(denied);
-    expect((await engineOf("reader").queueList()).find(({ name }) => name === "dependent")).toMatchObject({ state: "waiting", waitsFor: ["administered"] });
+    expect((await engineOf("reader").queueList()).find(({ name }) => name === "dependent")).toMatchObject({
+      state: "waiting",
+      waitsFor: ["administered"],
+    });
     expect(await engineOf("reader").list({ queue: "dependent" })).toMatchObject([{ state: "blocked" }]);
     expect((await engineOf("reader").queueEvents()).events.map(({ event }) => event)).toContain("opened");
     expect(await admin.redrive("administered")).toBe(0);
@@ -133,15 +155,27 @@ describe("a schema that a DBA installed beforehand", () => {
     expect(await reader.breakers()).toMatchObject([{ queue: "read", type: "t", state: "open" }]);
   });
 
-  it.each(["jobs", "attempts", "claims", "queues", "pauses", "stages", "breakers", "limits", "lanes", "types", "schedule_runs", "decisions"])(
-    "lets a reader see the view %s and change nothing through it [#113] [#148]",
-    async (view) => {
-      const reader = poolOf("reader");
-      await expect(reader.query(`select * from millrace.${view} limit 1`)).resolves.toBeDefined();
-      await expect(reader.query(`delete from millrace.${view}`)).rejects.toMatchObject({ code: expect.stringMatching(/^(42501|55000)$/) });
-      await expect(engineOf("reader").enqueue({ type: "t" })).rejects.toMatchObject(denied);
-    },
-  );
+  it.each([
+    "jobs",
+    "attempts",
+    "claims",
+    "queues",
+    "pauses",
+    "stages",
+    "breakers",
+    "limits",
+    "lanes",
+    "types",
+    "schedule_runs",
+    "decisions",
+  ])("lets a reader see the view %s and change nothing through it [#113] [#148]", async (view) => {
+    const reader = poolOf("reader");
+    await expect(reader.query(`select * from millrace.${view} limit 1`)).resolves.toBeDefined();
+    await expect(reader.query(`delete from millrace.${view}`)).rejects.toMatchObject({
+      code: expect.stringMatching(/^(42501|55000)$/),
+    });
+    await expect(engineOf("reader").enqueue({ type: "t" })).rejects.toMatchObject(denied);
+  });
 
   it.each(kinds)("gives a %s no tables and no DDL [#113]", async (kind) => {
     const pool = poolOf(kind);
@@ -166,7 +200,10 @@ describe("the check at start, as a role without DDL rights", () => {
 
   it("refuses a missing schema, and names the command to run [#113]", async () => {
     const engine = new Engine({ pool: poolOf("worker"), schema: "not_there" });
-    await expect(engine.check()).rejects.toMatchObject({ ...schemaVersion, message: expect.stringContaining("millrace migrate --schema not_there") });
+    await expect(engine.check()).rejects.toMatchObject({
+      ...schemaVersion,
+      message: expect.stringContaining("millrace migrate --schema not_there"),
+    });
   });
 
   it.each([
@@ -177,9 +214,14 @@ describe("the check at start, as a role without DDL rights", () => {
     try {
       await owner.query("create temp table kept as select * from millrace.migration");
       await owner.query(change);
-      await expect(engineOf("worker").check()).rejects.toMatchObject({ ...schemaVersion, message: expect.stringContaining(remedy) });
+      await expect(engineOf("worker").check()).rejects.toMatchObject({
+        ...schemaVersion,
+        message: expect.stringContaining(remedy),
+      });
     } finally {
-      await owner.query("delete from millrace.migration; insert into millrace.migration select * from kept; drop table kept");
+      await owner.query(
+        "delete from millrace.migration; insert into millrace.migration select * from kept; drop table kept",
+      );
       owner.release();
     }
   });

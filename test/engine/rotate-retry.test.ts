@@ -35,20 +35,23 @@ it("a job past its retention that is being retried is not lost with its day [#83
 it.each([
   ["commit", "gone"],
   ["rollback", "retried"],
-])("a retry that waits for the rotation of the job's day finds after its %s that it is %s [#83] [#133]", async (end, found) => {
-  const { queue, id } = await pastRetention();
-  const rotation = await db.connect();
-  await rotation.query("begin");
-  await until("its day is rotated", async () => {
-    await rotation.query("select job_rotate()"); // one day at a time
-    return (await rotation.query("select from job where id = $1", [id])).rowCount === 0;
-  });
-  const retrying = db.engine.addRetries(1, { ids: [id] });
-  const outcome = retrying.catch((error: unknown) => error);
-  expect(await isBlocked(db, retrying, rotation)).toBe(true);
-  await rotation.query(end);
-  if (found === "gone") expect(await outcome).toMatchObject(jobNotFound);
-  else expect(await outcome).toBe(1);
-  expect(await claimIds(db, queue)).toEqual(found === "gone" ? [] : [id]);
-  expect(await miscounts(db, queue)).toEqual([]);
-});
+])(
+  "a retry that waits for the rotation of the job's day finds after its %s that it is %s [#83] [#133]",
+  async (end, found) => {
+    const { queue, id } = await pastRetention();
+    const rotation = await db.connect();
+    await rotation.query("begin");
+    await until("its day is rotated", async () => {
+      await rotation.query("select job_rotate()"); // one day at a time
+      return (await rotation.query("select from job where id = $1", [id])).rowCount === 0;
+    });
+    const retrying = db.engine.addRetries(1, { ids: [id] });
+    const outcome = retrying.catch((error: unknown) => error);
+    expect(await isBlocked(db, retrying, rotation)).toBe(true);
+    await rotation.query(end);
+    if (found === "gone") expect(await outcome).toMatchObject(jobNotFound);
+    else expect(await outcome).toBe(1);
+    expect(await claimIds(db, queue)).toEqual(found === "gone" ? [] : [id]);
+    expect(await miscounts(db, queue)).toEqual([]);
+  },
+);

@@ -10,7 +10,12 @@ let types = 0;
 const newType = (): string => `type-${(types += 1)}`;
 
 /** Run a job of a type for some seconds. */
-async function run(queue: string, type: string, seconds: number, end: "complete" | "fail" | "retry" | "cancel" = "complete"): Promise<string> {
+async function run(
+  queue: string,
+  type: string,
+  seconds: number,
+  end: "complete" | "fail" | "retry" | "cancel" = "complete",
+): Promise<string> {
   const id = await enqueue(db, queue, { type });
   const job = await claimOne(db, queue, { types: [type], leaseSeconds: 86_400 });
   await db.moveClock(seconds);
@@ -106,7 +111,8 @@ describe("durations of runs", () => {
     await run(there, x, 4);
     await db.moveClock(60);
     await run(here, y, 6);
-    const shown = (rows: readonly RunStats[]) => rows.map(({ type, windowSeconds, runs }) => [type, windowSeconds, runs]);
+    const shown = (rows: readonly RunStats[]) =>
+      rows.map(({ type, windowSeconds, runs }) => [type, windowSeconds, runs]);
     expect(shown(await db.engine.runStats())).toEqual([
       [x, 60, 0],
       [x, 3600, 2],

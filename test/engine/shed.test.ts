@@ -6,8 +6,10 @@ import { claimAll, invalidArgument, pagesOf, queueNotFound } from "../support/st
 const db = useDatabase();
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 /** A time after all that was enqueued so far, and before all that will be. A Date has no microseconds. */
-const now = async (): Promise<Date> => (await db.sql<{ now: Date }>("select clock_now() as now from pg_sleep(0.002)"))[0]!.now;
-const open = async (): Promise<number> => (await db.sql<{ n: number }>("select count(*)::int as n from lane_purge where is_open"))[0]!.n;
+const now = async (): Promise<Date> =>
+  (await db.sql<{ now: Date }>("select clock_now() as now from pg_sleep(0.002)"))[0]!.now;
+const open = async (): Promise<number> =>
+  (await db.sql<{ n: number }>("select count(*)::int as n from lane_purge where is_open"))[0]!.n;
 
 describe("shedding what was enqueued before a time [#108]", () => {
   it("drops what waits, ready and delayed, and nothing else", async () => {
@@ -18,7 +20,8 @@ describe("shedding what was enqueued before a time [#108]", () => {
     const [delayed] = await db.engine.enqueueMany("t", [1], { queue, delaySeconds: 3600 });
     const [urgent] = await db.engine.enqueueMany("u", [1], { queue, priority: 0 });
     const moved = await enqueue(db, queue, { type: "t", fingerprint: "f" });
-    await enqueue(db, queue, { type: "t", fingerprint: "f", fingerprintMode: "replace" }); // leaves a ticket that is void
+    // leaves a ticket that is void
+    await enqueue(db, queue, { type: "t", fingerprint: "f", fingerprintMode: "replace" });
     await db.engine.cancel([old[7]!.id]);
     const before = await now();
     const fresh = await db.engine.enqueueMany("t", times(3), { queue });
@@ -43,10 +46,15 @@ describe("shedding what was enqueued before a time [#108]", () => {
     const early = await enqueue(db, queue, { input: "early" }, { tx: long });
     const old = await enqueue(db, queue, { input: "old" });
     const before = await now();
-    const young = await enqueue(db, queue, { input: "young" }, { tx: long }); // in the log before the old one, because its transaction began before
+    // in the log before the old one, because its transaction began before
+    const young = await enqueue(db, queue, { input: "young" }, { tx: long });
     await long.query("commit");
     expect(await db.engine.queueShed(queue, before)).toBe(1); // the next one is young
-    expect([await stateOf(db, early), await stateOf(db, old), await stateOf(db, young)]).toEqual(["cancelled", "cancelled", "ready"]);
+    expect([await stateOf(db, early), await stateOf(db, old), await stateOf(db, young)]).toEqual([
+      "cancelled",
+      "cancelled",
+      "ready",
+    ]);
     expect(idsOf(await claimAll(db, queue))).toEqual([young]);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
   });
@@ -57,7 +65,11 @@ describe("shedding what was enqueued before a time [#108]", () => {
     await tx.query("begin");
     const late = await enqueue(db, queue, {}, { tx });
     const [released, retried, lost] = idsOf(await db.engine.enqueueMany("work", times(3), { queue }));
-    const claims = [await claimOne(db, queue), await claimOne(db, queue), await claimOne(db, queue, { leaseSeconds: 5 })];
+    const claims = [
+      await claimOne(db, queue),
+      await claimOne(db, queue),
+      await claimOne(db, queue, { leaseSeconds: 5 }),
+    ];
     const waiting = await enqueue(db, queue);
     await db.moveClock(1);
     await db.engine.queueShed(queue, await now());
@@ -84,11 +96,29 @@ describe("shedding what was enqueued before a time [#108]", () => {
     const between = await now();
     const second = await make();
     await db.engine.queueShed(queue, await now(), { group: "acme" });
-    expect(await states([...first, ...second])).toEqual(["cancelled", "ready", "ready", "cancelled", "cancelled", "ready", "ready", "cancelled"]);
+    expect(await states([...first, ...second])).toEqual([
+      "cancelled",
+      "ready",
+      "ready",
+      "cancelled",
+      "cancelled",
+      "ready",
+      "ready",
+      "cancelled",
+    ]);
     await db.engine.queueShed(queue, between, { type: "b" });
     expect(await states([first[2]!, second[2]!])).toEqual(["cancelled", "ready"]);
     await db.engine.queueShed(queue, between);
-    expect(await states([...first, ...second])).toEqual(["cancelled", "cancelled", "cancelled", "cancelled", "cancelled", "ready", "ready", "cancelled"]);
+    expect(await states([...first, ...second])).toEqual([
+      "cancelled",
+      "cancelled",
+      "cancelled",
+      "cancelled",
+      "cancelled",
+      "ready",
+      "ready",
+      "cancelled",
+    ]);
     expect(new Set(idsOf(await claimAll(db, queue, { leaseSeconds: 3600 })))).toEqual(new Set([second[1], second[2]]));
     await db.moveClock(61);
     expect(await claimIds(db, queue)).toEqual([]);
@@ -103,7 +133,10 @@ describe("shedding what was enqueued before a time [#108]", () => {
     await db.engine.enqueueMany("t", times(5), { queue, group: "calm" });
     expect(await claimIds(db, queue, { limit: 2 })).toHaveLength(2);
     const before = await now();
-    const kept = [await enqueue(db, queue, { type: "t", group: "flood" }), await enqueue(db, queue, { type: "t", group: "calm" })];
+    const kept = [
+      await enqueue(db, queue, { type: "t", group: "flood" }),
+      await enqueue(db, queue, { type: "t", group: "calm" }),
+    ];
     await db.engine.queueShed(queue, before);
     const seen: string[] = [];
     for (let n = 0; n < 12; n += 1) seen.push(...(await claimIds(db, queue, { limit: 10 })));
@@ -124,13 +157,15 @@ describe("shedding what was enqueued before a time [#108]", () => {
     const cost = async (batches: number): Promise<number> => {
       const queue = await newQueue(db);
       for (let n = 0; n < batches; n += 1)
-        await db.sql(`select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`, [
-          queue,
-        ]);
+        await db.sql(
+          `select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`,
+          [queue],
+        );
       const fresh = await now();
       const job = await enqueue(db, queue, { type: "t" });
       await db.engine.maintain();
-      await client.query("select queue_shed($1, now())", [idle]); // so that its plans are made, also when statistics have become new
+      // so that its plans are made, also when statistics have become new
+      await client.query("select queue_shed($1, now())", [idle]);
       const pages = await pagesOf(client, `select queue_shed('${queue}', '${fresh.toISOString()}')`);
       for (let n = 0; n < 10; n += 1) {
         const ids = await claimIds(db, queue);

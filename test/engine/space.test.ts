@@ -31,7 +31,11 @@ describe("separate retention", () => {
     const seen = async () => {
       const details = await db.engine.get(id);
       return (
-        details && { state: details.job.state, result: details.job.result, failed: details.attempts.filter((attempt) => attempt.outcome === "failed").length }
+        details && {
+          state: details.job.state,
+          result: details.job.result,
+          failed: details.attempts.filter((attempt) => attempt.outcome === "failed").length,
+        }
       );
     };
 
@@ -102,7 +106,8 @@ describe("purging history by the day", () => {
       ]),
     );
     const pieces: Uint8Array[] = [];
-    for await (const piece of db.engine.payloadStream(late.find((job) => job.type === "delayed")!.id)) pieces.push(piece);
+    for await (const piece of db.engine.payloadStream(late.find((job) => job.type === "delayed")!.id))
+      pieces.push(piece);
     expect(Buffer.concat(pieces).equals(payload)).toBe(true);
   });
 
@@ -121,11 +126,14 @@ describe("purging history by the day", () => {
     const [first] = await db.engine.claim({ queues: [queue], limit: 500 });
     await db.sql("select job_complete($1)", [first!.token]);
     await pass(45);
-    expect(await db.sql("select type, count(*)::int as jobs from jobs where queue = $1 group by 1", [queue])).toEqual([{ type: "live", jobs: live.length }]);
+    expect(await db.sql("select type, count(*)::int as jobs from jobs where queue = $1 group by 1", [queue])).toEqual([
+      { type: "live", jobs: live.length },
+    ]);
     expect(await db.engine.get(done[0]!.id)).toBeNull();
     await db.moveClock(20 * day);
     const claimed = new Set<string>();
-    for (let jobs; (jobs = await db.engine.claim({ queues: [queue], limit: 5000 })).length > 0;) for (const job of jobs) claimed.add(job.id);
+    for (let jobs; (jobs = await db.engine.claim({ queues: [queue], limit: 5000 })).length > 0;)
+      for (const job of jobs) claimed.add(job.id);
     expect(claimed.size).toBe(12_000);
   });
 
@@ -161,7 +169,13 @@ describe("purging a day of many finished jobs", () => {
       [slot],
     );
     const size = async () =>
-      Number((await db.sql(`select pg_total_relation_size('job_${name}') + pg_total_relation_size('attempt_${name}') as bytes`))[0]!["bytes"]);
+      Number(
+        (
+          await db.sql(
+            `select pg_total_relation_size('job_${name}') + pg_total_relation_size('attempt_${name}') as bytes`,
+          )
+        )[0]!["bytes"],
+      );
     expect(await size()).toBeGreaterThan(many * 100);
 
     let purging = true;
@@ -191,16 +205,21 @@ describe("purging a day of many finished jobs", () => {
 });
 
 describe("several at once", () => {
-  it.each(["ring_child", "ticket_child", "claim"])("gives up quietly while another process empties or rewrites: %s", async (what) => {
-    const queue = await newQueue(db);
-    await db.engine.enqueue({ type: "t", queue });
-    const [row] = await db.sql<{ job: string; ticket: string }>(
-      "select 'job_' || lpad(((slot + 16) % 32)::text, 2, '0') as job, (select 'ticket_' || (max(t.slot) + 1) % 8 from ticket t) as ticket from job order by id desc limit 1",
-    );
-    const other = await db.connect();
-    await other.query("begin");
-    await other.query(`lock table ${{ ring_child: row!.job, ticket_child: row!.ticket }[what] ?? what} in access exclusive mode`);
-    await expect(db.engine.maintainSpace({ compactBound: 0 })).resolves.toMatchObject({ ticketChildren: 0 });
-    await other.query("rollback");
-  });
+  it.each(["ring_child", "ticket_child", "claim"])(
+    "gives up quietly while another process empties or rewrites: %s",
+    async (what) => {
+      const queue = await newQueue(db);
+      await db.engine.enqueue({ type: "t", queue });
+      const [row] = await db.sql<{ job: string; ticket: string }>(
+        "select 'job_' || lpad(((slot + 16) % 32)::text, 2, '0') as job, (select 'ticket_' || (max(t.slot) + 1) % 8 from ticket t) as ticket from job order by id desc limit 1",
+      );
+      const other = await db.connect();
+      await other.query("begin");
+      await other.query(
+        `lock table ${{ ring_child: row!.job, ticket_child: row!.ticket }[what] ?? what} in access exclusive mode`,
+      );
+      await expect(db.engine.maintainSpace({ compactBound: 0 })).resolves.toMatchObject({ ticketChildren: 0 });
+      await other.query("rollback");
+    },
+  );
 });

@@ -6,12 +6,16 @@ import { claimIds, claimOne, enqueue, jobOf, newQueue, stateOf } from "../suppor
 import { isBlocked } from "../support/sessions.js";
 import { claimAll, finish, invalidArgument, miscounts, queueNotFound } from "../support/steps.js";
 
-/** Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended. */
+/**
+ * Of its own, because a queue finishes only when transactions of the whole server that may have enqueued have ended.
+ */
 const db = useDatabase({ ownServer: true });
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 async function stagesOf(name: string): Promise<Pick<StageRecord, "stage" | "jobs">[]> {
-  return (await db.engine.stageList()).filter(({ queue }) => queue === name).map(({ stage, jobs }) => ({ stage, jobs }));
+  return (await db.engine.stageList())
+    .filter(({ queue }) => queue === name)
+    .map(({ stage, jobs }) => ({ stage, jobs }));
 }
 
 async function stateOfQueue(name: string): Promise<string> {
@@ -41,7 +45,9 @@ describe("a staged job", () => {
     ]);
     expect(await db.engine.stageRelease(queue, "approval", { by: "ann" })).toBe(6);
     expect(await jobOf(db, alone)).toMatchObject({ state: "ready", stage: null });
-    expect((await claimIds(db, queue)).toSorted()).toEqual([alone, ...many.map(({ id }) => id), each[0]!.id, unique].toSorted());
+    expect((await claimIds(db, queue)).toSorted()).toEqual(
+      [alone, ...many.map(({ id }) => id), each[0]!.id, unique].toSorted(),
+    );
     expect(await stagesOf(queue)).toEqual([{ stage: "other", jobs: 1 }]);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 1, staged: 1, running: 7 });
     expect(await db.engine.stageRelease(queue, "approval")).toBe(0);
@@ -71,12 +77,20 @@ describe("a staged job", () => {
 
   it("is removed by a cancel, alone or with its stage, and by a purge [#180]", async () => {
     const queue = await newQueue(db);
-    const [one, two, three] = [await enqueue(db, queue, { stage: "s" }), await enqueue(db, queue, { stage: "s" }), await enqueue(db, queue, { stage: "t" })];
+    const [one, two, three] = [
+      await enqueue(db, queue, { stage: "s" }),
+      await enqueue(db, queue, { stage: "s" }),
+      await enqueue(db, queue, { stage: "t" }),
+    ];
     expect(await db.engine.cancel([one])).toBe(1);
     expect(await db.engine.depth(queue)).toMatchObject({ delayed: 2, staged: 2 });
     expect(await db.engine.stageCancel(queue, "s", { by: "ann", because: "not approved" })).toBe(1);
     expect(await db.engine.depth(queue)).toMatchObject({ delayed: 1, staged: 1 });
-    expect(await Promise.all([one, two, three].map((id) => stateOf(db, id)))).toEqual(["cancelled", "cancelled", "delayed"]);
+    expect(await Promise.all([one, two, three].map((id) => stateOf(db, id)))).toEqual([
+      "cancelled",
+      "cancelled",
+      "delayed",
+    ]);
     await db.engine.purge(queue);
     expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0 });
     expect(await stagesOf(queue)).toEqual([]);
@@ -90,7 +104,11 @@ describe("a staged job", () => {
 
   it("is removed when its queue is shed, with what else waits, and keeps nothing from finishing [#108] [#157] [#180]", async () => {
     const queue = await newQueue(db);
-    const old = [await enqueue(db, queue, { stage: "s" }), await enqueue(db, queue, { stage: "s", group: "g" }), await enqueue(db, queue)];
+    const old = [
+      await enqueue(db, queue, { stage: "s" }),
+      await enqueue(db, queue, { stage: "s", group: "g" }),
+      await enqueue(db, queue),
+    ];
     await db.moveClock(1);
     const before = await clockNow(db);
     await db.moveClock(1);
@@ -121,13 +139,24 @@ describe("a staged job", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue, { stage: "s", fingerprint: "f", input: 1 });
     for (const fingerprintMode of ["keep", "replace", "debounce"] as const) {
-      expect(await db.engine.enqueue({ type: "work", queue, stage: "s", fingerprint: "f", fingerprintMode, input: fingerprintMode })).toEqual({
+      expect(
+        await db.engine.enqueue({
+          type: "work",
+          queue,
+          stage: "s",
+          fingerprint: "f",
+          fingerprintMode,
+          input: fingerprintMode,
+        }),
+      ).toEqual({
         id,
         duplicate: true,
       });
       expect(await claimIds(db, queue)).toEqual([]);
     }
-    await expect(db.engine.enqueue({ type: "work", queue, stage: "s", fingerprint: "g", fingerprintMode: "followUp" })).rejects.toMatchObject(invalidArgument);
+    await expect(
+      db.engine.enqueue({ type: "work", queue, stage: "s", fingerprint: "g", fingerprintMode: "followUp" }),
+    ).rejects.toMatchObject(invalidArgument);
     await db.engine.stageRelease(queue, "s");
     expect(await claimAll(db, queue)).toMatchObject([{ id, input: "debounce" }]);
   });
@@ -145,7 +174,8 @@ describe("a staged job", () => {
 
   it("of a bad name, or of no queue, is refused [#180]", async () => {
     const queue = await newQueue(db);
-    for (const stage of ["", "x".repeat(201)]) await expect(enqueue(db, queue, { stage })).rejects.toMatchObject(invalidArgument);
+    for (const stage of ["", "x".repeat(201)])
+      await expect(enqueue(db, queue, { stage })).rejects.toMatchObject(invalidArgument);
     await expect(db.engine.stageRelease("nowhere", "s")).rejects.toMatchObject(queueNotFound);
     await expect(db.engine.stageCancel("nowhere", "s")).rejects.toMatchObject(queueNotFound);
     await expect(db.engine.stageRelease(queue, "")).rejects.toMatchObject(invalidArgument);
@@ -158,7 +188,9 @@ describe("a staged job", () => {
       const id = await enqueue(db, queue, { stage: "s" });
       const [one, two] = [await db.connect(), await db.connect()];
       await one.query("begin");
-      const [first, second] = releaseFirst ? (["stage_release", "stage_cancel"] as const) : (["stage_cancel", "stage_release"] as const);
+      const [first, second] = releaseFirst
+        ? (["stage_release", "stage_cancel"] as const)
+        : (["stage_cancel", "stage_release"] as const);
       await one.query(`select ${first}($1, 's')`, [queue]);
       const waiting = two.query<{ n: number }>(`select ${second}($1, 's') as n`, [queue]);
       await isBlocked(db, waiting, one);
@@ -166,7 +198,8 @@ describe("a staged job", () => {
       const { rows } = await waiting;
       const state = await stateOf(db, id);
       if (!releaseFirst) expect([rows[0]!.n, state]).toEqual([0, "cancelled"]);
-      else expect([rows[0]!.n, state]).toEqual([1, "cancelled"]); // the cancel saw it staged, and cancelled it when it could
+      // the cancel saw it staged, and cancelled it when it could
+      else expect([rows[0]!.n, state]).toEqual([1, "cancelled"]);
       expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0 });
     }
   });
@@ -201,12 +234,10 @@ describe("the final stages of a queue", () => {
     expect(await db.engine.stageRelease(queue, "by hand")).toBe(1);
     await db.engine.complete(await claimOne(db, queue));
     await expect.poll(() => stateOfQueue(queue), { timeout: 20_000 }).toBe("finished");
-    expect((await db.engine.queueEvents()).events.filter((event) => event.queue === queue).map(({ event, stage }) => stage ?? event)).toEqual([
-      "closed",
-      "merge",
-      "report",
-      "by hand",
-      "finished",
-    ]);
+    expect(
+      (await db.engine.queueEvents()).events
+        .filter((event) => event.queue === queue)
+        .map(({ event, stage }) => stage ?? event),
+    ).toEqual(["closed", "merge", "report", "by hand", "finished"]);
   });
 });

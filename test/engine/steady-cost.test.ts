@@ -25,7 +25,9 @@ describe("heartbeats", () => {
   });
 
   async function updates(tx: pg.Client): Promise<{ all: number; hot: number }> {
-    const { rows } = await tx.query("select n_tup_upd as all, n_tup_hot_upd as hot from pg_stat_xact_user_tables where relid = 'claim'::regclass");
+    const { rows } = await tx.query(
+      "select n_tup_upd as all, n_tup_hot_upd as hot from pg_stat_xact_user_tables where relid = 'claim'::regclass",
+    );
     return { all: Number(rows[0].all), hot: Number(rows[0].hot) };
   }
 });
@@ -45,7 +47,8 @@ describe("a steady hundred live jobs", () => {
     await run(300);
     const last = await leastOf(3, () => run(50));
     expect(await size(client)).toBeLessThan(20 * sizeAtStart);
-    expect(last / first).toBeLessThanOrEqual(2); // pages, not time: dead rows that vacuum has not reached yet are touched too
+    // pages, not time: dead rows that vacuum has not reached yet are touched too
+    expect(last / first).toBeLessThanOrEqual(2);
 
     const idle = await db.connect();
     await idle.query("begin isolation level repeatable read; select count(*) from claim");
@@ -56,7 +59,10 @@ describe("a steady hundred live jobs", () => {
     expect(recovered / first).toBeLessThanOrEqual(2);
     expect(await size(client)).toBeLessThan(20 * sizeAtStart);
 
-    /** Cycles of finishing ten jobs, claiming ten and enqueueing ten; every tenth attempt is retried. Returns the pages of live tables that one cycle touches. */
+    /**
+     * Cycles of finishing ten jobs, claiming ten and enqueueing ten; every tenth attempt is retried. Returns the pages
+     * of live tables that one cycle touches.
+     */
     async function run(cycles: number): Promise<number> {
       const before = await pagesTouched(client);
       for (let cycle = 0; cycle < cycles; cycle += 1) {
@@ -71,9 +77,10 @@ describe("a steady hundred live jobs", () => {
         const mine = jobs.filter((job) => job.token === token);
         const again = mine.filter((job) => job.attempt === 1 && Number(job.input) % 10 === 0).map((job) => job.id);
         const done = mine.filter((job) => !again.includes(job.id)).map((job) => job.id);
-        return [{ token, outcome: "succeeded", jobs: done } as const, { token, outcome: "retry", jobs: again, delaySeconds: 0 } as const].filter(
-          (one) => one.jobs.length > 0,
-        );
+        return [
+          { token, outcome: "succeeded", jobs: done } as const,
+          { token, outcome: "retry", jobs: again, delaySeconds: 0 } as const,
+        ].filter((one) => one.jobs.length > 0);
       });
       await db.engine.enqueueMany("t", times(10), { queue }, { tx: client });
       return (await db.engine.settle(settlements, { queues: [queue], limit: 10 }, { tx: client })).claimed;
@@ -88,14 +95,23 @@ describe("a steady hundred live jobs", () => {
   }
 
   async function size(client: pg.Client): Promise<number> {
-    const { rows } = await client.query("select sum(pg_total_relation_size(name::regclass)) as bytes from unnest($1::text[]) name", [controls]);
+    const { rows } = await client.query(
+      "select sum(pg_total_relation_size(name::regclass)) as bytes from unnest($1::text[]) name",
+      [controls],
+    );
     return Number(rows[0].bytes);
   }
 
-  /** Make what this session has done show in the server's statistics. PostgreSQL 14 cannot be asked: it reports, and shows, at most every half second. */
+  /**
+   * Make what this session has done show in the server's statistics. PostgreSQL 14 cannot be asked: it reports, and
+   * shows, at most every half second.
+   */
   async function flushStatistics(client: pg.Client): Promise<void> {
     const { rows } = await client.query("select current_setting('server_version_num')::int >= 150000 as can_be_asked");
-    for (const text of rows[0].can_be_asked ? ["select pg_stat_force_next_flush()"] : times(2).map(() => "select pg_sleep(0.6)")) await client.query(text);
+    for (const text of rows[0].can_be_asked
+      ? ["select pg_stat_force_next_flush()"]
+      : times(2).map(() => "select pg_sleep(0.6)"))
+      await client.query(text);
   }
 
   async function pagesTouched(client: pg.Client): Promise<number> {
@@ -119,13 +135,16 @@ describe("a claim among many failed jobs", () => {
     const alone = await measure(client, queue);
 
     for (let n = 0; n < many / 10_000; n += 1) {
-      await db.sql(`select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`, [
-        queue,
-      ]);
+      await db.sql(
+        `select from job_enqueue_many((select json_agg(n) from generate_series(1, 10000) n), json_build_object('type', 't', 'queue', $1::text))`,
+        [queue],
+      );
       const [first] = await db.engine.claim({ queues: [queue], limit: 10_000 });
       await db.sql("select job_fail($1)", [first!.token]);
     }
-    expect(await db.sql("select count(*)::int as failed from attempt where state = 'failed'")).toEqual([{ failed: many }]);
+    expect(await db.sql("select count(*)::int as failed from attempt where state = 'failed'")).toEqual([
+      { failed: many },
+    ]);
     const among = await measure(client, queue);
     expect(percentile(among, 0.5) / percentile(alone, 0.5)).toBeLessThanOrEqual(1.2);
     // Not the very last: fresh statistics make a session plan anew, once, and that reads the catalog.
@@ -137,13 +156,16 @@ describe("a claim among many failed jobs", () => {
     for (const input of times(100)) await db.engine.enqueue({ type: "t", queue, input });
     const pages: number[] = [];
     for (let n = 0; n < 100; n += 1) {
-      const { rows } = await client.query(`explain (analyze, buffers, format json) select job_claim_json('{${queue}}', null, 1, 'w', 3600)`);
+      const { rows } = await client.query(
+        `explain (analyze, buffers, format json) select job_claim_json('{${queue}}', null, 1, 'w', 3600)`,
+      );
       const plan = rows[0]["QUERY PLAN"][0].Plan;
       pages.push(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]);
     }
-    const { rows } = await client.query("delete from claim where lane in (select l.key from lane l join queue q on q.id = l.queue_id where q.name = $1)", [
-      queue,
-    ]);
+    const { rows } = await client.query(
+      "delete from claim where lane in (select l.key from lane l join queue q on q.id = l.queue_id where q.name = $1)",
+      [queue],
+    );
     expect(rows).toEqual([]);
     return pages;
   }

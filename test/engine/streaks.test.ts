@@ -18,13 +18,34 @@ const stored = async (ids: readonly string[]) => {
   return row;
 };
 const attemptsOf = (ids: readonly string[]) =>
-  db.sql("select job_id::text as id, attempt, outcome, final_state, worker, result from attempts where job_id = any ($1) order by job_id, attempt", [ids]);
-const succeeded = (id: string) => ({ id, attempt: 1, outcome: "succeeded", final_state: "succeeded", worker: "w", result: null });
+  db.sql(
+    "select job_id::text as id, attempt, outcome, final_state, worker, result from attempts where job_id = any ($1) order by job_id, attempt",
+    [ids],
+  );
+const succeeded = (id: string) => ({
+  id,
+  attempt: 1,
+  outcome: "succeeded",
+  final_state: "succeeded",
+  worker: "w",
+  result: null,
+});
 
 describe("the place of a job", () => {
   it("is next to that of the job one microsecond later, and tells the id", async () => {
-    for (const id of [0n, 1n, 4095n, 4096n, 888_740_567_769_936_044n, 9_223_372_036_854_771_711n, 9_223_372_036_854_767_617n]) {
-      const [row] = await db.sql("select job_at(job_place($1))::text as id, job_place($1 + 4096) - job_place($1) as step", [id]);
+    for (const id of [
+      0n,
+      1n,
+      4095n,
+      4096n,
+      888_740_567_769_936_044n,
+      9_223_372_036_854_771_711n,
+      9_223_372_036_854_767_617n,
+    ]) {
+      const [row] = await db.sql(
+        "select job_at(job_place($1))::text as id, job_place($1 + 4096) - job_place($1) as step",
+        [id],
+      );
       expect(row).toEqual({ id: String(id), step: "1" });
     }
   });
@@ -43,7 +64,9 @@ describe("jobs that were enqueued together and succeeded together", () => {
     expect(job).toMatchObject({ state: "succeeded", attempts: 1, worker: "w", lastAttemptAt: jobs[0]!.claimedAt });
     expect(attempts).toHaveLength(1);
     expect(attempts[0]!.finishedAt.getTime() - attempts[0]!.startedAt.getTime()).toBeGreaterThanOrEqual(3000);
-    expect(await db.sql("select state, count(*)::int from jobs where queue = $1 group by state", [queue])).toEqual([{ state: "succeeded", count: 300 }]);
+    expect(await db.sql("select state, count(*)::int from jobs where queue = $1 group by state", [queue])).toEqual([
+      { state: "succeeded", count: 300 },
+    ]);
   });
 
   it("do not cover what lies between them: failed, running and waiting jobs, jobs with a result, neighbours from other enqueues [#85]", async () => {
@@ -58,7 +81,8 @@ describe("jobs that were enqueued together and succeeded together", () => {
       token,
       idsOf(jobs).filter((_, i) => ![2, 5, 8].includes(i)),
     );
-    expect(await stored(ids)).toEqual({ singles: 3, streaks: [2, 2, 2] }); // 0 1 . 3 4 . 6 7 . 9: the last alone is no streak
+    // 0 1 . 3 4 . 6 7 . 9: the last alone is no streak
+    expect(await stored(ids)).toEqual({ singles: 3, streaks: [2, 2, 2] });
     expect(await Promise.all(ids.map((id) => stateOf(db, id)))).toEqual(
       ids.map((_, i) => (i === 2 ? "failed" : i === 8 ? "running" : i >= 10 ? "ready" : "succeeded")),
     );
@@ -76,24 +100,27 @@ describe("jobs that were enqueued together and succeeded together", () => {
     expect(idsOf(jobs)).toEqual(ids);
     await db.engine.completeMany(jobs[0]!.token, ids);
     expect(await stored(ids)).toEqual({ singles: 3, streaks: [2] });
-    expect((await attemptsOf(ids)).map(({ id, attempt, outcome }) => `${ids.indexOf(id as string)} ${attempt} ${outcome}`)).toEqual([
-      "0 1 succeeded",
-      "1 1 failed",
-      "1 2 succeeded",
-      "2 1 succeeded",
-      "3 1 succeeded",
-    ]);
+    expect(
+      (await attemptsOf(ids)).map(({ id, attempt, outcome }) => `${ids.indexOf(id as string)} ${attempt} ${outcome}`),
+    ).toEqual(["0 1 succeeded", "1 1 failed", "1 2 succeeded", "2 1 succeeded", "3 1 succeeded"]);
   });
 
   it("are never taken for neighbours because their ids lie at equal distances [#85]", async () => {
-    // x and x + 2 µs with somebody else's job between them have the distance of neighbours but one, and the positions too
+    // x and x + 2 µs with somebody else's job between them have the distance of neighbours but one, and the positions
+    // too
     const queue = await newQueue(db);
     const [first] = await db.engine.enqueueMany("work", [1], { queue });
     const x = BigInt(first!.id);
-    const [lane] = await db.sql("select lane_key(j.queue_id, j.type, j.priority, j.resources)::text as key from job j where id = $1", [first!.id]);
+    const [lane] = await db.sql(
+      "select lane_key(j.queue_id, j.type, j.priority, j.resources)::text as key from job j where id = $1",
+      [first!.id],
+    );
     const between = [x + (1n << 12n) + 1n - (x & 1n) * 2n, x + (2n << 12n)].map(String);
     for (const id of between) {
-      await db.sql("insert into job select (jsonb_populate_record(j, jsonb_build_object('id', $2::bigint))).* from job j where j.id = $1", [first!.id, id]);
+      await db.sql(
+        "insert into job select (jsonb_populate_record(j, jsonb_build_object('id', $2::bigint))).* from job j where j.id = $1",
+        [first!.id, id],
+      );
       await db.sql("select tickets_append($1, $1, array[$2::bigint], 1, 0, false)", [lane!["key"], id]);
     }
     const jobs = await claim(queue);
@@ -120,8 +147,17 @@ describe("jobs that were enqueued together and succeeded together", () => {
       if (idsOf(jobs).some((id) => !done.has(id))) await db.sql("select job_release($1)", [jobs[0]!.token]);
     }
     expect(await attemptsOf(all)).toEqual(all.filter((id) => done.has(id)).map(succeeded));
-    const states = await db.sql("select id::text, state, job_state(id) as alone from jobs where queue = $1 order by id", [queue]);
-    expect(states).toEqual(all.map((id) => ({ id, state: done.has(id) ? "succeeded" : "ready", alone: done.has(id) ? "succeeded" : "ready" })));
+    const states = await db.sql(
+      "select id::text, state, job_state(id) as alone from jobs where queue = $1 order by id",
+      [queue],
+    );
+    expect(states).toEqual(
+      all.map((id) => ({
+        id,
+        state: done.has(id) ? "succeeded" : "ready",
+        alone: done.has(id) ? "succeeded" : "ready",
+      })),
+    );
     const [overlaps] = await db.sql(
       "select count(*)::int as n from streak a join streak b on a.slot = b.slot and a.first_place < b.first_place and a.first_place + a.length > b.first_place",
     );
@@ -155,7 +191,9 @@ describe("the space of streaks", () => {
     const live = idsOf(await db.engine.enqueueMany("work", Array.from({ length: 10_001 }), { queue }));
     await db.moveClock(8 * day + 120);
     await db.engine.maintainSpace();
-    expect(await db.sql("select state, count(*)::int from jobs where queue = $1 group by state", [queue])).toEqual([{ state: "ready", count: live.length }]);
+    expect(await db.sql("select state, count(*)::int from jobs where queue = $1 group by state", [queue])).toEqual([
+      { state: "ready", count: live.length },
+    ]);
     expect(await stored(ids)).toEqual({ singles: 0, streaks: null });
   });
 });

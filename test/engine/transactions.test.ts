@@ -10,7 +10,8 @@ const db = useDatabase();
 
 beforeAll(() => db.sql("create table public.orders (n int)"));
 
-const orders = async (): Promise<number[]> => (await db.sql("select n from public.orders order by n")).map((row) => row["n"] as number);
+const orders = async (): Promise<number[]> =>
+  (await db.sql("select n from public.orders order by n")).map((row) => row["n"] as number);
 
 describe("enqueueing in the caller's transaction", () => {
   it("commits with the caller's data, and is seen by nobody before [#106]", async () => {
@@ -98,7 +99,9 @@ describe("without a transaction", () => {
 
   it("a call of several statements is one transaction of its own: all or nothing [#151]", async () => {
     const queue = await newQueue(db);
-    await expect(db.engine.enqueueStream({ type: "t", queue }, 10, [new Uint8Array(4)])).rejects.toMatchObject({ code: expect.stringMatching(/^MR00[14]$/) });
+    await expect(db.engine.enqueueStream({ type: "t", queue }, 10, [new Uint8Array(4)])).rejects.toMatchObject({
+      code: expect.stringMatching(/^MR00[14]$/),
+    });
     expect(await claimAll(db, queue)).toEqual([]);
     const { id } = await db.engine.enqueueStream({ type: "t", queue }, 4, [new Uint8Array(4)]);
     expect((await claimOne(db, queue)).id).toBe(id);
@@ -113,11 +116,17 @@ describe("a transaction passed explicitly", () => {
   } as ConnectionPool;
 
   /** One call of each kind, on a job that another claim of the same transaction holds. */
-  const calls: readonly (readonly [string, (engine: Engine, queue: string, job: ClaimedJob, call: CallOptions) => Promise<unknown>])[] = [
+  const calls: readonly (readonly [
+    string,
+    (engine: Engine, queue: string, job: ClaimedJob, call: CallOptions) => Promise<unknown>,
+  ])[] = [
     ["enqueue", (engine, queue, _, call) => engine.enqueue({ type: "t", queue }, call)],
     ["enqueueMany", (engine, queue, _, call) => engine.enqueueMany("t", [1, 2], { queue }, call)],
     ["enqueueEach", (engine, queue, _, call) => engine.enqueueEach([{ type: "t", queue }], call)],
-    ["enqueueStream", (engine, queue, _, call) => engine.enqueueStream({ type: "t", queue }, 3, [new Uint8Array(3)], call)],
+    [
+      "enqueueStream",
+      (engine, queue, _, call) => engine.enqueueStream({ type: "t", queue }, 3, [new Uint8Array(3)], call),
+    ],
     ["payloadRead", (engine, _, job, call) => engine.payloadRead(job.id, 0, 10, call)],
     ["claim", (engine, queue, _, call) => engine.claim({ queues: [queue] }, call)],
     ["extend", (engine, _, job, call) => engine.extend([job.token], 30, call)],
@@ -129,7 +138,11 @@ describe("a transaction passed explicitly", () => {
     ["release", (engine, _, job, call) => engine.release(job, 5, call)],
     ["deadLetter", (engine, _, job, call) => engine.deadLetter(job, "default", { message: "no" }, call)],
     ["setVisibility", (engine, _, job, call) => engine.setVisibility(job, 5, call)],
-    ["settle", (engine, queue, job, call) => engine.settle([{ token: job.token, outcome: "succeeded", jobs: [job.id] }], { queues: [queue] }, call)],
+    [
+      "settle",
+      (engine, queue, job, call) =>
+        engine.settle([{ token: job.token, outcome: "succeeded", jobs: [job.id] }], { queues: [queue] }, call),
+    ],
     ["cancel", (engine, _, job, call) => engine.cancel([job.id], "why", call)],
     ["cancelWhere", (engine, queue, _, call) => engine.cancelWhere({ queue, type: "t" }, call)],
     ["addRetries", (engine, queue, _, call) => engine.addRetries(1, { type: "t", queue }, call)],
@@ -163,22 +176,25 @@ describe("a transaction passed explicitly", () => {
     ["maintain", (engine, _, __, call) => engine.maintain(call)],
   ];
 
-  it.each(calls)("is used by %s for all its statements, and nothing else is; a rollback undoes it [#152]", async (_, act) => {
-    const queue = await newQueue(db);
-    await db.engine.enqueue({ type: "t", queue, input: "kept" });
-    const job = await claimOne(db, queue, { leaseSeconds: 600 });
-    await db.engine.enqueue({ type: "t", queue, input: "waits" });
-    const before = await everything(queue);
-    const client = await db.connect();
-    const tx = recorded(client);
-    await client.query("begin");
-    await act(new Engine({ pool: forbidden }), queue, job, { tx });
-    expect(tx.statements.length).toBeGreaterThan(0);
-    expect(tx.statements.join("\n")).not.toMatch(/\b(begin|commit|rollback)\b/i);
-    await client.query("rollback");
-    await client.end();
-    expect(await everything(queue)).toEqual(before);
-  });
+  it.each(calls)(
+    "is used by %s for all its statements, and nothing else is; a rollback undoes it [#152]",
+    async (_, act) => {
+      const queue = await newQueue(db);
+      await db.engine.enqueue({ type: "t", queue, input: "kept" });
+      const job = await claimOne(db, queue, { leaseSeconds: 600 });
+      await db.engine.enqueue({ type: "t", queue, input: "waits" });
+      const before = await everything(queue);
+      const client = await db.connect();
+      const tx = recorded(client);
+      await client.query("begin");
+      await act(new Engine({ pool: forbidden }), queue, job, { tx });
+      expect(tx.statements.length).toBeGreaterThan(0);
+      expect(tx.statements.join("\n")).not.toMatch(/\b(begin|commit|rollback)\b/i);
+      await client.query("rollback");
+      await client.end();
+      expect(await everything(queue)).toEqual(before);
+    },
+  );
 
   it("is not remembered: the next call without it commits by itself [#152]", async () => {
     const queue = await newQueue(db);

@@ -8,7 +8,8 @@ const db = useDatabase();
 describe("job types", () => {
   it("go to a worker that handles them, oldest first, and to no other [#78]", async () => {
     const queue = await newQueue(db);
-    for (let n = 0; n < 3; n += 1) for (const type of ["mail", "resize", "report"]) await db.engine.enqueue({ type, queue, input: `${type} ${n}` });
+    for (let n = 0; n < 3; n += 1)
+      for (const type of ["mail", "resize", "report"]) await db.engine.enqueue({ type, queue, input: `${type} ${n}` });
     const claimed = await claimAll(db, queue, { types: ["resize"] });
     expect(claimed.map((job) => job.input)).toEqual(["resize 0", "resize 1", "resize 2"]);
     const batch = await db.engine.claim({ queues: [queue], types: ["mail", "unheard-of"], limit: 10 });
@@ -31,7 +32,8 @@ describe("job types", () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "from-the-future", queue });
     const before = await jobOf(db, id);
-    for (let n = 0; n < 5; n += 1) expect(await db.engine.claim({ queues: [queue], types: ["mail", "resize"], limit: 10 })).toEqual([]);
+    for (let n = 0; n < 5; n += 1)
+      expect(await db.engine.claim({ queues: [queue], types: ["mail", "resize"], limit: 10 })).toEqual([]);
     await db.moveClock(86_400);
     await db.engine.maintain();
 

@@ -49,7 +49,11 @@ const jobsText = `
 export async function readJobs(stage: Stage, scene: Scene, isThorough = false): Promise<JobRow[]> {
   const values = [scene.ids[0], queuesOf(scene)];
   return isThorough
-    ? stage.query<JobRow & { id: string }>("jobs, thoroughly", `select x.*, job_state(x.id::bigint) as state_alone from (${jobsText} offset 0) x`, values)
+    ? stage.query<JobRow & { id: string }>(
+        "jobs, thoroughly",
+        `select x.*, job_state(x.id::bigint) as state_alone from (${jobsText} offset 0) x`,
+        values,
+      )
     : stage.query<JobRow & { id: string }>("jobs", jobsText, values);
 }
 
@@ -65,19 +69,26 @@ export interface LaneBook {
   readonly log_ready: number;
   readonly log_delayed: number;
   readonly log_staged: number;
-  /** Jobs whose time to start has passed, and that a claim has gone past: the sweep will record them, and count them out. */
+  /**
+   * Jobs whose time to start has passed, and that a claim has gone past: the sweep will record them, and count them
+   * out.
+   */
   readonly passed_over: number;
-  /** What stands there of jobs that are gone: their retention has passed, and nobody can tell any more whether they count. */
+  /**
+   * What stands there of jobs that are gone: their retention has passed, and nobody can tell any more whether they
+   * count.
+   */
   readonly gone: number;
   /** Jobs that stand in a track although a claim names them. */
   readonly running: number;
 }
 
 /**
- * In one statement, so by one snapshot. Of each lane: what stands in the agenda; what was put aside; what stands in tickets beyond the cursor of its track (the lane's own
- * two, those of its groups, those of ranges that were set aside), or in tickets of late transactions beyond their place. Not tickets that a purge has dropped, nor what is void
- * because its job was moved or has ended. What was shed counts until somebody passes it, and what was dropped of the agenda until it is deleted. The engine has a proof of its own
- * (counts_audit), which must agree.
+ * In one statement, so by one snapshot. Of each lane: what stands in the agenda; what was put aside; what stands in
+ * tickets beyond the cursor of its track (the lane's own two, those of its groups, those of ranges that were set
+ * aside), or in tickets of late transactions beyond their place. Not tickets that a purge has dropped, nor what is void
+ * because its job was moved or has ended. What was shed counts until somebody passes it, and what was dropped of the
+ * agenda until it is deleted. The engine has a proof of its own (counts_audit), which must agree.
  */
 const booksText = `
   with jobs_of as materialized (

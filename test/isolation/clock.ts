@@ -1,8 +1,9 @@
 import type pg from "pg";
 
 /**
- * The database's clock, moved by hand. How far it is ahead stands in a sequence, and not in a table as elsewhere: a transaction with an old
- * snapshot must see time pass too, and no transaction may end by that: an unlogged sequence is set without a transaction number (a server before 15 has none such).
+ * The database's clock, moved by hand. How far it is ahead stands in a sequence, and not in a table as elsewhere: a
+ * transaction with an old snapshot must see time pass too, and no transaction may end by that: an unlogged sequence is
+ * set without a transaction number (a server before 15 has none such).
  */
 export class Clock {
   readonly #client: pg.Client;
@@ -22,7 +23,10 @@ export class Clock {
         $$ begin return clock_timestamp() + (select last_value from public.test_ahead) * interval '1 microsecond'; end $$;`);
   }
 
-  /** With more lanes than that a queue is crowded from now on: claims look at some of them by chance, and those that have nothing may be put to rest. */
+  /**
+   * With more lanes than that a queue is crowded from now on: claims look at some of them by chance, and those that
+   * have nothing may be put to rest.
+   */
   async crowd(from: number): Promise<void> {
     await this.#client.query({ name: "crowd", text: "select setval('public.test_crowd', $1)", values: [from] });
   }

@@ -6,7 +6,17 @@ export const ages = ["old", "young"] as const;
 export type Age = (typeof ages)[number];
 
 /** The transaction of the first verb, and who comes when; see transactions.ts. */
-export const transactions = ["auto", "commit", "rollback", "savepoint", "prepared", "prepared rollback", "repeatable read", "numbered", "overlap"] as const;
+export const transactions = [
+  "auto",
+  "commit",
+  "rollback",
+  "savepoint",
+  "prepared",
+  "prepared rollback",
+  "repeatable read",
+  "numbered",
+  "overlap",
+] as const;
 export type TransactionName = (typeof transactions)[number];
 
 /** What time does between the verbs; see times.ts. */
@@ -25,18 +35,21 @@ export interface Combination {
 }
 
 /** All verbs of a combination, in the order of their names in it. */
-export const verbsOf = ({ first, second, third }: Combination): readonly Verb[] => [first, second, third].filter((verb) => verb !== undefined);
+export const verbsOf = ({ first, second, third }: Combination): readonly Verb[] =>
+  [first, second, third].filter((verb) => verb !== undefined);
 
 /** What stands in PRODUCT to run it alone. */
 export function format({ state, age, first, second, third, tx, time }: Combination): string {
   return [state, age, first.name, second?.name ?? "-", third?.name ?? "-", tx, time].join("/");
 }
 
-export const repeatLine = (combination: Combination): string => `PRODUCT="${format(combination)}" npx vitest run test/isolation/product.test.ts`;
+export const repeatLine = (combination: Combination): string =>
+  `PRODUCT="${format(combination)}" npx vitest run test/isolation/product.test.ts`;
 
 export function parse(text: string): Combination {
   const [state, age, first, second, third, tx, time, ...rest] = text.split("/");
-  if (rest.length > 0 || time === undefined) throw new Error(`a combination is state/age/first/second/third/transaction/time, not ${text}`);
+  if (rest.length > 0 || time === undefined)
+    throw new Error(`a combination is state/age/first/second/third/transaction/time, not ${text}`);
   const verb = (name: string | undefined): Verb | undefined =>
     name === "-"
       ? undefined
@@ -79,8 +92,9 @@ function deck<T>(random: (n: number) => number, cards: readonly T[]): () => T {
 }
 
 /**
- * Points of the product, without end: by chance, but each value of each dimension as often as the others; except verbs and times that empty or rewrite tables, because then
- * all sessions plan everything again, which takes longer than all the rest.
+ * Points of the product, without end: by chance, but each value of each dimension as often as the others; except verbs
+ * and times that empty or rewrite tables, because then all sessions plan everything again, which takes longer than all
+ * the rest.
  */
 export function generator(random: (n: number) => number): () => Combination {
   const some = verbs.flatMap((verb) => (verb.locksTables ? [verb] : [verb, verb, verb]));
@@ -91,12 +105,25 @@ export function generator(random: (n: number) => number): () => Combination {
     second: deck(random, some),
     third: deck(random, some),
     tx: deck(random, transactions),
-    time: deck(random, [...times, ...times.filter((time) => time !== "rotated"), ...times.map(() => "none" as const), ...times.map(() => "none" as const)]),
+    time: deck(random, [
+      ...times,
+      ...times.filter((time) => time !== "rotated"),
+      ...times.map(() => "none" as const),
+      ...times.map(() => "none" as const),
+    ]),
   };
   return () => {
     const tx = dealt.tx();
     const third = tx === "overlap" || random(2) === 0 ? dealt.third() : undefined;
-    return normal({ state: dealt.state(), age: dealt.age(), first: dealt.first(), second: dealt.second(), third, tx, time: dealt.time() });
+    return normal({
+      state: dealt.state(),
+      age: dealt.age(),
+      first: dealt.first(),
+      second: dealt.second(),
+      third,
+      tx,
+      time: dealt.time(),
+    });
   };
 }
 
@@ -121,7 +148,8 @@ export function simpler(combination: Combination): Combination[] {
   if (second !== undefined || first !== nothing)
     tries.push({ first: nothing, second: undefined, third: undefined, ...(tx === "overlap" ? { tx: "commit" } : {}) });
   if (third !== undefined && tx !== "overlap") tries.push({ third: undefined }, { second: third, third: undefined });
-  if (second !== undefined && third === undefined) tries.push({ second: undefined }, { first: second, second: undefined });
+  if (second !== undefined && third === undefined)
+    tries.push({ second: undefined }, { first: second, second: undefined });
   if (third !== undefined && second !== undefined)
     tries.push({ first: second, second: third, third: undefined, ...(tx === "overlap" ? { tx: "commit" } : {}) });
   if (time !== "none") tries.push({ time: "none" });
@@ -131,5 +159,7 @@ export function simpler(combination: Combination): Combination[] {
   if (state !== "plain") tries.push({ state: "plain" });
   if (!["plain", "groups"].includes(state)) tries.push({ state: "groups" });
   if (age === "young") tries.push({ age: "old" });
-  return tries.map((part) => ({ ...combination, ...part })).filter((simple) => format(normal(simple)) === format(simple));
+  return tries
+    .map((part) => ({ ...combination, ...part }))
+    .filter((simple) => format(normal(simple)) === format(simple));
 }

@@ -10,8 +10,9 @@ import { timeEffects } from "./times.js";
 const mostRounds = 10;
 
 /**
- * One worker claims and completes until nothing is left: first all that is ready now, then, with the clock beyond every lease and delay and everything resumed and
- * released, all the rest. Every job must end, and what had ended must stay as it was. The queue is closed meanwhile, and must finish.
+ * One worker claims and completes until nothing is left: first all that is ready now, then, with the clock beyond every
+ * lease and delay and everything resumed and released, all the rest. Every job must end, and what had ended must stay
+ * as it was. The queue is closed meanwhile, and must finish.
  */
 export class Drain {
   readonly #stage: Stage;
@@ -25,7 +26,14 @@ export class Drain {
   /** The jobs as they were when nobody was handed out any more, and the clock had not moved. */
   ready: readonly JobRow[] = [];
 
-  constructor(stage: Stage, combination: Combination, scene: Scene, before: readonly JobRow[], handOuts: HandOut[], faults: Faults) {
+  constructor(
+    stage: Stage,
+    combination: Combination,
+    scene: Scene,
+    before: readonly JobRow[],
+    handOuts: HandOut[],
+    faults: Faults,
+  ) {
     this.#stage = stage;
     this.#combination = combination;
     this.#scene = scene;
@@ -47,7 +55,8 @@ export class Drain {
     await engine.stageRelease(queue, "gate");
     let end = await readEnd(this.#stage, this.#scene);
     if (!end.closed) await engine.queueClose(queue);
-    // What a queue's end lets go, such as its last stage, comes in a round of its own; and so does what a rate holds back.
+    // What a queue's end lets go, such as its last stage, comes in a round of its own; and so does what a rate holds
+    // back.
     for (let round = 0; round < mostRounds && !end.finished; round += 1) {
       if (round === 0 || end.live > 0) await this.#stage.clock.move(seconds);
       this.#hasMoved = true;
@@ -64,10 +73,12 @@ export class Drain {
 
   #check({ finished, ready, delayed, staged }: QueueEnd): void {
     if (!finished) this.#faults.add("the queue does not finish");
-    if (ready !== 0 || delayed !== 0 || staged !== 0) this.#faults.add("counts are left at the end", `ready ${ready}, delayed ${delayed}, staged ${staged}`);
+    if (ready !== 0 || delayed !== 0 || staged !== 0)
+      this.#faults.add("counts are left at the end", `ready ${ready}, delayed ${delayed}, staged ${staged}`);
     checkJobs(this.#combination, this.#jobs, this.#faults);
     const after = new Map(this.#jobs.map(({ id, state }) => [id, state]));
-    for (const [id, state] of after) if (!isFinal(state)) this.#faults.add(`${this.#faults.name(id)} is ${state} after the drain`);
+    for (const [id, state] of after)
+      if (!isFinal(state)) this.#faults.add(`${this.#faults.name(id)} is ${state} after the drain`);
     for (const [id, state] of this.#before) {
       if (isFinal(state) && (after.get(id) ?? state) !== state) {
         this.#faults.add(`a job was ${state} and is now ${after.get(id)}`, this.#faults.name(id));
@@ -85,14 +96,16 @@ export class Drain {
     let done: Settlement[] = [];
     for (let left = 60; left > 0; left -= 1) {
       const { refused, claims } = await engine.settleAndClaim(done, [{ queues, limit: 100 }]);
-      for (const id of refused) this.#faults.add("a completion is refused with nobody else at work", this.#faults.name(id));
+      for (const id of refused)
+        this.#faults.add("a completion is refused with nobody else at work", this.#faults.name(id));
       const { jobs, more, busy } = claims[0]!;
       if (jobs.length === 0 && !more && !busy) return;
       const claim = this.#handOuts.length;
       this.#handOuts.push(...jobs.map((job) => ({ job, claim })));
       for (const { id } of jobs) {
         const ended = this.#before.get(id);
-        if (ended !== undefined && isFinal(ended)) this.#faults.add(`a job was ${ended} and is handed out`, this.#faults.name(id));
+        if (ended !== undefined && isFinal(ended))
+          this.#faults.add(`a job was ${ended} and is handed out`, this.#faults.name(id));
       }
       const now = jobs.flatMap(({ id }) => rows.get(id) ?? []);
       checkRunning(this.#combination, [...others.filter((row) => !now.includes(row)), ...now], this.#faults);

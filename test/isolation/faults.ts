@@ -29,6 +29,8 @@ export class Faults {
   name(id: JobId): string {
     const roles = Object.entries({ ...this.#scene, held: this.#scene.held.id });
     const role = roles.find(([, value]) => value === id)?.[0];
-    return role === undefined ? `a ${this.#scene.ids.includes(id) ? "job of the scene" : "new job"}` : `the ${role} job`;
+    return role === undefined
+      ? `a ${this.#scene.ids.includes(id) ? "job of the scene" : "new job"}`
+      : `the ${role} job`;
   }
 }

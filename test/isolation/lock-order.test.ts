@@ -4,7 +4,10 @@ import { useDatabase } from "../support/database.js";
 import { isBlocked } from "../support/sessions.js";
 import { crossed, waitersOf } from "../support/steps.js";
 
-/** Calls that lock more than one row: whoever meets whom, nobody may be told of a deadlock. Not pairs: both are in the middle of a call. */
+/**
+ * Calls that lock more than one row: whoever meets whom, nobody may be told of a deadlock. Not pairs: both are in the
+ * middle of a call.
+ */
 const db = useDatabase();
 let queue = "";
 let scenes = 0;
@@ -16,7 +19,8 @@ beforeEach(async () => {
 
 const rejections = (results: readonly PromiseSettledResult<unknown>[]): unknown[] =>
   results.flatMap((result) => (result.status === "rejected" ? [String(result.reason)] : []));
-const claimRow = ({ token }: ClaimedJob): string => `select from claim where token = '${token}' and part = 0 for update`;
+const claimRow = ({ token }: ClaimedJob): string =>
+  `select from claim where token = '${token}' and part = 0 for update`;
 
 /** Until the call has ended, or this many sessions wait for locks. */
 async function endsOrWaits(call: Promise<unknown>, sessions: number): Promise<void> {
@@ -27,7 +31,10 @@ async function endsOrWaits(call: Promise<unknown>, sessions: number): Promise<vo
   while (!hasEnded && (await db.sql(waiting)).length < sessions);
 }
 
-/** Two claims of one job each, the older job under the higher token: whoever goes by job id and whoever goes by token cross. */
+/**
+ * Two claims of one job each, the older job under the higher token: whoever goes by job id and whoever goes by token
+ * cross.
+ */
 async function twoClaims(): Promise<{ readonly older: ClaimedJob; readonly younger: ClaimedJob }> {
   const held: ClaimedJob[] = [];
   for (;;) {
@@ -95,7 +102,10 @@ describe("a claim that reaps", () => {
     await db.engine.enqueue({ queue, type: "work", fingerprint: "held" }, { tx: producer });
     const claiming = db.engine.claim({ queues: [queue], limit: 10 }, { tx: worker });
     await isBlocked(db, claiming, producer);
-    const replacing = db.engine.enqueue({ queue, type: "work", input: 2, fingerprint: "waiting", fingerprintMode: "replace" }, { tx: producer });
+    const replacing = db.engine.enqueue(
+      { queue, type: "work", input: 2, fingerprint: "waiting", fingerprintMode: "replace" },
+      { tx: producer },
+    );
     const ended = await Promise.allSettled([replacing.finally(() => producer.query("commit")), claiming]);
     expect(rejections(ended)).toEqual([]);
   });
@@ -103,7 +113,12 @@ describe("a claim that reaps", () => {
 
 describe("two claimers over two lanes with nothing to hand out", () => {
   it("both come back with nothing [#25] [#101]", async () => {
-    const [producer, holder, one, two] = [await db.connect(), await db.connect(), await db.connect(), await db.connect()];
+    const [producer, holder, one, two] = [
+      await db.connect(),
+      await db.connect(),
+      await db.connect(),
+      await db.connect(),
+    ];
     const types = ["left", "right"];
     await producer.query("begin");
     for (const type of types) await db.engine.enqueue({ queue, type }, { tx: producer });

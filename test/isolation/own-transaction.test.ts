@@ -4,8 +4,8 @@ import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 
 /**
- * What the models of test/model found, shown on the real database. A snapshot lists as running only transactions below its xmax, the
- * first number above all that have ended; a transaction that reads its own tickets reads above that.
+ * What the models of test/model found, shown on the real database. A snapshot lists as running only transactions below
+ * its xmax, the first number above all that have ended; a transaction that reads its own tickets reads above that.
  */
 const db = useDatabase();
 let queue = "";
@@ -23,11 +23,16 @@ beforeEach(async () => {
   await db.engine.complete(job!);
 });
 
-/** Transaction numbers belong to the server: a transaction of another database that ends in between hides what is looked for. */
+/**
+ * Transaction numbers belong to the server: a transaction of another database that ends in between hides what is looked
+ * for.
+ */
 const repeated = { repeats: 5 };
 
-const claim = (tx?: pg.Client, limit = 10): Promise<ClaimedJob[]> => db.engine.claim({ queues: [queue], limit }, tx ? { tx } : undefined);
-const enqueue = async (tx?: pg.Client): Promise<string> => (await db.engine.enqueue({ queue, type: "work" }, tx ? { tx } : undefined)).id;
+const claim = (tx?: pg.Client, limit = 10): Promise<ClaimedJob[]> =>
+  db.engine.claim({ queues: [queue], limit }, tx ? { tx } : undefined);
+const enqueue = async (tx?: pg.Client): Promise<string> =>
+  (await db.engine.enqueue({ queue, type: "work" }, tx ? { tx } : undefined)).id;
 const stateOf = async (id: string): Promise<string | undefined> => (await db.engine.get(id))?.job.state;
 
 describe("a claim that reads tickets of its own transaction does not lose those of older ones still open", () => {
@@ -60,7 +65,9 @@ describe("a claim that reads tickets of its own transaction does not lose those 
     const [b] = await claim(undefined, 1);
     await first.query("begin");
     await db.engine.release(a!, 0, { tx: first });
-    const { claimed } = await db.engine.settle([{ token: b!.token, outcome: "released", jobs: [b!.id] }], { queues: [queue] });
+    const { claimed } = await db.engine.settle([{ token: b!.token, outcome: "released", jobs: [b!.id] }], {
+      queues: [queue],
+    });
     expect(claimed.map(({ id }) => id)).toEqual([released]);
     await first.query("commit");
     expect((await claim()).map(({ id }) => id)).toEqual([early]);
@@ -71,7 +78,9 @@ describe("a purge among one's own jobs: each is either shown as cancelled or han
   const expectOneOrTheOther = async (id: string): Promise<void> => {
     const state = await stateOf(id);
     const isHandedOut = (await claim()).some((job) => job.id === id);
-    expect({ state, isHandedOut }).toEqual(isHandedOut ? { state: "ready", isHandedOut } : { state: "cancelled", isHandedOut });
+    expect({ state, isHandedOut }).toEqual(
+      isHandedOut ? { state: "ready", isHandedOut } : { state: "cancelled", isHandedOut },
+    );
   };
 
   it("when they came before it", async () => {

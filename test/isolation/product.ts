@@ -3,7 +3,18 @@ import { readAudit, readBooks, readJobs } from "./books.js";
 import { type Combination, format } from "./combination.js";
 import { Drain } from "./drain.js";
 import { type Fault, Faults } from "./faults.js";
-import { type HandOut, checkBooks, checkDepth, checkInputs, checkJobs, checkOrder, checkOutcomes, checkPromises, checkRates, checkStops } from "./oracle.js";
+import {
+  type HandOut,
+  checkBooks,
+  checkDepth,
+  checkInputs,
+  checkJobs,
+  checkOrder,
+  checkOutcomes,
+  checkPromises,
+  checkRates,
+  checkStops,
+} from "./oracle.js";
 import { setScene } from "./scenes.js";
 import { Stage } from "./stage.js";
 import { timeEffects } from "./times.js";
@@ -14,7 +25,10 @@ export interface Report {
   readonly combination: Combination;
   readonly outcomes: readonly Outcome[];
   readonly faults: readonly Fault[];
-  /** The state of each job, by its name: after the verbs, after maintenance, when nothing was ready any more, and at the end. */
+  /**
+   * The state of each job, by its name: after the verbs, after maintenance, when nothing was ready any more, and at the
+   * end.
+   */
   readonly states: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -49,7 +63,10 @@ export class Product {
     return this.#stage.canPrepare || !tx.startsWith("prepared");
   }
 
-  /** Never throws for what a combination does; what breaks the stage itself is a fault of it too, and the next one has a new database. */
+  /**
+   * Never throws for what a combination does; what breaks the stage itself is a fault of it too, and the next one has a
+   * new database.
+   */
   async run(combination: Combination): Promise<Report> {
     try {
       return await this.#run(combination);
@@ -73,7 +90,13 @@ export class Product {
     this.#runs += 1;
     await stage.clear(hash(format(combination)));
     await time.beforeScene?.(stage);
-    const scene = await setScene(keeper.engine, clock, async (text, values) => (await keeper.client.query(text, values)).rows, "q", combination);
+    const scene = await setScene(
+      keeper.engine,
+      clock,
+      async (text, values) => (await keeper.client.query(text, values)).rows,
+      "q",
+      combination,
+    );
     const faults = new Faults(scene);
     await time.beforeFirst?.(stage);
     const outcomes = await meet(stage, combination, scene, async () => void (await time.between?.(stage)));
@@ -91,7 +114,10 @@ export class Product {
     checkPromises(combination, scene, outcomes, jobs, faults);
     checkStops(combination, scene, outcomes, jobs, faults);
 
-    const handOuts: HandOut[] = scene.claimed.map((job) => ({ job, claim: scene.claimed.findIndex(({ token }) => token === job.token) }));
+    const handOuts: HandOut[] = scene.claimed.map((job) => ({
+      job,
+      claim: scene.claimed.findIndex(({ token }) => token === job.token),
+    }));
     for (const { told, kept } of outcomes) {
       const claim = handOuts.length;
       if (kept) handOuts.push(...(told?.claimed ?? []).map((job) => ({ job, claim })));
@@ -99,7 +125,9 @@ export class Product {
     const drain = new Drain(stage, combination, scene, jobs, handOuts, faults);
     const after = await drain.run();
     const late = new Set<JobId>(
-      outcomes.filter((outcome) => isOpenForLong(outcome) || outcome.verb.joinsLater).flatMap(({ told }) => (told?.enqueued ?? []).map(({ id }) => id)),
+      outcomes
+        .filter((outcome) => isOpenForLong(outcome) || outcome.verb.joinsLater)
+        .flatMap(({ told }) => (told?.enqueued ?? []).map(({ id }) => id)),
     );
     checkOrder(combination, scene, handOuts, after, late, faults);
     checkRates(combination, handOuts, after, faults);
@@ -110,7 +138,12 @@ export class Product {
     }
     const looks = [atOnce, jobs, drain.ready, after];
     const ids = new Set(looks.flatMap((rows) => rows.map(({ id }) => id)));
-    const states = new Map([...ids].map((id) => [`${id} ${faults.name(id)}`, looks.map((rows) => rows.find((row) => row.id === id)?.state ?? "-")]));
+    const states = new Map(
+      [...ids].map((id) => [
+        `${id} ${faults.name(id)}`,
+        looks.map((rows) => rows.find((row) => row.id === id)?.state ?? "-"),
+      ]),
+    );
     return { combination, outcomes, faults: faults.all, states };
   }
 }
@@ -128,7 +161,10 @@ function hash(text: string): number {
 /** The steps of a combination, for whoever wants to understand it. */
 export function tell({ combination, outcomes, faults, states }: Report): string {
   const lines = outcomes.map(({ verb, told, error, kept, waited }) => {
-    const short = JSON.stringify({ ...told, ...(told?.claimed ? { claimed: told.claimed.map(({ id, group, attempt }) => ({ id, group, attempt })) } : {}) });
+    const short = JSON.stringify({
+      ...told,
+      ...(told?.claimed ? { claimed: told.claimed.map(({ id, group, attempt }) => ({ id, group, attempt })) } : {}),
+    });
     return `  ${verb.name}${waited ? " (waited)" : ""}${kept ? "" : " (not kept)"}: ${error ? `${(error as { code?: string }).code} ${error.message}` : short}`;
   });
   const jobs = [...states].map(([name, seen]) => `  ${name}: ${seen.join(", ")}`);

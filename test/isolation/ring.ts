@@ -9,13 +9,18 @@ const smaller: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * This release with small rings. Every combination crosses from child to child of the tickets, which go round every 64 transactions, and jobs of several
- * days meet in one child; with an eighth of the tables, plans are made and run in a fraction of the time. The numbers are all that is changed.
+ * This release with small rings. Every combination crosses from child to child of the tickets, which go round every 64
+ * transactions, and jobs of several days meet in one child; with an eighth of the tables, plans are made and run in a
+ * fraction of the time. The numbers are all that is changed.
  */
 export function smallRings(release: Release = thisRelease): Release {
-  const missing = smaller.filter(([number]) => !number.test(release.functionsText + release.migrations.map(({ text }) => text).join("\n")));
-  if (missing.length > 0) throw new Error(`nothing to make smaller: ${missing.map(([number]) => number.source).join(", ")}`);
-  const change = (text: string): string => smaller.reduce((changed, [number, small]) => changed.replaceAll(number, small), text);
+  const missing = smaller.filter(
+    ([number]) => !number.test(release.functionsText + release.migrations.map(({ text }) => text).join("\n")),
+  );
+  if (missing.length > 0)
+    throw new Error(`nothing to make smaller: ${missing.map(([number]) => number.source).join(", ")}`);
+  const change = (text: string): string =>
+    smaller.reduce((changed, [number, small]) => changed.replaceAll(number, small), text);
   return {
     migrations: release.migrations.map((migration) => ({ ...migration, text: change(migration.text) })),
     functionsText: change(release.functionsText),

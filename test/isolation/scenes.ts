@@ -4,8 +4,8 @@ import type { Clock } from "./clock.js";
 import { type Combination, verbsOf } from "./combination.js";
 
 /**
- * What every verb finds: each role is a job that at least one verb is about, so that every verb meets every other on a job, a claim, a group
- * or the lane. All are of one lane, except the far job.
+ * What every verb finds: each role is a job that at least one verb is about, so that every verb meets every other on a
+ * job, a claim, a group or the lane. All are of one lane, except the far job.
  */
 export interface Scene {
   readonly queue: string;
@@ -16,7 +16,10 @@ export interface Scene {
   readonly dead: string | undefined;
   /** Running, with a fingerprint. */
   readonly held: ClaimedJob;
-  /** Running too, under the same token where the queue allows it; ready where one job runs at a time, or when one claim did not get both. */
+  /**
+   * Running too, under the same token where the queue allows it; ready where one job runs at a time, or when one claim
+   * did not get both.
+   */
   readonly neighbour: JobId;
   readonly neighbourToken: string | undefined;
   /** Running in another lane; ready where one job runs at a time. */
@@ -91,15 +94,27 @@ export const states = {
 
 export type StateName = keyof typeof states;
 
-/** How long leases and short delays are. Between the verbs, time passes the ends of young ones only where it is told to. */
-export function lengthsOf({ age, time }: Combination): { readonly lease: number; readonly soon: number; readonly long: number } {
+/**
+ * How long leases and short delays are. Between the verbs, time passes the ends of young ones only where it is told to.
+ */
+export function lengthsOf({ age, time }: Combination): {
+  readonly lease: number;
+  readonly soon: number;
+  readonly long: number;
+} {
   if (age === "old") return { lease: 5, soon: 5, long: 50 };
   if (time === "lease" || time === "expiry") return { lease: 30, soon: 60, long: 600 };
   return { lease: time === "retention" || time === "rotated" ? 259_200 : 1800, soon: 300, long: 600 };
 }
 
 /** Set the scene, in a queue of its own, so that one that goes wrong does not spoil the next. */
-export async function setScene(engine: Engine, clock: Clock, query: Query, queue: string, combination: Combination): Promise<Scene> {
+export async function setScene(
+  engine: Engine,
+  clock: Clock,
+  query: Query,
+  queue: string,
+  combination: Combination,
+): Promise<Scene> {
   const state: State = states[combination.state];
   const { lease, soon, long } = lengthsOf(combination);
   const resources = combination.state === "limits" ? { [`of-${queue}`]: 1 } : undefined;
@@ -145,7 +160,10 @@ export async function setScene(engine: Engine, clock: Clock, query: Query, queue
   }
 
   const [held] = await enqueue({ type, fingerprint: "held", ...group("a") });
-  const [neighbour, far] = await enqueue({ type, ...group(state.together ? "a" : "b") }, { type: farType, ...group("far") });
+  const [neighbour, far] = await enqueue(
+    { type, ...group(state.together ? "a" : "b") },
+    { type: farType, ...group("far") },
+  );
   await claim(type, isSerial ? 1 : 2);
   if (!isSerial) await claim(farType, 1);
   const [waiting] = await enqueue({ type, fingerprint: "waiting", ...group("c") });
@@ -183,7 +201,21 @@ export async function setScene(engine: Engine, clock: Clock, query: Query, queue
     staged: staged!,
     failed: failed!,
     follower: follower!,
-    ids: [failed!, ...letter, held!, neighbour!, far!, waiting!, behind!, expiring!, due!, delayed!, staged!, ...last, follower!],
+    ids: [
+      failed!,
+      ...letter,
+      held!,
+      neighbour!,
+      far!,
+      waiting!,
+      behind!,
+      expiring!,
+      due!,
+      delayed!,
+      staged!,
+      ...last,
+      follower!,
+    ],
     middle,
     group,
     soonSeconds: soon,
@@ -193,7 +225,10 @@ export async function setScene(engine: Engine, clock: Clock, query: Query, queue
 
 type Query = (text: string, values: unknown[]) => Promise<readonly Record<string, unknown>[]>;
 
-/** A type whose lane comes before that of "work" in the order of locks; lanes are hashes, and all but a few have such a type among sixty. */
+/**
+ * A type whose lane comes before that of "work" in the order of locks; lanes are hashes, and all but a few have such a
+ * type among sixty.
+ */
 async function lowerLane(query: Query, queue: string, resources: object | undefined): Promise<string> {
   const [row] = await query(
     `select 'far' || n as type from queue q, generate_series(1, 60) n

@@ -54,7 +54,9 @@ export class Search {
       const finding: Finding = { kind, text, combination, times: 1 };
       this.findings.push(finding); // so that others need not look for the same meanwhile
       const simplest = await this.#simplify(product, combination, kind, text);
-      const same = this.findings.find((other) => other !== finding && other.kind === kind && explains(other.combination, simplest.combination));
+      const same = this.findings.find(
+        (other) => other !== finding && other.kind === kind && explains(other.combination, simplest.combination),
+      );
       this.findings.splice(this.findings.indexOf(finding), 1);
       if (same) same.times += 1;
       else this.findings.push({ kind, ...simplest, times: 1 });
@@ -72,7 +74,12 @@ export class Search {
   }
 
   /** One simplification after another, as long as the fault stays. */
-  async #simplify(product: Product, from: Combination, kind: string, text: string): Promise<Pick<Finding, "combination" | "text">> {
+  async #simplify(
+    product: Product,
+    from: Combination,
+    kind: string,
+    text: string,
+  ): Promise<Pick<Finding, "combination" | "text">> {
     let combination = from;
     for (;;) {
       let better: Combination | undefined;
@@ -106,7 +113,10 @@ export class Search {
   }
 }
 
-/** Whether what was found in a simpler combination is to be expected in this one: it has its verbs in their order, its state, transaction and time, or the first of them is the ordinary one. */
+/**
+ * Whether what was found in a simpler combination is to be expected in this one: it has its verbs in their order, its
+ * state, transaction and time, or the first of them is the ordinary one.
+ */
 function explains(simple: Combination, combination: Combination): boolean {
   const names = verbsOf(combination).map(({ name }) => name);
   let at = 0;
@@ -114,7 +124,8 @@ function explains(simple: Combination, combination: Combination): boolean {
     at = names.indexOf(name, at) + 1;
     if (at === 0) return false;
   }
-  const isOrdinary = (value: string, ordinary: readonly string[], other: string): boolean => ordinary.includes(value) || value === other;
+  const isOrdinary = (value: string, ordinary: readonly string[], other: string): boolean =>
+    ordinary.includes(value) || value === other;
   return (
     isOrdinary(simple.state, ["plain"], combination.state) &&
     isOrdinary(simple.tx, ["auto", "commit"], combination.tx) &&

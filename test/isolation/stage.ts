@@ -40,7 +40,8 @@ export class Actor implements Session {
   }
 
   static async make(client: pg.Client, besideClient: pg.Client): Promise<Actor> {
-    const pidOf = async (of: pg.Client): Promise<number> => Number((await of.query("select pg_backend_pid() as pid")).rows[0].pid);
+    const pidOf = async (of: pg.Client): Promise<number> =>
+      Number((await of.query("select pg_backend_pid() as pid")).rows[0].pid);
     return new Actor(client, besideClient, [await pidOf(client), await pidOf(besideClient)]);
   }
 
@@ -106,23 +107,41 @@ export class Stage {
     this.#name = name;
   }
 
-  /** With a server of its own, because transactions of others would keep queues from finishing; DATABASE_URL names another one. */
+  /**
+   * With a server of its own, because transactions of others would keep queues from finishing; DATABASE_URL names
+   * another one.
+   */
   static async open(): Promise<Stage> {
     const given = process.env["DATABASE_URL"];
-    // As everywhere, longer than rotation and compaction wait for a table (200 ms): they give way, and are not taken for a deadlock.
-    const settings = { fsync: "off", max_connections: "60", max_prepared_transactions: "10", deadlock_timeout: "450ms", autovacuum: "off" };
+    // As everywhere, longer than rotation and compaction wait for a table (200 ms): they give way, and are not taken
+    // for a deadlock.
+    const settings = {
+      fsync: "off",
+      max_connections: "60",
+      max_prepared_transactions: "10",
+      deadlock_timeout: "450ms",
+      autovacuum: "off",
+    };
     const server = given ? undefined : await startEmbeddedServer({ settings });
     const url = server?.url ?? given!;
     const name = `product_${process.pid}_${Date.now().toString(36)}_${Math.floor(Math.random() * 1e6)}`;
     await onServer(url, `create database ${name}`);
-    const client = new pg.Client({ connectionString: inDatabase(url, name), options: "-c search_path=millrace,public" });
+    const client = new pg.Client({
+      connectionString: inDatabase(url, name),
+      options: "-c search_path=millrace,public",
+    });
     await client.connect();
     await migrate(poolOf(client), { release: smallRings() });
     await Clock.install(client);
     // An hour instead of days, so that the ids, which end in 2091, are enough for many combinations.
     const engine = new Engine({ pool: poolOf(client) });
     const hour = 3600;
-    await engine.cellPut({ retentionSucceededSeconds: hour, retentionFailedSeconds: hour, retentionExpiredSeconds: hour, retentionCancelledSeconds: hour });
+    await engine.cellPut({
+      retentionSucceededSeconds: hour,
+      retentionFailedSeconds: hour,
+      retentionExpiredSeconds: hour,
+      retentionCancelledSeconds: hour,
+    });
     const { rows } = await client.query("select current_setting('max_prepared_transactions')::int > 0 as can");
     await client.end();
     const stage = new Stage(server, url, rows[0].can as boolean, name);
@@ -153,15 +172,17 @@ export class Stage {
       return client;
     };
     this.watcher = await connect();
-    await this.watcher.query("set plan_cache_mode = force_generic_plan"); // the view reads 100 tables: planning it takes longer than running it
+    // the view reads 100 tables: planning it takes longer than running it
+    await this.watcher.query("set plan_cache_mode = force_generic_plan");
     const actor = async (): Promise<Actor> => Actor.make(await connect(), await connect());
     [this.a, this.b, this.c, this.keeper] = [await actor(), await actor(), await actor(), await actor()];
     this.clock = new Clock(this.keeper.client);
   }
 
   /**
-   * Make the database empty again, so that a combination does alone what it does after others, and what goes wrong spoils nothing. `phase` sets what depends on counters: the
-   * number of the queue, and with it the order of lanes, and where in the ring of tickets the next transaction is. It is noon then: no combination crosses midnight by chance.
+   * Make the database empty again, so that a combination does alone what it does after others, and what goes wrong
+   * spoils nothing. `phase` sets what depends on counters: the number of the queue, and with it the order of lanes, and
+   * where in the ring of tickets the next transaction is. It is noon then: no combination crosses midnight by chance.
    */
   async clear(phase: number): Promise<void> {
     await this.clock.moveToMidnight(43_200);
@@ -189,7 +210,9 @@ export class Stage {
     const database = `${this.#name}_${this.#databases}`;
     const client = new pg.Client({ connectionString: inDatabase(this.#url, database) });
     await client.connect();
-    for (const { gid } of (await client.query<{ gid: string }>("select gid from pg_prepared_xacts where database = current_database()")).rows) {
+    for (const { gid } of (
+      await client.query<{ gid: string }>("select gid from pg_prepared_xacts where database = current_database()")
+    ).rows) {
       await client.query(`rollback prepared '${gid}'`);
     }
     await client.end();
@@ -201,8 +224,8 @@ export class Stage {
   }
 
   /**
-   * True as soon as the call of somebody waits for a lock, false when it has ended. Asks the server, so that a slow machine is not taken for a wait, and asks twice, so that a
-   * moment's wait for a page is not either.
+   * True as soon as the call of somebody waits for a lock, false when it has ended. Asks the server, so that a slow
+   * machine is not taken for a wait, and asks twice, so that a moment's wait for a page is not either.
    */
   async endsOrWaits(call: Promise<unknown>, { pids }: Actor): Promise<boolean> {
     let hasEnded = false;
@@ -224,7 +247,9 @@ export class Stage {
 
   async inTime<T>(what: string, work: Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(what)), patienceMs + 5000)));
+    const late = new Promise<never>(
+      (_, reject) => (timer = setTimeout(() => reject(new Error(what)), patienceMs + 5000)),
+    );
     try {
       return await Promise.race([work, late]);
     } finally {

@@ -29,7 +29,11 @@ export const timeEffects: Readonly<Record<TimeName, Time>> = {
     between: async (stage) => {
       await pastRetention(stage);
       for (let i = 0; i < 6; i += 1) {
-        if (Number((await stage.keeper.client.query({ name: "rotate", text: "select job_rotate() as n" })).rows[0].n) === 0) break;
+        if (
+          Number((await stage.keeper.client.query({ name: "rotate", text: "select job_rotate() as n" })).rows[0].n) ===
+          0
+        )
+          break;
       }
     },
     drainSeconds: 4 * day,
@@ -38,8 +42,13 @@ export const timeEffects: Readonly<Record<TimeName, Time>> = {
   ring: {
     between: async (stage) => {
       for (let i = 0; i < 4; i += 1) {
-        await stage.keeper.client.query("do $$ begin for i in 1 .. 20 loop perform pg_current_xact_id(); commit; end loop; end $$");
-        const { rows } = await stage.keeper.client.query({ name: "rotate tickets", text: "select ticket_rotate() as emptied, groups_forget()" });
+        await stage.keeper.client.query(
+          "do $$ begin for i in 1 .. 20 loop perform pg_current_xact_id(); commit; end loop; end $$",
+        );
+        const { rows } = await stage.keeper.client.query({
+          name: "rotate tickets",
+          text: "select ticket_rotate() as emptied, groups_forget()",
+        });
         stage.emptied += Number(rows[0].emptied);
       }
     },

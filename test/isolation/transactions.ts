@@ -29,20 +29,28 @@ interface Running {
 }
 
 /**
- * Let the verbs of a combination meet. The first runs as its transaction says; the others each on a connection of their own, one after the other,
- * committing by themselves:
+ * Let the verbs of a combination meet. The first runs as its transaction says; the others each on a connection of their
+ * own, one after the other, committing by themselves:
  *
  * - auto: all three, one after the other;
  * - commit, rollback: the first stays open until the others have ended, or wait;
- * - savepoint: it is undone to a savepoint after the second; its transaction then enqueues a job, and commits after the third;
+ * - savepoint: it is undone to a savepoint after the second; its transaction then enqueues a job, and commits after the
+ *   third;
  * - prepared (rollback): it is prepared before the others come, and ended after them;
- * - repeatable read: its snapshot is taken before the second, it runs after it and after time has passed, and commits after the third;
+ * - repeatable read: its snapshot is taken before the second, it runs after it and after time has passed, and commits
+ *   after the third;
  * - numbered: the same in read committed, with a transaction number instead of a snapshot;
  * - overlap: as commit, but the third stays open until the second has ended, or waits for it.
  *
- * Time passes after the first verb; where that comes after the second, after both. Returns what became of each, the first verb first.
+ * Time passes after the first verb; where that comes after the second, after both. Returns what became of each, the
+ * first verb first.
  */
-export async function meet(stage: Stage, combination: Combination, scene: Scene, timePasses: () => Promise<void>): Promise<Outcome[]> {
+export async function meet(
+  stage: Stage,
+  combination: Combination,
+  scene: Scene,
+  timePasses: () => Promise<void>,
+): Promise<Outcome[]> {
   return new Meeting(stage, combination, scene, timePasses).run();
 }
 
@@ -152,6 +160,9 @@ class Meeting {
 const afterSavepoint: Verb = { ...verbs.find(({ name }) => name === "enqueue")!, name: "enqueue after the savepoint" };
 
 function outcomeOf({ verb, waited, startedAt, endedAt }: Running, ended: Ended, kept: boolean): Outcome {
-  const how = "error" in ended ? { told: undefined, error: ended.error, kept: false } : { told: ended.told, error: undefined, kept };
+  const how =
+    "error" in ended
+      ? { told: undefined, error: ended.error, kept: false }
+      : { told: ended.told, error: undefined, kept };
   return { verb, ...how, waited, startedAt, endedAt };
 }

@@ -88,13 +88,17 @@ const report = async (call: (job: Held) => Promise<unknown>, { id, token }: Held
 /** A report on the far job, which runs unless one job runs at a time. */
 const farReport = ({ far, farToken }: Scene, call: (job: Held) => Promise<unknown>, state?: JobState): Promise<Told> =>
   farToken === undefined ? Promise.resolve({ said: "not held" }) : report(call, { id: far, token: farToken }, state);
-const query = async ({ client }: Session, text: string, values: unknown[] = []): Promise<unknown> => (await client.query(text, values)).rows[0];
+const query = async ({ client }: Session, text: string, values: unknown[] = []): Promise<unknown> =>
+  (await client.query(text, values)).rows[0];
 const pause = async ({ engine, call }: Session, { queue }: Scene, paused: QueuePart): Promise<Told> => {
   await engine.queuePause(queue, paused, call);
   return { paused };
 };
 const said = async (call: Promise<unknown>): Promise<Told> => ({ said: await call });
-/** control_compact takes the first table that is worth it; these are about a certain one. Two statements, one transaction. */
+/**
+ * control_compact takes the first table that is worth it; these are about a certain one. Two statements, one
+ * transaction.
+ */
 const rewrite = async ({ client }: Session, table: string): Promise<Told> => {
   await client.query(`lock table ${table} in access exclusive mode; select table_rewrite('${table}')`);
   return {};
@@ -103,15 +107,23 @@ const cancelOne = async ({ engine, call }: Session, id: JobId, because?: string)
   const cancelled = await engine.cancel([id], because, call);
   return { cancelled, ended: cancelled === 1 ? [{ id, state: "cancelled" }] : [] };
 };
-const enqueue = (name: string, job: (scene: Scene) => Omit<NewJob, "queue" | "type"> & { type?: string }, more: Partial<Verb> = {}): Verb => ({
+const enqueue = (
+  name: string,
+  job: (scene: Scene) => Omit<NewJob, "queue" | "type"> & { type?: string },
+  more: Partial<Verb> = {},
+): Verb => ({
   name,
-  run: async ({ engine, call }, scene) => ({ enqueued: [await engine.enqueue({ queue: scene.queue, type: scene.type, ...job(scene) }, call)] }),
+  run: async ({ engine, call }, scene) => ({
+    enqueued: [await engine.enqueue({ queue: scene.queue, type: scene.type, ...job(scene) }, call)],
+  }),
   refuses: whereClosed,
   ...more,
 });
 const claim = (name: string, limit: number, more: object = {}): Verb => ({
   name,
-  run: async ({ engine, call }, { queue }) => ({ claimed: await engine.claim({ queues: [queue], limit, ...more }, call) }),
+  run: async ({ engine, call }, { queue }) => ({
+    claimed: await engine.claim({ queues: [queue], limit, ...more }, call),
+  }),
 });
 const far = new Date("2199-01-01");
 
@@ -121,8 +133,12 @@ export const verbs: readonly Verb[] = [
   nothing,
   enqueue("enqueue", ({ group }) => group("d"), { neverWaits: true }),
   enqueue("enqueue behind the held job", ({ group }) => group("a"), { neverWaits: true }),
-  enqueue("enqueue later", ({ group, soonSeconds }) => ({ delaySeconds: soonSeconds, ...group("a") }), { neverWaits: true }),
-  enqueue("enqueue with a time to live", ({ group, soonSeconds }) => ({ ttlSeconds: soonSeconds, ...group("a") }), { neverWaits: true }),
+  enqueue("enqueue later", ({ group, soonSeconds }) => ({ delaySeconds: soonSeconds, ...group("a") }), {
+    neverWaits: true,
+  }),
+  enqueue("enqueue with a time to live", ({ group, soonSeconds }) => ({ ttlSeconds: soonSeconds, ...group("a") }), {
+    neverWaits: true,
+  }),
   enqueue("enqueue staged", ({ group }) => ({ stage: "gate", ...group("a") }), { neverWaits: true, joinsLater: true }),
   enqueue("enqueue in a new lane", ({ group }) => ({ type: "new", ...group("a") }), { neverWaits: true }),
   enqueue("enqueue: beside the failed job", ({ group }) => ({ fingerprint: "failed", ...group("a") })),
@@ -130,14 +146,31 @@ export const verbs: readonly Verb[] = [
     name: "enqueue: replace the waiting job",
     run: async ({ engine, call }, { queue, type, group }) => {
       const input = { replaced: true };
-      const enqueued = await engine.enqueue({ queue, type, input, fingerprint: "waiting", fingerprintMode: "replace", ...group("c") }, call);
+      const enqueued = await engine.enqueue(
+        { queue, type, input, fingerprint: "waiting", fingerprintMode: "replace", ...group("c") },
+        call,
+      );
       return { enqueued: [enqueued], replaced: enqueued.duplicate ? [{ id: enqueued.id, input }] : [] };
     },
     refuses: whereClosed,
   },
-  enqueue("enqueue: debounce the waiting job", ({ group }) => ({ delaySeconds: 20, fingerprint: "waiting", fingerprintMode: "debounce", ...group("c") })),
-  enqueue("enqueue: debounce the delayed job", ({ group }) => ({ delaySeconds: 20, fingerprint: "delayed", fingerprintMode: "debounce", ...group("d") })),
-  enqueue("enqueue: follow up the held job", ({ group }) => ({ fingerprint: "held", fingerprintMode: "followUp", ...group("a") }), { joinsLater: true }),
+  enqueue("enqueue: debounce the waiting job", ({ group }) => ({
+    delaySeconds: 20,
+    fingerprint: "waiting",
+    fingerprintMode: "debounce",
+    ...group("c"),
+  })),
+  enqueue("enqueue: debounce the delayed job", ({ group }) => ({
+    delaySeconds: 20,
+    fingerprint: "delayed",
+    fingerprintMode: "debounce",
+    ...group("d"),
+  })),
+  enqueue(
+    "enqueue: follow up the held job",
+    ({ group }) => ({ fingerprint: "held", fingerprintMode: "followUp", ...group("a") }),
+    { joinsLater: true },
+  ),
   {
     name: "enqueue many",
     run: async ({ engine, call }, { queue, type, group }) => ({
@@ -173,7 +206,11 @@ export const verbs: readonly Verb[] = [
   {
     name: "settle and claim",
     run: async ({ engine, call }, { queue, held }) => {
-      const { refused, claimed } = await engine.settle([{ token: held.token, outcome: "succeeded", jobs: [held.id] }], { queues: [queue], limit: 2 }, call);
+      const { refused, claimed } = await engine.settle(
+        [{ token: held.token, outcome: "succeeded", jobs: [held.id] }],
+        { queues: [queue], limit: 2 },
+        call,
+      );
       return { claimed, ...(refused.length > 0 ? { lost: [held] } : { ended: [{ id: held.id, state: "succeeded" }] }) };
     },
   },
@@ -195,24 +232,51 @@ export const verbs: readonly Verb[] = [
       };
     },
   },
-  { name: "fail", run: ({ engine, call }, { held }) => report((job) => engine.fail(job, { message: "bad input" }, call), held, "failed") },
+  {
+    name: "fail",
+    run: ({ engine, call }, { held }) =>
+      report((job) => engine.fail(job, { message: "bad input" }, call), held, "failed"),
+  },
   {
     name: "dead letter",
-    run: ({ engine, call }, { held, dead }) => report((job) => engine.deadLetter(job, dead!, { message: "bad input" }, call), held, "failed"),
+    run: ({ engine, call }, { held, dead }) =>
+      report((job) => engine.deadLetter(job, dead!, { message: "bad input" }, call), held, "failed"),
     aboutDeadLetters: true,
   },
-  { name: "retry now", run: ({ engine, call }, { held }) => report((job) => engine.retry(job, { message: "again" }, 0, call), held) },
+  {
+    name: "retry now",
+    run: ({ engine, call }, { held }) => report((job) => engine.retry(job, { message: "again" }, 0, call), held),
+  },
   {
     name: "retry later",
-    run: ({ engine, call }, { held, soonSeconds }) => report((job) => engine.retry(job, { message: "again" }, soonSeconds * 4, call), held),
+    run: ({ engine, call }, { held, soonSeconds }) =>
+      report((job) => engine.retry(job, { message: "again" }, soonSeconds * 4, call), held),
   },
   { name: "release", run: ({ engine, call }, { held }) => report((job) => engine.release(job, 0, call), held) },
-  { name: "release later", run: ({ engine, call }, { held, soonSeconds }) => report((job) => engine.release(job, soonSeconds * 4, call), held) },
-  { name: "complete the far job", run: ({ engine, call }, scene) => farReport(scene, (job) => engine.complete(job, undefined, call), "succeeded") },
-  { name: "retry the far job", run: ({ engine, call }, scene) => farReport(scene, (job) => engine.retry(job, { message: "again" }, 1, call)) },
-  { name: "release the far job", run: ({ engine, call }, scene) => farReport(scene, (job) => engine.release(job, 0, call)) },
-  { name: "set visibility", run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 20, call), held) },
-  { name: "set visibility to now", run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 0, call), held) },
+  {
+    name: "release later",
+    run: ({ engine, call }, { held, soonSeconds }) => report((job) => engine.release(job, soonSeconds * 4, call), held),
+  },
+  {
+    name: "complete the far job",
+    run: ({ engine, call }, scene) => farReport(scene, (job) => engine.complete(job, undefined, call), "succeeded"),
+  },
+  {
+    name: "retry the far job",
+    run: ({ engine, call }, scene) => farReport(scene, (job) => engine.retry(job, { message: "again" }, 1, call)),
+  },
+  {
+    name: "release the far job",
+    run: ({ engine, call }, scene) => farReport(scene, (job) => engine.release(job, 0, call)),
+  },
+  {
+    name: "set visibility",
+    run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 20, call), held),
+  },
+  {
+    name: "set visibility to now",
+    run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 0, call), held),
+  },
   { name: "cancel the held job", run: (session, { held }) => cancelOne(session, held.id, "no longer needed") },
   { name: "cancel the waiting job", run: (session, { waiting }) => cancelOne(session, waiting) },
   { name: "cancel the due job", run: (session, { due }) => cancelOne(session, due) },
@@ -252,24 +316,59 @@ export const verbs: readonly Verb[] = [
     revives: true,
     refuses: whereClosed,
   },
-  { name: "replay", run: ({ engine, call }, { queue }) => said(engine.replay({ from: new Date(0), queue }, call)), refuses: whereClosed },
-  { name: "redrive", run: ({ engine, call }, { dead }) => said(engine.redrive(dead!, {}, call)), aboutDeadLetters: true, refuses: whereClosed },
+  {
+    name: "replay",
+    run: ({ engine, call }, { queue }) => said(engine.replay({ from: new Date(0), queue }, call)),
+    refuses: whereClosed,
+  },
+  {
+    name: "redrive",
+    run: ({ engine, call }, { dead }) => said(engine.redrive(dead!, {}, call)),
+    aboutDeadLetters: true,
+    refuses: whereClosed,
+  },
   { name: "reset the breaker", run: ({ engine, call }, { queue }) => said(engine.resetBreakers({ queue }, call)) },
-  { name: "discard", run: ({ engine, call }, { failed, expiring }) => said(engine.discard([failed, expiring], {}, call)) },
+  {
+    name: "discard",
+    run: ({ engine, call }, { failed, expiring }) => said(engine.discard([failed, expiring], {}, call)),
+  },
   { name: "purge", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.purge(queue, call) }) },
   { name: "shed", run: ({ engine, call }, { queue }) => said(engine.queueShed(queue, far, {}, call)), sheds: true },
-  { name: "shed up to the middle", run: ({ engine, call }, { queue, middle }) => said(engine.queueShed(queue, middle, {}, call)), sheds: true },
-  { name: "shed the type", run: ({ engine, call }, { queue, type }) => said(engine.queueShed(queue, far, { type }, call)), sheds: true },
-  { name: "shed the group", run: ({ engine, call }, { queue }) => said(engine.queueShed(queue, far, { group: "a" }, call)), sheds: true },
-  { name: "set aside", run: ({ engine, call }, { queue }) => said(engine.queueSetAside(queue, {}, call)), refuses: whereGrouped, setsAside: true },
+  {
+    name: "shed up to the middle",
+    run: ({ engine, call }, { queue, middle }) => said(engine.queueShed(queue, middle, {}, call)),
+    sheds: true,
+  },
+  {
+    name: "shed the type",
+    run: ({ engine, call }, { queue, type }) => said(engine.queueShed(queue, far, { type }, call)),
+    sheds: true,
+  },
+  {
+    name: "shed the group",
+    run: ({ engine, call }, { queue }) => said(engine.queueShed(queue, far, { group: "a" }, call)),
+    sheds: true,
+  },
+  {
+    name: "set aside",
+    run: ({ engine, call }, { queue }) => said(engine.queueSetAside(queue, {}, call)),
+    refuses: whereGrouped,
+    setsAside: true,
+  },
   {
     name: "set aside the type",
     run: ({ engine, call }, { queue, type }) => said(engine.queueSetAside(queue, { type }, call)),
     refuses: whereGrouped,
     setsAside: true,
   },
-  { name: "release the stage", run: ({ engine, call }, { queue }) => said(engine.stageRelease(queue, "gate", {}, call)) },
-  { name: "cancel the stage", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.stageCancel(queue, "gate", {}, call) }) },
+  {
+    name: "release the stage",
+    run: ({ engine, call }, { queue }) => said(engine.stageRelease(queue, "gate", {}, call)),
+  },
+  {
+    name: "cancel the stage",
+    run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.stageCancel(queue, "gate", {}, call) }),
+  },
   {
     name: "close",
     run: async ({ engine, call }, { queue }) => {
@@ -279,12 +378,24 @@ export const verbs: readonly Verb[] = [
     refuses: () => [closed],
     closes: true,
   },
-  { name: "open", run: ({ engine, call }, { queue }) => said(engine.queueOpen(queue, {}, call)), refuses: () => [invalid, closed] },
+  {
+    name: "open",
+    run: ({ engine, call }, { queue }) => said(engine.queueOpen(queue, {}, call)),
+    refuses: () => [invalid, closed],
+  },
   { name: "pause", run: (session, scene) => pause(session, scene, {}), pauses: true },
-  { name: "resume", run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, {}, call)), refuses: () => [invalid] },
+  {
+    name: "resume",
+    run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, {}, call)),
+    refuses: () => [invalid],
+  },
   { name: "pause the type", run: (session, scene) => pause(session, scene, { type: scene.type }), pauses: true },
   { name: "pause the group", run: (session, scene) => pause(session, scene, { group: "a" }), pauses: true },
-  { name: "resume the group", run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, { group: "a" }, call)), refuses: () => [invalid] },
+  {
+    name: "resume the group",
+    run: ({ engine, call }, { queue }) => said(engine.queueResume(queue, { group: "a" }, call)),
+    refuses: () => [invalid],
+  },
   { name: "maintain", run: ({ engine, call }) => said(engine.maintain(call)) },
   { name: "rest the lanes", run: (session) => said(query(session, "select lanes_rest()")) },
   { name: "promote", run: (session) => said(query(session, "select agenda_promote(1000)")) },
@@ -306,7 +417,11 @@ export const verbs: readonly Verb[] = [
     locksTables: true,
   },
   { name: "forget groups", run: (session) => said(query(session, "select groups_forget()")) },
-  { name: "compact", run: (session) => said(query(session, "select control_compact(0) as rewritten")), locksTables: true },
+  {
+    name: "compact",
+    run: (session) => said(query(session, "select control_compact(0) as rewritten")),
+    locksTables: true,
+  },
   { name: "compact the claims", run: (session) => rewrite(session, "claim"), locksTables: true },
   { name: "compact the cursors", run: (session) => rewrite(session, "lane_cursor"), locksTables: true },
   {

@@ -13,7 +13,8 @@ const purge: Op = { purge: true };
 /** What one producer's transaction may hold: one or two tickets of one or two jobs. */
 const shapes: readonly (readonly number[])[] = [[1], [2], [1, 1], [1, 2], [2, 1], [2, 2]];
 const producers = ["P", "Q", "R"];
-const produce = (...tickets: readonly number[][]): Scenario["processes"] => Object.fromEntries(tickets.map((sizes, i) => [producers[i]!, [sizes.map(write)]]));
+const produce = (...tickets: readonly number[][]): Scenario["processes"] =>
+  Object.fromEntries(tickets.map((sizes, i) => [producers[i]!, [sizes.map(write)]]));
 const batches = [
   [1, 1],
   [1, 2],
@@ -44,14 +45,19 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
     for (const [i, first] of shapes.entries()) {
       for (const second of shapes.slice(i)) {
         for (const [c, d] of batches) {
-          const scenario = { processes: { ...produce([...first], [...second]), C: [[claim(c)]], D: [[claim(d)]] }, mayRollBack: producers };
+          const scenario = {
+            processes: { ...produce([...first], [...second]), C: [[claim(c)]], D: [[claim(d)]] },
+            mayRollBack: producers,
+          };
           const exploration = explore(cursorModel(scenario));
           if (exploration.violation) expect.fail(describeExploration(exploration));
           states += exploration.states;
         }
       }
     }
-    explored.push(`two producers, ${(21 * batches.length).toString()} scenarios: ${states.toLocaleString("en")} states`);
+    explored.push(
+      `two producers, ${(21 * batches.length).toString()} scenarios: ${states.toLocaleString("en")} states`,
+    );
   });
 
   it("three producers, one of them with two writes, everybody may roll back [#23] [#106]", () => {
@@ -59,15 +65,26 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
   });
 
   it("three producers, and claimers that come back while late transactions are half taken", () => {
-    expectSound("three claims", { processes: { ...produce([2], [2], [1]), C: [[claim(1)], [claim(2)]], D: [[claim(1)]] }, mayRollBack: ["P"] });
+    expectSound("three claims", {
+      processes: { ...produce([2], [2], [1]), C: [[claim(1)], [claim(2)]], D: [[claim(1)]] },
+      mayRollBack: ["P"],
+    });
   });
 
   it("three producers in a ring whose children hold two transactions each", () => {
-    expectSound("narrow ring", { processes: { ...produce([1], [2], [1]), C: [[claim(1)]], D: [[claim(3)]] }, mayRollBack: ["P", "Q"], width: 2 });
+    expectSound("narrow ring", {
+      processes: { ...produce([1], [2], [1]), C: [[claim(1)]], D: [[claim(3)]] },
+      mayRollBack: ["P", "Q"],
+      width: 2,
+    });
   });
 
   it("claimers that find the ring's children empty and come back", () => {
-    expectSound("empty children", { processes: { ...produce([2], [1]), C: [[claim(1)], [claim(3)]], D: [[claim(2)]] }, mayRollBack: producers, width: 2 });
+    expectSound("empty children", {
+      processes: { ...produce([2], [1]), C: [[claim(1)], [claim(3)]], D: [[claim(2)]] },
+      mayRollBack: producers,
+      width: 2,
+    });
   });
 
   it("a claim that takes fewer jobs than it read", () => {
@@ -76,15 +93,26 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
       mayRollBack: producers,
       takesFewer: true,
     });
-    expectSound("takes fewer, narrow ring", { processes: { ...produce([1], [2, 1]), C: [[claim(3)]], D: [[claim(2)]] }, takesFewer: true, width: 2 });
+    expectSound("takes fewer, narrow ring", {
+      processes: { ...produce([1], [2, 1]), C: [[claim(3)]], D: [[claim(2)]] },
+      takesFewer: true,
+      width: 2,
+    });
   });
 
   it("a claimer that claims twice in one transaction", () => {
-    expectSound("claims twice", { processes: { ...produce([2], [1], [1]), C: [[claim(1), claim(2)]], D: [[claim(1)]] }, mayRollBack: ["P", "C"] });
+    expectSound("claims twice", {
+      processes: { ...produce([2], [1], [1]), C: [[claim(1), claim(2)]], D: [[claim(1)]] },
+      mayRollBack: ["P", "C"],
+    });
   });
 
   it("a lane that nobody has found before the first claim", () => {
-    expectSound("undiscovered", { processes: { ...produce([1], [2], [1]), C: [[claim(1)]], D: [[claim(3)]] }, mayRollBack: ["C", "P"], undiscovered: true });
+    expectSound("undiscovered", {
+      processes: { ...produce([1], [2], [1]), C: [[claim(1)]], D: [[claim(3)]] },
+      mayRollBack: ["C", "P"],
+      undiscovered: true,
+    });
   });
 
   it("a claimer whose transaction enqueues after it has claimed", () => {
@@ -97,7 +125,9 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
   });
 
   it("a claimer whose transaction enqueues before and after it claims [#10]", () => {
-    expectSound("own jobs before and after", { processes: { ...produce([1], [2]), C: [[write(1), claim(1), write(1)]], D: [[claim(2)]] } });
+    expectSound("own jobs before and after", {
+      processes: { ...produce([1], [2]), C: [[write(1), claim(1), write(1)]], D: [[claim(2)]] },
+    });
   });
 
   it("a claimer whose transaction enqueues before and after it claims twice [#10]", () => {
@@ -107,7 +137,10 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
   });
 
   it("a purge: what it saw is gone, what was still running arrives", () => {
-    expectSound("purge", { processes: { ...produce([1], [2]), X: [[purge]], D: [[claim(1)], [claim(2)]] }, mayRollBack: [...producers, "X"] });
+    expectSound("purge", {
+      processes: { ...produce([1], [2]), X: [[purge]], D: [[claim(1)], [claim(2)]] },
+      mayRollBack: [...producers, "X"],
+    });
     expectSound("purge, narrow ring", { processes: { ...produce([1], [2]), X: [[purge]], D: [[claim(1)]] }, width: 2 });
   });
 
@@ -120,36 +153,63 @@ describe("the cursor: every committed job is handed out exactly once, none of a 
   });
 
   it("three producers that straddle midnight, two claimers: a claim ends at the first job of another day", () => {
-    expectSound("midnight", { processes: { ...produce([1], [1, 1], [1]), C: [[claim(4)]], D: [[claim(2)]] }, mayRollBack: [], midnight: true });
+    expectSound("midnight", {
+      processes: { ...produce([1], [1, 1], [1]), C: [[claim(4)]], D: [[claim(2)]] },
+      mayRollBack: [],
+      midnight: true,
+    });
   });
 
   it("midnight within a ticket, in a narrow ring, and around a claimer's own jobs", () => {
-    expectSound("midnight within a ticket", { processes: { ...produce([3], [1, 1]), C: [[claim(5)]], D: [[claim(2)]] }, mayRollBack: ["P"], midnight: true });
-    expectSound("midnight, narrow ring", { processes: { ...produce([1, 1], [1]), C: [[claim(3)]], D: [[claim(2)]] }, width: 2, midnight: true });
-    expectSound("midnight, own jobs", { processes: { ...produce([1, 1]), C: [[write(1), claim(3), write(1)]], D: [[claim(2)]] }, midnight: true });
+    expectSound("midnight within a ticket", {
+      processes: { ...produce([3], [1, 1]), C: [[claim(5)]], D: [[claim(2)]] },
+      mayRollBack: ["P"],
+      midnight: true,
+    });
+    expectSound("midnight, narrow ring", {
+      processes: { ...produce([1, 1], [1]), C: [[claim(3)]], D: [[claim(2)]] },
+      width: 2,
+      midnight: true,
+    });
+    expectSound("midnight, own jobs", {
+      processes: { ...produce([1, 1]), C: [[write(1), claim(3), write(1)]], D: [[claim(2)]] },
+      midnight: true,
+    });
   });
 
-  it.runIf(isFull)("three producers of every shape, two claimers with batches of 1 to 3 (MODEL=full)", { timeout: 3_600_000 }, () => {
-    for (const [i, first] of shapes.entries()) {
-      for (const [k, second] of shapes.entries()) {
-        for (const [m, third] of shapes.entries()) {
-          if (k < i || m < k) continue;
-          for (const [c, d] of batches) {
-            const processes = { ...produce([...first], [...second], [...third]), C: [[claim(c)]], D: [[claim(d)]] };
-            expectSound(JSON.stringify([first, second, third, c, d]), { processes, mayRollBack: producers });
+  it.runIf(isFull)(
+    "three producers of every shape, two claimers with batches of 1 to 3 (MODEL=full)",
+    { timeout: 3_600_000 },
+    () => {
+      for (const [i, first] of shapes.entries()) {
+        for (const [k, second] of shapes.entries()) {
+          for (const [m, third] of shapes.entries()) {
+            if (k < i || m < k) continue;
+            for (const [c, d] of batches) {
+              const processes = { ...produce([...first], [...second], [...third]), C: [[claim(c)]], D: [[claim(d)]] };
+              expectSound(JSON.stringify([first, second, third, c, d]), { processes, mayRollBack: producers });
+            }
           }
         }
       }
-    }
-  });
+    },
+  );
 });
 
 describe("the model finds what is put in", () => {
   const two: Scenario = { processes: { ...produce([1], [1]), C: [[claim(1)], [claim(1)]] }, mayRollBack: [] };
-  const late: Scenario = { processes: { ...produce([2], [2], [1]), C: [[claim(1)], [claim(1)], [claim(1)]] }, mayRollBack: [] };
+  const late: Scenario = {
+    processes: { ...produce([2], [2], [1]), C: [[claim(1)], [claim(1)], [claim(1)]] },
+    mayRollBack: [],
+  };
   const mutants: readonly (readonly [string, keyof Rules, Scenario, RegExp])[] = [
     ["the position of a half-taken late transaction is overwritten by another's", "overwritesPositions", late, /twice/],
-    ["a late transaction that ended exactly with the batch stays, its position reset", "resetsAtBoundary", two, /twice/],
+    [
+      "a late transaction that ended exactly with the batch stays, its position reset",
+      "resetsAtBoundary",
+      two,
+      /twice/,
+    ],
     ["running transactions come from a later snapshot than the tickets", "runningFromLaterSnapshot", two, /lost/],
     ["the transaction at the head is not looked for among the running ones", "skipsHeadXid", two, /lost/],
     [
@@ -158,7 +218,12 @@ describe("the model finds what is put in", () => {
       { processes: { ...produce([1], [1], [1]), C: [[claim(3)], [claim(1)]] }, width: 2, mayRollBack: [] },
       /lost/,
     ],
-    ["the claimer's own transaction is not remembered", "forgetsOwn", { processes: { ...produce([1]), C: [[claim(1), write(1)]] } }, /lost/],
+    [
+      "the claimer's own transaction is not remembered",
+      "forgetsOwn",
+      { processes: { ...produce([1]), C: [[claim(1), write(1)]] } },
+      /lost/,
+    ],
     [
       "the claimer's own transaction, when late, counts as ended",
       "takesOwnForEnded",
@@ -171,7 +236,12 @@ describe("the model finds what is put in", () => {
       { processes: { ...produce([1]), C: [[write(1), claim(1)]] } },
       /lost/,
     ],
-    ["a purge forgets which of its own jobs it dropped", "purgeForgetsOwn", { processes: { ...produce([1]), X: [[write(1), purge]] } }, /lost|purged/],
+    [
+      "a purge forgets which of its own jobs it dropped",
+      "purgeForgetsOwn",
+      { processes: { ...produce([1]), X: [[write(1), purge]] } },
+      /lost|purged/,
+    ],
     [
       "whether jobs are of one day is asked of the first and the last only",
       "comparesFirstAndLastDay",

@@ -18,7 +18,10 @@ import {
   readLate,
 } from "./track.js";
 
-/** One thing a process does inside a transaction: append a ticket of `write` jobs, claim up to `claim` jobs, or purge the queue. */
+/**
+ * One thing a process does inside a transaction: append a ticket of `write` jobs, claim up to `claim` jobs, or purge
+ * the queue.
+ */
 export type Op = { readonly write: number } | { readonly claim: number } | { readonly purge: true };
 
 export interface Scenario {
@@ -30,7 +33,10 @@ export interface Scenario {
   readonly width?: number;
   /** The lane has no cursor yet; the first claimer makes it. Default false: a cursor before the first transaction. */
   readonly undiscovered?: boolean;
-  /** A claim may take fewer jobs than it read, because the other track, a byte limit or a lone job comes first. Default false. */
+  /**
+   * A claim may take fewer jobs than it read, because the other track, a byte limit or a lone job comes first. Default
+   * false.
+   */
   readonly takesFewer?: boolean;
   /** Midnight passes, at any time: jobs written later are in another ring child. Default false: all are of one day. */
   readonly midnight?: boolean;
@@ -82,10 +88,22 @@ interface State {
   readonly fault: string | undefined;
 }
 
-const idle: Omit<Process, "key"> = { tx: 0, op: 0, xid: 0, written: 0, cursor: null, taken: 0, purged: null, reading: null };
+const idle: Omit<Process, "key"> = {
+  tx: 0,
+  op: 0,
+  xid: 0,
+  written: 0,
+  cursor: null,
+  taken: 0,
+  purged: null,
+  reading: null,
+};
 const unlimited = 1 << 20;
 
-/** All interleavings of the scenario's processes. A claim is a lock, then one step per statement that takes a snapshot, then the move of the cursor. */
+/**
+ * All interleavings of the scenario's processes. A claim is a lock, then one step per statement that takes a snapshot,
+ * then the move of the cursor.
+ */
 export function cursorModel(scenario: Scenario): Model<State> {
   const rules = scenario.rules ?? {};
   const width = scenario.width ?? unlimited;
@@ -155,7 +173,9 @@ export function cursorModel(scenario: Scenario): Model<State> {
     };
   }
 
-  /** Locking a row gives a transaction its number, if it has none. A lane nobody has found yet is locked by making it. */
+  /**
+   * Locking a row gives a transaction its number, if it has none. A lane nobody has found yet is locked by making it.
+   */
   function lock(state: State, who: number): State {
     return { ...withXid(state, who), lock: who };
   }
@@ -166,16 +186,32 @@ export function cursorModel(scenario: Scenario): Model<State> {
     const cursor = process.cursor ?? state.cursor;
     const { reading } = process;
     if (reading && !reading.at) {
-      const used = rules.runningFromLaterSnapshot ? { ...reading, running: takeSnapshot(state, process.xid).running } : reading;
+      const used = rules.runningFromLaterSnapshot
+        ? { ...reading, running: takeSnapshot(state, process.xid).running }
+        : reading;
       const most = ofOneDay(used.jobs, rules);
       const choices = scenario.takesFewer ? Array.from({ length: most + 1 }, (_, i) => i) : [most];
-      return choices.map((taken) => ({ name: `${name} takes ${taken} and moves the cursor`, next: move(state, who, used, taken) }));
+      return choices.map((taken) => ({
+        name: `${name} takes ${taken} and moves the cursor`,
+        next: move(state, who, used, taken),
+      }));
     }
     const snapshot = takeSnapshot(state, process.xid);
     const log = readLog(state);
-    if (!cursor) return [{ name: `${name} discovers the lane`, next: replace(state, who, { ...process, cursor: discover(snapshot, log) }) }];
+    if (!cursor)
+      return [
+        {
+          name: `${name} discovers the lane`,
+          next: replace(state, who, { ...process, cursor: discover(snapshot, log) }),
+        },
+      ];
     if (!reading && cursor.late.length > 0) {
-      return [{ name: `${name} reads late transactions`, next: replace(state, who, { ...process, reading: readLate(cursor, wanted, snapshot, log, rules) }) }];
+      return [
+        {
+          name: `${name} reads late transactions`,
+          next: replace(state, who, { ...process, reading: readLate(cursor, wanted, snapshot, log, rules) }),
+        },
+      ];
     }
     const read = readChild(reading ?? readLate(cursor, wanted, null, log, rules), snapshot, log, width, rules);
     return [{ name: `${name} reads after the head`, next: replace(state, who, { ...process, reading: read }) }];
@@ -198,13 +234,21 @@ export function cursorModel(scenario: Scenario): Model<State> {
     const snapshot = takeSnapshot(state, process.xid);
     const cursor = process.cursor ?? state.cursor;
     if (!cursor) return replace(state, who, { ...process, cursor: discover(snapshot, readLog(state)) });
-    return replace(state, who, { ...process, op: process.op + 1, cursor: purge(snapshot, readLog(state)), purged: { ...snapshot, ownJobs: process.written } });
+    return replace(state, who, {
+      ...process,
+      op: process.op + 1,
+      cursor: purge(snapshot, readLog(state)),
+      purged: { ...snapshot, ownJobs: process.written },
+    });
   }
 
   function end(state: State, who: number, commits: boolean): State {
     const process = state.processes[who]!;
     const ended = replace(state, who, { ...idle, tx: process.tx + 1 });
-    const fates = process.xid === 0 ? state.fates : state.fates.slice(0, process.xid - 1) + (commits ? "c" : "a") + state.fates.slice(process.xid);
+    const fates =
+      process.xid === 0
+        ? state.fates
+        : state.fates.slice(0, process.xid - 1) + (commits ? "c" : "a") + state.fates.slice(process.xid);
     const lockLeft = state.lock === who ? -1 : state.lock;
     if (!commits) return { ...ended, fates, lock: lockLeft };
     const cursor = process.cursor ?? state.cursor;
@@ -240,12 +284,21 @@ export function cursorModel(scenario: Scenario): Model<State> {
   return { initial: [initial], steps, key, check, show };
 }
 
-function drain(from: State, wanted: number, width: number, rules: Rules): { readonly handedOut: Jobs; readonly fault: string | undefined } {
+function drain(
+  from: State,
+  wanted: number,
+  width: number,
+  rules: Rules,
+): { readonly handedOut: Jobs; readonly fault: string | undefined } {
   let { fates, handedOut } = from;
   let cursor = from.cursor;
   for (let quiet = 0; quiet < 2;) {
     fates += "r";
-    const state = { ...from, fates, log: [...from.log, ...Array.from({ length: fates.length - from.log.length }, () => [])] };
+    const state = {
+      ...from,
+      fates,
+      log: [...from.log, ...Array.from({ length: fates.length - from.log.length }, () => [])],
+    };
     const snapshot = takeSnapshot(state, fates.length);
     const log = readLog(state);
     cursor ??= discover(snapshot, log);
@@ -266,7 +319,10 @@ function drain(from: State, wanted: number, width: number, rules: Rules): { read
   return { handedOut, fault: undefined };
 }
 
-/** Jobs the views show as cancelled: visible in the purge's snapshot, as pg_visible_in_snapshot sees it, and not handed out. */
+/**
+ * Jobs the views show as cancelled: visible in the purge's snapshot, as pg_visible_in_snapshot sees it, and not handed
+ * out.
+ */
 function purgedJobs({ purged, log, committed, handedOut }: State, rules: Rules): Jobs {
   if (!purged) return 0;
   let jobs = 0;
@@ -293,7 +349,9 @@ function readLog(state: Pick<State, "fates" | "log" | "nextDay">): Log {
     for (let xid = Math.max(from, 1); xid < Math.min(to, state.log.length + 1); xid += 1) {
       const isVisible = xid === snapshot.own || (state.fates[xid - 1] === "c" && hasEnded(xid, snapshot));
       if (isVisible)
-        state.log[xid - 1]!.forEach((jobs, i) => jobs.forEach((job, k) => found.push({ xid, ticket: i + 1, offset: k + 1, job, day: dayOf(job) })));
+        state.log[xid - 1]!.forEach((jobs, i) =>
+          jobs.forEach((job, k) => found.push({ xid, ticket: i + 1, offset: k + 1, job, day: dayOf(job) })),
+        );
     }
     return found;
   };
@@ -304,7 +362,12 @@ function withXid(state: State, who: number): State {
   const process = state.processes[who]!;
   if (process.xid !== 0) return state;
   const log = [...state.log, []];
-  return { ...replace(state, who, { ...process, xid: state.fates.length + 1 }), fates: `${state.fates}r`, log, logKey: logKey(log) };
+  return {
+    ...replace(state, who, { ...process, xid: state.fates.length + 1 }),
+    fates: `${state.fates}r`,
+    log,
+    logKey: logKey(log),
+  };
 }
 
 function replace(state: State, who: number, process: Omit<Process, "key">): State {
@@ -325,8 +388,8 @@ function numberJobs(scripts: readonly (readonly (readonly Op[])[])[]): Map<Op, r
   return jobs;
 }
 
-// Keys. Each piece is written when it changes, not when it is asked for, with one character per small number: most of the time
-// of a search goes into making keys and keeping them.
+// Keys. Each piece is written when it changes, not when it is asked for, with one character per small number: most of
+// the time of a search goes into making keys and keeping them.
 
 const digit = (n: number): string => String.fromCharCode(48 + Math.min(n, 70));
 
@@ -375,13 +438,24 @@ function readingKey({ lateDone, jobs, running, passedXid, at }: Reading): string
 
 function show(state: State): string {
   const place = ({ xid, ticket, offset }: Position): string => `${xid}/${ticket}/${offset}`;
-  const describe = (cursor: Cursor | null): string => (cursor ? `head ${place(cursor.head)} late [${cursor.late.map(place).join(" ")}]` : "no cursor");
+  const describe = (cursor: Cursor | null): string =>
+    cursor ? `head ${place(cursor.head)} late [${cursor.late.map(place).join(" ")}]` : "no cursor";
   const inside = state.processes.flatMap(({ xid, reading, cursor, taken }) => [
-    ...(reading ? [`transaction ${xid} has read {${reading.jobs.map(({ job }) => job).join()}}, running {${reading.running.join()}}`] : []),
+    ...(reading
+      ? [
+          `transaction ${xid} has read {${reading.jobs.map(({ job }) => job).join()}}, running {${reading.running.join()}}`,
+        ]
+      : []),
     ...(cursor ? [`transaction ${xid} has ${describe(cursor)}, jobs {${members(taken).join()}}`] : []),
   ]);
   const midnight = state.nextDay ? [`written after midnight {${members(state.nextDay).join()}}`] : [];
-  return [`transactions ${state.fates}`, ...midnight, describe(state.cursor), `handed out {${members(state.handedOut).join()}}`, ...inside].join(", ");
+  return [
+    `transactions ${state.fates}`,
+    ...midnight,
+    describe(state.cursor),
+    `handed out {${members(state.handedOut).join()}}`,
+    ...inside,
+  ].join(", ");
 }
 
 function setOf(jobs: readonly number[]): Jobs {

@@ -1,5 +1,6 @@
 /**
- * An exhaustive search over a small model: every state that some interleaving of its steps can reach, each visited once.
+ * An exhaustive search over a small model: every state that some interleaving of its steps can reach, each visited
+ * once.
  */
 export interface Model<State> {
   readonly initial: readonly State[];
@@ -69,8 +70,10 @@ function searchWide<State>(model: Model<State>): Exploration {
     steps += next.length;
     if (next.length === 0) ends += 1;
     const message = model.check(from.state, next.length === 0);
-    if (message !== undefined) return { states: seen.size, steps, ends, violation: { message, trace: traceTo(model, from) } };
-    for (const step of next) if (addNew(seen, model.key(step.next))) found.push({ state: step.next, parent: from, name: step.name });
+    if (message !== undefined)
+      return { states: seen.size, steps, ends, violation: { message, trace: traceTo(model, from) } };
+    for (const step of next)
+      if (addNew(seen, model.key(step.next))) found.push({ state: step.next, parent: from, name: step.name });
   }
   return { states: seen.size, steps, ends };
 }
@@ -83,7 +86,8 @@ interface Found<State> {
 
 function traceTo<State>(model: Model<State>, end: Found<State>): string[] {
   const trace: string[] = [];
-  for (let at = end; at.parent; at = at.parent) trace.push(model.show ? `${at.name.padEnd(40)} ${model.show(at.state)}` : at.name);
+  for (let at = end; at.parent; at = at.parent)
+    trace.push(model.show ? `${at.name.padEnd(40)} ${model.show(at.state)}` : at.name);
   return trace.reverse();
 }
 

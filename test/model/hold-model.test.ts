@@ -3,7 +3,15 @@ import { type Exploration, describeExploration, explore } from "./explorer.js";
 import { type HoldRules, type HoldScenario, holdModel } from "./hold-model.js";
 
 /** Any of them may lose its connection at any time, also while it waits for a lock. */
-const sameJob: HoldScenario = { jobs: 1, holders: [[1], [1]], claimers: 2, claims: 2, batch: 1, returns: 1, mayRelease: true };
+const sameJob: HoldScenario = {
+  jobs: 1,
+  holders: [[1], [1]],
+  claimers: 2,
+  claims: 2,
+  batch: 1,
+  returns: 1,
+  mayRelease: true,
+};
 const differentJobs: HoldScenario = { jobs: 2, holders: [[1], [2]], claimers: 2, claims: 1, batch: 2, returns: 1 };
 const severalJobs: HoldScenario = {
   ...differentJobs,
@@ -70,26 +78,59 @@ describe("what only saves work: the protocol is as safe without it [invariant 1]
     ["two holders of different jobs", differentJobs],
     ["a seizer", seizedJob],
   ];
-  it.each(scenarios)("jobs put aside come back although somebody holds them, and the next claim puts them aside again: %s", (name, scenario) => {
-    expectSound(`held jobs come back, ${name}`, { ...scenario, rules: { returnsHeld: true } });
-  });
+  it.each(scenarios)(
+    "jobs put aside come back although somebody holds them, and the next claim puts them aside again: %s",
+    (name, scenario) => {
+      expectSound(`held jobs come back, ${name}`, { ...scenario, rules: { returnsHeld: true } });
+    },
+  );
 });
 
 describe("the model finds what is put in", () => {
   const cancelledAndTaken = /told that job \d is cancelled, but it is (claimed|completed)/;
   const mutants: readonly (readonly [string, keyof HoldRules, HoldScenario, RegExp])[] = [
-    ["a holder does not wait for claims that may have missed its mark", "skipsBarrier", differentJobs, cancelledAndTaken],
+    [
+      "a holder does not wait for claims that may have missed its mark",
+      "skipsBarrier",
+      differentJobs,
+      cancelledAndTaken,
+    ],
     ["the same, with two holders of one job", "skipsBarrier", sameJob, cancelledAndTaken],
     ["a holder looks before it has its mark", "looksBeforeMark", { ...sameJob, holders: [[1]] }, cancelledAndTaken],
-    ["a holder looks before it has its mark, and so does another", "looksBeforeMark", { ...sameJob, claims: 0 }, /two callers were told/],
-    ["a claim that did not get the flag does not look at marks", "ignoresMarks", { ...sameJob, holders: [[1]] }, cancelledAndTaken],
+    [
+      "a holder looks before it has its mark, and so does another",
+      "looksBeforeMark",
+      { ...sameJob, claims: 0 },
+      /two callers were told/,
+    ],
+    [
+      "a claim that did not get the flag does not look at marks",
+      "ignoresMarks",
+      { ...sameJob, holders: [[1]] },
+      cancelledAndTaken,
+    ],
     ["a claim does not try the flag", "ignoresFlag", { ...sameJob, holders: [[1]] }, cancelledAndTaken],
-    ["a claim looks for void tickets before it looks at marks", "looksForVoidsBeforeMarks", { ...sameJob, holders: [[1]] }, cancelledAndTaken],
+    [
+      "a claim looks for void tickets before it looks at marks",
+      "looksForVoidsBeforeMarks",
+      { ...sameJob, holders: [[1]] },
+      cancelledAndTaken,
+    ],
     ["a claim takes void tickets", "claimsVoids", { ...sameJob, holders: [[1]] }, cancelledAndTaken],
-    ["a claim drops held jobs instead of putting them aside", "dropsHeld", { ...sameJob, holders: [[1]] }, /job 1 is lost/],
+    [
+      "a claim drops held jobs instead of putting them aside",
+      "dropsHeld",
+      { ...sameJob, holders: [[1]] },
+      /job 1 is lost/,
+    ],
     ["two return the same job at once", "returnsUnlocked", { ...sameJob, holders: [[1]] }, /job 1 is there twice/],
     ["claims do not follow each other", "claimsUnlocked", { ...sameJob, holders: [] }, /job 1 is in two live claims/],
-    ["a seizer takes the lane without its flag", "seizesWithoutFlag", { ...seizedJob, claims: 0 }, /two callers were told/],
+    [
+      "a seizer takes the lane without its flag",
+      "seizesWithoutFlag",
+      { ...seizedJob, claims: 0 },
+      /two callers were told/,
+    ],
     ["a seizer takes the lane before its flag", "seizesLaneFirst", seizedJob, /wait for each other/],
     ["holders mark their jobs in the order they were given", "marksInAnyOrder", severalJobs, /wait for each other/],
   ];

@@ -1,8 +1,9 @@
 import type { Model, Step } from "./explorer.js";
 
 /**
- * Some jobs of one lane, those who hold them to decide on them, and those who claim them meanwhile. Everybody runs transactions, each a
- * list of operations; one operation of one process at a time. Locks are PostgreSQL's: whoever cannot have one waits in its queue.
+ * Some jobs of one lane, those who hold them to decide on them, and those who claim them meanwhile. Everybody runs
+ * transactions, each a list of operations; one operation of one process at a time. Locks are PostgreSQL's: whoever
+ * cannot have one waits in its queue.
  */
 export interface HoldScenario {
   readonly jobs: number;
@@ -123,7 +124,8 @@ export function holdModel(scenario: HoldScenario): Model<State> {
   const rules = scenario.rules ?? {};
   const jobs = Array.from({ length: scenario.jobs }, (_, i) => i + 1);
   const scripts = scriptsOf(scenario, rules);
-  const budgetOf = (name: string): number => (isClaimer(name) ? scenario.claims : name === "returner" ? (scenario.returns ?? 0) : 1);
+  const budgetOf = (name: string): number =>
+    isClaimer(name) ? scenario.claims : name === "returner" ? (scenario.returns ?? 0) : 1;
   const initial: State = {
     tickets: jobs,
     postponed: [],
@@ -131,7 +133,12 @@ export function holdModel(scenario: HoldScenario): Model<State> {
     completed: [],
     cancelled: [],
     locks: [],
-    processes: Object.fromEntries(Object.keys(scripts).map((name) => [name, { budget: budgetOf(name), at: null, effects: noEffects, ...nothingRead }])),
+    processes: Object.fromEntries(
+      Object.keys(scripts).map((name) => [
+        name,
+        { budget: budgetOf(name), at: null, effects: noEffects, ...nothingRead },
+      ]),
+    ),
   };
 
   function steps(state: State): Step<State>[] {
@@ -156,9 +163,15 @@ export function holdModel(scenario: HoldScenario): Model<State> {
 
   function report(state: State, name: string, job: number): Step<State>[] {
     const claims = state.claims.filter((claim) => claim.job !== job || claim.by !== name);
-    const completed = { name: `${name} completes job ${job}`, next: { ...state, claims, completed: inOrder([...state.completed, job]) } };
+    const completed = {
+      name: `${name} completes job ${job}`,
+      next: { ...state, claims, completed: inOrder([...state.completed, job]) },
+    };
     if (!scenario.mayRelease) return [completed];
-    return [completed, { name: `${name} releases job ${job}`, next: { ...state, claims, tickets: [...state.tickets, job] } }];
+    return [
+      completed,
+      { name: `${name} releases job ${job}`, next: { ...state, claims, tickets: [...state.tickets, job] } },
+    ];
   }
 
   /** A transaction can be killed at any time, also while it waits for a lock. */
@@ -172,13 +185,21 @@ export function holdModel(scenario: HoldScenario): Model<State> {
   function operate(state: State, name: string, process: Process, at: number): Step<State> {
     const operation = scripts[name]![at]!;
     if (isIdle(state, name, process, operation)) return operate(state, name, process, at + 1);
-    const next = perform(withProcess(state, name, { ...process, at: at + 1 }), name, { ...process, at: at + 1 }, operation);
+    const next = perform(
+      withProcess(state, name, { ...process, at: at + 1 }),
+      name,
+      { ...process, at: at + 1 },
+      operation,
+    );
     return { name: `${name}: ${operation}`, next };
   }
 
   /** Operations that are left out when there is no need for them. */
   function isIdle(state: State, name: string, process: Process, operation: Operation): boolean {
-    return (operation === "return" && returnable(state, name).length === 0) || (operation === "read marks" && !process.isFlagged);
+    return (
+      (operation === "return" && returnable(state, name).length === 0) ||
+      (operation === "read marks" && !process.isFlagged)
+    );
   }
 
   function perform(state: State, name: string, process: Process, operation: Operation): State {
@@ -193,7 +214,9 @@ export function holdModel(scenario: HoldScenario): Model<State> {
         return withProcess(tried ?? state, name, { ...process, isFlagged: !tried });
       }
       case "read tickets":
-        return update({ tickets: ticketsAhead(state, process).slice(0, scenario.batch - process.effects.claims.length) });
+        return update({
+          tickets: ticketsAhead(state, process).slice(0, scenario.batch - process.effects.claims.length),
+        });
       case "read voids":
         return update({ voids: state.cancelled });
       case "read marks":
@@ -222,7 +245,9 @@ export function holdModel(scenario: HoldScenario): Model<State> {
   }
 
   function returnable(state: State, name: string): number[] {
-    return state.postponed.filter(({ job, lockedBy }) => lockedBy === "" && (rules.returnsHeld || !isHeld(state, name, job))).map(({ job }) => job);
+    return state.postponed
+      .filter(({ job, lockedBy }) => lockedBy === "" && (rules.returnsHeld || !isHeld(state, name, job)))
+      .map(({ job }) => job);
   }
 
   function returnPostponed(state: State, name: string, process: Process): State {
@@ -242,7 +267,10 @@ export function holdModel(scenario: HoldScenario): Model<State> {
     return without([...state.tickets, ...effects.returns], effects.passes);
   }
 
-  /** The end of lane_take: held jobs are put aside, void ones passed by, the others claimed. It goes on while there is room. */
+  /**
+   * The end of lane_take: held jobs are put aside, void ones passed by, the others claimed. It goes on while there is
+   * room.
+   */
   function take(state: State, name: string, process: Process): State {
     const { tickets, held, effects } = process;
     const voids = rules.claimsVoids ? [] : (process.voids ?? state.cancelled);
@@ -278,7 +306,10 @@ function scriptsOf(scenario: HoldScenario, rules: HoldRules): Record<string, rea
   return Object.fromEntries<readonly Operation[]>([...holders, ...seizers, ...claimers, ["returner", ["return"]]]);
 }
 
-/** job_hold with its barrier, lanes_await; then job_cancel looks and closes what waits. Claims and outcomes cannot change between its looks. */
+/**
+ * job_hold with its barrier, lanes_await; then job_cancel looks and closes what waits. Claims and outcomes cannot
+ * change between its looks.
+ */
 function holderScript(jobs: readonly number[], rules: HoldRules): Operation[] {
   const marked = rules.marksInAnyOrder ? jobs : inOrder(jobs);
   const hold: Operation[] = [...marked.map((job) => markOf(job)), "share flag"];
@@ -294,7 +325,11 @@ function seizerScript(rules: HoldRules): Operation[] {
 /** job_claim_json and lane_take. */
 function claimerScript(rules: HoldRules): Operation[] {
   const flag: Operation[] = rules.ignoresFlag ? [] : ["try flag"];
-  const marks: Operation[] = rules.ignoresMarks ? [] : rules.looksForVoidsBeforeMarks ? ["read voids", "read marks"] : ["read marks"];
+  const marks: Operation[] = rules.ignoresMarks
+    ? []
+    : rules.looksForVoidsBeforeMarks
+      ? ["read voids", "read marks"]
+      : ["read marks"];
   const lane: Operation[] = rules.claimsUnlocked ? [] : ["lock lane"];
   return ["return", ...lane, ...flag, "read tickets", ...marks, "take"];
 }
@@ -324,7 +359,10 @@ function isWaiting({ claims, completed, cancelled }: State, job: number): boolea
   return !completed.includes(job) && !cancelled.includes(job) && !claims.some((claim) => claim.job === job);
 }
 
-/** Whoever cannot have the lock at once waits behind all who came before. Across different locks it does not matter who came first. */
+/**
+ * Whoever cannot have the lock at once waits behind all who came before. Across different locks it does not matter who
+ * came first.
+ */
 function ask(state: State, on: string, by: string, isShared: boolean): State {
   const isGranted = state.locks.every((lock) => isCompatible(lock, on, isShared));
   const place = state.locks.filter((lock) => lock.on <= on).length;
@@ -352,7 +390,9 @@ function release(state: State, isReleased: (lock: Lock) => boolean): State {
 /** What a waiting lock waits for: those who have it, and those who asked for it before. */
 function obstacles(locks: readonly Lock[], waiting: Lock): Lock[] {
   const place = locks.indexOf(waiting);
-  return locks.filter((other, i) => (other.isGranted || i < place) && !isCompatible(other, waiting.on, waiting.isShared));
+  return locks.filter(
+    (other, i) => (other.isGranted || i < place) && !isCompatible(other, waiting.on, waiting.isShared),
+  );
 }
 
 /** Those who wait, directly or not, for one another. Nobody else's end can help them. */
@@ -421,7 +461,8 @@ function keyOf({ tickets, postponed, claims, completed, cancelled, locks, proces
   let key = `${keyOfJobs(tickets)};${keyOfJobs(completed)};${keyOfJobs(cancelled)}`;
   for (const { job, lockedBy } of postponed) key += `;${job}${lockedBy}`;
   for (const { job, by } of claims) key += `;${job}=${by}`;
-  for (const { on, by, isShared, isGranted } of locks) key += `;${on}${isGranted ? "=" : "<"}${by}${isShared ? "+" : ""}`;
+  for (const { on, by, isShared, isGranted } of locks)
+    key += `;${on}${isGranted ? "=" : "<"}${by}${isShared ? "+" : ""}`;
   for (const name in processes) key += keyOfProcess(processes[name]!);
   return key;
 }

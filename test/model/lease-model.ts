@@ -1,8 +1,8 @@
 import type { Model, Step } from "./explorer.js";
 
 /**
- * One job with a limited number of attempts, and everybody who can decide on it. A verb is a transaction: it locks what the SQL
- * locks, looks at what is committed at that moment, and its effects become visible together when it commits.
+ * One job with a limited number of attempts, and everybody who can decide on it. A verb is a transaction: it locks what
+ * the SQL locks, looks at what is committed at that moment, and its effects become visible together when it commits.
  */
 export interface LeaseScenario {
   readonly workers: number;
@@ -119,12 +119,17 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     if (state.fault !== undefined) return [];
     const next: Step<State>[] = [];
     for (const claim of state.claims) {
-      if (!claim.hasEnded) next.push({ name: `the lease of claim ${claim.token} ends`, next: withClaim(state, { ...claim, hasEnded: true }) });
+      if (!claim.hasEnded)
+        next.push({
+          name: `the lease of claim ${claim.token} ends`,
+          next: withClaim(state, { ...claim, hasEnded: true }),
+        });
     }
     for (const [name, actor] of Object.entries(state.actors)) {
       if (actor.open?.stage === "done") {
         next.push({ name: `${name} commits ${actor.open.verb}`, next: commit(state, name, actor, actor.open) });
-        if (scenario.mayRollBack) next.push({ name: `${name} rolls back ${actor.open.verb}`, next: close(state, name, actor) });
+        if (scenario.mayRollBack)
+          next.push({ name: `${name} rolls back ${actor.open.verb}`, next: close(state, name, actor) });
       } else if (name === "reaper") {
         next.push(...reap(state, name, actor));
       } else if (name === "canceller") {
@@ -137,9 +142,11 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
   }
 
   function work(state: State, name: string, actor: Actor): Step<State>[] {
-    if (actor.open) return [{ name: `${name} decides on ${actor.open.verb}`, next: decide(state, name, actor, actor.open) }];
+    if (actor.open)
+      return [{ name: `${name} decides on ${actor.open.verb}`, next: decide(state, name, actor, actor.open) }];
     const next: Step<State>[] = [];
-    if (actor.budget > 0 && state.tickets.length > 0 && state.laneLockedBy === "") next.push({ name: `${name} claims`, next: claim(state, name, actor) });
+    if (actor.budget > 0 && state.tickets.length > 0 && state.laneLockedBy === "")
+      next.push({ name: `${name} claims`, next: claim(state, name, actor) });
     if (actor.token === 0) return next;
     const held = state.claims.find(({ token }) => token === actor.token);
     for (const report of reports) {
@@ -148,15 +155,24 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
         const effects: Effects = { attempt: { attempt: actor.attempt, final: "succeeded" }, told: "succeeded" };
         next.push({
           name: `${name} reports complete all the same`,
-          next: withActor(state, name, { ...actor, open: { verb: report, stage: "done", token: actor.token, effects } }),
+          next: withActor(state, name, {
+            ...actor,
+            open: { verb: report, stage: "done", token: actor.token, effects },
+          }),
         });
       } else if (!held) {
-        next.push({ name: `${name} is refused ${report}`, next: withActor(state, name, { ...actor, token: 0, attempt: 0 }) });
+        next.push({
+          name: `${name} is refused ${report}`,
+          next: withActor(state, name, { ...actor, token: 0, attempt: 0 }),
+        });
       } else if (held.lockedBy === "") {
         const locked = withClaim(state, { ...held, lockedBy: name });
         next.push({
           name: `${name} locks its claim for ${report}`,
-          next: withActor(locked, name, { ...actor, open: { verb: report, stage: "locked", token: held.token, effects: {} } }),
+          next: withActor(locked, name, {
+            ...actor,
+            open: { verb: report, stage: "locked", token: held.token, effects: {} },
+          }),
         });
       }
     }
@@ -167,12 +183,21 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
   function claim(state: State, name: string, actor: Actor): State {
     const attempt = state.tickets[0]!;
     const token = state.tokens + 1;
-    const effects: Effects = state.isCancelled ? { dropsTicket: true } : { dropsTicket: true, claim: { token, attempt }, ready: -1 };
+    const effects: Effects = state.isCancelled
+      ? { dropsTicket: true }
+      : { dropsTicket: true, claim: { token, attempt }, ready: -1 };
     const open: Open = { verb: "claim", stage: "done", token, effects };
-    return { ...withActor(state, name, { ...actor, open, budget: actor.budget - 1 }), laneLockedBy: name, tokens: token };
+    return {
+      ...withActor(state, name, { ...actor, open, budget: actor.budget - 1 }),
+      laneLockedBy: name,
+      tokens: token,
+    };
   }
 
-  /** claim_detach and what follows it: the claim is locked, so that it is ours to decide on, unless a cancel is visible by now. */
+  /**
+   * claim_detach and what follows it: the claim is locked, so that it is ours to decide on, unless a cancel is visible
+   * by now.
+   */
   function decide(state: State, name: string, actor: Actor, open: Open): State {
     const { attempt } = state.claims.find(({ token }) => token === open.token)!;
     const effects =
@@ -204,9 +229,13 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
       : { removesClaim: token, attempt: { attempt, final: null }, ticket: attempt + 1, ready: 1 };
   }
 
-  /** What an engine without job_hold would have to do: whoever reports is refused; the canceller has been told before. */
+  /**
+   * What an engine without job_hold would have to do: whoever reports is refused; the canceller has been told before.
+   */
   function dropCancelled(state: State, token: number, attempt: number): Effects | undefined {
-    return rules.cancelHoldsNothing && state.isCancelled ? { removesClaim: token, attempt: { attempt, final: "cancelled" }, ready: 1 } : undefined;
+    return rules.cancelHoldsNothing && state.isCancelled
+      ? { removesClaim: token, attempt: { attempt, final: "cancelled" }, ready: 1 }
+      : undefined;
   }
 
   /** claim_reap: a claim somebody is reporting on is skipped. */
@@ -216,7 +245,12 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
         state,
         state.claims.find(({ token }) => token === actor.open!.token)!,
       );
-      return [{ name: `${name} decides`, next: withActor(state, name, { ...actor, open: { ...actor.open, stage: "done", effects } }) }];
+      return [
+        {
+          name: `${name} decides`,
+          next: withActor(state, name, { ...actor, open: { ...actor.open, stage: "done", effects } }),
+        },
+      ];
     }
     const ended = state.claims.find(({ hasEnded, lockedBy }) => hasEnded && lockedBy === "");
     if (actor.budget === 0 || !ended) return [];
@@ -224,7 +258,11 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     return [
       {
         name: `${name} locks claim ${ended.token}`,
-        next: withActor(withClaim(state, { ...ended, lockedBy: name }), name, { ...actor, open, budget: actor.budget - 1 }),
+        next: withActor(withClaim(state, { ...ended, lockedBy: name }), name, {
+          ...actor,
+          open,
+          budget: actor.budget - 1,
+        }),
       },
     ];
   }
@@ -234,15 +272,24 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     return rules.reaperKeepsClaim ? { ...effects, removesClaim: 0 } : effects;
   }
 
-  /** job_cancel, step by step: hold the job, is it claimed (then wait for that claim), is it finished, else make its ticket void. */
+  /**
+   * job_cancel, step by step: hold the job, is it claimed (then wait for that claim), is it finished, else make its
+   * ticket void.
+   */
   function cancel(state: State, name: string, actor: Actor): Step<State>[] {
     const { open } = actor;
-    const look = (token: number, from = state): State => withActor(from, name, { ...actor, open: { verb: "cancel", stage: "looking", token, effects: {} } });
+    const look = (token: number, from = state): State =>
+      withActor(from, name, { ...actor, open: { verb: "cancel", stage: "looking", token, effects: {} } });
     if (!open) {
       if (actor.budget === 0) return [];
       if (!rules.cancelHoldsNothing)
-        return state.laneLockedBy === "" ? [{ name: `${name} holds the job`, next: look(0, { ...state, laneLockedBy: name }) }] : [];
-      if (jobState(state) !== null) return [{ name: `${name} finds it finished`, next: withActor(state, name, { ...actor, budget: actor.budget - 1 }) }];
+        return state.laneLockedBy === ""
+          ? [{ name: `${name} holds the job`, next: look(0, { ...state, laneLockedBy: name }) }]
+          : [];
+      if (jobState(state) !== null)
+        return [
+          { name: `${name} finds it finished`, next: withActor(state, name, { ...actor, budget: actor.budget - 1 }) },
+        ];
       return [{ name: `${name} finds it alive`, next: look(0) }];
     }
     const finish = (from: State, effects: Effects): State =>
@@ -250,9 +297,12 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     if (open.token === 0) {
       const seen = state.claims[0];
       if (seen) return [{ name: `${name} sees claim ${seen.token}`, next: look(seen.token) }];
-      if (!rules.cancelHoldsNothing && jobState(state) !== null) return [{ name: `${name} finds it finished`, next: finish(state, {}) }];
+      if (!rules.cancelHoldsNothing && jobState(state) !== null)
+        return [{ name: `${name} finds it finished`, next: finish(state, {}) }];
       if (state.isCancelled) return [{ name: `${name} finds it cancelled`, next: finish(state, {}) }];
-      return [{ name: `${name} makes the ticket void`, next: finish(state, { cancels: true, ready: -1, told: "cancelled" }) }];
+      return [
+        { name: `${name} makes the ticket void`, next: finish(state, { cancels: true, ready: -1, told: "cancelled" }) },
+      ];
     }
     const held = state.claims.find(({ token }) => token === open.token);
     if (!held) {
@@ -265,7 +315,12 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
       attempt: { attempt: held.attempt, final: "cancelled" as const },
       told: "cancelled" as const,
     };
-    return [{ name: `${name} takes it out of claim ${held.token}`, next: finish(withClaim(state, { ...held, lockedBy: name }), effects) }];
+    return [
+      {
+        name: `${name} takes it out of claim ${held.token}`,
+        next: finish(withClaim(state, { ...held, lockedBy: name }), effects),
+      },
+    ];
   }
 
   function commit(state: State, name: string, actor: Actor, open: Open): State {
@@ -274,7 +329,10 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     let next = close(state, name, actor);
     next = {
       ...next,
-      tickets: [...(effects.dropsTicket ? next.tickets.slice(1) : next.tickets), ...(effects.ticket ? [effects.ticket] : [])],
+      tickets: [
+        ...(effects.dropsTicket ? next.tickets.slice(1) : next.tickets),
+        ...(effects.ticket ? [effects.ticket] : []),
+      ],
       claims: [
         ...next.claims
           .filter(({ token }) => token !== effects.removesClaim)
@@ -286,9 +344,16 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
       ready: next.ready + (effects.ready ?? 0),
       told: effects.told ? [...next.told, effects.told] : next.told,
     };
-    if (open.verb === "claim") next = withActor(next, name, { ...next.actors[name]!, token: effects.claim?.token ?? 0, attempt: effects.claim?.attempt ?? 0 });
-    else if (open.verb === "extend") next = withActor(next, name, { ...next.actors[name]!, extends: actor.extends - 1 });
-    else if (reports.includes(open.verb as Report)) next = withActor(next, name, { ...next.actors[name]!, token: 0, attempt: 0 });
+    if (open.verb === "claim")
+      next = withActor(next, name, {
+        ...next.actors[name]!,
+        token: effects.claim?.token ?? 0,
+        attempt: effects.claim?.attempt ?? 0,
+      });
+    else if (open.verb === "extend")
+      next = withActor(next, name, { ...next.actors[name]!, extends: actor.extends - 1 });
+    else if (reports.includes(open.verb as Report))
+      next = withActor(next, name, { ...next.actors[name]!, token: 0, attempt: 0 });
     const settled = jobState(next);
     const fault = duplicate
       ? `attempt ${effects.attempt.attempt} is recorded twice: a unique error reaches a caller`
@@ -303,14 +368,19 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
   /** A transaction's end gives back its locks, whichever way it ends. */
   function close(state: State, name: string, actor: Actor): State {
     const claims = state.claims.map((held) => (held.lockedBy === name ? { ...held, lockedBy: "" } : held));
-    return { ...withActor(state, name, { ...actor, open: null }), claims, laneLockedBy: state.laneLockedBy === name ? "" : state.laneLockedBy };
+    return {
+      ...withActor(state, name, { ...actor, open: null }),
+      claims,
+      laneLockedBy: state.laneLockedBy === name ? "" : state.laneLockedBy,
+    };
   }
 
   function check(state: State, isEnd: boolean): string | undefined {
     if (state.fault !== undefined) return state.fault;
     const finals = state.attempts.filter(({ final }) => final !== null);
     if (finals.length > 1) return "the job has two final outcomes";
-    if (state.told.length > 1) return `two callers were told that they decided the outcome: ${state.told.join(" and ")}`;
+    if (state.told.length > 1)
+      return `two callers were told that they decided the outcome: ${state.told.join(" and ")}`;
     if (!isEnd) return undefined;
     if (Object.values(state.actors).some(({ open }) => open)) return "somebody waits for ever";
     return checkDrained(drain(state));
@@ -319,10 +389,19 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
   /** Nobody reports any more: leases end, one reaper and one worker go on. */
   function drain(from: State): State {
     let state = from;
-    for (let round = 0; round < 2 * scenario.maxAttempts + 2 && (state.claims.length > 0 || state.tickets.length > 0); round += 1) {
+    for (
+      let round = 0;
+      round < 2 * scenario.maxAttempts + 2 && (state.claims.length > 0 || state.tickets.length > 0);
+      round += 1
+    ) {
       const held = state.claims[0];
       if (held) {
-        state = commit(state, "reaper", state.actors["reaper"]!, { verb: "reap", stage: "done", token: held.token, effects: reaped(state, held) });
+        state = commit(state, "reaper", state.actors["reaper"]!, {
+          verb: "reap",
+          stage: "done",
+          token: held.token,
+          effects: reaped(state, held),
+        });
       } else {
         const claimed = claim(state, "worker 1", state.actors["worker 1"]!);
         state = commit(claimed, "worker 1", claimed.actors["worker 1"]!, claimed.actors["worker 1"]!.open!);
@@ -335,7 +414,8 @@ export function leaseModel(scenario: LeaseScenario): Model<State> {
     const final = jobState(state);
     if (state.fault !== undefined) return state.fault;
     if (final === null) return "the job is never finished";
-    if (state.told.some((told) => told !== final)) return `a caller was told ${state.told.join()}, but the job is ${final}`;
+    if (state.told.some((told) => told !== final))
+      return `a caller was told ${state.told.join()}, but the job is ${final}`;
     if (state.ready !== 0) return `the job is ${final}, and the count of ready jobs is ${state.ready}`;
     return undefined;
   }

@@ -1,9 +1,10 @@
 import type { Model, Step } from "./explorer.js";
 
 /**
- * The jobs of one ordered group, of which one runs at a time, and those who drop what waits of it. Everybody runs transactions, each a
- * list of operations; one operation of one process at a time. What a transaction writes is seen when it has committed. Everybody goes on
- * until there is nothing left to do, with every delay over, so that what waits in an end state waits for ever.
+ * The jobs of one ordered group, of which one runs at a time, and those who drop what waits of it. Everybody runs
+ * transactions, each a list of operations; one operation of one process at a time. What a transaction writes is seen
+ * when it has committed. Everybody goes on until there is nothing left to do, with every delay over, so that what waits
+ * in an end state waits for ever.
  */
 export interface OrderScenario {
   /** Jobs that wait from the start, numbered from 1. */
@@ -101,7 +102,10 @@ interface Open {
 }
 
 interface State {
-  /** How many purges and sheddings have taken their snapshot: times are compared with theirs only, and each sees what committed before it. */
+  /**
+   * How many purges and sheddings have taken their snapshot: times are compared with theirs only, and each sees what
+   * committed before it.
+   */
   readonly now: number;
   readonly jobs: readonly Job[];
   /** In the order in which they are handed out. */
@@ -133,7 +137,12 @@ export function orderModel(scenario: OrderScenario): Model<State> {
   const waiting = numbers.slice(0, scenario.jobs);
   const initial: State = {
     now: 0,
-    jobs: numbers.map((job) => ({ since: waiting.includes(job) ? 0 : null, noted: -1, hasSucceeded: false, wasTold: false })),
+    jobs: numbers.map((job) => ({
+      since: waiting.includes(job) ? 0 : null,
+      noted: -1,
+      hasSucceeded: false,
+      wasTold: false,
+    })),
     tickets: waiting.map((job) => ({ job, since: 0 })),
     agenda: [],
     line: waiting.length,
@@ -146,41 +155,62 @@ export function orderModel(scenario: OrderScenario): Model<State> {
   };
 
   function steps(state: State): Step<State>[] {
-    const next = ["claimer", "promoter", ...Object.keys(bounds), ...state.claims.map((job) => workerOf(job))].flatMap((name) => {
-      const open = state.open[name];
-      return open ? goOn(state, name, open) : begin(state, name);
-    });
+    const next = ["claimer", "promoter", ...Object.keys(bounds), ...state.claims.map((job) => workerOf(job))].flatMap(
+      (name) => {
+        const open = state.open[name];
+        return open ? goOn(state, name, open) : begin(state, name);
+      },
+    );
     const job = numbers.find((number) => state.jobs[number - 1]!.since === null);
     return job === undefined ? next : [...next, { name: `the producer commits job ${job}`, next: enqueue(state, job) }];
   }
 
-  /** Transactions without anything to do would change nothing. Claims follow each other anyway, so one claimer makes those of all workers. */
+  /**
+   * Transactions without anything to do would change nothing. Claims follow each other anyway, so one claimer makes
+   * those of all workers.
+   */
   function begin(state: State, name: string): Step<State>[] {
     if (name === "claimer") return state.line > 0 ? start(state, name, "claim") : [];
     if (name === "promoter") return state.agenda.length > 0 ? start(state, name, "promote") : [];
     if (name in bounds) return state.ended.includes(name) ? [] : start(state, name, "drop");
     const job = state.claims.find((running) => workerOf(running) === name)!;
     const completes = { name: `${name} completes it`, next: complete(state, job) };
-    return state.comebacks === 0 ? [completes] : [completes, ...start(state, name, "retry", job), ...start(state, name, "release", job)];
+    return state.comebacks === 0
+      ? [completes]
+      : [completes, ...start(state, name, "retry", job), ...start(state, name, "release", job)];
   }
 
   function start(state: State, name: string, verb: Verb, job = 0): Step<State>[] {
-    return goOn(state, name, { verb, done: 0, entries: 0, hasToWait: false, job, hasMore: false, time: 0, due: [], kept: [] });
+    return goOn(state, name, {
+      verb,
+      done: 0,
+      entries: 0,
+      hasToWait: false,
+      job,
+      hasMore: false,
+      time: 0,
+      due: [],
+      kept: [],
+    });
   }
 
   /** Nobody rolls back: that would leave nothing behind, so that all would be as if the transaction had not begun. */
   function goOn(state: State, name: string, open: Open): Step<State>[] {
     const operation = scripts[open.verb][open.done];
-    if (operation === undefined) return [{ name: `${name} commits`, next: told(commit(close(state, name), name, open)) }];
+    if (operation === undefined)
+      return [{ name: `${name} commits`, next: told(commit(close(state, name), name, open)) }];
     if (!isFree(state, operation)) return [];
     const after = perform(state, { ...open, done: open.done + 1 }, operation);
     const now = operation === "drop" ? after.time : state.now;
-    return [{ name: `${name}, ${open.verb}: ${operation}`, next: { ...state, now, open: { ...state.open, [name]: after } } }];
+    return [
+      { name: `${name}, ${open.verb}: ${operation}`, next: { ...state, now, open: { ...state.open, [name]: after } } },
+    ];
   }
 
   /** Whoever could have a lock may get it first: nobody waits behind others who wait. */
   function isFree(state: State, operation: Operation): boolean {
-    const has = (lock: Operation): boolean => Object.values(state.open).some(({ verb, done }) => scripts[verb].slice(0, done).includes(lock));
+    const has = (lock: Operation): boolean =>
+      Object.values(state.open).some(({ verb, done }) => scripts[verb].slice(0, done).includes(lock));
     if (operation === "lock the lane") return !has("lock the lane");
     if (operation === "enter") return !has("lock the entry");
     return operation !== "lock the entry" || (!has("enter") && !has("lock the entry"));
@@ -193,13 +223,22 @@ export function orderModel(scenario: OrderScenario): Model<State> {
       case "look who runs":
         return { ...open, hasToWait: open.hasToWait || state.claims.length > 0 };
       case "look at the agenda":
-        return { ...open, hasToWait: open.hasToWait || state.agenda.some((row) => row.job === state.held && (rules.droppedHoldsUp || !isDropped(state, row))) };
+        return {
+          ...open,
+          hasToWait:
+            open.hasToWait ||
+            state.agenda.some((row) => row.job === state.held && (rules.droppedHoldsUp || !isDropped(state, row))),
+        };
       case "take a job":
         return open.hasToWait ? open : { ...open, job: state.tickets[0]?.job ?? 0, hasMore: state.tickets.length > 1 };
       case "note the time":
         return { ...open, time: state.now };
       case "take due jobs":
-        return { ...open, due: state.agenda.map(({ job }) => job), kept: state.agenda.filter((row) => !isDropped(state, row)).map(({ job }) => job) };
+        return {
+          ...open,
+          due: state.agenda.map(({ job }) => job),
+          kept: state.agenda.filter((row) => !isDropped(state, row)).map(({ job }) => job),
+        };
       case "drop":
         return { ...open, time: state.now + 1 };
       default:
@@ -233,18 +272,27 @@ export function orderModel(scenario: OrderScenario): Model<State> {
 
   function comeBack(state: State, { verb, job, time }: Open): State {
     const back = { ...withJob(detach(state, job), job, { noted: time }), comebacks: state.comebacks - 1 };
-    return verb === "retry" ? { ...back, agenda: [...back.agenda, { job, since: state.now }] } : claimableAgain(back, [job]);
+    return verb === "retry"
+      ? { ...back, agenda: [...back.agenda, { job, since: state.now }] }
+      : claimableAgain(back, [job]);
   }
 
   /** The end of a claim, whichever it is: claim_detach and claim_announce. */
   function detach(state: State, job: number): State {
-    return { ...state, claims: state.claims.filter((running) => running !== job), line: state.line + (rules.endsSilently ? 0 : 1) };
+    return {
+      ...state,
+      claims: state.claims.filter((running) => running !== job),
+      line: state.line + (rules.endsSilently ? 0 : 1),
+    };
   }
 
   /** What a purge has dropped vanishes here. */
   function promote(state: State, { due, kept }: Open): State {
     const announces = kept.length > 0 && !rules.promotesSilently;
-    return claimableAgain({ ...state, agenda: without(state.agenda, due), line: state.line + (announces ? 1 : 0) }, kept);
+    return claimableAgain(
+      { ...state, agenda: without(state.agenda, due), line: state.line + (announces ? 1 : 0) },
+      kept,
+    );
   }
 
   function claimableAgain(state: State, jobs: readonly number[]): State {
@@ -279,7 +327,10 @@ export function orderModel(scenario: OrderScenario): Model<State> {
   return { initial: [initial], steps, key: keyOf, check, show };
 }
 
-/** What each transaction does, operation by operation, as the SQL does. Completing a job takes no lock and is one operation. */
+/**
+ * What each transaction does, operation by operation, as the SQL does. Completing a job takes no lock and is one
+ * operation.
+ */
 function scriptsOf(rules: OrderRules): Readonly<Record<Verb, readonly Operation[]>> {
   const report = reportScript(rules);
   return {
@@ -287,14 +338,21 @@ function scriptsOf(rules: OrderRules): Readonly<Record<Verb, readonly Operation[
     retry: report,
     release: report,
     promote: rules.promotesWithoutEntry ? ["take due jobs"] : ["enter", "take due jobs"],
-    drop: rules.dropsBeforeEntry ? ["lock the lane", "drop", "lock the entry"] : ["lock the lane", "lock the entry", "drop"],
+    drop: rules.dropsBeforeEntry
+      ? ["lock the lane", "drop", "lock the entry"]
+      : ["lock the lane", "lock the entry", "drop"],
   };
 }
 
-/** turns_take: the line; then turns_call, who runs and who waits; then turns_read. Each statement sees what has committed by then. */
+/**
+ * turns_take: the line; then turns_call, who runs and who waits; then turns_read. Each statement sees what has
+ * committed by then.
+ */
 function claimScript(rules: OrderRules): Operation[] {
-  if (rules.looksBeforeLine) return ["lock the lane", "look who runs", "read the line", "look at the agenda", "take a job"];
-  if (rules.looksAtAgendaFirst) return ["lock the lane", "read the line", "look at the agenda", "look who runs", "take a job"];
+  if (rules.looksBeforeLine)
+    return ["lock the lane", "look who runs", "read the line", "look at the agenda", "take a job"];
+  if (rules.looksAtAgendaFirst)
+    return ["lock the lane", "read the line", "look at the agenda", "look who runs", "take a job"];
   return ["lock the lane", "read the line", "look who runs", "look at the agenda", "take a job"];
 }
 
@@ -310,7 +368,11 @@ function workerOf(job: number): string {
 
 /** A job and the line's entry for it are written together. */
 function enqueue(state: State, job: number): State {
-  return { ...withJob(state, job, { since: state.now }), tickets: [...state.tickets, { job, since: state.now }], line: state.line + 1 };
+  return {
+    ...withJob(state, job, { since: state.now }),
+    tickets: [...state.tickets, { job, since: state.now }],
+    line: state.line + 1,
+  };
 }
 
 /** purge_saw: what was written by a transaction that the snapshot saw. */
@@ -344,7 +406,9 @@ function faultOf(state: State, job: number, isEnd: boolean): string | undefined 
   if (next !== undefined && !isOver) return `job ${next} starts before job ${job} has ended`;
   if (!isEnd || isOver) return undefined;
   const waits = [...state.tickets, ...state.agenda].some((place) => place.job === job);
-  return waits ? `job ${job} is stuck: it waits, and nobody puts its group in line` : `job ${job} is lost: dropped, and not told`;
+  return waits
+    ? `job ${job} is stuck: it waits, and nobody puts its group in line`
+    : `job ${job} is lost: dropped, and not told`;
 }
 
 /** A transaction's end gives back its locks. */
@@ -363,7 +427,8 @@ function without(places: readonly Place[], jobs: readonly number[]): Place[] {
 
 function keyOf({ now, jobs, tickets, agenda, line, held, claims, drops, comebacks, open, ended }: State): string {
   let key = `${now},${line},${held},${comebacks},${claims.join()},${ended.join()}`;
-  for (const { since, noted, hasSucceeded, wasTold } of jobs) key += `;${since ?? "-"},${noted}${hasSucceeded ? "s" : ""}${wasTold ? "t" : ""}`;
+  for (const { since, noted, hasSucceeded, wasTold } of jobs)
+    key += `;${since ?? "-"},${noted}${hasSucceeded ? "s" : ""}${wasTold ? "t" : ""}`;
   key += `|${keyOfPlaces(tickets)}|${keyOfPlaces(agenda)}`;
   for (const { at, below } of drops) key += `;${at}<${below}`;
   for (const name of Object.keys(open).sort()) {

@@ -1,10 +1,12 @@
 /**
- * The cursor's arithmetic, statement by statement as in sql/claim/track_read.sql, track_advance.sql, lane_discover.sql and
- * queue_purge.sql, and what lane_take.sql says about days. Pure functions of a snapshot; who may run between two of them is
- * cursor-model.ts's business.
+ * The cursor's arithmetic, statement by statement as in sql/claim/track_read.sql, track_advance.sql, lane_discover.sql
+ * and queue_purge.sql, and what lane_take.sql says about days. Pure functions of a snapshot; who may run between two of
+ * them is cursor-model.ts's business.
  */
 
-/** What pg_current_snapshot() says: transactions at or above xmax are running too, but are not listed. Nor is one's own. */
+/**
+ * What pg_current_snapshot() says: transactions at or above xmax are running too, but are not listed. Nor is one's own.
+ */
 export interface Snapshot {
   readonly own: number;
   readonly xmin: number;
@@ -12,7 +14,10 @@ export interface Snapshot {
   readonly running: readonly number[];
 }
 
-/** A place in the log: after the job at `offset` (from 1) of the ticket. Ticket 0 comes before all tickets of its transaction. */
+/**
+ * A place in the log: after the job at `offset` (from 1) of the ticket. Ticket 0 comes before all tickets of its
+ * transaction.
+ */
 export interface Position {
   readonly xid: number;
   readonly ticket: number;
@@ -21,7 +26,10 @@ export interface Position {
 
 export interface Handout extends Position {
   readonly job: number;
-  /** The ring child of jobs that it is in. Days do not follow the order of positions: who has a number may enqueue much later. */
+  /**
+   * The ring child of jobs that it is in. Days do not follow the order of positions: who has a number may enqueue much
+   * later.
+   */
   readonly day: number;
 }
 
@@ -48,7 +56,10 @@ export interface Reading {
   readonly at: Position | null;
 }
 
-/** Ways to get it wrong, each of which the model must notice; and, last, a way to get it right that the SQL does not have yet. */
+/**
+ * Ways to get it wrong, each of which the model must notice; and, last, a way to get it right that the SQL does not
+ * have yet.
+ */
 export interface Rules {
   /** Storing the position of one half-taken late transaction resets those of the others. */
   readonly overwritesPositions?: boolean;
@@ -64,7 +75,10 @@ export interface Rules {
   readonly takesOwnForEnded?: boolean;
   /** Ended late transactions are dropped even when the batch was too small to read them all. */
   readonly dropsUnread?: boolean;
-  /** Transactions from xmax up to one's own, which no snapshot lists, are not counted as running when one's own tickets are read. */
+  /**
+   * Transactions from xmax up to one's own, which no snapshot lists, are not counted as running when one's own tickets
+   * are read.
+   */
   readonly ignoresBeyondXmax?: boolean;
   /** A purge leaves it to its snapshot which jobs of its own transaction it has dropped. */
   readonly purgeForgetsOwn?: boolean;
@@ -72,10 +86,12 @@ export interface Rules {
   readonly comparesFirstAndLastDay?: boolean;
 }
 
-const after = (a: Position, b: Position): boolean => (a.xid !== b.xid ? a.xid > b.xid : a.ticket !== b.ticket ? a.ticket > b.ticket : a.offset > b.offset);
+const after = (a: Position, b: Position): boolean =>
+  a.xid !== b.xid ? a.xid > b.xid : a.ticket !== b.ticket ? a.ticket > b.ticket : a.offset > b.offset;
 
 /** pg_visible_in_snapshot: has this transaction ended, one way or the other? */
-export const hasEnded = (xid: number, snapshot: Snapshot): boolean => xid < snapshot.xmax && !snapshot.running.includes(xid);
+export const hasEnded = (xid: number, snapshot: Snapshot): boolean =>
+  xid < snapshot.xmax && !snapshot.running.includes(xid);
 
 /** lane_discover: the cursor of a new lane starts where no running producer can be behind it. */
 export function discover(snapshot: Snapshot, log: Log): Cursor {
@@ -89,7 +105,9 @@ export function readLate(cursor: Cursor, wanted: number, snapshot: Snapshot | nu
   let lateDone: boolean[] = [];
   let lateExhausted = true;
   if (snapshot) {
-    lateDone = cursor.late.map(({ xid }) => hasEnded(xid, snapshot) && (rules.takesOwnForEnded === true || xid !== snapshot.own));
+    lateDone = cursor.late.map(
+      ({ xid }) => hasEnded(xid, snapshot) && (rules.takesOwnForEnded === true || xid !== snapshot.own),
+    );
     cursor.late.forEach((late, i) => {
       if (!lateDone[i] || jobs.length === wanted) return;
       const left = log(snapshot, late.xid, late.xid + 1).filter((job) => after(job, late));
@@ -98,7 +116,17 @@ export function readLate(cursor: Cursor, wanted: number, snapshot: Snapshot | nu
       jobs.push(...left.slice(0, room));
     });
   }
-  return { cursor, wanted, lateDone, lateCount: jobs.length, lateExhausted, jobs, running: [], passedXid: 0, at: jobs.length < wanted ? cursor.head : null };
+  return {
+    cursor,
+    wanted,
+    lateDone,
+    lateCount: jobs.length,
+    lateExhausted,
+    jobs,
+    running: [],
+    passedXid: 0,
+    at: jobs.length < wanted ? cursor.head : null,
+  };
 }
 
 /** track_read, the loop: one ring child of `width` transactions, in one statement with its own snapshot. */
@@ -126,7 +154,8 @@ export function readChild(reading: Reading, snapshot: Snapshot, log: Log, width:
 /** lane_take: how many of the jobs read may go into one claim, which reads one ring child of jobs. */
 export function ofOneDay(jobs: readonly Handout[], rules: Rules): number {
   const first = jobs[0]?.day;
-  const cut = rules.comparesFirstAndLastDay && jobs.at(-1)?.day === first ? -1 : jobs.findIndex(({ day }) => day !== first);
+  const cut =
+    rules.comparesFirstAndLastDay && jobs.at(-1)?.day === first ? -1 : jobs.findIndex(({ day }) => day !== first);
   return cut < 0 ? jobs.length : cut;
 }
 
@@ -150,18 +179,31 @@ export function advance(reading: Reading, taken: number, own: number, rules: Rul
       const at = late.findIndex(({ xid }) => xid === last.xid);
       const isReset = rules.resetsAtBoundary === true && taken === lateCount && reading.lateExhausted;
       late = late
-        .map((entry, i) => (i === at ? place(last.xid, isReset ? null : last) : rules.overwritesPositions ? place(entry.xid, null) : entry))
+        .map((entry, i) =>
+          i === at
+            ? place(last.xid, isReset ? null : last)
+            : rules.overwritesPositions
+              ? place(entry.xid, null)
+              : entry,
+        )
         .filter((_, i) => !(lateDone[i] && i < at));
     }
   }
 
-  if (taken === jobs.length && taken < wanted && reading.passedXid > 0 && (jobs[taken - 1]?.xid ?? 0) < reading.passedXid) {
+  if (
+    taken === jobs.length &&
+    taken < wanted &&
+    reading.passedXid > 0 &&
+    (jobs[taken - 1]?.xid ?? 0) < reading.passedXid
+  ) {
     head = place(reading.passedXid, null);
   } else if (taken > lateCount) {
     head = place(jobs[taken - 1]!.xid, jobs[taken - 1]!);
   }
   if (head.xid > before.xid) {
-    const missed = reading.running.filter((xid) => (rules.skipsHeadXid ? xid > before.xid : xid >= before.xid) && xid < head.xid);
+    const missed = reading.running.filter(
+      (xid) => (rules.skipsHeadXid ? xid > before.xid : xid >= before.xid) && xid < head.xid,
+    );
     late = [...late, ...missed.map((xid) => place(xid, null))];
     if (own >= before.xid && own < head.xid && !rules.forgetsOwn) {
       const lastOwn = jobs.slice(0, taken).findLast((job, i) => i >= lateCount && job.xid === own);
@@ -193,6 +235,7 @@ function place(xid: number, at: Omit<Position, "xid"> | null): Position {
 export function cursorFault(before: Cursor, next: Cursor): string | undefined {
   if (after(before.head, next.head)) return "the head moved back";
   if (new Set(next.late.map(({ xid }) => xid)).size < next.late.length) return "a late transaction is listed twice";
-  if (next.late.some(({ xid }) => xid >= next.head.xid)) return "a late transaction is listed that the head has not passed";
+  if (next.late.some(({ xid }) => xid >= next.head.xid))
+    return "a late transaction is listed that the head has not passed";
   return undefined;
 }

@@ -42,7 +42,8 @@ it(
     const tallies = await attack(target, victim, { seed, runs, seconds });
     console.log(`ATTACK_SEED=${seed}`, Object.fromEntries(tallies));
     // An attack that is refused at the door every time tells nothing, and neither does one that never is.
-    const total = (what: keyof Tally): number => (["sql", "library", "api"] as const).reduce((sum, door) => sum + (tallies.get(door)?.[what] ?? 0), 0);
+    const total = (what: keyof Tally): number =>
+      (["sql", "library", "api"] as const).reduce((sum, door) => sum + (tallies.get(door)?.[what] ?? 0), 0);
     expect(total("accepted")).toBeGreaterThan(5);
     expect(total("refused")).toBeGreaterThan(5);
     expect(await db.sql("select * from counts_audit()")).toEqual([]);

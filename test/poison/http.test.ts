@@ -20,7 +20,10 @@ async function expectOthersGoOn(): Promise<void> {
 
 describe("over HTTP, with a producer's token", () => {
   it.each([
-    ["retry delays that no time can be moved by", '{"type":"t","ttlSeconds":"computed","attemptTimeoutSeconds":1,"retry":1e13}'],
+    [
+      "retry delays that no time can be moved by",
+      '{"type":"t","ttlSeconds":"computed","attemptTimeoutSeconds":1,"retry":1e13}',
+    ],
     ["a retry delay of years", '{"type":"t","retry":1e16}'],
     ["a deadline beyond JavaScript's dates", '{"type":"t","deadline":"280000-01-01T00:00:00Z"}'],
     ["a deadline that never comes", '{"type":"t","deadline":"infinity"}'],
@@ -56,7 +59,10 @@ describe("over HTTP, with a producer's token", () => {
       const { body } = await server.ask("POST", "/claims", { types: ["failing"] }, worker);
       const [{ token, id }] = body.items as [{ token: string; id: string }];
       const settlements = [{ token, outcome: "failed", jobs: [id], error }];
-      expect(await server.ask("POST", "/claims/settle", { settlements }, worker)).toMatchObject({ status: 200, body: { refused: [] } });
+      expect(await server.ask("POST", "/claims/settle", { settlements }, worker)).toMatchObject({
+        status: 200,
+        body: { refused: [] },
+      });
     }
     expect((await server.ask("GET", "/failures")).status).toBe(200);
     await expectOthersGoOn();

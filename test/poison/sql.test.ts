@@ -53,12 +53,17 @@ describe("a value that would break whoever meets it is refused where it enters",
     ["in its headers", `{"headers": {"x": ${nested(501)}}}`, "1"],
     ["in an option, deeper than PostgreSQL reads", `{"retry": ${nested(20_000)}}`, "1"],
   ])("lists in lists %s", async (_, options, input) => {
-    await expect(enqueue(options, input)).rejects.toMatchObject({ code: tooDeep, message: expect.stringMatching(/nested|levels|stack/) });
+    await expect(enqueue(options, input)).rejects.toMatchObject({
+      code: tooDeep,
+      message: expect.stringMatching(/nested|levels|stack/),
+    });
   });
 
   it("so they are in the options of many jobs", async () => {
     for (const options of [`{"type": "t", "retry": ${nested(20_000)}}`, `[{"type": "t", "retry": ${nested(20_000)}}]`])
-      await expect(db.sql("select job_enqueue_many('[1]', $1::json)", [options])).rejects.toMatchObject({ code: tooDeep });
+      await expect(db.sql("select job_enqueue_many('[1]', $1::json)", [options])).rejects.toMatchObject({
+        code: tooDeep,
+      });
   });
 
   it("500 levels are fine, and can be claimed", async () => {
@@ -107,12 +112,17 @@ describe("a value that would break whoever meets it is refused where it enters",
     ["a retention", { retentionFailedSeconds: 1e12 }],
     ["a retry policy", { retry: { base: 1e12 } }],
   ])("an option of a queue: %s", async (_, options) => {
-    await expect(db.sql("select queue_put($1, $2)", [queue, JSON.stringify(options)])).rejects.toMatchObject({ code: "MR001" });
+    await expect(db.sql("select queue_put($1, $2)", [queue, JSON.stringify(options)])).rejects.toMatchObject({
+      code: "MR001",
+    });
   });
 
   it("options of a queue that are too large", async () => {
     const waitsFor = {
-      errorRules: Array.from({ length: 100 }, (_, i) => ({ code: `${i}${"x".repeat(190)}`, delays: Array.from({ length: 1000 }, () => 999_999_999) })),
+      errorRules: Array.from({ length: 100 }, (_, i) => ({
+        code: `${i}${"x".repeat(190)}`,
+        delays: Array.from({ length: 1000 }, () => 999_999_999),
+      })),
     };
     await expect(db.engine.queuePut(queue, waitsFor as never)).rejects.toMatchObject(payloadRefused);
   });
@@ -189,26 +199,34 @@ it.each([
 });
 
 describe("what is asked for", () => {
-  it.each(["infinity", "-infinity", "0001-01-01", "294276-12-31"])("jobs from or to a time such as %s are found, or there are none", async (time) => {
-    for (const call of [
-      "job_count(p_queue => $1, p_created_from => $2)",
-      "job_list(p_queue => $1, p_created_to => $2)",
-      "job_find(p_queue => $1, p_created_from => $2)",
-    ])
-      await db.sql(`select ${call}`, [queue, time]);
-  });
-
-  it.each(["infinity", "NaN", "1e300", "-1"])("jobs that are looked for during %s seconds are found", async (seconds) => {
-    await enqueue(inQueue({}));
-    await db.sql("select job_find(p_queue => $1, p_seconds => $2)", [queue, seconds]);
-  });
-
-  it.each(["stage_release($1, 's', -1)", "stage_cancel($1, 's', -1)", "job_cancel_where($1, 't', p_limit => -1)", "job_add_retries(1, null, 't', $1, -1)"])(
-    "fewer than no jobs, by %s, are refused",
-    async (call) => {
-      await expect(db.sql(`select ${call}`, [queue])).rejects.toMatchObject({ code: "MR001" });
+  it.each(["infinity", "-infinity", "0001-01-01", "294276-12-31"])(
+    "jobs from or to a time such as %s are found, or there are none",
+    async (time) => {
+      for (const call of [
+        "job_count(p_queue => $1, p_created_from => $2)",
+        "job_list(p_queue => $1, p_created_to => $2)",
+        "job_find(p_queue => $1, p_created_from => $2)",
+      ])
+        await db.sql(`select ${call}`, [queue, time]);
     },
   );
+
+  it.each(["infinity", "NaN", "1e300", "-1"])(
+    "jobs that are looked for during %s seconds are found",
+    async (seconds) => {
+      await enqueue(inQueue({}));
+      await db.sql("select job_find(p_queue => $1, p_seconds => $2)", [queue, seconds]);
+    },
+  );
+
+  it.each([
+    "stage_release($1, 's', -1)",
+    "stage_cancel($1, 's', -1)",
+    "job_cancel_where($1, 't', p_limit => -1)",
+    "job_add_retries(1, null, 't', $1, -1)",
+  ])("fewer than no jobs, by %s, are refused", async (call) => {
+    await expect(db.sql(`select ${call}`, [queue])).rejects.toMatchObject({ code: "MR001" });
+  });
 });
 
 it.each([
@@ -216,11 +234,16 @@ it.each([
   ["keepRuns", { keepRuns: 0.5 }],
   ["missed", { missed: { all: 1.5 } }],
   ["afterFailure", { afterFailure: { stopAfter: 1e-51 } }],
-])("part of a number as %s of a schedule is refused: whoever makes the runs of all schedules reads it as a whole one", async (_, options) => {
-  await expect(db.sql("select schedule_put('s', '{\"every\": 1000}', '{\"type\": \"t\"}', null, $1)", [JSON.stringify(options)])).rejects.toMatchObject({
-    code: "MR001",
-  });
-});
+])(
+  "part of a number as %s of a schedule is refused: whoever makes the runs of all schedules reads it as a whole one",
+  async (_, options) => {
+    await expect(
+      db.sql("select schedule_put('s', '{\"every\": 1000}', '{\"type\": \"t\"}', null, $1)", [JSON.stringify(options)]),
+    ).rejects.toMatchObject({
+      code: "MR001",
+    });
+  },
+);
 
 describe("reports and claims in one call", () => {
   it.each([
@@ -239,7 +262,9 @@ describe("reports and claims in one call", () => {
 });
 
 it("a worker with a name as long as a book claims nothing", async () => {
-  await expect(db.sql("select job_claim_json(array[$1], null, 1, $2)", [queue, "x".repeat(201)])).rejects.toMatchObject({ code: "MR001" });
+  await expect(db.sql("select job_claim_json(array[$1], null, 1, $2)", [queue, "x".repeat(201)])).rejects.toMatchObject(
+    { code: "MR001" },
+  );
 });
 
 describe("bytes of a claim", () => {
@@ -247,7 +272,8 @@ describe("bytes of a claim", () => {
     const megabyte = "x".repeat(1_000_000);
     for (let n = 0; n < 3; n += 1) await db.engine.enqueue({ type: "t", queue, headers: { megabyte } });
     for (let n = 0; n < 3; n += 1) await db.engine.enqueue({ type: "t", queue, input: 1, fingerprint: `f${n}` });
-    for (let n = 0; n < 3; n += 1) await db.engine.enqueue({ type: "t", queue, input: megabyte, fingerprint: `f${n}`, fingerprintMode: "replace" });
+    for (let n = 0; n < 3; n += 1)
+      await db.engine.enqueue({ type: "t", queue, input: megabyte, fingerprint: `f${n}`, fingerprintMode: "replace" });
     const sizes: number[] = [];
     for (;;) {
       const jobs = await db.engine.claim({ queues: [queue], limit: 10, maxBytes: 2_500_000 });
@@ -260,9 +286,17 @@ describe("bytes of a claim", () => {
   it("replaced inputs count in groups, and so do those that came back where groups are ordered", async () => {
     const megabyte = "x".repeat(1_000_000);
     await db.engine.queuePut(queue, { ordered: "batches" });
-    for (let n = 0; n < 4; n += 1) await db.engine.enqueue({ type: "t", queue, group: `g${n % 2}`, input: 1, fingerprint: `f${n}` });
     for (let n = 0; n < 4; n += 1)
-      await db.engine.enqueue({ type: "t", queue, group: `g${n % 2}`, input: megabyte, fingerprint: `f${n}`, fingerprintMode: "replace" });
+      await db.engine.enqueue({ type: "t", queue, group: `g${n % 2}`, input: 1, fingerprint: `f${n}` });
+    for (let n = 0; n < 4; n += 1)
+      await db.engine.enqueue({
+        type: "t",
+        queue,
+        group: `g${n % 2}`,
+        input: megabyte,
+        fingerprint: `f${n}`,
+        fingerprintMode: "replace",
+      });
     const drain = async (): Promise<number[]> => {
       const sizes: number[] = [];
       for (let round = 0; round < 10; round += 1) {
@@ -284,8 +318,11 @@ describe("bytes of a claim", () => {
 
 it("bad input through the library has the same codes", async () => {
   await expect(db.engine.enqueue({ type: "t", queue, retry: 1e16 })).rejects.toMatchObject(invalidArgument);
-  await expect(db.engine.enqueue({ type: "t", queue, input: "x".repeat(16_777_216) })).rejects.toMatchObject(payloadRefused);
-  for (const odd of [[[]], { a: 1 }, () => 1, Symbol.iterator]) await expect(db.engine.typePut(odd as never, {})).rejects.toMatchObject(invalidArgument);
+  await expect(db.engine.enqueue({ type: "t", queue, input: "x".repeat(16_777_216) })).rejects.toMatchObject(
+    payloadRefused,
+  );
+  for (const odd of [[[]], { a: 1 }, () => 1, Symbol.iterator])
+    await expect(db.engine.typePut(odd as never, {})).rejects.toMatchObject(invalidArgument);
   await expect(db.engine.settle([{} as never])).rejects.toMatchObject(invalidArgument);
   const noJobs = { token: "00000000-0000-0000-0000-000000000000", outcome: "succeeded" };
   await expect(db.engine.settle([noJobs as never])).rejects.toMatchObject(invalidArgument);

@@ -57,7 +57,9 @@ it("of several jobs of one claim only the bad one fails", async () => {
 it("a part of upkeep that fails does not keep the others from being done, and is told", async () => {
   const queue = await newQueue(db);
   const [job] = await db.engine.enqueueMany("t", [1], { queue, delaySeconds: 60 });
-  await db.sql("create function broken_fold() returns trigger language plpgsql as $$ begin perform 1 / 0; return null; end $$");
+  await db.sql(
+    "create function broken_fold() returns trigger language plpgsql as $$ begin perform 1 / 0; return null; end $$",
+  );
   await db.sql("create trigger broken_fold before insert on lane_depth for each row execute function broken_fold()");
   await db.moveClock(120);
   const [{ done } = { done: null }] = await db.sql("select maintain() as done");

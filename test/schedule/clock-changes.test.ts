@@ -31,8 +31,16 @@ describe("days on which clocks change", () => {
   });
 
   it("[#75] several skipped times are one run, and one with a time of that moment", () => {
-    expect(slots({ cron: "0,20,40 2,3 * * *", tz }, ...spring).slice(0, 3)).toEqual(["2026-03-29T01:00Z", "2026-03-29T01:20Z", "2026-03-29T01:40Z"]);
-    expect(slots({ cron: "10,20 2 * * *", tz }, ...spring)).toEqual(["2026-03-29T01:00Z", "2026-03-30T00:10Z", "2026-03-30T00:20Z"]);
+    expect(slots({ cron: "0,20,40 2,3 * * *", tz }, ...spring).slice(0, 3)).toEqual([
+      "2026-03-29T01:00Z",
+      "2026-03-29T01:20Z",
+      "2026-03-29T01:40Z",
+    ]);
+    expect(slots({ cron: "10,20 2 * * *", tz }, ...spring)).toEqual([
+      "2026-03-29T01:00Z",
+      "2026-03-30T00:10Z",
+      "2026-03-30T00:20Z",
+    ]);
   });
 
   it.each([
@@ -48,7 +56,9 @@ describe("days on which clocks change", () => {
       for (const [from, to] of [spring, autumn]) {
         const found = slots({ cron, tz }, from, to);
         expect(found).toHaveLength(48 * 4 + 1);
-        expect(new Set(found.map((slot, index) => Date.parse(slot) - Date.parse(found[0]!) - index * 900_000))).toEqual(new Set([0]));
+        expect(new Set(found.map((slot, index) => Date.parse(slot) - Date.parse(found[0]!) - index * 900_000))).toEqual(
+          new Set([0]),
+        );
       }
     }
     expect(slots({ cron: "@hourly", tz: "Australia/Lord_Howe" }, "2026-04-04T13:00Z", "2026-04-04T17:30Z")).toEqual([
@@ -61,34 +71,47 @@ describe("days on which clocks change", () => {
   });
 
   it("[#75] instants come out in their own order where wall times come twice", () => {
-    expect(slots({ cron: "30,45 2 * * *", tz, dst: { repeated: "both" } }, "2026-10-25T00:00Z", "2026-10-25T03:00Z")).toEqual([
-      "2026-10-25T00:30Z",
-      "2026-10-25T00:45Z",
-      "2026-10-25T01:30Z",
-      "2026-10-25T01:45Z",
-    ]);
+    expect(
+      slots({ cron: "30,45 2 * * *", tz, dst: { repeated: "both" } }, "2026-10-25T00:00Z", "2026-10-25T03:00Z"),
+    ).toEqual(["2026-10-25T00:30Z", "2026-10-25T00:45Z", "2026-10-25T01:30Z", "2026-10-25T01:45Z"]);
   });
 
   it("[#75] the second pass is not lost when the next time is far away, or there is none", () => {
     const both = { tz, dst: { repeated: "both" } } as const;
     const expected = ["2026-10-25T00:30Z", "2026-10-25T01:30Z"];
     expect(slots({ cron: "30 2 25 10 *", ...both }, ...autumn)).toEqual(expected);
-    expect(slots({ rrule: "FREQ=DAILY;COUNT=1", anchor: "2026-10-25T02:30:00+02:00", ...both }, ...autumn)).toEqual(expected);
+    expect(slots({ rrule: "FREQ=DAILY;COUNT=1", anchor: "2026-10-25T02:30:00+02:00", ...both }, ...autumn)).toEqual(
+      expected,
+    );
   });
 
   it("[#75] a day that is left out altogether", () => {
     const apia = { tz: "Pacific/Apia" }; // after December 29, 2011 came December 31
     const range = ["2011-12-29T00:00Z", "2012-01-01T00:00Z"] as const;
-    expect(slots({ cron: "0 9 * * *", ...apia }, ...range)).toEqual(["2011-12-29T19:00Z", "2011-12-30T10:00Z", "2011-12-30T19:00Z", "2011-12-31T19:00Z"]);
-    expect(slots({ cron: "0 9 * * *", ...apia, dst: { skipped: "skip" } }, ...range)).toEqual(["2011-12-29T19:00Z", "2011-12-30T19:00Z", "2011-12-31T19:00Z"]);
-    expect(slots({ every: "P1D", anchor: "2011-12-27T19:00Z", ...apia, dst: { skipped: "skip" } }, ...range)).toHaveLength(3);
+    expect(slots({ cron: "0 9 * * *", ...apia }, ...range)).toEqual([
+      "2011-12-29T19:00Z",
+      "2011-12-30T10:00Z",
+      "2011-12-30T19:00Z",
+      "2011-12-31T19:00Z",
+    ]);
+    expect(slots({ cron: "0 9 * * *", ...apia, dst: { skipped: "skip" } }, ...range)).toEqual([
+      "2011-12-29T19:00Z",
+      "2011-12-30T19:00Z",
+      "2011-12-31T19:00Z",
+    ]);
+    expect(
+      slots({ every: "P1D", anchor: "2011-12-27T19:00Z", ...apia, dst: { skipped: "skip" } }, ...range),
+    ).toHaveLength(3);
   });
 
   it("[#75] clocks that change at midnight", () => {
     // São Paulo: November 4, 2018 began at 01:00; February 16, 2019 had its last hour twice.
     const sao = { cron: "0 0 * * *", tz: "America/Sao_Paulo" };
     expect(slots(sao, "2018-11-03T12:00Z", "2018-11-05T12:00Z")).toEqual(["2018-11-04T03:00Z", "2018-11-05T02:00Z"]);
-    expect(slots({ ...sao, cron: "30 23 * * *" }, "2019-02-16T12:00Z", "2019-02-18T12:00Z")).toEqual(["2019-02-17T01:30Z", "2019-02-18T02:30Z"]);
+    expect(slots({ ...sao, cron: "30 23 * * *" }, "2019-02-16T12:00Z", "2019-02-18T12:00Z")).toEqual([
+      "2019-02-17T01:30Z",
+      "2019-02-18T02:30Z",
+    ]);
     expect(slots(sao, "2019-02-16T12:00Z", "2019-02-18T12:00Z")).toEqual(["2019-02-17T03:00Z", "2019-02-18T03:00Z"]);
   });
 
@@ -98,11 +121,20 @@ describe("days on which clocks change", () => {
     const expected = ["2026-03-28T07:00Z", "2026-03-29T06:00Z", "2026-03-30T06:00Z"];
     expect(slots({ every: "P1D", anchor, tz }, ...range)).toEqual(expected);
     expect(slots({ rrule: "FREQ=DAILY", anchor, tz }, ...range)).toEqual(expected);
-    expect(slots({ every: "1d", anchor, tz }, ...range)).toEqual(["2026-03-28T07:00Z", "2026-03-29T07:00Z", "2026-03-30T07:00Z"]);
+    expect(slots({ every: "1d", anchor, tz }, ...range)).toEqual([
+      "2026-03-28T07:00Z",
+      "2026-03-29T07:00Z",
+      "2026-03-30T07:00Z",
+    ]);
   });
 
   it("[#75] a rule that ends within the hour that comes twice still has the second", () => {
-    const rule: RuleInput = { rrule: "FREQ=DAILY;COUNT=2", anchor: "2026-10-24T02:30:00+02:00", tz, dst: { repeated: "second" } };
+    const rule: RuleInput = {
+      rrule: "FREQ=DAILY;COUNT=2",
+      anchor: "2026-10-24T02:30:00+02:00",
+      tz,
+      dst: { repeated: "second" },
+    };
     expect(slots(rule, "2026-10-01T00:00Z", "2026-12-01T00:00Z")).toEqual(["2026-10-24T00:30Z", "2026-10-25T01:30Z"]);
   });
 });

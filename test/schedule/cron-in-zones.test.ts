@@ -22,7 +22,9 @@ const zones: readonly (readonly [tz: string, year: number])[] = [
   ["Asia/Kolkata", 2022],
   ["America/Caracas", 2006], // half an hour back in 2007, forward in 2016
 ];
-const rules = (["next", "skip"] as const).flatMap((skipped) => (["first", "second", "both"] as const).map((repeated) => ({ skipped, repeated })));
+const rules = (["next", "skip"] as const).flatMap((skipped) =>
+  (["first", "second", "both"] as const).map((repeated) => ({ skipped, repeated })),
+);
 const seconds = Number(process.env["SIMULATION_SECONDS"] ?? 0);
 const seed = Number(process.env["SIMULATION_SEED"] ?? Date.now() % 1_000_000);
 

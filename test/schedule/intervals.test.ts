@@ -13,7 +13,9 @@ const days = (rule: RuleInput, count: number): string[] =>
 
 describe("intervals", () => {
   it("[#75] a fixed rate counts elapsed time from when the schedule was made", () => {
-    expect(slotsOf({ every: "10s" }).between(createdAt, createdAt + 30_000, 10)).toEqual([10_000, 20_000, 30_000].map((ms) => createdAt + ms));
+    expect(slotsOf({ every: "10s" }).between(createdAt, createdAt + 30_000, 10)).toEqual(
+      [10_000, 20_000, 30_000].map((ms) => createdAt + ms),
+    );
     expect(slotsOf({ every: "10s" }).next(createdAt - 1)).toBe(createdAt);
     const exact = new Slots(parseRule({ every: "10s" }), { createdAt: createdAt + 0.123 }); // microseconds
     expect(exact.next(createdAt + 0.123)).toBe(createdAt + 10_000);
@@ -41,7 +43,12 @@ describe("intervals", () => {
   });
 
   it("a fixed delay keeps to its bounds and to blocked days", () => {
-    const slots = slotsOf({ after: "1h", startsAt: "2026-03-01T00:00Z", endsAt: "2026-04-01T00:00Z", except: ["2026-03-10/2026-03-11"] });
+    const slots = slotsOf({
+      after: "1h",
+      startsAt: "2026-03-01T00:00Z",
+      endsAt: "2026-04-01T00:00Z",
+      except: ["2026-03-10/2026-03-11"],
+    });
     const at = (text: string): number => Date.parse(text);
     expect(slots.next(createdAt)).toBe(at("2026-03-01T00:00Z"));
     expect(slots.next(at("2026-03-09T22:30Z"))).toBe(at("2026-03-09T23:30Z"));
@@ -50,10 +57,26 @@ describe("intervals", () => {
   });
 
   it("month ends are counted from the anchor's day, not from each other", () => {
-    expect(days({ every: "P1M", anchor: "2026-01-31T08:00Z" }, 5)).toEqual(["2026-01-31", "2026-02-28", "2026-03-31", "2026-04-30", "2026-05-31"]);
-    expect(days({ every: "P1Y", anchor: "2024-02-29T08:00Z" }, 5)).toEqual(["2024-02-29", "2025-02-28", "2026-02-28", "2027-02-28", "2028-02-29"]);
+    expect(days({ every: "P1M", anchor: "2026-01-31T08:00Z" }, 5)).toEqual([
+      "2026-01-31",
+      "2026-02-28",
+      "2026-03-31",
+      "2026-04-30",
+      "2026-05-31",
+    ]);
+    expect(days({ every: "P1Y", anchor: "2024-02-29T08:00Z" }, 5)).toEqual([
+      "2024-02-29",
+      "2025-02-28",
+      "2026-02-28",
+      "2027-02-28",
+      "2028-02-29",
+    ]);
     expect(days({ every: "P2W", anchor: "2026-01-01T08:00Z" }, 3)).toEqual(["2026-01-01", "2026-01-15", "2026-01-29"]);
-    expect(days({ every: "P1M1D", anchor: "2026-01-31T08:00Z" }, 3)).toEqual(["2026-01-31", "2026-03-01", "2026-04-02"]);
+    expect(days({ every: "P1M1D", anchor: "2026-01-31T08:00Z" }, 3)).toEqual([
+      "2026-01-31",
+      "2026-03-01",
+      "2026-04-02",
+    ]);
   });
 
   it("finds the next from anywhere as if counted up from the anchor", () => {

@@ -1,6 +1,6 @@
 /**
- * What the rules say, worked out the long way: every minute of a window is asked of Intl what the clocks on the wall show, and wall times are matched
- * one by one. Nothing here knows Temporal, the cron library, or offsets.
+ * What the rules say, worked out the long way: every minute of a window is asked of Intl what the clocks on the wall
+ * show, and wall times are matched one by one. Nothing here knows Temporal, the cron library, or offsets.
  */
 import type { DaylightSaving } from "../../src/schedule/rule.js";
 
@@ -65,7 +65,11 @@ export function windowAround(tz: string, middle: number, hours: number): Window 
 }
 
 /** The slots within a window: those of the wall minutes that match, after the daylight-saving rule. */
-export function expectedSlots(window: Window, matches: (wallMinute: number) => boolean, dst: Required<DaylightSaving>): number[] {
+export function expectedSlots(
+  window: Window,
+  matches: (wallMinute: number) => boolean,
+  dst: Required<DaylightSaving>,
+): number[] {
   const { from, walls, instants } = window;
   const slots = new Set<number>();
   for (let wall = Math.min(walls[0]!, walls.at(-1)!); wall <= walls.at(-1)!; wall += 1) {

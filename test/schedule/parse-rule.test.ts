@@ -130,17 +130,24 @@ const refused: readonly (readonly [rule: unknown, message: string])[] = [
 ];
 
 describe("parseRule", () => {
-  it.each(refused.map(([rule, message]) => [JSON.stringify(rule)?.slice(0, 80), message, rule] as const))("refuses %s", (_, message, rule) => {
-    const error = thrown(() => parseRule(rule));
-    expect(error).toBeInstanceOf(InvalidArgumentError);
-    expect((error as InvalidArgumentError).message).toContain(message);
-    expect((error as InvalidArgumentError).remedy).toBeTruthy();
-  });
+  it.each(refused.map(([rule, message]) => [JSON.stringify(rule)?.slice(0, 80), message, rule] as const))(
+    "refuses %s",
+    (_, message, rule) => {
+      const error = thrown(() => parseRule(rule));
+      expect(error).toBeInstanceOf(InvalidArgumentError);
+      expect((error as InvalidArgumentError).message).toContain(message);
+      expect((error as InvalidArgumentError).remedy).toBeTruthy();
+    },
+  );
 
   it("fills in what was not said", () => {
     const once = { skipped: "next", repeated: "first" };
     expect(parseRule({ cron: " 0  3 * * * " })).toEqual({ cron: "0 3 * * *", tz: "UTC", dst: once });
-    expect(parseRule({ cron: "@hourly", dst: { repeated: "first" } })).toEqual({ cron: "@hourly", tz: "UTC", dst: { skipped: "skip", repeated: "first" } });
+    expect(parseRule({ cron: "@hourly", dst: { repeated: "first" } })).toEqual({
+      cron: "@hourly",
+      tz: "UTC",
+      dst: { skipped: "skip", repeated: "first" },
+    });
     expect(parseRule({ every: "1h 30m", jitter: "1m" })).toEqual({ every: 5_400_000, tz: "UTC", jitter: 60_000 });
     expect(parseRule({ every: "p1m", tz: "europe/berlin" })).toEqual({ every: "P1M", tz: "Europe/Berlin", dst: once });
     expect(parseRule({ cron: "* * * * *", tz: "US/Eastern" }).tz).toBe("US/Eastern");
@@ -149,7 +156,14 @@ describe("parseRule", () => {
 
   it("gives a rule that can be stored as JSON and parsed again", () => {
     for (const input of [
-      { cron: "*/15 8-18 * * MON-FRI", tz: "Asia/Tokyo", startsAt: new Date(0), endsAt: "2030-01-01T00:00+09:00", except: ["2026-12-25"], jitter: 5000 },
+      {
+        cron: "*/15 8-18 * * MON-FRI",
+        tz: "Asia/Tokyo",
+        startsAt: new Date(0),
+        endsAt: "2030-01-01T00:00+09:00",
+        except: ["2026-12-25"],
+        jitter: 5000,
+      },
       { every: "P1M", anchor: new Date(86_400_000), dst: { skipped: "skip" } },
       { every: "PT15M" },
       { after: { seconds: 10 } },

@@ -17,17 +17,28 @@ it("five schedulers that race, freeze and die make each of 10,000 slots exactly 
   const schedules = 50;
   const slots = 200;
   for (let i = 0; i < schedules; i += 1) {
-    await test.mill.schedule(`race-${i}`, { every: "10s" }, "t", null, { queue, overlap: "allow", missed: { all: 10_000 }, maxRuns: slots, keepRuns: 10_000 });
+    await test.mill.schedule(`race-${i}`, { every: "10s" }, "t", null, {
+      queue,
+      overlap: "allow",
+      missed: { all: 10_000 },
+      maxRuns: slots,
+      keepRuns: 10_000,
+    });
   }
   const left = async (): Promise<number> => {
-    const [row] = await test.db.sql("select count(*)::int as n from schedule where name like 'race-%' and finished_at is null");
+    const [row] = await test.db.sql(
+      "select count(*)::int as n from schedule where name like 'race-%' and finished_at is null",
+    );
     return row!["n"] as number;
   };
   const seed = Date.now() % 1_000_000;
   let fired = 0;
   let refused = 0;
   let deaths = 0;
-  /** One that asks what is due, sometimes freezes for longer than its duty lasts, and sometimes dies before it has made anything. */
+  /**
+   * One that asks what is due, sometimes freezes for longer than its duty lasts, and sometimes dies before it has made
+   * anything.
+   */
   const racer = async (n: number): Promise<void> => {
     const chance = random(seed + n);
     for (let holder = `racer-${n}`; (await left()) > 0;) {
@@ -65,7 +76,8 @@ it("five schedulers that race, freeze and die make each of 10,000 slots exactly 
   expect(counts, `seed ${seed}`).toHaveLength(schedules);
   for (const row of counts) {
     expect(row, `seed ${seed}`).toMatchObject({ jobs: slots, slots });
-    expect(row["span"], `seed ${seed}`).toMatchObject({ minutes: 33, seconds: 10 }); // 199 steps of ten seconds: none was left out
+    // 199 steps of ten seconds: none was left out
+    expect(row["span"], `seed ${seed}`).toMatchObject({ minutes: 33, seconds: 10 });
   }
   expect(refused, `seed ${seed}`).toBeGreaterThan(0); // they did race
   expect(deaths).toBeGreaterThan(0);

@@ -2,7 +2,10 @@ import type { Random } from "../simulation/random.js";
 
 export interface RandomCron {
   readonly text: string;
-  /** Whether a wall minute (minutes since 1970) matches, decided without a parser: the text was made from the same numbers. */
+  /**
+   * Whether a wall minute (minutes since 1970) matches, decided without a parser: the text was made from the same
+   * numbers.
+   */
   readonly matches: (wallMinute: number) => boolean;
 }
 
@@ -48,7 +51,9 @@ function days(random: Random): [day: Field, weekday: Field] {
       const last = random.chance(0.4);
       const nth = random.between(1, 4);
       const inMonth = (ms: number): boolean =>
-        last ? new Date(ms + 7 * 86_400_000).getUTCMonth() !== new Date(ms).getUTCMonth() : Math.ceil(new Date(ms).getUTCDate() / 7) === nth;
+        last
+          ? new Date(ms + 7 * 86_400_000).getUTCMonth() !== new Date(ms).getUTCMonth()
+          : Math.ceil(new Date(ms).getUTCDate() / 7) === nth;
       const text = `${random.chance(0.5) ? weekday : weekdays[weekday]}#${last ? "L" : nth}`;
       return { text, any: false, has: (ms) => new Date(ms).getUTCDay() === weekday && inMonth(ms) };
     }
@@ -56,7 +61,13 @@ function days(random: Random): [day: Field, weekday: Field] {
     return { ...field, has: (ms) => field.has(new Date(ms).getUTCDay()) };
   };
   const choice = random.next();
-  return choice < 0.5 ? [anything, anything] : choice < 0.7 ? [anything, ofWeek()] : choice < 0.85 ? [ofMonth(), anything] : [ofMonth(), ofWeek()];
+  return choice < 0.5
+    ? [anything, anything]
+    : choice < 0.7
+      ? [anything, ofWeek()]
+      : choice < 0.85
+        ? [ofMonth(), anything]
+        : [ofMonth(), ofWeek()];
 }
 
 function nightHours(random: Random): Field {
@@ -75,7 +86,11 @@ function numbers(random: Random, low: number, high: number, chanceOfAny: number)
     case 1:
       return { text: `${to},${from}`, any: false, has: (value) => value === from || value === to };
     case 2:
-      return { text: `${from}-${to}/${step}`, any: false, has: (value) => value >= from && value <= to && (value - from) % step === 0 };
+      return {
+        text: `${from}-${to}/${step}`,
+        any: false,
+        has: (value) => value >= from && value <= to && (value - from) % step === 0,
+      };
     default:
       return low === 0 && high > 6
         ? { text: `*/${step + 5}`, any: false, has: (value) => value % (step + 5) === 0 }
@@ -83,8 +98,13 @@ function numbers(random: Random, low: number, high: number, chanceOfAny: number)
   }
 }
 
-/** The same field with names for some of its numbers. A step's number stays one; so does a 0 at the end of a range, where SUN would be 7. */
+/**
+ * The same field with names for some of its numbers. A step's number stays one; so does a 0 at the end of a range,
+ * where SUN would be 7.
+ */
 function names(random: Random, field: Field, known: readonly string[], first: number): Field {
-  const text = field.text.replaceAll(/(?<!\/)(?<!-(?=0))\b\d+/g, (number) => (random.chance(0.5) ? known[Number(number) - first]! : number));
+  const text = field.text.replaceAll(/(?<!\/)(?<!-(?=0))\b\d+/g, (number) =>
+    random.chance(0.5) ? known[Number(number) - first]! : number,
+  );
   return { ...field, text };
 }

@@ -43,7 +43,8 @@ async function run(queue: string, outcome: "succeeded" | "failed" | "retry", sec
 }
 
 const events = async (name: string): Promise<ScheduleEvent[]> => (await test.mill.schedules.events(name)).toReversed();
-const told = async (name: string, event: string): Promise<ScheduleEvent[]> => (await events(name)).filter((one) => one.event === event);
+const told = async (name: string, event: string): Promise<ScheduleEvent[]> =>
+  (await events(name)).filter((one) => one.event === event);
 
 describe("runs of a schedule", () => {
   it("are ordinary jobs that carry the schedule and the slot, one per slot [#59]", async () => {
@@ -59,9 +60,13 @@ describe("runs of a schedule", () => {
     expect(others).toEqual([]);
     expect(job).toMatchObject({ type: "t", input: { a: 1 }, schedule: name });
     expect(new Date(job!.slotAt!)).toEqual(nextSlot);
-    expect(await test.mill.jobs.get(job!.id)).toMatchObject({ job: { schedule: name, scheduleSlot: nextSlot, priority: 3 } });
+    expect(await test.mill.jobs.get(job!.id)).toMatchObject({
+      job: { schedule: name, scheduleSlot: nextSlot, priority: 3 },
+    });
     await pass(10);
-    expect((await claimed(queue)).map(({ slotAt }) => new Date(slotAt!).getTime() - nextSlot!.getTime())).toEqual([10_000]);
+    expect((await claimed(queue)).map(({ slotAt }) => new Date(slotAt!).getTime() - nextSlot!.getTime())).toEqual([
+      10_000,
+    ]);
   });
 
   it("start 10 s apart at a fixed rate, 14 s apart with a fixed delay when each takes 4 s [#75]", async () => {
@@ -106,7 +111,9 @@ describe("runs of a schedule", () => {
       clock.mockReturnValue(1);
       await look();
       const { createdAt } = await test.mill.schedules.get(name);
-      expect((await test.mill.schedules.runs(name)).map(({ slotAt }) => slotAt.getTime() - createdAt.getTime())).toEqual([10_000]);
+      expect(
+        (await test.mill.schedules.runs(name)).map(({ slotAt }) => slotAt.getTime() - createdAt.getTime()),
+      ).toEqual([10_000]);
     } finally {
       clock.mockRestore();
     }
@@ -115,7 +122,8 @@ describe("runs of a schedule", () => {
   it("go on within its lease when the process that made them dies [#90]", async () => {
     const [queue, name] = [await test.queue(), newName()];
     await test.mill.schedule(name, { every: "1s" }, "t", null, { queue, overlap: "allow", missed: { all: 100 } });
-    expect(await test.mill.engine.schedules.due("the dead one", 2, 1)).toHaveProperty("due"); // has the duty, and never comes back
+    // has the duty, and never comes back
+    expect(await test.mill.engine.schedules.due("the dead one", 2, 1)).toHaveProperty("due");
     const scheduler = new Scheduler({ engine: test.mill.engine });
     onTestFinished(() => scheduler.stop());
     expect(await scheduler.look()).toBeGreaterThan(0);
@@ -135,7 +143,10 @@ describe("runs of a schedule", () => {
     const id = await test.mill.schedules.run(name, { by: "ann" });
     await test.mill.schedules.run(name);
     expect((await claimed(queue)).map((job) => job.id)).toContain(id);
-    expect(await test.mill.schedules.runs(name)).toMatchObject([{ kind: "manual" }, { kind: "manual", jobId: id, outcome: null }]);
+    expect(await test.mill.schedules.runs(name)).toMatchObject([
+      { kind: "manual" },
+      { kind: "manual", jobId: id, outcome: null },
+    ]);
     expect(await told(name, "triggered")).toMatchObject([{ by: "ann" }, { by: null }]);
   });
 
@@ -155,15 +166,25 @@ describe("runs of a schedule", () => {
     const queue = await test.queue();
     const at = await now();
     const [ends, counted, listed] = [newName(), newName(), newName()];
-    await test.mill.schedule(ends, { every: "10s", endsAt: new Date(at + 25_000) }, "t", null, { queue, overlap: "allow" });
+    await test.mill.schedule(ends, { every: "10s", endsAt: new Date(at + 25_000) }, "t", null, {
+      queue,
+      overlap: "allow",
+    });
     await test.mill.schedule(counted, { every: "10s" }, "t", null, { queue, overlap: "allow", maxRuns: 3 });
-    await test.mill.schedule(listed, { times: [new Date(at + 5000), new Date(at + 7000)] }, "t", null, { queue, overlap: "allow" });
+    await test.mill.schedule(listed, { times: [new Date(at + 5000), new Date(at + 7000)] }, "t", null, {
+      queue,
+      overlap: "allow",
+    });
     await look();
     for (let i = 0; i < 8; i += 1) await pass(5);
     expect(await test.mill.schedules.runs(ends)).toHaveLength(2);
     expect(await test.mill.schedules.runs(counted)).toHaveLength(3);
     expect(await test.mill.schedules.runs(listed)).toHaveLength(2);
-    expect(await test.mill.schedules.get(ends)).toMatchObject({ health: "finished", finishedBecause: "no more slots", nextSlot: null });
+    expect(await test.mill.schedules.get(ends)).toMatchObject({
+      health: "finished",
+      finishedBecause: "no more slots",
+      nextSlot: null,
+    });
     expect(await test.mill.schedules.get(counted)).toMatchObject({ health: "finished", finishedBecause: "maxRuns" });
   });
 });
@@ -202,7 +223,14 @@ describe("facts of a schedule", () => {
       expect(facts.message).toBe(outcome === "succeeded" ? null : "broken");
     }
     const facts = await test.mill.schedules.get(name);
-    expect(facts).toMatchObject({ failedAttempts: 2, failedRuns: 2, runs: 6, succeeded: 1, attempts: 6, error: { message: "broken" } });
+    expect(facts).toMatchObject({
+      failedAttempts: 2,
+      failedRuns: 2,
+      runs: 6,
+      succeeded: 1,
+      attempts: 6,
+      error: { message: "broken" },
+    });
     const [last2, minutes, all] = await test.mill.schedules.durations(name, { runs: 2, windows: ["2m", "1d"] });
     expect(last2).toMatchObject({ windowSeconds: null, runs: 2, succeeded: 0 });
     expect(last2!.totalSeconds).toBeCloseTo(seconds.at(-1)! + seconds.at(-2)!, 1);
@@ -320,8 +348,14 @@ describe("after a failure [#76]", () => {
 });
 
 describe("a slot that comes while a run goes on", () => {
-  /** Each run takes 12 s, a slot comes every 10 s. Returns the seconds at which runs started, and the most that ran at once. */
-  async function overlapping(overlap: "queue" | "skip" | "allow" | "cancel", seconds = 65): Promise<{ starts: number[]; most: number; name: string }> {
+  /**
+   * Each run takes 12 s, a slot comes every 10 s. Returns the seconds at which runs started, and the most that ran at
+   * once.
+   */
+  async function overlapping(
+    overlap: "queue" | "skip" | "allow" | "cancel",
+    seconds = 65,
+  ): Promise<{ starts: number[]; most: number; name: string }> {
     const [queue, name] = [await test.queue(), newName()];
     await test.mill.schedule(name, { every: "10s" }, "t", null, { queue, overlap });
     await look();
@@ -331,7 +365,8 @@ describe("a slot that comes while a run goes on", () => {
     const starts: number[] = [];
     let most = 0;
     for (let at = 0; at < seconds; at = ((await now()) - begun) / 1000) {
-      for (const { job } of running.filter(({ endsAt }) => endsAt <= at)) await test.mill.engine.complete(job).catch(() => {});
+      for (const { job } of running.filter(({ endsAt }) => endsAt <= at))
+        await test.mill.engine.complete(job).catch(() => {});
       running.splice(0, running.length, ...running.filter(({ endsAt }) => endsAt > at));
       await look();
       for (const job of await claimed(queue)) {
@@ -361,7 +396,9 @@ describe("a slot that comes while a run goes on", () => {
   it("is left out with skip, told once, and the next slot after the end is not lost [#181]", async () => {
     const { starts, most, name } = await overlapping("skip");
     expect(most).toBe(1);
-    expect(starts.slice(1).map((at, i) => at - starts[i]!)).toEqual(starts.slice(1).map(() => expect.closeTo(20, -0.5)));
+    expect(starts.slice(1).map((at, i) => at - starts[i]!)).toEqual(
+      starts.slice(1).map(() => expect.closeTo(20, -0.5)),
+    );
     const slots = (await told(name, "skipped")).map(({ slotAt }) => slotAt!.getTime());
     expect(new Set(slots).size).toBe(slots.length);
     expect((await test.mill.schedules.get(name)).missed).toBe(slots.length);
@@ -370,25 +407,40 @@ describe("a slot that comes while a run goes on", () => {
   it("runs beside it with allow", async () => {
     const { starts, most } = await overlapping("allow", 35);
     expect(most).toBe(2);
-    expect(starts.slice(1).map((at, i) => at - starts[i]!)).toEqual(starts.slice(1).map(() => expect.closeTo(10, -0.5)));
+    expect(starts.slice(1).map((at, i) => at - starts[i]!)).toEqual(
+      starts.slice(1).map(() => expect.closeTo(10, -0.5)),
+    );
   });
 
   it("cancels it with cancel", async () => {
     const { starts, most, name } = await overlapping("cancel", 35);
     expect(most).toBe(1);
-    expect(starts.slice(1).map((at, i) => at - starts[i]!)).toEqual(starts.slice(1).map(() => expect.closeTo(10, -0.5)));
-    expect((await test.mill.schedules.runs(name)).filter(({ outcome }) => outcome === "cancelled").length).toBeGreaterThanOrEqual(2);
+    expect(starts.slice(1).map((at, i) => at - starts[i]!)).toEqual(
+      starts.slice(1).map(() => expect.closeTo(10, -0.5)),
+    );
+    expect(
+      (await test.mill.schedules.runs(name)).filter(({ outcome }) => outcome === "cancelled").length,
+    ).toBeGreaterThanOrEqual(2);
   });
 });
 
 describe("a week of downtime", () => {
-  async function afterAWeek(missed: object | string): Promise<{ slots: number[]; name: string; queue: string; at: number }> {
+  async function afterAWeek(
+    missed: object | string,
+  ): Promise<{ slots: number[]; name: string; queue: string; at: number }> {
     const [queue, name] = [await test.queue(), newName()];
     await test.mill.schedule(name, { every: "1h" }, "t", null, { queue, overlap: "allow", missed: missed as "last" });
     await look();
     await pass(7 * 86_400 + 1800);
     const at = await now();
-    return { slots: (await test.mill.schedules.runs(name, { limit: 1000 })).map(({ slotAt }) => (at - slotAt.getTime()) / 60_000), name, queue, at };
+    return {
+      slots: (await test.mill.schedules.runs(name, { limit: 1000 })).map(
+        ({ slotAt }) => (at - slotAt.getTime()) / 60_000,
+      ),
+      name,
+      queue,
+      at,
+    };
   }
 
   it("is made up for by the last run by default", async () => {
@@ -451,9 +503,14 @@ describe("a past range", () => {
     await test.db.moveClock(12 * 3600);
     const { createdAt } = await test.mill.schedules.get(name);
     const until = new Date(createdAt.getTime() + 6 * 3600_000 + 1);
-    await expect(test.mill.schedules.backfill(name, { from: until, until: createdAt })).rejects.toMatchObject(invalidArgument);
-    await expect(test.mill.schedules.backfill(name, { from: createdAt, until, concurrency: 0 })).rejects.toMatchObject(invalidArgument);
-    expect(await test.mill.schedules.backfill(name, { from: createdAt, until, concurrency: 2 })).toBe(6); // with the slot at the anchor, without the one that has run
+    await expect(test.mill.schedules.backfill(name, { from: until, until: createdAt })).rejects.toMatchObject(
+      invalidArgument,
+    );
+    await expect(test.mill.schedules.backfill(name, { from: createdAt, until, concurrency: 0 })).rejects.toMatchObject(
+      invalidArgument,
+    );
+    // with the slot at the anchor, without the one that has run
+    expect(await test.mill.schedules.backfill(name, { from: createdAt, until, concurrency: 2 })).toBe(6);
     expect(await test.mill.schedules.backfill(name, { from: createdAt, until, concurrency: 2 })).toBe(0);
     let most = 0;
     const slots: Date[] = [];
@@ -485,7 +542,9 @@ describe("a schedule that is changed", () => {
     const [due] = await test.mill.schedules.runs(name);
     expect((due!.slotAt.getTime() - (await test.mill.schedules.get(name)).createdAt.getTime()) / 1000).toBe(3600);
     await pass(1800);
-    expect((await test.mill.schedules.runs(name)).map(({ slotAt }) => (slotAt.getTime() - due!.slotAt.getTime()) / 1000)).toEqual([1800, 0]);
+    expect(
+      (await test.mill.schedules.runs(name)).map(({ slotAt }) => (slotAt.getTime() - due!.slotAt.getTime()) / 1000),
+    ).toEqual([1800, 0]);
     await put("15m"); // has a slot at the same time as the last one
     await pass(1);
     expect(await test.mill.schedules.runs(name)).toHaveLength(2);
@@ -498,7 +557,8 @@ describe("a schedule that is changed", () => {
     const onWarning = ({ message }: Error): void => void warnings.push(message);
     process.on("warning", onWarning);
     onTestFinished(() => void process.off("warning", onWarning));
-    const put = (every: string, version?: number) => test.open().schedule(name, { every }, "t", null, { queue, ...(version === undefined ? {} : { version }) });
+    const put = (every: string, version?: number) =>
+      test.open().schedule(name, { every }, "t", null, { queue, ...(version === undefined ? {} : { version }) });
     await put("1h", 2);
     expect(await put("2h", 1)).toMatchObject({ change: "older" });
     expect(await put("2h")).toMatchObject({ change: "older" });
@@ -507,14 +567,18 @@ describe("a schedule that is changed", () => {
     expect(await put("3h", 3)).toMatchObject({ change: "changed" });
     await test.db.sql("update schedule set version = null, declared_by = 'other:1' where name = $1", [name]);
     expect(await put("4h")).toMatchObject({ change: "changed" });
-    await until("that is told", () => warnings.some((message) => message.includes("was declared otherwise by other:1")));
+    await until("that is told", () =>
+      warnings.some((message) => message.includes("was declared otherwise by other:1")),
+    );
   });
 
   it("may be changed by the client that declared it, but not be two things at once", async () => {
     const [queue, name] = [await test.queue(), newName()];
     await test.mill.schedule(name, { every: "1h" }, "t", null, { queue });
     expect(await test.mill.schedule(name, { every: "2h" }, "t", null, { queue })).toMatchObject({ change: "changed" });
-    await expect(test.mill.schedule(name, { every: "2h" }, "other", null, { queue })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.schedule(name, { every: "2h" }, "other", null, { queue })).rejects.toMatchObject(
+      invalidArgument,
+    );
   });
 
   it("whose last slot has passed may be declared again as it is, and not otherwise", async () => {
@@ -524,8 +588,13 @@ describe("a schedule that is changed", () => {
     await look();
     await pass(10);
     await pass(10);
-    expect(await test.open().schedule(name, rule, "t", null, { queue })).toMatchObject({ change: "unchanged", next: [] });
-    await expect(test.open().schedule(name, { at: new Date(1e12) }, "t", null, { queue })).rejects.toMatchObject(invalidArgument);
+    expect(await test.open().schedule(name, rule, "t", null, { queue })).toMatchObject({
+      change: "unchanged",
+      next: [],
+    });
+    await expect(test.open().schedule(name, { at: new Date(1e12) }, "t", null, { queue })).rejects.toMatchObject(
+      invalidArgument,
+    );
   });
 
   it("that is no longer declared is reported, and neither kept in silence nor dropped", async () => {
@@ -556,7 +625,12 @@ describe("a schedule", () => {
     await test.mill.schedule(name, { every: "1h" }, "t", null, { queue, overlap: "allow" });
     await look();
     await test.mill.schedules.pause(name, { by: "ann", because: "maintenance" });
-    expect(await test.mill.schedules.get(name)).toMatchObject({ health: "paused", pausedBy: "ann", pausedBecause: "maintenance", nextSlot: null });
+    expect(await test.mill.schedules.get(name)).toMatchObject({
+      health: "paused",
+      pausedBy: "ann",
+      pausedBecause: "maintenance",
+      nextSlot: null,
+    });
     await pass(3 * 3600);
     expect(await test.mill.schedules.runs(name)).toEqual([]);
     await test.mill.schedules.resume(name);
@@ -574,7 +648,9 @@ describe("a schedule", () => {
 
   it("makes no run on the days of its calendars", async () => {
     const [queue, name] = [await test.queue(), newName()];
-    const days = Array.from({ length: 4 }, (_, day) => new Date(Date.now() + day * 86_400_000).toISOString().slice(0, 10));
+    const days = Array.from({ length: 4 }, (_, day) =>
+      new Date(Date.now() + day * 86_400_000).toISOString().slice(0, 10),
+    );
     const at = await now();
     const calendar = newName();
     await test.mill.schedule(name, { cron: "0 12 * * *", calendars: [calendar] }, "t", null, { queue });
@@ -604,7 +680,10 @@ describe("a schedule", () => {
     await scheduler.look();
     await scheduler.look();
     expect(await test.mill.schedules.runs(other)).toHaveLength(1);
-    expect(await test.mill.schedules.get(held)).toMatchObject({ health: "failing", message: expect.stringContaining("full") });
+    expect(await test.mill.schedules.get(held)).toMatchObject({
+      health: "failing",
+      message: expect.stringContaining("full"),
+    });
     await run(full, "succeeded");
     await test.mill.engine.maintain();
     await test.db.moveClock(11);
@@ -631,7 +710,11 @@ describe("a schedule", () => {
     await run(free, "succeeded");
     await look();
     expect(await test.mill.schedules.get(other)).toMatchObject({ runs: 1, nextSlot: expect.any(Date) });
-    expect(await test.mill.schedules.get(held)).toMatchObject({ runs: 1, pending: 1, message: expect.stringContaining("full") });
+    expect(await test.mill.schedules.get(held)).toMatchObject({
+      runs: 1,
+      pending: 1,
+      message: expect.stringContaining("full"),
+    });
     await test.mill.engine.queuePut(full, { maxDepth: null });
     await pass(10);
     expect(await test.mill.schedules.get(held)).toMatchObject({ pending: 0 });
@@ -656,7 +739,11 @@ describe("a schedule", () => {
     const name = newName();
     await test.db.sql("select schedule_put($1, $2, $3)", [name, { cron: "61 * * * *" }, { type: "t" }]);
     await look();
-    expect(await test.mill.schedules.get(name)).toMatchObject({ health: "failing", nextSlot: null, message: expect.stringContaining("61") });
+    expect(await test.mill.schedules.get(name)).toMatchObject({
+      health: "failing",
+      nextSlot: null,
+      message: expect.stringContaining("61"),
+    });
     await test.db.sql("select schedule_put($1, $2, $3)", [name, { cron: "1 * * * *" }, { type: "t" }]);
     await look();
     expect((await test.mill.schedules.get(name)).nextSlot!.getUTCMinutes()).toBe(1);
@@ -694,12 +781,17 @@ describe("a schedule", () => {
     await pass(10);
     const [made] = await test.mill.schedules.runs(name);
     const { job } = (await test.mill.jobs.get(made!.jobId))!;
-    expect(new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/Berlin", hour: "2-digit", minute: "2-digit" }).format(job.runAt)).toBe("18:00");
+    expect(
+      new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/Berlin", hour: "2-digit", minute: "2-digit" }).format(
+        job.runAt,
+      ),
+    ).toBe("18:00");
   });
 
   it("is refused, before anything is stored, when something is wrong with it", async () => {
     const queue = await test.queue();
-    const put = (rule: object, options: object = {}, name = newName()) => test.mill.schedule(name, rule as { at: Date }, "t", null, { queue, ...options });
+    const put = (rule: object, options: object = {}, name = newName()) =>
+      test.mill.schedule(name, rule as { at: Date }, "t", null, { queue, ...options });
     const count = async (): Promise<number> => (await test.mill.schedules.list()).length;
     const before = await count();
     for (const [rule, said] of [
@@ -712,7 +804,10 @@ describe("a schedule", () => {
       [{}, ""],
       [{ cron: "* * * * *", every: "1h" }, ""],
     ] as const)
-      await expect(put(rule), JSON.stringify(rule)).rejects.toMatchObject({ ...invalidArgument, message: expect.stringContaining(said) });
+      await expect(put(rule), JSON.stringify(rule)).rejects.toMatchObject({
+        ...invalidArgument,
+        message: expect.stringContaining(said),
+      });
     for (const options of [
       { overlap: "maybe" },
       { missed: { all: 0 } },

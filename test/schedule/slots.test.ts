@@ -7,9 +7,11 @@ import { Random } from "../simulation/random.js";
 
 const createdAt = Date.parse("2026-06-01T00:00Z");
 const weekMs = 7 * 86_400_000;
-const slotsOf = (rule: RuleInput, blocked?: ReadonlySet<string>): Slots => new Slots(parseRule(rule), blocked ? { createdAt, blocked } : { createdAt });
+const slotsOf = (rule: RuleInput, blocked?: ReadonlySet<string>): Slots =>
+  new Slots(parseRule(rule), blocked ? { createdAt, blocked } : { createdAt });
 const at = (text: string): number => Date.parse(text);
-const texts = (slots: readonly number[]): string[] => slots.map((slot) => new Date(slot).toISOString().replace(":00.000Z", "Z"));
+const texts = (slots: readonly number[]): string[] =>
+  slots.map((slot) => new Date(slot).toISOString().replace(":00.000Z", "Z"));
 
 describe("slots", () => {
   it("one moment, and a list of moments in any order", () => {
@@ -21,7 +23,8 @@ describe("slots", () => {
   });
 
   it("cron with seconds, names, last days and numbered weekdays", () => {
-    const first = (cron: string, count = 2): string[] => texts(slotsOf({ cron }).between(createdAt - 1, Infinity, count));
+    const first = (cron: string, count = 2): string[] =>
+      texts(slotsOf({ cron }).between(createdAt - 1, Infinity, count));
     expect(first("*/30 * * * * *", 3)).toEqual(["2026-06-01T00:00Z", "2026-06-01T00:00:30.000Z", "2026-06-01T00:01Z"]);
     expect(first("0 12 * jun-jul Mon")).toEqual(["2026-06-01T12:00Z", "2026-06-08T12:00Z"]);
     expect(first("0 0 L * *")).toEqual(["2026-06-30T00:00Z", "2026-07-31T00:00Z"]);
@@ -37,7 +40,11 @@ describe("slots", () => {
 
   it("starts with startsAt, ends before endsAt", () => {
     const rule = { cron: "0 * * * *", startsAt: "2026-06-01T05:00Z", endsAt: "2026-06-01T08:00Z" };
-    expect(texts(slotsOf(rule).between(0, Infinity, 10))).toEqual(["2026-06-01T05:00Z", "2026-06-01T06:00Z", "2026-06-01T07:00Z"]);
+    expect(texts(slotsOf(rule).between(0, Infinity, 10))).toEqual([
+      "2026-06-01T05:00Z",
+      "2026-06-01T06:00Z",
+      "2026-06-01T07:00Z",
+    ]);
     expect(texts(slotsOf(rule).latest(0, Infinity, 2))).toEqual(["2026-06-01T06:00Z", "2026-06-01T07:00Z"]);
   });
 
@@ -47,7 +54,9 @@ describe("slots", () => {
     expect(slotsOf({ every: "1d", endsAt: "2026-06-01T00:00Z" }).next(createdAt - 1)).toBeNull();
     expect(slotsOf({ every: "1d" }).next(createdAt - 1)).not.toBeNull();
     expect(slotsOf({ cron: "* * * * *", except: ["1970-01-01/9999-12-31"] }).next(createdAt - 1)).toBeNull();
-    expect(slotsOf({ cron: "* * * * *", tz: "Europe/Berlin", except: ["1970-01-01/9999-12-31"] }).next(createdAt - 1)).toBeNull();
+    expect(
+      slotsOf({ cron: "* * * * *", tz: "Europe/Berlin", except: ["1970-01-01/9999-12-31"] }).next(createdAt - 1),
+    ).toBeNull();
     expect(slotsOf({ every: "P1D", tz: "Europe/Berlin" }).next(Date.UTC(9999, 11, 31, 23))).toBeNull();
   });
 
@@ -62,9 +71,11 @@ describe("slots", () => {
       "2026-06-07T16:30Z",
       "2026-06-08T04:30Z",
     ]);
-    expect(texts(slotsOf({ times: ["2026-12-25T08:00Z", "2026-12-26T08:00Z"], except: ["2026-12-25"] }).between(0, Infinity, 3))).toEqual([
-      "2026-12-26T08:00Z",
-    ]);
+    expect(
+      texts(
+        slotsOf({ times: ["2026-12-25T08:00Z", "2026-12-26T08:00Z"], except: ["2026-12-25"] }).between(0, Infinity, 3),
+      ),
+    ).toEqual(["2026-12-26T08:00Z"]);
   });
 
   it("leaves out a day that clocks enter twice, and nothing else", () => {
@@ -122,7 +133,10 @@ describe("slots", () => {
       calls += 1;
       return find(after);
     })(rare.next.bind(rare));
-    expect(texts(rare.latest(createdAt, at("2027-05-31T00:00Z"), 2))).toEqual(["2027-01-01T09:59:58.000Z", "2027-01-01T09:59:59.000Z"]);
+    expect(texts(rare.latest(createdAt, at("2027-05-31T00:00Z"), 2))).toEqual([
+      "2027-01-01T09:59:58.000Z",
+      "2027-01-01T09:59:59.000Z",
+    ]);
     expect(calls).toBeLessThan(400);
     expect(slots.latest(createdAt, createdAt, 5)).toEqual([]);
     expect(slots.latest(createdAt, createdAt + 1000, 0)).toEqual([]);
@@ -134,9 +148,14 @@ describe("jitter", () => {
     expect(jitterMs("report", createdAt, 60_000)).toBe(jitterMs("report", createdAt, 60_000));
     expect(jitterMs("report", createdAt, 0)).toBe(0);
     const delays = Array.from({ length: 10_000 }, (_, index) => jitterMs(`tenant-${index}`, createdAt, 60_000));
-    const perSixth = Array.from({ length: 6 }, (_, sixth) => delays.filter((delay) => Math.floor(delay / 10_000) === sixth).length);
+    const perSixth = Array.from(
+      { length: 6 },
+      (_, sixth) => delays.filter((delay) => Math.floor(delay / 10_000) === sixth).length,
+    );
     expect(perSixth.reduce((sum, count) => sum + count)).toBe(10_000);
     for (const count of perSixth) expect(Math.abs(count - 10_000 / 6)).toBeLessThan(200);
-    expect(new Set(Array.from({ length: 100 }, (_, slot) => jitterMs("report", slot * 60_000, 60_000))).size).toBeGreaterThan(90);
+    expect(
+      new Set(Array.from({ length: 100 }, (_, slot) => jitterMs("report", slot * 60_000, 60_000))).size,
+    ).toBeGreaterThan(90);
   });
 });

@@ -17,7 +17,9 @@ describe("every function", () => {
     } else {
       const client = await db.connect();
       await client.query("set check_function_bodies = on; set plpgsql.extra_errors = 'all'");
-      const { rows } = await client.query(`select plpgsql_validator(p.oid) from pg_proc p join pg_language l on l.oid = p.prolang where ${ours}`);
+      const { rows } = await client.query(
+        `select plpgsql_validator(p.oid) from pg_proc p join pg_language l on l.oid = p.prolang where ${ours}`,
+      );
       expect(rows.length).toBeGreaterThan(50);
     }
   });
@@ -42,7 +44,8 @@ describe("every function", () => {
     expect(loose).toEqual([]);
   });
 
-  // Up to PostgreSQL 17 a scan that was turned off costs so much on paper that the server compiles the plan: 100 ms and more for each claim.
+  // Up to PostgreSQL 17 a scan that was turned off costs so much on paper that the server compiles the plan: 100 ms and
+  // more for each claim.
   it("that is public is never compiled just in time", async () => {
     const compiled = await db.sql(`
       select p.proname from pg_proc p where p.pronamespace = 'millrace'::regnamespace and p.prosecdef and not 'jit=off' = any (p.proconfig)`);

@@ -45,7 +45,9 @@ describe("a schema restored into another server", () => {
     expect(await engine.depth()).toMatchObject({ ready: 5, delayed: 1, running: 1 });
     const { id: fresh } = await engine.enqueue({ type: "waits" });
     const claimed = await engine.claim({ limit: 100 });
-    expect(claimed.map((job) => job.id).toSorted()).toEqual([...waiting.filter((id) => id !== running!.id), again, fresh].toSorted());
+    expect(claimed.map((job) => job.id).toSorted()).toEqual(
+      [...waiting.filter((id) => id !== running!.id), again, fresh].toSorted(),
+    );
     expect(claimed.find((job) => job.id === again)?.attempt).toBe(2);
     for (const job of [...claimed, running!]) await engine.complete(job);
     await db.moveClock(3600);
@@ -58,7 +60,9 @@ describe("a schema restored into another server", () => {
     await engine.enqueue({ type: "near" });
     await engine.complete((await engine.claim({ types: ["near"] }))[0]!);
     expect(await engine.claim({ types: ["near"] })).toEqual([]);
-    await db.sql("update millrace.lane_cursor set head_xid = pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 100");
+    await db.sql(
+      "update millrace.lane_cursor set head_xid = pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 100",
+    );
     await expect(engine.claim({ types: ["near"] })).rejects.toThrow(SchemaRestoredError);
   });
 
@@ -76,7 +80,9 @@ describe("a schema restored into another server", () => {
     await newcomer.repair();
     await newcomer.check();
     await newcomer.maintain();
-    expect((await newcomer.claim({ types: ["caught up"], limit: 100 })).map(({ id }) => id).toSorted()).toEqual(earlier.toSorted());
+    expect((await newcomer.claim({ types: ["caught up"], limit: 100 })).map(({ id }) => id).toSorted()).toEqual(
+      earlier.toSorted(),
+    );
   });
 });
 

@@ -22,25 +22,30 @@ describe(`a server that is killed (seed ${seed})`, () => {
   });
   afterAll(() => server.end());
 
-  it("keeps every acknowledged job and outcome, and ends every job once [#23] [invariant 1] [invariant 3] [invariant 7]", { timeout: 120_000 }, async () => {
-    const work = new Work(server, new Random(seed));
-    const workers = work.begin();
-    for (let crash = 0; crash < crashes; crash += 1) {
-      await work.untilCrash();
-      await server.crash();
-      await sleep(work.random.between(0, 200));
-      await server.start();
-    }
-    await sleep(work.random.between(200, 700));
-    await work.drain();
-    await workers;
-    console.log(`crash seed ${seed}: ${work.describe()}`);
-    expect(work.violations).toEqual(new Set());
-    expect(await missingJobs(server.life.pool, work.enqueued)).toEqual([]);
-    expect(await changedOutcomes(server.life.pool, work.outcomes)).toEqual([]);
-    expect(await openEnds(server.life.pool, server.life.engine, ["default"])).toEqual([]);
-    for (const life of Array.from({ length: crashes + 1 }, (_, i) => i)) expect(work.endedIn(life)).toBeGreaterThan(0);
-  });
+  it(
+    "keeps every acknowledged job and outcome, and ends every job once [#23] [invariant 1] [invariant 3] [invariant 7]",
+    { timeout: 120_000 },
+    async () => {
+      const work = new Work(server, new Random(seed));
+      const workers = work.begin();
+      for (let crash = 0; crash < crashes; crash += 1) {
+        await work.untilCrash();
+        await server.crash();
+        await sleep(work.random.between(0, 200));
+        await server.start();
+      }
+      await sleep(work.random.between(200, 700));
+      await work.drain();
+      await workers;
+      console.log(`crash seed ${seed}: ${work.describe()}`);
+      expect(work.violations).toEqual(new Set());
+      expect(await missingJobs(server.life.pool, work.enqueued)).toEqual([]);
+      expect(await changedOutcomes(server.life.pool, work.outcomes)).toEqual([]);
+      expect(await openEnds(server.life.pool, server.life.engine, ["default"])).toEqual([]);
+      for (const life of Array.from({ length: crashes + 1 }, (_, i) => i))
+        expect(work.endedIn(life)).toBeGreaterThan(0);
+    },
+  );
 });
 
 type Outcome = "succeeded" | "failed";
@@ -127,7 +132,9 @@ class Work {
   async #enqueue({ engine }: Life, tx?: pg.PoolClient): Promise<readonly JobId[]> {
     const inputs = Array.from({ length: this.random.between(1, 8) }, (_, i) => i);
     const options = { maxAttempts: 1000, delaySeconds: this.random.chance(0.1) ? 0.3 : 0 };
-    const ids = (await engine.enqueueMany(this.random.pick(["a", "b"]), inputs, options, tx && { tx })).map(({ id }) => id);
+    const ids = (await engine.enqueueMany(this.random.pick(["a", "b"]), inputs, options, tx && { tx })).map(
+      ({ id }) => id,
+    );
     if (!tx) this.#acknowledged(ids);
     return ids;
   }
@@ -155,7 +162,10 @@ class Work {
   }
 
   async #claim(life: Life): Promise<void> {
-    const jobs = await life.engine.claim({ limit: this.random.between(1, this.#producing ? 10 : drainingClaim), leaseSeconds });
+    const jobs = await life.engine.claim({
+      limit: this.random.between(1, this.#producing ? 10 : drainingClaim),
+      leaseSeconds,
+    });
     if (jobs.length > 0) this.#claims += 1;
     for (const job of jobs) this.#deliver(job, life);
     await sleep(this.random.between(0, 40));
@@ -176,7 +186,10 @@ class Work {
     this.#deliveries.set(job.id, { attempt: job.attempt, life: life.number });
   }
 
-  /** A worker that loses its connection reports again, in the next life if need be: accepted, or refused, but never for another's claim. */
+  /**
+   * A worker that loses its connection reports again, in the next life if need be: accepted, or refused, but never for
+   * another's claim.
+   */
   async #report(token: string, ids: readonly JobId[], fate: number): Promise<void> {
     for (;;) {
       try {
@@ -216,7 +229,10 @@ async function until(condition: () => boolean | Promise<boolean>, patienceMs: nu
 }
 
 async function missingJobs(pool: pg.Pool, ids: ReadonlySet<JobId>): Promise<JobId[]> {
-  const { rows } = await pool.query<{ id: JobId }>("select id::text from unnest($1::bigint[]) id except select id::text from millrace.job", [[...ids]]);
+  const { rows } = await pool.query<{ id: JobId }>(
+    "select id::text from unnest($1::bigint[]) id except select id::text from millrace.job",
+    [[...ids]],
+  );
   return rows.map(({ id }) => id);
 }
 

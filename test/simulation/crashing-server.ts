@@ -11,8 +11,9 @@ export interface Life {
 }
 
 /**
- * The operating system survives, so what was written stays written without fsync; what was only in the server's memory is lost.
- * That is what commits asynchronously: nobody writes it in the background here, so it stays there until somebody else's commit.
+ * The operating system survives, so what was written stays written without fsync; what was only in the server's memory
+ * is lost. That is what commits asynchronously: nobody writes it in the background here, so it stays there until
+ * somebody else's commit.
  */
 const settings = { max_connections: "60", fsync: "off", wal_writer_delay: "10s" };
 

@@ -1,7 +1,9 @@
 import type pg from "pg";
 import type { Engine } from "../../src/db/engine.js";
 
-/** What is wrong after everything was drained: jobs that have not ended, or not exactly once; a depth that is not zero. */
+/**
+ * What is wrong after everything was drained: jobs that have not ended, or not exactly once; a depth that is not zero.
+ */
 export async function openEnds(pool: pg.Pool, engine: Engine, queues: readonly string[]): Promise<string[]> {
   const { rows } = await pool.query<{ what: string; jobs: number }>(`
     select 'ended ' || n || ' times' as what, count(*)::int as jobs from (
@@ -14,7 +16,8 @@ export async function openEnds(pool: pg.Pool, engine: Engine, queues: readonly s
   const findings = rows.map(({ what, jobs }) => `${jobs} jobs: ${what}`);
   for (const queue of queues) {
     const depth = await engine.depth(queue);
-    if (depth.ready + depth.delayed + depth.running !== 0) findings.push(`depth of ${queue} says ${JSON.stringify(depth)}`);
+    if (depth.ready + depth.delayed + depth.running !== 0)
+      findings.push(`depth of ${queue} says ${JSON.stringify(depth)}`);
   }
   return findings;
 }
@@ -23,5 +26,7 @@ export async function openEnds(pool: pg.Pool, engine: Engine, queues: readonly s
 export function isDisconnect(error: unknown): boolean {
   const { code, message } = error as { code?: string; message: string };
   if (/timeout/i.test(message)) return false;
-  return /^(MR009|57P0.|ECONN.*|EPIPE)$/.test(code ?? "") || /Connection terminated|not queryable|ECONNRESET/.test(message);
+  return (
+    /^(MR009|57P0.|ECONN.*|EPIPE)$/.test(code ?? "") || /Connection terminated|not queryable|ECONNRESET/.test(message)
+  );
 }

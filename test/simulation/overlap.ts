@@ -19,16 +19,20 @@ export interface Surroundings {
   group(): { readonly group?: string };
 }
 
-/** How long to wait for claimers before going on without them: they may be killed, or hold the jobs in a claim nobody heard of. */
+/**
+ * How long to wait for claimers before going on without them: they may be killed, or hold the jobs in a claim nobody
+ * heard of.
+ */
 const patienceMs = 1500;
 
 /**
- * Two or three transactions that lie in each other: all write, stay open while a younger job is claimed past them, and commit
- * from the youngest to the oldest, each when the one before is half taken. So several late ones are half taken at the same time,
- * and claims reach from the end of one into the next.
+ * Two or three transactions that lie in each other: all write, stay open while a younger job is claimed past them, and
+ * commit from the youngest to the oldest, each when the one before is half taken. So several late ones are half taken
+ * at the same time, and claims reach from the end of one into the next.
  *
- * Nobody here waits for ever. The claimers that are waited for end with the first violation, so every wait ends with the
- * simulation; and none of these transactions claims, because one that holds a lane's lock would wait for claimers that wait for it.
+ * Nobody here waits for ever. The claimers that are waited for end with the first violation, so every wait ends with
+ * the simulation; and none of these transactions claims, because one that holds a lane's lock would wait for claimers
+ * that wait for it.
  */
 export class OverlapWriter {
   /** How many transactions were half taken when an older one, passed by the head like itself, committed. */
@@ -62,7 +66,12 @@ export class OverlapWriter {
 
   async #enqueue(jobs: number, group: { readonly group?: string }, tx?: pg.PoolClient): Promise<JobId[]> {
     const inputs = Array.from({ length: jobs }, (_, i) => i);
-    const enqueued = await this.surroundings.engine.enqueueMany("c", inputs, { queue: overlapQueue, maxAttempts: 1000, ...group }, tx && { tx });
+    const enqueued = await this.surroundings.engine.enqueueMany(
+      "c",
+      inputs,
+      { queue: overlapQueue, maxAttempts: 1000, ...group },
+      tx && { tx },
+    );
     return enqueued.map(({ id }) => id);
   }
 

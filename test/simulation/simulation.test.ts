@@ -9,10 +9,20 @@ const seed = Number(process.env["SIMULATION_SEED"] ?? Date.now() % 1_000_000);
 const all = process.env["ALL_PAIRS"] !== undefined;
 
 /** Few ordinary producers, so that the overlapping transactions have the machine for themselves. */
-const overlapOnly = { largestClaim: 2, late: { probability: 0.2, ms: 120, jobs: 20 }, producers: 2, paceMs: 100, kill: false, stopAtFirst: true };
+const overlapOnly = {
+  largestClaim: 2,
+  late: { probability: 0.2, ms: 120, jobs: 20 },
+  producers: 2,
+  paceMs: 100,
+  kill: false,
+  stopAtFirst: true,
+};
 
 /** Seen at once, so a round may be long. */
-const handedOutTwice = { seconds: 8, message: /handed out twice|in two live claims|duplicate key value violates unique constraint "(attempt|streak)/ };
+const handedOutTwice = {
+  seconds: 8,
+  message: /handed out twice|in two live claims|duplicate key value violates unique constraint "(attempt|streak)/,
+};
 
 /** Seen only when all has been drained, so a round is short. */
 const lost = { seconds: 2, message: /ended 0 times|is still ready/ };
@@ -58,7 +68,10 @@ describe(`seeded simulation (seed ${seed})`, () => {
   }
 });
 
-/** Bugs put back in, among them both of the first prototypes: the simulation must find them, most often in its first round. */
+/**
+ * Bugs put back in, among them both of the first prototypes: the simulation must find them, most often in its first
+ * round.
+ */
 describe("the simulation finds bugs", () => {
   const mutants: Record<string, readonly [string, string, typeof lost, number?, boolean?]> = {
     "the position of a half-taken late transaction is lost when another is half-taken": [
@@ -66,12 +79,27 @@ describe("the simulation finds bugs", () => {
       "array_agg(case when i = v_at then r.tickets[least(p_taken, r.late_count)] else 0 end order by i)",
       handedOutTwice,
     ],
-    "a late transaction that ended at a batch boundary stays in the list": ["where not (l.done and i < v_at)", "where true", handedOutTwice],
+    "a late transaction that ended at a batch boundary stays in the list": [
+      "where not (l.done and i < v_at)",
+      "where true",
+      handedOutTwice,
+    ],
     "running transactions are forgotten": ["x >= r.head_xid and x < v_xid", "false", lost],
     "running transactions are forgotten, in a group": ["x >= c.head_xid and x < t.head[2]", "false", lost, 1],
-    "a half-taken late transaction loses its position, in a group": ["coalesce(p.ticket, l.ticket) as ticket", "l.ticket as ticket", handedOutTwice, 1],
+    "a half-taken late transaction loses its position, in a group": [
+      "coalesce(p.ticket, l.ticket) as ticket",
+      "l.ticket as ticket",
+      handedOutTwice,
+      1,
+    ],
     "a late transaction that is half taken is forgotten, in a group": ["or l.xid = any (t.open_xids)", "", lost, 1],
-    "whoever runs while a backlog is set aside is forgotten": ["v_running, l.tickets, l.offsets, c.lane", "'{}', '{}', '{}', c.lane", lost, 0, true],
+    "whoever runs while a backlog is set aside is forgotten": [
+      "v_running, l.tickets, l.offsets, c.lane",
+      "'{}', '{}', '{}', c.lane",
+      lost,
+      0,
+      true,
+    ],
     "a late transaction that a backlog being set aside has half taken is forgotten": [
       ", l.xids, l.tickets, l.offsets\n      from c cross",
       ", '{}', '{}', '{}'\n      from c cross",
@@ -89,20 +117,29 @@ describe("the simulation finds bugs", () => {
   };
   for (const [name, [from, to, finding, groups = 0, setAside = false]] of Object.entries(mutants)) {
     // one of each kind here, the others with all the rest of `npm run simulate`
-    it.skipIf(((groups > 0 && finding === lost) || (setAside && finding === handedOutTwice) || name.includes("has half taken")) && !all)(
-      name,
-      { timeout: 240_000 },
-      async () => {
-        const release = withText(smallRing(), (text) => text.replace(from, to));
-        for (let round = 1; round <= 4; round += 1) {
-          const { violations } = await simulate({ url: db.url, seed: 1000 + round, seconds: finding.seconds, release, ...overlapOnly, groups, setAside });
-          if (violations.length === 0) continue;
-          console.log(`round ${round}: ${violations[0]}`);
-          expect(violations).toContainEqual(expect.stringMatching(finding.message));
-          return;
-        }
-        expect.unreachable("four rounds found nothing");
-      },
-    );
+    it.skipIf(
+      ((groups > 0 && finding === lost) ||
+        (setAside && finding === handedOutTwice) ||
+        name.includes("has half taken")) &&
+        !all,
+    )(name, { timeout: 240_000 }, async () => {
+      const release = withText(smallRing(), (text) => text.replace(from, to));
+      for (let round = 1; round <= 4; round += 1) {
+        const { violations } = await simulate({
+          url: db.url,
+          seed: 1000 + round,
+          seconds: finding.seconds,
+          release,
+          ...overlapOnly,
+          groups,
+          setAside,
+        });
+        if (violations.length === 0) continue;
+        console.log(`round ${round}: ${violations[0]}`);
+        expect(violations).toContainEqual(expect.stringMatching(finding.message));
+        return;
+      }
+      expect.unreachable("four rounds found nothing");
+    });
   }
 });

@@ -14,13 +14,18 @@ export interface SimulationOptions {
   readonly seconds: number;
   /** Largest claim; small ones make half-taken late transactions likely. */
   readonly largestClaim: number;
-  /** How likely a transaction stays open after it wrote, for how long at most, and how many jobs such a one has at most. */
+  /**
+   * How likely a transaction stays open after it wrote, for how long at most, and how many jobs such a one has at most.
+   */
   readonly late: { readonly probability: number; readonly ms: number; readonly jobs: number };
   /** How many producers there are, besides two of overlapping transactions. */
   readonly producers: number;
   /** Longest pause of a producer between two transactions, so that claimers keep up. */
   readonly paceMs: number;
-  /** Go on after the seconds, for ten times as long at most, until what makes a run worth something has happened. Default false. */
+  /**
+   * Go on after the seconds, for ten times as long at most, until what makes a run worth something has happened.
+   * Default false.
+   */
   readonly untilCovered?: boolean;
   /** End with the first violation instead of after all the seconds. Default false. */
   readonly stopAtFirst?: boolean;
@@ -50,7 +55,10 @@ export interface SimulationResult {
   readonly violations: readonly string[];
 }
 
-/** This release with ring children of 64 transactions instead of 262,144, so that seconds are enough to go round the ring several times, over backlogs that still stand in it. */
+/**
+ * This release with ring children of 64 transactions instead of 262,144, so that seconds are enough to go round the
+ * ring several times, over backlogs that still stand in it.
+ */
 export function smallRing(release: Release = thisRelease): Release {
   return withText(release, (text) => replaceAll(replaceAll(text, ">> 18", ">> 6"), "<< 18", "<< 6"));
 }
@@ -68,16 +76,23 @@ function replaceAll(text: string, from: string, to: string): string {
 
 const leaseSeconds = 0.7;
 
-/** No wait for a connection or a statement is longer than this; one that is counts as a violation, not as a test that hangs. */
+/**
+ * No wait for a connection or a statement is longer than this; one that is counts as a violation, not as a test that
+ * hangs.
+ */
 const patienceMs = 20_000;
 
-/** How long after the end of all producers everything must be drained, and how large claims are then: the backlog of a long run is long. */
+/**
+ * How long after the end of all producers everything must be drained, and how large claims are then: the backlog of a
+ * long run is long.
+ */
 const drainMs = 60_000;
 const drainingClaim = 100;
 
 /**
- * Producers that sleep, roll back, write twice and overlap; claimers that finish, retry, give back and vanish; maintenance, rotation
- * and compaction all the while; sessions killed at random. Afterwards everything is drained and counted.
+ * Producers that sleep, roll back, write twice and overlap; claimers that finish, retry, give back and vanish;
+ * maintenance, rotation and compaction all the while; sessions killed at random. Afterwards everything is drained and
+ * counted.
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const pool = new pg.Pool({
@@ -134,13 +149,19 @@ class Simulation {
   }
 
   #over(): boolean {
-    const isEnough = !this.options.untilCovered || this.#isCovered() || Date.now() >= this.#end + this.options.seconds * 9000;
+    const isEnough =
+      !this.options.untilCovered || this.#isCovered() || Date.now() >= this.#end + this.options.seconds * 9000;
     return (Date.now() >= this.#end && isEnough) || this.#stopped();
   }
 
   /** A busy machine may need more time for it. */
   #isCovered(): boolean {
-    return this.#compactions > 0 && this.#overlap.halfTaken > 0 && (!this.options.setAside || this.#asides > 10) && this.#deliveries.size > 100;
+    return (
+      this.#compactions > 0 &&
+      this.#overlap.halfTaken > 0 &&
+      (!this.options.setAside || this.#asides > 10) &&
+      this.#deliveries.size > 100
+    );
   }
 
   #stopped(): boolean {
@@ -149,9 +170,20 @@ class Simulation {
 
   async run(): Promise<SimulationResult> {
     await this.#engine.queuePut(overlapQueue);
-    const producers = [...times(this.options.producers, () => this.#produce()), ...times(2, () => this.#produceOverlap())];
-    const claimers = [...times(4, () => this.#consume("default", this.options.largestClaim)), ...times(3, () => this.#consume(overlapQueue, 3))];
-    const keepers = [this.#maintain(), this.#reclaim(), this.#watch(), ...(this.options.setAside ? [this.#setAside()] : [])];
+    const producers = [
+      ...times(this.options.producers, () => this.#produce()),
+      ...times(2, () => this.#produceOverlap()),
+    ];
+    const claimers = [
+      ...times(4, () => this.#consume("default", this.options.largestClaim)),
+      ...times(3, () => this.#consume(overlapQueue, 3)),
+    ];
+    const keepers = [
+      this.#maintain(),
+      this.#reclaim(),
+      this.#watch(),
+      ...(this.options.setAside ? [this.#setAside()] : []),
+    ];
     const killer = this.options.kill === false ? undefined : this.#kill();
     await Promise.all(producers);
     this.#producing = false;
@@ -264,7 +296,10 @@ class Simulation {
     if (idle < 30 && !this.#stopped()) this.#violations.add(`${queue} was not drained in ${drainMs / 1000} s`);
   }
 
-  /** Nothing here reports a start, so a lost claim that tracks starts gives its jobs back with the same attempt, unless alone. */
+  /**
+   * Nothing here reports a start, so a lost claim that tracks starts gives its jobs back with the same attempt, unless
+   * alone.
+   */
   #deliver(job: ClaimedJob, trackStart: boolean): void {
     this.#delivered += 1;
     const before = this.#deliveries.get(job.id);
@@ -288,7 +323,15 @@ class Simulation {
         for (const job of claim.slice(1)) this.#mayReturn(job);
         await this.#engine.settle([{ token, outcome: "released", jobs: ids.slice(1) }]);
       } else if (fate < 0.86) {
-        await this.#engine.settle([{ token, outcome: "retry", jobs: ids, delaySeconds: random.chance(0.5) ? 0 : 0.2, error: { message: "again" } }]);
+        await this.#engine.settle([
+          {
+            token,
+            outcome: "retry",
+            jobs: ids,
+            delaySeconds: random.chance(0.5) ? 0 : 0.2,
+            error: { message: "again" },
+          },
+        ]);
       } else if (fate < 0.9) {
         await this.#engine.settle([{ token, outcome: "failed", jobs: ids, error: { message: "no" } }]);
       } else if (fate < 0.93) {
@@ -342,7 +385,9 @@ class Simulation {
   async #watch(): Promise<void> {
     while (!this.#draining) {
       await this.#survive(async () => {
-        const { rowCount } = await this.pool.query("select id from millrace.claim, unnest(jobs) id group by id having count(*) > 1");
+        const { rowCount } = await this.pool.query(
+          "select id from millrace.claim, unnest(jobs) id group by id having count(*) > 1",
+        );
         if (rowCount) this.#violations.add("a job is in two live claims");
       });
       await sleep(20);
@@ -364,7 +409,8 @@ class Simulation {
   /** Everything is drained: nothing is in the way of rotation any more, and nothing may be left open. */
   async #finish(): Promise<void> {
     await this.#survive(() => this.#rotate());
-    for (const finding of await openEnds(this.pool, this.#engine, ["default", overlapQueue])) this.#violations.add(finding);
+    for (const finding of await openEnds(this.pool, this.#engine, ["default", overlapQueue]))
+      this.#violations.add(finding);
   }
 
   /** Killed sessions are part of the game, and so is a report that comes too late; any other error is a finding. */

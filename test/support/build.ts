@@ -9,7 +9,8 @@ const sources = ["src", "sql", "dashboard"];
 /** Tests that start processes of their own run what is in dist, so it must be what src says. */
 export function buildIfStale(): void {
   const built = path.join(root, "dist", "dashboard", "index.html");
-  if (existsSync(built) && sources.every((folder) => newest(path.join(root, folder)) <= statSync(built).mtimeMs)) return;
+  if (existsSync(built) && sources.every((folder) => newest(path.join(root, folder)) <= statSync(built).mtimeMs))
+    return;
   execFileSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: "inherit" });
 }
 

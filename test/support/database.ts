@@ -21,8 +21,8 @@ export interface TestDatabase {
 let created = 0;
 
 /**
- * Create the database before the file's tests and drop it afterwards. With a server of its own where the transactions of other files,
- * which keep dead rows alive in the whole server, would spoil what is measured.
+ * Create the database before the file's tests and drop it afterwards. With a server of its own where the transactions
+ * of other files, which keep dead rows alive in the whole server, would spoil what is measured.
  */
 export function useDatabase(options: { readonly migrate?: boolean; readonly ownServer?: boolean } = {}): TestDatabase {
   const name = `test_${process.pid}_${Date.now().toString(36)}_${(created += 1)}`;
@@ -34,14 +34,16 @@ export function useDatabase(options: { readonly migrate?: boolean; readonly ownS
   let own: EmbeddedServer | undefined;
 
   beforeAll(async () => {
-    if (options.ownServer && !process.env["DATABASE_URL"]) own = await startEmbeddedServer({ settings: { fsync: "off" } });
+    if (options.ownServer && !process.env["DATABASE_URL"])
+      own = await startEmbeddedServer({ settings: { fsync: "off" } });
     serverUrl = own?.url ?? inject("serverUrl");
     const copied = (options.migrate ?? true) && !own;
     await onServer(serverUrl, `create database ${name}${copied ? ` template ${inject("template")}` : ""}`);
     url = inDatabase(serverUrl, name);
     pool = new pg.Pool({ connectionString: url, max: 40, options: "-c search_path=millrace,public" });
     pool.on("error", () => {});
-    pool.on("connect", (client) => client.on("error", () => {})); // one that is just ending may still hear that its database is dropped
+    // one that is just ending may still hear that its database is dropped
+    pool.on("connect", (client) => client.on("error", () => {}));
     if ((options.migrate ?? true) && !copied) await migrate(pool);
     engine = new Engine({ pool });
   }, 60_000);

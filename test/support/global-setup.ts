@@ -8,18 +8,30 @@ import { inDatabase, onServer } from "./server.js";
 declare module "vitest" {
   interface ProvidedContext {
     serverUrl: string;
-    /** A database with the schema in it, from which those of the test files are copied: that takes a tenth of the time of a migration. */
+    /**
+     * A database with the schema in it, from which those of the test files are copied: that takes a tenth of the time
+     * of a migration.
+     */
     template: string;
   }
 }
 
-/** The package is built, and there is one server per run: the one DATABASE_URL names, or an embedded PostgreSQL that is gone afterwards. */
+/**
+ * The package is built, and there is one server per run: the one DATABASE_URL names, or an embedded PostgreSQL that is
+ * gone afterwards.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   buildIfStale();
   const server = process.env["DATABASE_URL"]
     ? undefined
     : await startEmbeddedServer({
-        settings: { max_connections: "300", fsync: "off", shared_buffers: "256MB", max_wal_size: "2GB", max_prepared_transactions: "20" },
+        settings: {
+          max_connections: "300",
+          fsync: "off",
+          shared_buffers: "256MB",
+          max_wal_size: "2GB",
+          max_prepared_transactions: "20",
+        },
       });
   const url = server?.url ?? process.env["DATABASE_URL"]!;
   const template = `test_template_${process.pid}`;

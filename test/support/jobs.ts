@@ -12,19 +12,34 @@ export async function newQueue(db: TestDatabase, defaults: Defaults = {}): Promi
 }
 
 /** Enqueue one job and return its id. */
-export async function enqueue(db: TestDatabase, queue: string, job: Partial<NewJob> = {}, call?: CallOptions): Promise<JobId> {
+export async function enqueue(
+  db: TestDatabase,
+  queue: string,
+  job: Partial<NewJob> = {},
+  call?: CallOptions,
+): Promise<JobId> {
   return (await db.engine.enqueue({ type: "work", queue, ...job }, call)).id;
 }
 
 /** Claim one job of a queue, and insist on getting it. */
-export async function claimOne(db: TestDatabase, queue: string, options: ClaimOptions = {}, call?: CallOptions): Promise<ClaimedJob> {
+export async function claimOne(
+  db: TestDatabase,
+  queue: string,
+  options: ClaimOptions = {},
+  call?: CallOptions,
+): Promise<ClaimedJob> {
   const [job] = await db.engine.claim({ queues: [queue], ...options }, call);
   if (!job) throw new Error(`nothing to claim in ${queue}`);
   return job;
 }
 
 /** Claim whatever a queue has, and return the ids. */
-export async function claimIds(db: TestDatabase, queue: string, options: ClaimOptions = {}, call?: CallOptions): Promise<JobId[]> {
+export async function claimIds(
+  db: TestDatabase,
+  queue: string,
+  options: ClaimOptions = {},
+  call?: CallOptions,
+): Promise<JobId[]> {
   return idsOf(await db.engine.claim({ queues: [queue], limit: 1000, ...options }, call));
 }
 

@@ -35,7 +35,10 @@ export interface Library {
   connect(url: string): Promise<Connected>;
 }
 
-const library = <Tx extends object>(name: string, connect: (url: string) => Promise<Connected<Tx>> | Connected<Tx>): Library => ({
+const library = <Tx extends object>(
+  name: string,
+  connect: (url: string) => Promise<Connected<Tx>> | Connected<Tx>,
+): Library => ({
   name,
   connect: async (url) => await connect(url),
 });
@@ -48,7 +51,11 @@ function newPool(url: string): pg.Pool {
 
 const pgClient = library<pg.PoolClient>("pg", (url) => {
   const pool = newPool(url);
-  const between = async <T>(client: pg.PoolClient, [begin, commit, rollback]: readonly [string, string, string], work: () => Promise<T>): Promise<T> => {
+  const between = async <T>(
+    client: pg.PoolClient,
+    [begin, commit, rollback]: readonly [string, string, string],
+    work: () => Promise<T>,
+  ): Promise<T> => {
     await client.query(begin);
     try {
       const result = await work();
@@ -81,7 +88,8 @@ const postgresJs = (name: string, options: postgres.Options<Record<string, never
     return {
       database,
       transaction: <T>(work: (tx: postgres.TransactionSql) => Promise<T>) => database.begin(work) as Promise<T>,
-      nested: <T>(tx: postgres.TransactionSql, work: (tx: postgres.TransactionSql) => Promise<T>) => tx.savepoint(work) as Promise<T>,
+      nested: <T>(tx: postgres.TransactionSql, work: (tx: postgres.TransactionSql) => Promise<T>) =>
+        tx.savepoint(work) as Promise<T>,
       write: (tx, statement) => tx.unsafe(statement),
       close: () => database.end(),
     };
@@ -89,7 +97,10 @@ const postgresJs = (name: string, options: postgres.Options<Record<string, never
 
 type DrizzleDatabase = NodePgDatabase | PostgresJsDatabase;
 
-const drizzle = (name: string, open: (url: string) => { readonly database: DrizzleDatabase; readonly close: () => Promise<unknown> }): Library =>
+const drizzle = (
+  name: string,
+  open: (url: string) => { readonly database: DrizzleDatabase; readonly close: () => Promise<unknown> },
+): Library =>
   library<DrizzleDatabase>(name, (url) => {
     const { database, close } = open(url);
     return {
@@ -156,7 +167,12 @@ const knexLibrary = (name: string, config: Knex.Config = {}): Library =>
 /** Names of columns in camel case, as the guides for Knex show it. */
 const camelRows = (response: { rows?: Record<string, unknown>[] }): unknown => {
   const camel = (row: Record<string, unknown>): Record<string, unknown> =>
-    Object.fromEntries(Object.entries(row).map(([key, value]) => [key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()), value]));
+    Object.fromEntries(
+      Object.entries(row).map(([key, value]) => [
+        key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+        value,
+      ]),
+    );
   if (response?.rows) response.rows = response.rows.map(camel);
   return response;
 };
@@ -215,7 +231,11 @@ const typeOrmRunner = library<QueryRunner>("TypeORM, its query runner", async (u
 export const libraries: readonly Library[] = [
   pgClient,
   postgresJs("postgres.js"),
-  postgresJs("postgres.js with names in camel case, not knowing the server's types", { transform: postgres.camel, fetch_types: false, prepare: false }),
+  postgresJs("postgres.js with names in camel case, not knowing the server's types", {
+    transform: postgres.camel,
+    fetch_types: false,
+    prepare: false,
+  }),
   drizzle("Drizzle on pg", (url) => {
     const pool = newPool(url);
     return { database: drizzleOnPg(pool), close: () => pool.end() };

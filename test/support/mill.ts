@@ -57,7 +57,12 @@ export function useMill(options: MillraceOptions = {}, database: Parameters<type
     },
     queue: (defaults) => newQueue(db, defaults),
     worker(queues, more = {}, by = existing()) {
-      const worker = by.worker({ queues: typeof queues === "string" ? [queues] : queues, pollInterval, heartbeatThread: false, ...more });
+      const worker = by.worker({
+        queues: typeof queues === "string" ? [queues] : queues,
+        pollInterval,
+        heartbeatThread: false,
+        ...more,
+      });
       workers.push(worker);
       return worker;
     },

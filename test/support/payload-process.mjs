@@ -1,6 +1,7 @@
 // A process that sends, claims or reads one large payload, and says how much memory that took.
-// Arguments: folder of the compiled engine, connection string, queue, what to do, size of the payload in bytes.
-// Prints {"hash": SHA-256 of the payload or null, "extraBytes": most memory held above what the process had when it was connected}.
+// Arguments: folder of the compiled engine, connection string, queue, what to do, size of the payload in bytes. Prints
+// {"hash": SHA-256 of the payload or null, "extraBytes": most memory held above what the process had when it was
+// connected}.
 import { createHash, randomFillSync } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";

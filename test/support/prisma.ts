@@ -14,7 +14,8 @@ const compiler = "@prisma/client/runtime/query_compiler_fast_bg.postgresql";
 const { WebAssembly } = globalThis as unknown as { WebAssembly: { Module: new (bytes: Uint8Array) => object } };
 
 /**
- * The class that `prisma generate` 7.10.0 writes for a schema without models, on Prisma's own runtime and compiler. The command itself
+ * The class that `prisma generate` 7.10.0 writes for a schema without models, on Prisma's own runtime and compiler. The
+ * command itself
  * is not used: before it does anything it downloads an engine, which it then does not need, from outside npm.
  */
 const PrismaClient = getPrismaClient({
@@ -22,7 +23,8 @@ const PrismaClient = getPrismaClient({
   clientVersion: "7.10.0",
   engineVersion: "0edf323efd1d98336f3f0a68684b56f689b900d3",
   activeProvider: "postgresql",
-  inlineSchema: 'generator client {\n  provider = "prisma-client"\n  output   = "./generated"\n}\n\ndatasource db {\n  provider = "postgresql"\n}\n',
+  inlineSchema:
+    'generator client {\n  provider = "prisma-client"\n  output   = "./generated"\n}\n\ndatasource db {\n  provider = "postgresql"\n}\n',
   runtimeDataModel: { models: {}, enums: {}, types: {} },
   parameterizationSchema: { strings: [], graph: "AAAA" },
   compilerWasm: {

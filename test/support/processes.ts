@@ -35,7 +35,10 @@ export class WorkerProcess {
     createInterface({ input: this.#process.stdout! }).on("line", (line) => this.said.push(JSON.parse(line) as Said));
     createInterface({ input: this.#process.stderr! }).on("line", (line) => this.errors.push(line));
     // "close" comes after everything it said was read
-    this.exit = once(this.#process, "close").then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }));
+    this.exit = once(this.#process, "close").then(([code, signal]) => ({
+      code: code as number | null,
+      signal: signal as string | null,
+    }));
   }
 
   /** What it said of one kind. */
@@ -56,7 +59,10 @@ export class WorkerProcess {
   }
 }
 
-/** Tests that may run beside each other, since most of their time is spent waiting for leases to end. What they started is killed when they end. */
+/**
+ * Tests that may run beside each other, since most of their time is spent waiting for leases to end. What they started
+ * is killed when they end.
+ */
 export const it = anyIt.extend<{ readonly start: (options: ProcessOptions) => WorkerProcess }>({
   // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of fixtures from the pattern
   start: async ({}, use) => {

@@ -8,11 +8,20 @@ export interface Proxy extends Pick<Network, "freeze" | "thaw" | "cut" | "mend">
 }
 
 /** Gone after the test. Tests that run beside others give their own `onTestFinished`. */
-export async function startProxy(databaseUrl: string, onFinished: (end: () => void) => void = onTestFinished): Promise<Proxy> {
+export async function startProxy(
+  databaseUrl: string,
+  onFinished: (end: () => void) => void = onTestFinished,
+): Promise<Proxy> {
   const url = new URL(databaseUrl);
   const network = await Network.open(Number(url.port));
   onFinished(() => network.close());
   url.hostname = "127.0.0.1";
   url.port = String(network.port);
-  return { url: url.href, freeze: () => network.freeze(), thaw: () => network.thaw(), cut: () => network.cut(), mend: () => network.mend() };
+  return {
+    url: url.href,
+    freeze: () => network.freeze(),
+    thaw: () => network.thaw(),
+    cut: () => network.cut(),
+    mend: () => network.mend(),
+  };
 }

@@ -1,7 +1,9 @@
 import type { StandardSchema } from "../../src/client/standard-schema.js";
 
 /** A Standard Schema by hand: `read` gives the value back, or throws why not, naming the field. */
-export function schemaOf<Input, Output = Input>(read: (value: unknown) => Output | Promise<Output>): StandardSchema<Input, Output> {
+export function schemaOf<Input, Output = Input>(
+  read: (value: unknown) => Output | Promise<Output>,
+): StandardSchema<Input, Output> {
   return {
     "~standard": {
       version: 1,

@@ -8,7 +8,8 @@ export async function isBlocked(db: TestDatabase, call: Promise<unknown>, by: pg
   const end = () => (ended = true);
   call.then(end, end);
   while (!ended) {
-    if ((await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length > 0) return true;
+    if ((await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length > 0)
+      return true;
   }
   return false;
 }

@@ -16,7 +16,12 @@ export function useSqs(db: TestDatabase): TestSqs {
   const started: { readonly server: RunningServer; readonly client: SQSClient }[] = [];
   const start = async (sqs: ServerOptions["sqs"] = {}) => {
     const server = await startServer({ connection: db.url, port: 0, graceMs: 1000, sqs: { anyKey: true, ...sqs } });
-    const client = new SQSClient({ endpoint: server.url, region: "us-east-1", credentials: { accessKeyId: "any", secretAccessKey: "any" }, maxAttempts: 1 });
+    const client = new SQSClient({
+      endpoint: server.url,
+      region: "us-east-1",
+      credentials: { accessKeyId: "any", secretAccessKey: "any" },
+      maxAttempts: 1,
+    });
     started.push({ server, client });
     return { server, client };
   };

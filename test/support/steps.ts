@@ -34,7 +34,10 @@ export async function claimOnly(db: TestDatabase, queue: string): Promise<Claime
   return jobs[0]!;
 }
 
-/** Close a queue, and wait until upkeep has finished it. Where transactions of other files do not hold that up: on a server of its own. */
+/**
+ * Close a queue, and wait until upkeep has finished it. Where transactions of other files do not hold that up: on a
+ * server of its own.
+ */
 export async function finish(db: TestDatabase, queue: string): Promise<void> {
   await db.engine.queueClose(queue);
   await until(
@@ -51,7 +54,9 @@ export async function finish(db: TestDatabase, queue: string): Promise<void> {
 export async function miscounts(db: TestDatabase, queue?: string): Promise<string[]> {
   const rows = await db.sql<Record<string, string>>("select * from counts_audit($1)", [queue ?? null]);
   return rows.flatMap((row) =>
-    ["ready", "delayed", "staged"].filter((what) => row[what] !== row[`counted_${what}`]).map((what) => `${row[what]} ${what}, not ${row[`counted_${what}`]}`),
+    ["ready", "delayed", "staged"]
+      .filter((what) => row[what] !== row[`counted_${what}`])
+      .map((what) => `${row[what]} ${what}, not ${row[`counted_${what}`]}`),
   );
 }
 
@@ -77,12 +82,15 @@ export function recorded(connection: Queryable): Queryable & { readonly statemen
 /** Wait until this many sessions wait for one: the signal that calls have met at a lock. */
 export async function waitersOf(db: TestDatabase, holder: pg.Client, sessions: number): Promise<void> {
   const pid = await pidOf(holder);
-  while ((await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length < sessions);
+  while (
+    (await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length < sessions
+  );
 }
 
 /**
- * Let two calls meet on two rows in opposite order. `aFirst` and `bFirst` are the queries that lock the row each call takes first;
- * both are held until both calls wait, and let go one after the other, so that neither call can slip through before the other.
+ * Let two calls meet on two rows in opposite order. `aFirst` and `bFirst` are the queries that lock the row each call
+ * takes first; both are held until both calls wait, and let go one after the other, so that neither call can slip
+ * through before the other.
  */
 export async function crossed<A, B>(
   db: TestDatabase,
@@ -100,7 +108,8 @@ export async function crossed<A, B>(
   }
   const running = a();
   const waiting = async (): Promise<number> =>
-    (await db.sql("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")).length;
+    (await db.sql("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"))
+      .length;
   let ended = false;
   const first = Date.now() + 1000;
   while (Date.now() < first && (await waiting()) < 1);
@@ -114,7 +123,8 @@ export async function crossed<A, B>(
   while (
     !ended &&
     Date.now() < patience &&
-    ((await waiting()) < 2 || (await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length > 0)
+    ((await waiting()) < 2 ||
+      (await db.sql("select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))", [pid])).length > 0)
   );
   await holdsA.query("commit");
   return ends;

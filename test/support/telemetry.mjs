@@ -5,7 +5,9 @@ const exporter = {
   export(spans, done) {
     for (const span of spans) {
       const { name, attributes, parentSpanContext } = span;
-      process.stderr.write(`${JSON.stringify({ span: name, trace: span.spanContext().traceId, parent: parentSpanContext?.spanId, attributes })}\n`);
+      process.stderr.write(
+        `${JSON.stringify({ span: name, trace: span.spanContext().traceId, parent: parentSpanContext?.spanId, attributes })}\n`,
+      );
     }
     done({ code: 0 });
   },

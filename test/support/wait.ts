@@ -3,7 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 const patienceMs = 40_000;
 
 /** Wait until something is so, looking less often the longer it takes. Says what it waited for when it gives up. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, withinMs = patienceMs): Promise<void> {
+export async function until(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  withinMs = patienceMs,
+): Promise<void> {
   const giveUpAt = Date.now() + withinMs;
   for (let pauseMs = 5; !(await isSo()); pauseMs = Math.min(pauseMs * 1.5, 100)) {
     if (Date.now() > giveUpAt) throw new Error(`waited in vain: ${what}`);

@@ -1,7 +1,7 @@
-// A process with one worker, as a host would run it. Argument: JSON with url, queue, worker (its options), stray (throw outside of any handler).
-// A job's input says what its handler does: sleepMs, blockMs (the event loop stands still), untilSignal, exit (the process ends),
-// kill (the system ends it, as when it is out of memory).
-// Prints one JSON object per line: {"event": "ready" | "start" | "end" | "signal" | "lost" | "refused" | "stopped", …}.
+// A process with one worker, as a host would run it. Argument: JSON with url, queue, worker (its options), stray (throw
+// outside of any handler). A job's input says what its handler does: sleepMs, blockMs (the event loop stands still),
+// untilSignal, exit (the process ends), kill (the system ends it, as when it is out of memory). Prints one JSON object
+// per line: {"event": "ready" | "start" | "end" | "signal" | "lost" | "refused" | "stopped", …}.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Millrace, defineJob } from "../../dist/index.js";
 

@@ -49,7 +49,11 @@ describe("a handler that", () => {
     ["a bigint", 42n, "thrown: 42n"],
     ["a symbol", Symbol("s"), "thrown: Symbol(s)"],
     ["an object", { message: "no error" }, "thrown: { message: 'no error' }"],
-    ["an object without a prototype", Object.assign(Object.create(null), { text: "odd" }), "thrown: [Object: null prototype] { text: 'odd' }"],
+    [
+      "an object without a prototype",
+      Object.assign(Object.create(null), { text: "odd" }),
+      "thrown: [Object: null prototype] { text: 'odd' }",
+    ],
   ])("rejects with %s fails with a message that shows it [#141]", async (_, thrown, message) => {
     const { job } = await ends(() => Promise.reject(thrown));
     expect(job).toMatchObject({ state: "failed", lastError: { message } });
@@ -59,7 +63,10 @@ describe("a handler that", () => {
     const { job } = await ends(() => {
       throw runInNewContext("new TypeError('from elsewhere')") as Error;
     });
-    expect(job).toMatchObject({ state: "failed", lastError: { name: "TypeError", message: "from elsewhere", stack: expect.any(String) } });
+    expect(job).toMatchObject({
+      state: "failed",
+      lastError: { name: "TypeError", message: "from elsewhere", stack: expect.any(String) },
+    });
   });
 
   it("throws from a timer fails with message and stack, and the worker survives [#141]", async () => {
@@ -70,7 +77,10 @@ describe("a handler that", () => {
       await once(signal, "abort");
       await sleep(10);
     });
-    expect(job).toMatchObject({ state: "failed", lastError: { message: "from a timer", stack: expect.stringContaining("bad-input.test") } });
+    expect(job).toMatchObject({
+      state: "failed",
+      lastError: { message: "from a timer", stack: expect.stringContaining("bad-input.test") },
+    });
   });
 
   it("forgets a promise that rejects fails with its reason [#141]", async () => {
@@ -109,7 +119,11 @@ describe("a handler that", () => {
     ],
   ])("returns %s fails, and holds up nobody else [#79 #141]", async (_, result) => {
     const { job } = await ends(() => result);
-    expect(job).toMatchObject({ state: "failed", result: null, lastError: { message: expect.stringContaining("could not be stored") } });
+    expect(job).toMatchObject({
+      state: "failed",
+      result: null,
+      lastError: { message: expect.stringContaining("could not be stored") },
+    });
   });
 
   it("returns a circular value fails, and holds up nobody else [#79 #141]", async () => {
@@ -170,7 +184,9 @@ describe("a worker refuses", () => {
   });
 
   it("an unknown option of stop()", async () => {
-    await expect(test.worker(await test.queue()).stop({ forced: true } as object)).rejects.toMatchObject(invalidArgument);
+    await expect(test.worker(await test.queue()).stop({ forced: true } as object)).rejects.toMatchObject(
+      invalidArgument,
+    );
   });
 
   it("to start on a queue that is not there", async () => {
@@ -193,7 +209,11 @@ describe("a database that is not there", () => {
     change(url);
     const mill = test.open({ connection: url.href });
     const remedy = expect.stringContaining("DATABASE_URL");
-    await expect(mill.enqueue(work, {})).rejects.toMatchObject({ ...databaseUnavailable, remedy, message: expect.stringMatching(/not available: \S/) });
+    await expect(mill.enqueue(work, {})).rejects.toMatchObject({
+      ...databaseUnavailable,
+      remedy,
+      message: expect.stringMatching(/not available: \S/),
+    });
     const worker = mill.worker().handle(work, () => {});
     await expect(worker.start()).rejects.toMatchObject(databaseUnavailable);
     await worker.stop();
@@ -216,13 +236,20 @@ describe("a database that is not there", () => {
     const given = process.env["DATABASE_URL"];
     delete process.env["DATABASE_URL"];
     try {
-      expect(() => new Millrace()).toThrow(expect.objectContaining({ ...invalidArgument, message: expect.stringContaining("DATABASE_URL") }));
+      expect(() => new Millrace()).toThrow(
+        expect.objectContaining({ ...invalidArgument, message: expect.stringContaining("DATABASE_URL") }),
+      );
     } finally {
       if (given !== undefined) process.env["DATABASE_URL"] = given;
     }
   });
 
-  it.each(["http://localhost:99999/", "postgres://user@:port/db"])("is refused when %s is no connection string", (connection) => {
-    expect(() => test.open({ connection })).toThrow(expect.objectContaining({ ...invalidArgument, remedy: expect.stringContaining("DATABASE_URL") }));
-  });
+  it.each(["http://localhost:99999/", "postgres://user@:port/db"])(
+    "is refused when %s is no connection string",
+    (connection) => {
+      expect(() => test.open({ connection })).toThrow(
+        expect.objectContaining({ ...invalidArgument, remedy: expect.stringContaining("DATABASE_URL") }),
+      );
+    },
+  );
 });

@@ -29,9 +29,13 @@ it.skipIf(process.env["ALL_PAIRS"] === undefined)(
       server.close();
     });
 
-    const mill = test.open({ connection: Object.assign(new URL(test.db.url), { port: String((server.address() as AddressInfo).port) }).href });
+    const mill = test.open({
+      connection: Object.assign(new URL(test.db.url), { port: String((server.address() as AddressInfo).port) }).href,
+    });
     const queue = await test.queue();
-    const worker = test.worker(queue, { heartbeatThread: true, pollInterval: "5m" }, mill).handle(defineJob("t"), () => "done");
+    const worker = test
+      .worker(queue, { heartbeatThread: true, pollInterval: "5m" }, mill)
+      .handle(defineJob("t"), () => "done");
     const errors: string[] = [];
     worker.on("error", (error) => errors.push(String(error)));
     await worker.start();

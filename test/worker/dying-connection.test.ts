@@ -34,7 +34,9 @@ it("a connection that dies in the moment it is handed out does not end a worker"
   await once(server, "listening");
   onTestFinished(() => void server.close());
 
-  const mill = test.open({ connection: Object.assign(new URL(test.db.url), { port: String((server.address() as AddressInfo).port) }).href });
+  const mill = test.open({
+    connection: Object.assign(new URL(test.db.url), { port: String((server.address() as AddressInfo).port) }).href,
+  });
   const queue = await test.queue();
   const worker = test.worker(queue, {}, mill);
   worker.on("error", () => {});

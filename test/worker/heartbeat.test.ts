@@ -41,29 +41,36 @@ describe("the length of a lease", () => {
     await test.db.engine.cellPut({ leaseSeconds: null });
   });
 
-  it.each([true, false])("decides how often it is prolonged: a handler that takes longer than it runs once (thread: %s) [#9 #95]", async (heartbeatThread) => {
-    const queue = await test.queue();
-    const type = `short-${heartbeatThread}`;
-    const hasty = defineJob(type);
-    await test.db.engine.typePut(type, { leaseSeconds: 1.5 });
-    const lost: string[] = [];
-    const worker = test.worker(queue, { heartbeatThread }).handle(hasty, () => sleep(2700, "kept"));
-    worker.on("lost", (job) => lost.push(job.id)).on("refused", (ids) => lost.push(...ids));
-    await worker.start();
-    const result = test.mill.result((await test.mill.enqueue(hasty, null, { queue })).id);
-    await until("it runs", () => worker.held === 1);
-    expect(await claimedMeanwhile(queue, result)).toBe(0);
-    expect([await result, lost]).toEqual(["kept", []]);
-  });
+  it.each([true, false])(
+    "decides how often it is prolonged: a handler that takes longer than it runs once (thread: %s) [#9 #95]",
+    async (heartbeatThread) => {
+      const queue = await test.queue();
+      const type = `short-${heartbeatThread}`;
+      const hasty = defineJob(type);
+      await test.db.engine.typePut(type, { leaseSeconds: 1.5 });
+      const lost: string[] = [];
+      const worker = test.worker(queue, { heartbeatThread }).handle(hasty, () => sleep(2700, "kept"));
+      worker.on("lost", (job) => lost.push(job.id)).on("refused", (ids) => lost.push(...ids));
+      await worker.start();
+      const result = test.mill.result((await test.mill.enqueue(hasty, null, { queue })).id);
+      await until("it runs", () => worker.held === 1);
+      expect(await claimedMeanwhile(queue, result)).toBe(0);
+      expect([await result, lost]).toEqual(["kept", []]);
+    },
+  );
 });
 
 describe("when connections break", () => {
   const killAll = (where: string) =>
-    test.db.sql(`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and ${where}`);
+    test.db.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and ${where}`,
+    );
 
   it("the heartbeat connects again, and leases are kept [#95]", async () => {
     const queue = await test.queue();
-    const worker = test.worker(queue, { lease: "2s", heartbeatThread: true, pollInterval: "1m" }).handle(work, ({ input }) => sleep(input.ms, "done"));
+    const worker = test
+      .worker(queue, { lease: "2s", heartbeatThread: true, pollInterval: "1m" })
+      .handle(work, ({ input }) => sleep(input.ms, "done"));
     worker.on("error", () => {});
     await worker.start();
     const { id } = await test.mill.enqueue(work, { ms: 3000 }, { queue });
@@ -72,14 +79,18 @@ describe("when connections break", () => {
     expect(await claimedMeanwhile(queue, test.mill.result(id))).toBe(0);
     expect((await test.mill.jobs.get(id))!.job).toMatchObject({ state: "succeeded", attempts: 1 });
     // and it listens again
-    expect(await test.mill.result(await test.mill.enqueue(work, { ms: 0 }, { queue }), { timeout: "30s" })).toBe("done");
+    expect(await test.mill.result(await test.mill.enqueue(work, { ms: 0 }, { queue }), { timeout: "30s" })).toBe(
+      "done",
+    );
   });
 
   it("all of them, the worker goes on by itself and records every outcome [#88 #92]", async () => {
     const queue = await test.queue();
     const errors: unknown[] = [];
     const mill = test.open({ connection: { connectionString: test.db.url, application_name: "breaking", max: 5 } });
-    const worker = test.worker(queue, { concurrency: 5, lease: "20s" }, mill).handle(work, ({ input }) => sleep(input.ms, "done"));
+    const worker = test
+      .worker(queue, { concurrency: 5, lease: "20s" }, mill)
+      .handle(work, ({ input }) => sleep(input.ms, "done"));
     worker.on("error", (error) => errors.push(error));
     const made = await test.mill.enqueueMany(
       work,
@@ -141,7 +152,9 @@ describe("when connections break", () => {
     const queue = await test.queue();
     const errors: unknown[] = [];
     const mill = test.open({ connection: { connectionString: test.db.url, password: () => "secret" } });
-    const worker = test.worker(queue, { lease: "1500ms", heartbeatThread: true }, mill).handle(work, ({ input }) => sleep(input.ms, "done"));
+    const worker = test
+      .worker(queue, { lease: "1500ms", heartbeatThread: true }, mill)
+      .handle(work, ({ input }) => sleep(input.ms, "done"));
     worker.on("error", (error) => errors.push(error));
     await worker.start();
     const result = test.mill.result((await test.mill.enqueue(work, { ms: 2200 }, { queue })).id);

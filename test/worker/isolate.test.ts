@@ -21,7 +21,8 @@ describe.each([
   ["threads", inThreads],
   ["processes", inProcesses],
 ] as const)("handlers in %s", (_, isolated) => {
-  const run = (input: { act: string }, options = {}) => outcomeOf(isolated(module, { size: 2, killAfterMs: 100 }), input, options);
+  const run = (input: { act: string }, options = {}) =>
+    outcomeOf(isolated(module, { size: 2, killAfterMs: 100 }), input, options);
 
   it("return, see their attempt, and leave progress", async () => {
     expect((await run({ act: "return" })).result).toEqual({ attempt: 1, last: true });
@@ -35,7 +36,11 @@ describe.each([
       stack: expect.stringContaining("handler.mjs"),
       log: [expect.stringContaining("about to fail")],
     });
-    expect((await run({ act: "permanent" }, { maxAttempts: 5 })).details.job).toMatchObject({ state: "failed", reason: "permanent", attempts: 1 });
+    expect((await run({ act: "permanent" }, { maxAttempts: 5 })).details.job).toMatchObject({
+      state: "failed",
+      reason: "permanent",
+      attempts: 1,
+    });
   });
 
   it("are told by their signal, and stopped for good when they block past their attempt timeout [#127] [#134]", async () => {

@@ -24,7 +24,8 @@ async function workOn(queue: string, max: number) {
   await until("a connection is kept", () => pool.totalCount > 0 && pool.waitingCount === 0);
   return { pool, worker, ran };
 }
-const backends = (queue: string) => db.sql<{ pid: number }>("select pid from pg_stat_activity where application_name = $1", [`kept ${queue}`]);
+const backends = (queue: string) =>
+  db.sql<{ pid: number }>("select pid from pg_stat_activity where application_name = $1", [`kept ${queue}`]);
 
 describe("the connection kept for claims", () => {
   it("serves them while all others of the pool are taken, and is given back in the end", async () => {
@@ -43,7 +44,9 @@ describe("the connection kept for claims", () => {
     const queue = await newQueue(db);
     const { ran } = await workOn(queue, 4);
     for (const round of [1, 2, 3]) {
-      await db.sql("select pg_terminate_backend(pid) from unnest($1::int[]) pid", [(await backends(queue)).map(({ pid }) => pid)]);
+      await db.sql("select pg_terminate_backend(pid) from unnest($1::int[]) pid", [
+        (await backends(queue)).map(({ pid }) => pid),
+      ]);
       await enqueue(db, queue);
       await until("it has run", () => ran.length === round);
     }

@@ -30,7 +30,9 @@ async function details(id: JobId): Promise<JobDetails> {
 }
 
 describe.concurrent("SIGKILL", () => {
-  it("gives the job to whoever is left, after the lease and not the attempt timeout, with attempt 2 [#11 #16 #30 #128 #134 #135]", async ({ start }) => {
+  it("gives the job to whoever is left, after the lease and not the attempt timeout, with attempt 2 [#11 #16 #30 #128 #134 #135]", async ({
+    start,
+  }) => {
     const [queue, { url }] = [await test.queue(), test.db];
     const victim = start({ url, queue, worker: { ...short, lease: "2s", name: "victim" } });
     const { id } = await test.mill.enqueue(work, { sleepMs: 2000 }, { queue, attemptTimeout: "1h" });
@@ -90,7 +92,9 @@ describe.concurrent("SIGKILL", () => {
 });
 
 describe.concurrent("SIGSTOP", () => {
-  it("costs the lease; on SIGCONT the signal fires, nothing is reported, and the second outcome stands [#96 #121 #134]", async ({ start }) => {
+  it("costs the lease; on SIGCONT the signal fires, nothing is reported, and the second outcome stands [#96 #121 #134]", async ({
+    start,
+  }) => {
     const [queue, { url }] = [await test.queue(), test.db];
     const frozen = start({ url, queue, worker: { ...short, name: "frozen" } });
     const { id } = await test.mill.enqueue(work, { untilSignal: true }, { queue });
@@ -145,7 +149,9 @@ describe.concurrent("an event loop that stands still", () => {
 });
 
 describe.concurrent("SIGTERM", () => {
-  it("stops gracefully: what runs is finished and recorded, the rest goes back, and the process ends by itself [#124]", async ({ start }) => {
+  it("stops gracefully: what runs is finished and recorded, the rest goes back, and the process ends by itself [#124]", async ({
+    start,
+  }) => {
     const [queue, { url }] = [await test.queue(), test.db];
     const worker = start({ url, queue, worker: { ...long, handleSignals: true, concurrency: 1, prefetch: 2 } });
     const made = await test.mill.enqueueMany(work, repeated(5, { sleepMs: 700 }), { queue });
@@ -183,19 +189,29 @@ describe.concurrent("SIGTERM", () => {
 });
 
 describe.concurrent("an error outside of all handlers", () => {
-  it.for(["exception", "rejection"] as const)("an uncaught %s ends the process, as it would without a worker [#141]", async (stray, { start }) => {
-    const process = start({ url: test.db.url, queue: await test.queue(), stray });
-    expect(await process.exit).toEqual({ code: 1, signal: null });
-    expect(process.errors.join("\n")).toContain("nobody's fault");
-  });
+  it.for(["exception", "rejection"] as const)(
+    "an uncaught %s ends the process, as it would without a worker [#141]",
+    async (stray, { start }) => {
+      const process = start({ url: test.db.url, queue: await test.queue(), stray });
+      expect(await process.exit).toEqual({ code: 1, signal: null });
+      expect(process.errors.join("\n")).toContain("nobody's fault");
+    },
+  );
 });
 
 describe.concurrent("three hosts", () => {
-  it("finish everything when one is killed and one is cut off from the database [#92 #135]", async ({ start, onTestFinished }) => {
+  it("finish everything when one is killed and one is cut off from the database [#92 #135]", async ({
+    start,
+    onTestFinished,
+  }) => {
     const [queue, { url }] = [await test.queue(), test.db];
     const proxy = await startProxy(url, onTestFinished);
     const worker = { ...short, concurrency: 5 };
-    const [killed, cut, whole] = [start({ url, queue, worker }), start({ url: proxy.url, queue, worker }), start({ url, queue, worker })];
+    const [killed, cut, whole] = [
+      start({ url, queue, worker }),
+      start({ url: proxy.url, queue, worker }),
+      start({ url, queue, worker }),
+    ];
     await Promise.all([killed, cut, whole].map((one) => one.hasSaid("ready")));
     const made = await test.mill.enqueueMany(work, repeated(60, { sleepMs: 100 }), { queue });
     await Promise.all([killed, cut, whole].map((one) => one.hasSaid("start")));

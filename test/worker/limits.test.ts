@@ -47,7 +47,9 @@ describe("concurrency", () => {
     const queue = await test.queue();
     const crowd = new Crowd();
     const first = gate();
-    const worker = test.worker(queue, { concurrency: 6 }).handle(work, () => crowd.visit(() => first.opened.then(() => sleep(5))));
+    const worker = test
+      .worker(queue, { concurrency: 6 })
+      .handle(work, () => crowd.visit(() => first.opened.then(() => sleep(5))));
     const made = await test.mill.enqueueMany(work, many(30), { queue });
     await worker.start();
     await until("six run", () => crowd.now === 6);
@@ -67,7 +69,10 @@ describe("concurrency", () => {
       .worker(queue, { concurrency: 8 })
       .handle(work, () => crowd.visit(() => go.opened), { concurrency: 1 })
       .handle(other, () => others.visit(() => go.opened), { concurrency: 3 });
-    const made = [...(await test.mill.enqueueMany(work, many(10), { queue })), ...(await test.mill.enqueueMany(other, many(10), { queue }))];
+    const made = [
+      ...(await test.mill.enqueueMany(work, many(10), { queue })),
+      ...(await test.mill.enqueueMany(other, many(10), { queue })),
+    ];
     await worker.start();
     await until("all that may run do", () => crowd.now === 1 && others.now === 3);
     go.open();
@@ -87,7 +92,9 @@ describe("concurrency", () => {
         .start();
     const made = await test.mill.enqueueMany(work, many(40), { queue: full });
     await until("two run", () => crowd.now === 2);
-    expect(await test.mill.result(await test.mill.enqueue(other, { n: 1 }, { queue: open }), { timeout: "30s" })).toEqual({ n: 1 });
+    expect(
+      await test.mill.result(await test.mill.enqueue(other, { n: 1 }, { queue: open }), { timeout: "30s" }),
+    ).toEqual({ n: 1 });
     expect(crowd.now).toBe(2);
     go.open();
     await Promise.all(made.map((job) => test.mill.result(job, { timeout: "30s" })));
@@ -97,7 +104,9 @@ describe("concurrency", () => {
   it("bounds calls of a batch handler, not jobs [#116]", async () => {
     const queue = await test.queue();
     const crowd = new Crowd();
-    const worker = test.worker(queue).handleBatch(work, (jobs) => crowd.visit(() => sleep(5 * jobs.length)), { size: 10, concurrency: 2 });
+    const worker = test
+      .worker(queue)
+      .handleBatch(work, (jobs) => crowd.visit(() => sleep(5 * jobs.length)), { size: 10, concurrency: 2 });
     const made = await test.mill.enqueueMany(work, many(60), { queue });
     await worker.start();
     await Promise.all(made.map((job) => test.mill.result(job)));
@@ -131,10 +140,18 @@ describe("what a worker holds", () => {
   it("comes in batches through one fetcher: 100 handlers need far fewer claims than jobs [#89]", async () => {
     const queue = await test.queue();
     let claims = 0;
-    const mill = test.open({ metrics: { count: (name) => void (claims += Number(name === "millrace_polls_total")), move: () => {}, observe: () => {} } });
+    const mill = test.open({
+      metrics: {
+        count: (name) => void (claims += Number(name === "millrace_polls_total")),
+        move: () => {},
+        observe: () => {},
+      },
+    });
     const crowd = new Crowd();
     const made = await test.mill.enqueueMany(work, many(1000), { queue });
-    const worker = test.worker(queue, { concurrency: 100, pollInterval: "1m" }, mill).handle(work, () => crowd.visit(() => sleep(20)));
+    const worker = test
+      .worker(queue, { concurrency: 100, pollInterval: "1m" }, mill)
+      .handle(work, () => crowd.visit(() => sleep(20)));
     await worker.start();
     await Promise.all(made.map((job) => test.mill.result(job)));
     expect(crowd.most).toBeLessThanOrEqual(100);
@@ -153,7 +170,9 @@ describe("what a worker holds", () => {
       .handle(work, () => crowd.visit(() => go.opened))
       .start();
     await until("all sleep", () => crowd.now === 100);
-    const [row] = await test.db.sql("select count(*)::int as n from pg_stat_activity where application_name = 'pool-of-two'");
+    const [row] = await test.db.sql(
+      "select count(*)::int as n from pg_stat_activity where application_name = 'pool-of-two'",
+    );
     expect(row!["n"]).toBeLessThanOrEqual(2);
     go.open();
     await Promise.all(made.map((job) => test.mill.result(job)));
@@ -206,7 +225,10 @@ describe("a slot", () => {
         seen.push("other");
         await sleep(3);
       });
-    const made = [...(await test.mill.enqueueMany(work, many(200), { queue })), ...(await test.mill.enqueueMany(other, many(3), { queue, priority: 4 }))];
+    const made = [
+      ...(await test.mill.enqueueMany(work, many(200), { queue })),
+      ...(await test.mill.enqueueMany(other, many(3), { queue, priority: 4 })),
+    ];
     await worker.start();
     await Promise.all(made.map((job) => test.mill.result(job)));
     expect(seen.slice(0, 3)).toEqual(["other", "other", "other"]);
@@ -239,7 +261,9 @@ describe("types", () => {
     const made = await test.mill.enqueueMany(work, many(400), { queue });
     await Promise.all(
       [1, 2, 3, 4, 5].map(async () => {
-        const worker = test.worker(queue, { concurrency: 3 }).handle(work, ({ id }) => void ran.set(id, (ran.get(id) ?? 0) + 1));
+        const worker = test
+          .worker(queue, { concurrency: 3 })
+          .handle(work, ({ id }) => void ran.set(id, (ran.get(id) ?? 0) + 1));
         worker.on("error", (error) => errors.push(error)).on("refused", (ids) => errors.push(ids));
         await worker.start();
       }),
@@ -257,7 +281,9 @@ describe("a rate", () => {
     await test.mill.queues.put(queue, { rate: { perSecond: 40, burst: 1 } });
     const crowd = new Crowd();
     await test.mill.enqueueMany(work, many(200), { queue });
-    const workers = [1, 2].map(() => test.worker(queue, { concurrency: 10 }).handle(work, () => crowd.visit(() => Promise.resolve())));
+    const workers = [1, 2].map(() =>
+      test.worker(queue, { concurrency: 10 }).handle(work, () => crowd.visit(() => Promise.resolve())),
+    );
     const startedAt = performance.now();
     for (const worker of workers) await worker.start();
     await until("some have run", () => crowd.calls >= 60);

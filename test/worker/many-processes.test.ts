@@ -14,13 +14,22 @@ describe("many processes", () => {
       Array.from({ length: 10_000 }, () => ({})),
       { queue },
     );
-    const processes = Array.from({ length: 5 }, (_, n) => start({ url, queue, worker: { name: `host-${n}`, concurrency: 10, handleSignals: true } }));
+    const processes = Array.from({ length: 5 }, (_, n) =>
+      start({ url, queue, worker: { name: `host-${n}`, concurrency: 10, handleSignals: true } }),
+    );
     await Promise.all(made.map((job) => test.mill.result(job)));
     processes.forEach((process) => process.kill("SIGTERM"));
     await Promise.all(processes.map((process) => process.exit));
     const ran = processes.flatMap((process) => process.ids("start"));
     expect([ran.length, new Set(ran).size]).toEqual([10_000, 10_000]);
-    expect(processes.flatMap((process) => [...process.of("error"), ...process.of("refused"), ...process.of("lost"), ...process.errors])).toEqual([]);
+    expect(
+      processes.flatMap((process) => [
+        ...process.of("error"),
+        ...process.of("refused"),
+        ...process.of("lost"),
+        ...process.errors,
+      ]),
+    ).toEqual([]);
     expect(await test.mill.queues.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 

@@ -33,7 +33,8 @@ class Recorder implements Metrics {
 
 function record(worker: Worker): [name: string, ...details: unknown[]][] {
   const events: [string, ...unknown[]][] = [];
-  for (const name of workerEventNames) worker.on(name, (...details: WorkerEvents[typeof name]) => void events.push([name, ...details]));
+  for (const name of workerEventNames)
+    worker.on(name, (...details: WorkerEvents[typeof name]) => void events.push([name, ...details]));
   return events;
 }
 
@@ -64,7 +65,9 @@ describe("metrics", () => {
     ]);
     for (const [, , seconds] of metrics.of(metricNames.duration)) expect(seconds).toBeGreaterThan(0.015);
     expect(metrics.of(metricNames.wait)).toHaveLength(2);
-    expect(metrics.of(metricNames.enqueued)).toEqual([1, 1].map((by) => [metricNames.enqueued, { type: "work", queue }, by]));
+    expect(metrics.of(metricNames.enqueued)).toEqual(
+      [1, 1].map((by) => [metricNames.enqueued, { type: "work", queue }, by]),
+    );
     expect(metrics.sum(metricNames.leases)).toBe(0);
     expect(metrics.of(metricNames.polls).some(([, told]) => told["found"] === "jobs")).toBe(true);
   });
@@ -94,7 +97,9 @@ describe("metrics", () => {
     expect(value("millrace_oldest_job_age_seconds", "nobody-knows-this")).toBeGreaterThanOrEqual(100);
     await worker.stop();
     expect(value("millrace_jobs_waiting", "nobody-knows-this")).toBe(0);
-    expect(metrics.text()).toMatch(new RegExp(`millrace_job_wait_seconds_bucket\\{type="work",queue="${queue}",le="60"\\} 0`));
+    expect(metrics.text()).toMatch(
+      new RegExp(`millrace_job_wait_seconds_bucket\\{type="work",queue="${queue}",le="60"\\} 0`),
+    );
     expect(metrics.text()).toMatch(new RegExp(`millrace_job_wait_seconds_count\\{type="work",queue="${queue}"\\} 2`));
     await test.db.moveClock(-100);
   });
@@ -114,7 +119,11 @@ describe("metrics", () => {
     await until("two are lost", () => worker.held === 3);
     go.open();
     await worker.stop();
-    expect([metrics.sum(metricNames.leases), metrics.sum(metricNames.busy), metrics.sum(metricNames.leasesLost)]).toEqual([0, 0, 2]);
+    expect([
+      metrics.sum(metricNames.leases),
+      metrics.sum(metricNames.busy),
+      metrics.sum(metricNames.leasesLost),
+    ]).toEqual([0, 0, 2]);
   });
 
   it("count what was enqueued, not what was there already [#123]", async () => {
@@ -140,7 +149,9 @@ describe("metrics", () => {
     expect(text).toContain(`millrace_jobs_enqueued_total{type="work",queue="${queue}"} 1\n`);
     expect(text).toMatch(/millrace_job_duration_seconds_bucket\{.*outcome="succeeded",le="\+Inf"\} 1\n/);
     expect(text).toMatch(/millrace_job_duration_seconds_count\{.*\} 1\n/);
-    const buckets = [...text.matchAll(/millrace_job_duration_seconds_bucket\{.*\} (\d+)\n/g)].map(([, count]) => Number(count));
+    const buckets = [...text.matchAll(/millrace_job_duration_seconds_bucket\{.*\} (\d+)\n/g)].map(([, count]) =>
+      Number(count),
+    );
     expect(buckets).toEqual(buckets.toSorted((a, b) => a - b));
   });
 
@@ -169,17 +180,29 @@ describe("events", () => {
       return attempt;
     });
     const events = record(worker);
-    const made = await test.mill.enqueueMany(work, [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }], { queue, retryDelay: "1h" });
+    const made = await test.mill.enqueueMany(work, [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }], {
+      queue,
+      retryDelay: "1h",
+    });
     await worker.start();
-    await until("all are told of", () => events.filter(([name]) => ["success", "failure", "released"].includes(name)).length === 5);
+    await until(
+      "all are told of",
+      () => events.filter(([name]) => ["success", "failure", "released"].includes(name)).length === 5,
+    );
     await worker.stop();
-    const told = (id: string) => events.filter(([, job]) => (job as { id?: string } | undefined)?.id === id).map(([name, , ...more]) => [name, ...more]);
+    const told = (id: string) =>
+      events
+        .filter(([, job]) => (job as { id?: string } | undefined)?.id === id)
+        .map(([name, , ...more]) => [name, ...more]);
     const started = ["start"];
     expect(told(made[0]!.id)).toEqual([started, ["success", expect.any(Number)]]);
     expect(told(made[1]!.id)).toEqual([started, ["failure", expect.objectContaining({ message: "for now" }), false]]);
     expect(told(made[2]!.id)).toEqual([started, ["failure", expect.objectContaining({ message: "for good" }), true]]);
     expect(told(made[3]!.id)).toEqual([started, ["released"]]);
-    expect(told(made[4]!.id)).toEqual([started, ["failure", expect.objectContaining({ message: expect.stringContaining("later") }), false]]);
+    expect(told(made[4]!.id)).toEqual([
+      started,
+      ["failure", expect.objectContaining({ message: expect.stringContaining("later") }), false],
+    ]);
     expect([events[0], events.at(-1)]).toEqual([["started"], ["stopped"]]);
   });
 
@@ -208,7 +231,8 @@ describe("events", () => {
       throw new Error("and so is this one");
     });
     await worker.start();
-    for (let n = 0; n < 3; n += 1) expect(await test.mill.result(await test.mill.enqueue(work, {}, { queue }))).toBe("fine");
+    for (let n = 0; n < 3; n += 1)
+      expect(await test.mill.result(await test.mill.enqueue(work, {}, { queue }))).toBe("fine");
     await worker.stop();
     expect(errors).toHaveLength(6);
   });

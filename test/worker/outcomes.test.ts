@@ -54,7 +54,10 @@ describe("a handler that returns", () => {
     for (const [n, { id }] of jobs.entries()) if (n !== 7) expect(await mill.result(id)).toBe(n);
     const { job, attempts } = await ended(jobs[7]!.id);
     expect(job).toMatchObject({ state: "failed", attempts: 1 });
-    expect(attempts[0]?.error).toMatchObject({ code: "MR004", message: expect.stringContaining("17000002 bytes are more than the limit of 16777216") });
+    expect(attempts[0]?.error).toMatchObject({
+      code: "MR004",
+      message: expect.stringContaining("17000002 bytes are more than the limit of 16777216"),
+    });
   });
 
   it("is called with the job and its attempt while the job is running with worker and start time [#118 #174 #98]", async () => {
@@ -73,7 +76,10 @@ describe("a handler that returns", () => {
     const [listed] = await test.mill.jobs.list({ queue, state: "running" });
     expect(listed).toMatchObject({ id, worker: "host:1", attempts: 1, leaseEnded: false });
     expect(listed!.leaseEndsAt!.getTime()).toBeGreaterThan(listed!.lastAttemptAt!.getTime());
-    const [claim] = await test.db.sql("select worker, started_at, elapsed, lease_ends_at, progress from claims where job_id = $1", [id]);
+    const [claim] = await test.db.sql(
+      "select worker, started_at, elapsed, lease_ends_at, progress from claims where job_id = $1",
+      [id],
+    );
     expect(claim).toMatchObject({ worker: "host:1", progress: { done: 0.5 } });
     go.open();
     expect(await test.mill.result(id)).toEqual({ state: "running", attempt: 1 });
@@ -90,7 +96,14 @@ describe("a handler that returns", () => {
     const { id } = await test.mill.enqueue(work, {}, { queue });
     await test.mill.result(id);
     const { job } = await details(id);
-    const times = [before, job.createdAt, job.lastAttemptAt!, job.finishedAt!, job.updatedAt, await clockNow(test.db)].map((time) => time.getTime());
+    const times = [
+      before,
+      job.createdAt,
+      job.lastAttemptAt!,
+      job.finishedAt!,
+      job.updatedAt,
+      await clockNow(test.db),
+    ].map((time) => time.getTime());
     expect(times).toEqual(times.toSorted((x, y) => x - y));
   });
 
@@ -114,7 +127,9 @@ describe("a handler that returns", () => {
       Array.from({ length: 50 }, (_, n) => ({ n })),
       { queue },
     );
-    expect(await Promise.all(made.map((job) => test.mill.result(job)))).toEqual(Array.from({ length: 50 }, (_, n) => (n % 2 === 0 ? n : null)));
+    expect(await Promise.all(made.map((job) => test.mill.result(job)))).toEqual(
+      Array.from({ length: 50 }, (_, n) => (n % 2 === 0 ? n : null)),
+    );
   });
 });
 
@@ -136,7 +151,12 @@ describe("a handler that throws", () => {
       [2, false],
       [3, true],
     ]);
-    expect(job).toMatchObject({ state: "failed", reason: "exhausted", attempts: 3, lastError: { message: "attempt 3" } });
+    expect(job).toMatchObject({
+      state: "failed",
+      reason: "exhausted",
+      attempts: 3,
+      lastError: { message: "attempt 3" },
+    });
     expect(job.finishedAt).not.toBeNull();
     expect(attempts.map((attempt) => attempt.error?.message)).toEqual(["attempt 1", "attempt 2", "attempt 3"]);
   });
@@ -185,7 +205,11 @@ describe("a handler that throws", () => {
       .start();
     const { job } = await ended((await test.mill.enqueue(work, {}, { queue })).id);
     expect(job).toMatchObject({ state: "failed", reason: "permanent", attempts: 1, maxAttempts: 25 });
-    expect(job.lastError).toMatchObject({ name: "PermanentError", message: "no such customer", stack: expect.stringContaining("outcomes.test") });
+    expect(job.lastError).toMatchObject({
+      name: "PermanentError",
+      message: "no such customer",
+      stack: expect.stringContaining("outcomes.test"),
+    });
     expect(job.finishedAt).not.toBeNull();
     expect(await test.db.engine.claim({ queues: [queue] })).toEqual([]);
   });
@@ -204,7 +228,10 @@ describe("a handler that throws", () => {
     const { job } = await ended((await test.mill.enqueue(work, {}, { queue, ...again })).id);
     expect(calls).toBe(1);
     expect(job).toMatchObject({ state: "failed", reason: "permanent", attempts: 1 });
-    expect(job.lastError).toMatchObject({ message: "first", cause: { message: "second", cause: { message: "third", cause: { message: "deep inside" } } } });
+    expect(job.lastError).toMatchObject({
+      message: "first",
+      cause: { message: "second", cause: { message: "third", cause: { message: "deep inside" } } },
+    });
   });
 
   it("an error that causes itself is stored all the same [#141]", async () => {
@@ -273,7 +300,9 @@ describe("a handler that throws", () => {
 });
 
 describe("retry delays", () => {
-  const failing = async (options: Parameters<typeof test.mill.enqueue>[2]): Promise<{ id: JobId; waits: () => Promise<number[]> }> => {
+  const failing = async (
+    options: Parameters<typeof test.mill.enqueue>[2],
+  ): Promise<{ id: JobId; waits: () => Promise<number[]> }> => {
     const queue = await test.queue();
     const worker = test.worker(queue).handle(work, () => {
       throw new Error("again");
@@ -287,7 +316,8 @@ describe("retry delays", () => {
         for (;;) {
           await until(
             "the attempt is over",
-            async () => (await details(id)).job.state !== "running" && (await details(id)).attempts.length === waits.length + 1,
+            async () =>
+              (await details(id)).job.state !== "running" && (await details(id)).attempts.length === waits.length + 1,
           );
           const { job, attempts } = await details(id);
           if (job.state === "failed") return waits;
@@ -424,10 +454,19 @@ describe("a batch handler", () => {
       },
       { size: 4 },
     );
-    const made = await test.mill.enqueueMany(work, [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }], { queue, ...again });
+    const made = await test.mill.enqueueMany(work, [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }], {
+      queue,
+      ...again,
+    });
     await worker.start();
     const results = await Promise.allSettled(made.map((job) => test.mill.result(job)));
-    expect(results.map((one) => (one.status === "fulfilled" ? one.value : (one.reason as Error).name))).toEqual([0, "JobFailedError", 2, 3, 4]);
+    expect(results.map((one) => (one.status === "fulfilled" ? one.value : (one.reason as Error).name))).toEqual([
+      0,
+      "JobFailedError",
+      2,
+      3,
+      4,
+    ]);
     expect((await details(made[2]!.id)).job.attempts).toBe(2);
     expect(Math.max(...sizes)).toBe(4);
   });

@@ -12,7 +12,11 @@ const work = defineJob<{ readonly sleepMs?: number; readonly kill?: boolean }>("
 const other = defineJob("other");
 
 /** Keep one worker running, as whoever runs it in production does, until something is so. Returns all there were. */
-async function supervise(start: (options: ProcessOptions) => WorkerProcess, options: ProcessOptions, isOver: () => Promise<boolean>): Promise<WorkerProcess[]> {
+async function supervise(
+  start: (options: ProcessOptions) => WorkerProcess,
+  options: ProcessOptions,
+  isOver: () => Promise<boolean>,
+): Promise<WorkerProcess[]> {
   const all: WorkerProcess[] = [];
   while (!(await isOver())) {
     const process = start(options);
@@ -23,7 +27,10 @@ async function supervise(start: (options: ProcessOptions) => WorkerProcess, opti
 }
 
 /** Jobs that somebody holds who will be lost when the test says so: whoever claims them next must run them alone. */
-async function doomed(queue: string, ...definitions: AnyJobDefinition[]): Promise<{ readonly made: Enqueued[]; readonly lose: () => Promise<void> }> {
+async function doomed(
+  queue: string,
+  ...definitions: AnyJobDefinition[]
+): Promise<{ readonly made: Enqueued[]; readonly lose: () => Promise<void> }> {
   const made: Enqueued[] = [];
   for (const definition of definitions) made.push(await test.mill.enqueue(definition, {}, { queue }));
   const held = await test.db.engine.claim({ queues: [queue], limit: 100, leaseSeconds: 1000 });
@@ -36,7 +43,8 @@ async function doomed(queue: string, ...definitions: AnyJobDefinition[]): Promis
   return { made, lose };
 }
 
-const jobsOf = async (made: readonly Enqueued[]) => Promise.all(made.map(async ({ id }) => (await test.mill.jobs.get(id))!.job));
+const jobsOf = async (made: readonly Enqueued[]) =>
+  Promise.all(made.map(async ({ id }) => (await test.mill.jobs.get(id))!.job));
 
 describe("a job that ends its process every time", () => {
   it("fails alone: 60 others succeed, none lost, none hit more than once [#16 #134]", async ({ start }) => {
@@ -61,7 +69,8 @@ describe("a job that ends its process every time", () => {
     const killed = processes.filter((process) => process.said.at(-1)?.id === poison!.id);
     expect(killed).toHaveLength(3);
     // The second and third time everything that had started before it had also ended.
-    for (const process of killed.slice(1)) expect(process.ids("start").slice(0, -1).toSorted()).toEqual(process.ids("end").toSorted());
+    for (const process of killed.slice(1))
+      expect(process.ids("start").slice(0, -1).toSorted()).toEqual(process.ids("end").toSorted());
   });
 });
 
@@ -75,10 +84,12 @@ describe("a job lost before", () => {
       lose,
     } = await doomed(queue, work);
     const made = [await test.mill.enqueue(work, {}, { queue })];
-    const worker = test.worker(queue, { pollInterval: "1m", maintenance: false }).handle(work, async ({ id, alone }) => {
-      started.set(id, performance.now());
-      await (alone ? go : first).opened;
-    });
+    const worker = test
+      .worker(queue, { pollInterval: "1m", maintenance: false })
+      .handle(work, async ({ id, alone }) => {
+        started.set(id, performance.now());
+        await (alone ? go : first).opened;
+      });
     await worker.start();
     await until("one runs", () => started.size === 1);
     await lose();

@@ -41,11 +41,19 @@ describe("a cancel", () => {
     const { id } = await test.mill.enqueue(work, {}, { queue });
     await until("it runs", async () => (await details(id)).job.state === "running");
     expect(await test.mill.cancel(id, { because: "changed our mind" })).toBe(true);
-    await expect(test.mill.result(id)).rejects.toMatchObject({ name: "JobFailedError", code: "MR013", state: "cancelled" });
+    await expect(test.mill.result(id)).rejects.toMatchObject({
+      name: "JobFailedError",
+      code: "MR013",
+      state: "cancelled",
+    });
     await until("the signal has fired", () => reason !== undefined && worker.held === 0);
     expect(reason).toMatchObject(leaseLost);
     expect(lost).toEqual([id]);
-    expect((await details(id)).job).toMatchObject({ state: "cancelled", result: null, lastError: { message: "changed our mind" } });
+    expect((await details(id)).job).toMatchObject({
+      state: "cancelled",
+      result: null,
+      lastError: { message: "changed our mind" },
+    });
     expect(await test.mill.cancel(id)).toBe(false);
   });
 
@@ -134,11 +142,13 @@ describe("a lost lease", () => {
     const metrics = new PrometheusMetrics();
     const refused: JobId[] = [];
     const [started, go] = [gate(), gate()];
-    const worker = test.worker(queue, { ...alone, lease: "30s", name: "slow" }, test.open({ metrics })).handle(work, async () => {
-      started.open();
-      await go.opened;
-      return "late";
-    });
+    const worker = test
+      .worker(queue, { ...alone, lease: "30s", name: "slow" }, test.open({ metrics }))
+      .handle(work, async () => {
+        started.open();
+        await go.opened;
+        return "late";
+      });
     worker.on("refused", (ids) => refused.push(...ids));
     const { id } = await test.mill.enqueue(work, {}, { queue });
     await worker.start();
@@ -230,7 +240,11 @@ describe("an attempt timeout", () => {
       return input.n;
     });
     worker.on("abandoned", (jobs) => abandoned.push(jobs.map((job) => job.id)));
-    const [deaf, next] = await test.mill.enqueueMany(work, [{ n: 1 }, { n: 2 }], { queue, attemptTimeout: 100, maxAttempts: 1 });
+    const [deaf, next] = await test.mill.enqueueMany(work, [{ n: 1 }, { n: 2 }], {
+      queue,
+      attemptTimeout: 100,
+      maxAttempts: 1,
+    });
     await worker.start();
     expect(await test.mill.result(next!)).toBe(2);
     expect(abandoned).toEqual([[deaf!.id]]);
@@ -269,7 +283,10 @@ describe("a deadline", () => {
     await expect(test.mill.result(id)).rejects.toMatchObject({ state: "expired" });
     expect(reasons).toMatchObject([{ name: "TimeoutError", message: expect.stringContaining("deadline") }]);
     expect(lost).toEqual([id]);
-    expect(await details(id)).toMatchObject({ job: { state: "expired", attempts: 1, result: null }, attempts: [{ outcome: "expired" }] });
+    expect(await details(id)).toMatchObject({
+      job: { state: "expired", attempts: 1, result: null },
+      attempts: [{ outcome: "expired" }],
+    });
   });
 
   it("counts the time a job has waited here for its slot [#71]", async () => {
@@ -298,14 +315,16 @@ describe("progress", () => {
   it("is read by others at once, and by the next attempt; it makes no attempt and keeps the lease [#69]", async () => {
     const queue = await test.queue();
     const [seen, found] = [gate(), [] as unknown[]];
-    const worker = test.worker(queue, { lease: "20s" }).handle(work, async ({ attempt }, { progress, lastProgress }) => {
-      found.push(await lastProgress());
-      await progress({ page: attempt });
-      if (attempt === 1) {
-        await seen.opened;
-        throw new Error("crash");
-      }
-    });
+    const worker = test
+      .worker(queue, { lease: "20s" })
+      .handle(work, async ({ attempt }, { progress, lastProgress }) => {
+        found.push(await lastProgress());
+        await progress({ page: attempt });
+        if (attempt === 1) {
+          await seen.opened;
+          throw new Error("crash");
+        }
+      });
     await worker.start();
     const { id } = await test.mill.enqueue(work, {}, { queue, retryDelay: 0 });
     await until("the progress is there", async () => (await test.mill.jobs.progress(id)) !== null);

@@ -31,9 +31,14 @@ describe("stop()", () => {
     await stopping;
     expect(calls).toBe(2);
     const jobs = await Promise.all(made.map(async ({ id }) => (await test.mill.jobs.get(id))!.job));
-    expect(jobs.map((job) => job.state)).toEqual([...Array<string>(2).fill("succeeded"), ...Array<string>(8).fill("ready")]);
+    expect(jobs.map((job) => job.state)).toEqual([
+      ...Array<string>(2).fill("succeeded"),
+      ...Array<string>(8).fill("ready"),
+    ]);
     expect(jobs.map((job) => job.attempts)).toEqual([1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
-    expect(await test.db.engine.claim({ queues: [queue], limit: 100 })).toMatchObject(made.slice(2).map(({ id }) => ({ id, attempt: 1 })));
+    expect(await test.db.engine.claim({ queues: [queue], limit: 100 })).toMatchObject(
+      made.slice(2).map(({ id }) => ({ id, attempt: 1 })),
+    );
   });
 
   it("under load, again and again, loses nothing, uses no attempt twice, and always ends [#124]", async () => {
@@ -52,7 +57,11 @@ describe("stop()", () => {
     }
     expect(await test.mill.queues.depth(queue)).toMatchObject({ running: 0, ready: 2000 - ran.size });
     const jobs = await test.mill.jobs.list({ queue, limit: 10_000 });
-    for (const job of jobs) expect([job.id, job.state, job.attempts]).toEqual([job.id, ...(ran.has(job.id) ? ["succeeded", 1] : ["ready", 0])]);
+    for (const job of jobs)
+      expect([job.id, job.state, job.attempts]).toEqual([
+        job.id,
+        ...(ran.has(job.id) ? ["succeeded", 1] : ["ready", 0]),
+      ]);
     expect(new Set(ran.values())).toEqual(new Set([1]));
     expect(jobs).toHaveLength(made.length);
   });
@@ -74,8 +83,12 @@ describe("stop()", () => {
     await until("all run", () => started === 3);
     await worker.stop();
     expect(released.toSorted()).toEqual([sleeper!.id, thrower!.id]);
-    for (const { id } of [sleeper!, thrower!]) expect((await test.mill.jobs.get(id))!.job).toMatchObject({ state: "ready", attempts: 0, lastError: null });
-    expect((await test.mill.jobs.get(finisher!.id))!.job).toMatchObject({ state: "succeeded", result: "finished in a hurry" });
+    for (const { id } of [sleeper!, thrower!])
+      expect((await test.mill.jobs.get(id))!.job).toMatchObject({ state: "ready", attempts: 0, lastError: null });
+    expect((await test.mill.jobs.get(finisher!.id))!.job).toMatchObject({
+      state: "succeeded",
+      result: "finished in a hurry",
+    });
   });
 
   it("leaves a deaf handler behind, says so, and gives its job back [#124]", async () => {
@@ -126,7 +139,9 @@ describe("stop()", () => {
   it("gives up on a database that is gone, when the grace period has passed again [#124]", async () => {
     const queue = await test.queue();
     const proxy = await startProxy(test.db.url);
-    const worker = test.worker(queue, { grace: "100ms" }, test.open({ connection: proxy.url })).handle(work, () => proxy.cut());
+    const worker = test
+      .worker(queue, { grace: "100ms" }, test.open({ connection: proxy.url }))
+      .handle(work, () => proxy.cut());
     worker.on("error", () => {});
     const { id } = await test.mill.enqueue(work, {}, { queue });
     await worker.start();

@@ -92,7 +92,13 @@ describe("a worker that sleeps", () => {
   it("on another queue is left asleep [#149]", async () => {
     const [queue, other] = [await test.queue(), await test.queue()];
     let claims = 0;
-    const mill = test.open({ metrics: { count: (name) => void (claims += Number(name === "millrace_polls_total")), move: () => {}, observe: () => {} } });
+    const mill = test.open({
+      metrics: {
+        count: (name) => void (claims += Number(name === "millrace_polls_total")),
+        move: () => {},
+        observe: () => {},
+      },
+    });
     const worker = test.worker(queue, onlyWoken, mill).handle(work, ({ input }) => input);
     await worker.start();
     expect(await test.mill.result(await test.mill.enqueue(work, 1, { queue }))).toBe(1);

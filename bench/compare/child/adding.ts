@@ -27,7 +27,8 @@ export class Adding {
     const inputs = payloads(batch);
     let next = 0;
     const add = async (size: number): Promise<void> => {
-      const keys = groups === undefined ? undefined : Array.from({ length: size }, () => `group-${(next += 1) % groups}`);
+      const keys =
+        groups === undefined ? undefined : Array.from({ length: size }, () => `group-${(next += 1) % groups}`);
       await producer.addMany(size === batch ? inputs : inputs.slice(0, size), keys);
     };
     for (let i = 0; i < warm; i += 1) await add(batch);
@@ -45,7 +46,10 @@ export class Adding {
     return { seconds };
   }
 
-  /** Where one row is one job, a million jobs are a million copies of a row; that is not what is measured, and it saves minutes. */
+  /**
+   * Where one row is one job, a million jobs are a million copies of a row; that is not what is measured, and it saves
+   * minutes.
+   */
   async backlog({ jobs }: Args<"addBacklog">): Answer<"addBacklog"> {
     const { table, unique = {} } = this.#system;
     await this.bulk({ jobs: table === undefined ? jobs : 1, batch: 2000, inFlight: 2 });
@@ -83,7 +87,11 @@ export class Adding {
   }
 
   async start({ batch, inFlight, bound }: Args<"startAdding">): Answer<"startAdding"> {
-    const producer = (this.#producer = await this.#system.produce(this.#url, { connections: inFlight, live: true, busy: true }));
+    const producer = (this.#producer = await this.#system.produce(this.#url, {
+      connections: inFlight,
+      live: true,
+      busy: true,
+    }));
     const inputs = payloads(batch);
     this.#loops = times(inFlight, async () => {
       while (!this.#stopping) {

@@ -5,7 +5,10 @@ export interface Commands {
   /** Prepare the database. */
   setup: { args: { queues: readonly string[] }; answer: void };
   /** Store `jobs` jobs in batches, `inFlight` at a time; `warm` batches go before the clock starts. */
-  addBulk: { args: { jobs: number; batch: number; inFlight: number; warm?: number; groups?: number }; answer: { seconds: number } };
+  addBulk: {
+    args: { jobs: number; batch: number; inFlight: number; warm?: number; groups?: number };
+    answer: { seconds: number };
+  };
   /** Let `jobs` jobs wait, by whatever way is fastest. */
   addBacklog: { args: { jobs: number }; answer: void };
   /** Store `jobs` jobs one by one, on several connections; each connection stores one before the clock starts. */
@@ -17,7 +20,10 @@ export interface Commands {
   addSamples: { args: { samples: number; meanGapMs: number }; answer: void };
   /** Run a worker until `jobs` jobs were handled and recorded as ended. Time counts from when the worker takes jobs. */
   drain: { args: { jobs: number }; answer: { seconds: number; rssMb: readonly number[] } };
-  /** Run a worker until `jobs` jobs were handled, and take the speed of all but the first fifth; and the times of its claims. */
+  /**
+   * Run a worker until `jobs` jobs were handled, and take the speed of all but the first fifth; and the times of its
+   * claims.
+   */
   drainSome: { args: { jobs: number }; answer: { jobsPerSecond: number; claimMs: readonly number[] } };
   /** Start workers that run until told to stop; `busy` when jobs will come in all the time. */
   startWorkers: { args: { count: number; queues?: readonly string[]; busy?: boolean }; answer: void };
@@ -25,7 +31,10 @@ export interface Commands {
   handled: { args: Nothing; answer: { jobs: number; atMs: number; latenciesMs: readonly number[] } };
   stopWorkers: { args: Nothing; answer: void };
   /** Store and read back payloads, in Millrace or in a plain table. */
-  payloads: { args: { store: "millrace" | "bytea"; bytes: number; count: number }; answer: { writeSeconds: number; readSeconds: number } };
+  payloads: {
+    args: { store: "millrace" | "bytea"; bytes: number; count: number };
+    answer: { writeSeconds: number; readSeconds: number };
+  };
 }
 
 export type Command = keyof Commands;
@@ -39,7 +48,9 @@ export interface Request {
 }
 
 /** Child to bench: an answer, or how many jobs have been handled so far. */
-export type Message = { readonly id: number; readonly answer?: unknown; readonly error?: string } | { readonly handled: number };
+export type Message =
+  | { readonly id: number; readonly answer?: unknown; readonly error?: string }
+  | { readonly handled: number };
 
 /** Bench to child: how many jobs the worker at the other end has handled. */
 export interface HandledNote {

@@ -36,7 +36,8 @@ process.on("message", (request: Request | HandledNote) => {
   }
   handlers[request.command](request.args).then(
     (answer) => say({ id: request.id, answer }),
-    (error: unknown) => say({ id: request.id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    (error: unknown) =>
+      say({ id: request.id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
   );
 });
 // Whoever started this is gone, or done with it.

@@ -11,8 +11,14 @@ interface PayloadStore {
   close(): Promise<void>;
 }
 
-/** Write payloads one after the other, then read them one after the other. The bytes are random, so nothing compresses them. */
-export async function payloads(url: string, { store, bytes, count }: Commands["payloads"]["args"]): Promise<Commands["payloads"]["answer"]> {
+/**
+ * Write payloads one after the other, then read them one after the other. The bytes are random, so nothing compresses
+ * them.
+ */
+export async function payloads(
+  url: string,
+  { store, bytes, count }: Commands["payloads"]["args"],
+): Promise<Commands["payloads"]["answer"]> {
   const opened = await (store === "millrace" ? inMillrace(url) : inTable(url));
   const payload = randomBytes(bytes);
   const startedAt = now();
@@ -57,11 +63,16 @@ async function inTable(url: string): Promise<PayloadStore> {
   await client.connect();
   await client.query("create table plain_payload (id bigint generated always as identity primary key, bytes bytea)");
   return {
-    write: (bytes) => client.query({ name: "write", text: "insert into plain_payload (bytes) values ($1)", values: [bytes] }),
+    write: (bytes) =>
+      client.query({ name: "write", text: "insert into plain_payload (bytes) values ($1)", values: [bytes] }),
     async readAll(count) {
       let seen = 0;
       for (let id = 1; id <= count; id += 1) {
-        const { rows } = await client.query({ name: "read", text: "select bytes from plain_payload where id = $1", values: [id] });
+        const { rows } = await client.query({
+          name: "read",
+          text: "select bytes from plain_payload where id = $1",
+          values: [id],
+        });
         seen += (rows as { bytes: Buffer }[])[0]!.bytes.length;
       }
       return seen;

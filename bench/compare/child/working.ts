@@ -11,8 +11,8 @@ const rssEveryMs = 100;
 const tellEveryMs = 10;
 
 /**
- * The speed of a worker in full swing. Batches are handled in a moment and then nothing happens for a while, so the clock is read where
- * a batch begins; a rate from one such point to another neither gains nor loses a batch.
+ * The speed of a worker in full swing. Batches are handled in a moment and then nothing happens for a while, so the
+ * clock is read where a batch begins; a rate from one such point to another neither gains nor loses a batch.
  */
 class Pace {
   jobs = 0;
@@ -98,7 +98,8 @@ export class Working {
       this.#jobs += 1;
       if (sentAt !== undefined) this.#latenciesMs.push(now() - Number(sentAt));
     };
-    for (let i = 0; i < count; i += 1) this.#workers.push(await this.#system.work(this.#url, { live: true, onJob, ...options }));
+    for (let i = 0; i < count; i += 1)
+      this.#workers.push(await this.#system.work(this.#url, { live: true, onJob, ...options }));
     this.#telling = setInterval(() => this.#tell(this.#jobs), tellEveryMs);
   }
 

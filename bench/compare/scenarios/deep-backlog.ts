@@ -8,7 +8,8 @@ export const deepBacklog: Scenario = {
   async run(bench, results) {
     const { depths, depthSample, rounds, scenarioSeconds } = bench.sizes;
     const [shallow, ...deeper] = depths;
-    const suffixOf = (depth: number): string => (depth === shallow ? "" : depth === depths.at(-1) ? "-deep" : `-${depth}`);
+    const suffixOf = (depth: number): string =>
+      depth === shallow ? "" : depth === depths.at(-1) ? "-deep" : `-${depth}`;
 
     // Loading a backlog takes long, so each system is done with before the next; its own backlogs take turns.
     await bench.rounds(bench.systems("postgres"), 1, results, async (system) => {
@@ -16,7 +17,11 @@ export const deepBacklog: Scenario = {
       const measure = async (place: Place, depth: number): Promise<void> => {
         const measured = await place.call("drainSome", { jobs: Math.min(depth, depthSample) });
         const label = `jobs finished per second, ${depth.toLocaleString("en")} waiting`;
-        results.add(system, { suffix: suffixOf(depth), label, unit: "jobs/s", better: "higher" }, measured.jobsPerSecond);
+        results.add(
+          system,
+          { suffix: suffixOf(depth), label, unit: "jobs/s", better: "higher" },
+          measured.jobsPerSecond,
+        );
         claimMs.set(depth, [...(claimMs.get(depth) ?? []), ...measured.claimMs]);
       };
 
@@ -37,7 +42,11 @@ export const deepBacklog: Scenario = {
 
       for (const [depth, times] of claimMs) {
         const label = `99th percentile of a claim, ${depth.toLocaleString("en")} waiting`;
-        results.add(system, { suffix: `${suffixOf(depth)}-claim-p99`, label, unit: "ms", better: "lower" }, percentile(times, 0.99));
+        results.add(
+          system,
+          { suffix: `${suffixOf(depth)}-claim-p99`, label, unit: "ms", better: "lower" },
+          percentile(times, 0.99),
+        );
       }
     });
   },

@@ -27,7 +27,11 @@ export const manyTenants: Scenario = {
         await using place = await bench.place(system);
         await place.preload(jobs, groups);
         const { seconds } = await place.call("drain", { jobs });
-        results.add(system, { ...speed, suffix: `-${groups}`, label: `${speed.label}, ${groups.toLocaleString("en")} groups` }, jobs / seconds);
+        results.add(
+          system,
+          { ...speed, suffix: `-${groups}`, label: `${speed.label}, ${groups.toLocaleString("en")} groups` },
+          jobs / seconds,
+        );
       }
     });
   },

@@ -2,13 +2,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Bench, Scenario } from "../bench.ts";
 import type { Place } from "../place.ts";
 
-const series = { suffix: "", label: "transactions per second while nothing happens", unit: "tx/s", better: "lower" } as const;
+const series = {
+  suffix: "",
+  label: "transactions per second while nothing happens",
+  unit: "tx/s",
+  better: "lower",
+} as const;
 const queues = Array.from({ length: 100 }, (_, i) => `queue-${i}`);
 const workers = 10;
 
 async function transactions({ postgres, redis }: Bench, { database }: Place): Promise<number> {
   if (database === "") return redis!.commands();
-  const row = await postgres.one<{ n: string }>("select xact_commit + xact_rollback as n from pg_stat_database where datname = $1", [database]);
+  const row = await postgres.one<{ n: string }>(
+    "select xact_commit + xact_rollback as n from pg_stat_database where datname = $1",
+    [database],
+  );
   return Number(row.n);
 }
 

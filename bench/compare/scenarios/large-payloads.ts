@@ -14,7 +14,11 @@ export const largePayloads: Scenario = {
           await using place = await bench.place(system);
           const { writeSeconds, readSeconds } = await place.call("payloads", { store, bytes: size * 1_000_000, count });
           const add = (suffix: string, what: string, seconds: number): void =>
-            results.add(store, { ...speed, suffix: `-${size}mb${suffix}`, label: `${size} MB, ${what}` }, (size * count) / seconds);
+            results.add(
+              store,
+              { ...speed, suffix: `-${size}mb${suffix}`, label: `${size} MB, ${what}` },
+              (size * count) / seconds,
+            );
           add("", "written and read", writeSeconds + readSeconds);
           add("-write", "written", writeSeconds);
           add("-read", "read", readSeconds);

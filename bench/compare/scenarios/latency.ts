@@ -24,7 +24,8 @@ export const latency: Scenario = {
       }
       await worker.call("stopWorkers", {});
       const latencies = handled.latenciesMs.slice(warm);
-      if (latencies.length < samples) throw new Error(`${samples - latencies.length} of ${samples} jobs were not handled`);
+      if (latencies.length < samples)
+        throw new Error(`${samples - latencies.length} of ${samples} jobs were not handled`);
       results.add(system, p50, median(latencies));
       results.add(system, p99, percentile(latencies, 0.99));
     });

@@ -43,7 +43,11 @@ export const heldSnapshot: Scenario = {
         await bench.postgres.with(place.database, async (sleeper) => {
           if (held) await sleeper.query("begin isolation level repeatable read; select count(*) from pg_class");
           const jobsPerSecond = await throughput(place, bench.sizes);
-          results.add(system, held ? { ...series, suffix: "-held", label: "the same with the transaction open" } : series, jobsPerSecond);
+          results.add(
+            system,
+            held ? { ...series, suffix: "-held", label: "the same with the transaction open" } : series,
+            jobsPerSecond,
+          );
         });
       }
     });

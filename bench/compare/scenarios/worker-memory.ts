@@ -19,14 +19,27 @@ export const workerMemory: Scenario = {
         await using place = await bench.place(system);
         await place.preload(jobs);
         const { rssMb } = await place.call("drain", { jobs }, nodeOptions);
-        const part = (from: number, to: number): number => median(rssMb.slice(Math.floor(rssMb.length * from), Math.ceil(rssMb.length * to)));
+        const part = (from: number, to: number): number =>
+          median(rssMb.slice(Math.floor(rssMb.length * from), Math.ceil(rssMb.length * to)));
         results.add(system, { ...memory, suffix, label: `most resident memory${label}` }, percentile(rssMb, 1));
         results.add(
           system,
-          { ...memory, suffix: `${suffix}-second-quarter`, label: `resident memory in the second quarter of the run${label}` },
+          {
+            ...memory,
+            suffix: `${suffix}-second-quarter`,
+            label: `resident memory in the second quarter of the run${label}`,
+          },
           part(0.25, 0.5),
         );
-        results.add(system, { ...memory, suffix: `${suffix}-last-quarter`, label: `resident memory in the last quarter of the run${label}` }, part(0.75, 1));
+        results.add(
+          system,
+          {
+            ...memory,
+            suffix: `${suffix}-last-quarter`,
+            label: `resident memory in the last quarter of the run${label}`,
+          },
+          part(0.75, 1),
+        );
       });
     }
   },

@@ -1,4 +1,12 @@
-import { type BackendFactory, type IQueueBackend, type PgPool, createPostgresBackend, createRedisBackend, runMigrations, withBackend } from "bullmq";
+import {
+  type BackendFactory,
+  type IQueueBackend,
+  type PgPool,
+  createPostgresBackend,
+  createRedisBackend,
+  runMigrations,
+  withBackend,
+} from "bullmq";
 import pg from "pg";
 import type { Input, System } from "./system.ts";
 
@@ -9,7 +17,11 @@ const defaultJobOptions = { removeOnComplete: true };
 interface Store<C> {
   readonly backend: BackendFactory<IQueueBackend, C>;
   /** What queues and workers connect with: `connections` at once, and one to listen on for each of the `listeners`. */
-  readonly open: (url: string, connections: number, listeners: number) => { readonly connection: C; readonly close: () => Promise<void> };
+  readonly open: (
+    url: string,
+    connections: number,
+    listeners: number,
+  ) => { readonly connection: C; readonly close: () => Promise<void> };
   /** Workers that share the one queue of the benchmark, and jobs that each of them works on at once. */
   readonly workers: number;
   readonly concurrency: number;
@@ -20,7 +32,10 @@ function systemOn<C>({ backend, open, workers, concurrency }: Store<C>): Pick<Sy
   return {
     async produce(url, { connections }) {
       const { connection, close } = open(url, connections, 0);
-      const queues = Array.from({ length: connections }, () => new Queue<Input, void, "noop">(bench, { connection, defaultJobOptions }));
+      const queues = Array.from(
+        { length: connections },
+        () => new Queue<Input, void, "noop">(bench, { connection, defaultJobOptions }),
+      );
       await Promise.all(queues.map((queue) => queue.waitUntilReady()));
       let turn = 0;
       const next = (): (typeof queues)[number] => queues[(turn += 1) % connections]!;
@@ -37,7 +52,9 @@ function systemOn<C>({ backend, open, workers, concurrency }: Store<C>): Pick<Sy
     async work(url, { queues = [bench], onJob }) {
       const names = queues.length === 1 ? Array.from({ length: workers }, () => queues[0]!) : queues;
       const { connection, close } = open(url, concurrency, names.length);
-      const running = names.map((queue) => new Worker<Input>(queue, async (job) => onJob(job.data), { connection, concurrency }));
+      const running = names.map(
+        (queue) => new Worker<Input>(queue, async (job) => onJob(job.data), { connection, concurrency }),
+      );
       const look = new Queue(queues[0]!, { connection });
       await Promise.all([look.waitUntilReady(), ...running.map((worker) => worker.waitUntilReady())]);
       return {
@@ -52,12 +69,14 @@ function systemOn<C>({ backend, open, workers, concurrency }: Store<C>): Pick<Sy
 }
 
 /**
- * BullMQ on Redis, as a landmark outside PostgreSQL: it keeps its jobs in memory and, in this setup, may lose the last second of them.
+ * BullMQ on Redis, as a landmark outside PostgreSQL: it keeps its jobs in memory and, in this setup, may lose the last
+ * second of them.
  *
  * - Redis as https://docs.bullmq.io/guide/going-to-production says: append-only file written every second, no eviction.
  * - `addBulk` stores a batch in one pipeline.
- * - Four workers with `concurrency: 25` in the one process: its guide on concurrency recommends several workers. Finishing a job fetches
- *   the next one in the same script; there is no fetching of many, so more jobs at once are the only way to more speed.
+ * - Four workers with `concurrency: 25` in the one process: its guide on concurrency recommends several workers.
+ *   Finishing a job fetches   the next one in the same script; there is no fetching of many, so more jobs at once are
+ *   the only way to more speed.
  * - `removeOnComplete`: finished jobs are deleted at once, there is no history.
  */
 export const bullmq: System = {
@@ -78,20 +97,25 @@ export const bullmq: System = {
  * BullMQ on PostgreSQL, with what https://docs.bullmq.io/guide/postgresql has for speed:
  *
  * - `addBulk` stores a batch in one statement.
- * - `concurrency: 16`, and as many connections, as it wants; published there are 8 to 32. One statement finishes one job and fetches the next,
- *   so every job is a transaction of its own. Tried were 8 to 100 at once, in one worker, two and four: one worker with 16 was the fastest
- *   (1,040 jobs/s on a busy machine, where 1 x 8 made 809, 1 x 32 906, 4 x 8 853 and 4 x 25 637).
+ * - `concurrency: 16`, and as many connections, as it wants; published there are 8 to 32. One statement finishes one
+ *   job and fetches the next,   so every job is a transaction of its own. Tried were 8 to 100 at once, in one worker,
+ *   two and four: one worker with 16 was the fastest   (1,040 jobs/s on a busy machine, where 1 x 8 made 809, 1 x 32
+ *   906, 4 x 8 853 and 4 x 25 637).
  * - `removeOnComplete`: finished jobs are deleted at once, there is no history.
  * - `synchronous_commit` stays on, as for all systems, though the page offers to turn it off.
  *
- * A worker serves one queue and holds a connection to listen on, also when it is given a pool to share with others as here: ten workers on a
- * hundred queues hold a thousand.
+ * A worker serves one queue and holds a connection to listen on, also when it is given a pool to share with others as
+ * here: ten workers on a hundred queues hold a thousand.
  */
 export const bullmqPostgres: System = {
   ...systemOn({
     backend: createPostgresBackend,
     open(url, connections, listeners) {
-      const pool = new pg.Pool({ connectionString: url, max: connections + listeners, options: "-c search_path=bullmq" });
+      const pool = new pg.Pool({
+        connectionString: url,
+        max: connections + listeners,
+        options: "-c search_path=bullmq",
+      });
       pool.setMaxListeners(0); // each worker adds its own
       return { connection: pool as PgPool, close: () => pool.end() };
     },

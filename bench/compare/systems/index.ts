@@ -13,10 +13,26 @@ export interface SystemEntry {
 
 export const systems: readonly SystemEntry[] = [
   { name: "millrace", store: "postgres", load: async () => (await import("./millrace.ts")).millrace },
-  { name: "graphile-worker", store: "postgres", load: async () => (await import("./graphile-worker.ts")).graphileWorker },
+  {
+    name: "graphile-worker",
+    store: "postgres",
+    load: async () => (await import("./graphile-worker.ts")).graphileWorker,
+  },
   { name: "pg-boss", store: "postgres", load: async () => (await import("./pg-boss.ts")).pgBoss },
-  { name: "bullmq-postgres", store: "postgres", package: "bullmq", onlyFull: true, load: async () => (await import("./bullmq.ts")).bullmqPostgres },
-  { name: "pgmq", store: "postgres", package: "@electric-sql/pglite-pgmq", onlyFull: true, load: async () => (await import("./pgmq.ts")).pgmq },
+  {
+    name: "bullmq-postgres",
+    store: "postgres",
+    package: "bullmq",
+    onlyFull: true,
+    load: async () => (await import("./bullmq.ts")).bullmqPostgres,
+  },
+  {
+    name: "pgmq",
+    store: "postgres",
+    package: "@electric-sql/pglite-pgmq",
+    onlyFull: true,
+    load: async () => (await import("./pgmq.ts")).pgmq,
+  },
   { name: "bullmq", store: "redis", load: async () => (await import("./bullmq.ts")).bullmq },
 ];
 

@@ -9,8 +9,9 @@ const built = new URL("../../../dist/index.js", import.meta.url);
 /**
  * Millrace from this repository's dist, through the same client and worker that users have.
  *
- * - `concurrency: 100`: as many no-ops at once as one process has any use for. All else is default: a handler per job, prefetch that
- *   follows the handlers, leases kept from a thread, upkeep by the worker, history of every attempt, wake-ups after each enqueue.
+ * - `concurrency: 100`: as many no-ops at once as one process has any use for. All else is default: a handler per job,
+ *   prefetch that   follows the handlers, leases kept from a thread, upkeep by the worker, history of every attempt,
+ *   wake-ups after each enqueue.
  */
 export const millrace: System = {
   claims: {
@@ -33,7 +34,9 @@ export const millrace: System = {
     return {
       add: (input) => mill.enqueue(noop, input),
       addMany: (inputs, groups) =>
-        groups ? mill.engine.enqueueEach(inputs.map((input, i) => ({ type: noop.type, input, group: groups[i]! }))) : mill.enqueueMany(noop, inputs),
+        groups
+          ? mill.engine.enqueueEach(inputs.map((input, i) => ({ type: noop.type, input, group: groups[i]! })))
+          : mill.enqueueMany(noop, inputs),
       close: () => mill.close(),
     };
   },

@@ -10,9 +10,10 @@ import type { Input, System } from "./system.ts";
  * - `localConcurrency: 2`: two such loops, so that one fetches while the other completes.
  * - `burstWhenBatchFull`: while fetches come back full, the next follows at once instead of after the polling interval.
  * - `pollingIntervalSeconds: 0.5`: the smallest it accepts.
- * - `useListenNotify`, and a queue with `notify`: a job wakes workers at once. Only where a worker waits for jobs, because it makes
- *   inserting slower; preloaded jobs and plain inserting use a queue without.
- * - `schedule: false`: no cron. Upkeep (`supervise`) stays on in workers, as it is for all systems, and off in producers.
+ * - `useListenNotify`, and a queue with `notify`: a job wakes workers at once. Only where a worker waits for jobs,
+ *   because it makes   inserting slower; preloaded jobs and plain inserting use a queue without.
+ * - `schedule: false`: no cron. Upkeep (`supervise`) stays on in workers, as it is for all systems, and off in
+ *   producers.
  */
 const still = "bench";
 const live = "bench-live";
@@ -36,7 +37,13 @@ export const pgBoss: System = {
   },
 
   async produce(url, options) {
-    const boss = await start({ connectionString: url, max: options.connections, supervise: false, migrate: false, useListenNotify: options.live });
+    const boss = await start({
+      connectionString: url,
+      max: options.connections,
+      supervise: false,
+      migrate: false,
+      useListenNotify: options.live,
+    });
     const queue = options.live ? live : still;
     return {
       add: (input) => boss.send(queue, input),
@@ -59,7 +66,9 @@ export const pgBoss: System = {
     const look = new pg.Pool({ connectionString: url, max: 1 });
     return {
       async isDrained() {
-        const { rows } = await look.query("select not exists (select from pgboss.job where state < 'completed') as drained");
+        const { rows } = await look.query(
+          "select not exists (select from pgboss.job where state < 'completed') as drained",
+        );
         return (rows as { drained: boolean }[])[0]!.drained;
       },
       async stop() {

@@ -38,7 +38,10 @@ export interface RunningWorker {
 /** One job queue, at its fastest documented settings. */
 export interface System {
   /** Which statements of which `pg` module ask for jobs; their times are the claim times. */
-  readonly claims?: { readonly pg: { Client: { prototype: object } }; readonly isClaim: (text: string, values: readonly unknown[]) => boolean };
+  readonly claims?: {
+    readonly pg: { Client: { prototype: object } };
+    readonly isClaim: (text: string, values: readonly unknown[]) => boolean;
+  };
   /** The table in which one row is one waiting job, where it is as simple as that. */
   readonly table?: string;
   /** Columns of that table that have no default and differ in every row: the SQL for the copy with the number `n`. */

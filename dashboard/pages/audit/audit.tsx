@@ -14,7 +14,9 @@ import type { AuditEntry, List } from "../../wire.js";
 
 export function Audit(): JSX.Element {
   const cursor = route.value.query.get("cursor");
-  const audit = useResource(`audit ${cursor}`, (signal) => get<List<AuditEntry>>("audit", { limit: 100, cursor }, signal));
+  const audit = useResource(`audit ${cursor}`, (signal) =>
+    get<List<AuditEntry>>("audit", { limit: 100, cursor }, signal),
+  );
   return (
     <>
       <PageHead title="Audit">Who changed what through this server, when, from where, and what came of it.</PageHead>
@@ -41,11 +43,23 @@ export function Audit(): JSX.Element {
                   { head: "Act", cell: ({ action }) => <code>{action}</code> },
                   { head: "Of", cell: ({ object }) => object },
                   { head: "Jobs", end: true, width: "80px", rank: 2, cell: ({ count: jobs }) => count(jobs) },
-                  { head: "Result", width: "90px", cell: ({ result }) => (result === "done" ? "done" : <Badge state="failed" title={result} />) },
+                  {
+                    head: "Result",
+                    width: "90px",
+                    cell: ({ result }) => (result === "done" ? "done" : <Badge state="failed" title={result} />),
+                  },
                   { head: "From", rank: 3, cell: ({ address }) => <span class="mono">{address ?? none}</span> },
-                  { head: "Request", rank: 3, cell: ({ requestId }) => <span class="mono cut short-id">{requestId ?? none}</span> },
+                  {
+                    head: "Request",
+                    rank: 3,
+                    cell: ({ requestId }) => <span class="mono cut short-id">{requestId ?? none}</span>,
+                  },
                 ]}
-                empty={<Empty title="Nobody has changed anything">What is done from this page, the API or with SQS tools is noted here.</Empty>}
+                empty={
+                  <Empty title="Nobody has changed anything">
+                    What is done from this page, the API or with SQS tools is noted here.
+                  </Empty>
+                }
               />
               {(next !== undefined || cursor) && (
                 <nav class="table-more" aria-label="Pages of acts">

@@ -19,20 +19,29 @@ export const retryAlike = (failure: Failure): Act => ({
   title: "Retry all that failed alike",
   explain: `“${(failure.message ?? "this error").slice(0, 200)}”: each of these jobs gets another attempt, oldest first.`,
   fields: [
-    { name: "perSecond", label: "Per second", kind: "number", min: 0, value: "10", hint: "empty: all at once. Until their turn they are delayed." },
+    {
+      name: "perSecond",
+      label: "Per second",
+      kind: "number",
+      min: 0,
+      value: "10",
+      hint: "empty: all at once. Until their turn they are delayed.",
+    },
     { name: "attempts", label: "More attempts for each", kind: "number", min: 1, value: "1" },
     because,
   ],
   count: () => send<Touch>("POST", "failures/retry", { fingerprint: failure.fingerprint, dryRun: true }),
   button: "Retry them",
-  run: (values) => sendAll("failures/retry", { fingerprint: failure.fingerprint, ...numbers(values, "perSecond", "attempts") }),
+  run: (values) =>
+    sendAll("failures/retry", { fingerprint: failure.fingerprint, ...numbers(values, "perSecond", "attempts") }),
   done: (answer) => `${count((answer as Touch).count)} will be tried again`,
 });
 
 /** Copies of what ended within a time, for a handler that lost data without failing. */
 export const replay = (): Act => ({
   title: "Replay",
-  explain: "Enqueue copies of jobs that ended within a time, succeeded ones included. The jobs themselves stay as they are.",
+  explain:
+    "Enqueue copies of jobs that ended within a time, succeeded ones included. The jobs themselves stay as they are.",
   fields: [
     { name: "from", label: "Ended from", kind: "datetime-local", required: true, hint: "in your time zone" },
     { name: "to", label: "Ended before", kind: "datetime-local", hint: "empty: now" },
@@ -47,7 +56,9 @@ export const replay = (): Act => ({
 });
 
 function numbers(values: Values, ...names: readonly string[]): object {
-  return Object.fromEntries(Object.entries(filled(values)).map(([name, value]) => [name, names.includes(name) ? Number(value) : value]));
+  return Object.fromEntries(
+    Object.entries(filled(values)).map(([name, value]) => [name, names.includes(name) ? Number(value) : value]),
+  );
 }
 
 function range(values: Values): object {

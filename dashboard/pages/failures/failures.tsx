@@ -25,13 +25,19 @@ export function Failures(): JSX.Element {
   const [since, setSince] = useState<Since>("any");
   const failures = useResource(
     `failures ${since}`,
-    (signal) => get<List<Failure>>("failures", { limit: 200, ...(since !== "any" && { since: asTime(since, now.peek()) }) }, signal),
+    (signal) =>
+      get<List<Failure>>(
+        "failures",
+        { limit: 200, ...(since !== "any" && { since: asTime(since, now.peek()) }) },
+        signal,
+      ),
     15_000,
   );
   return (
     <>
       <PageHead title="Failures" actions={mayAct.value && <Button onClick={() => perform(replay())}>Replay…</Button>}>
-        Failed jobs that nobody has retried or discarded yet. Errors are alike when they differ only in numbers, ids and quoted texts.
+        Failed jobs that nobody has retried or discarded yet. Errors are alike when they differ only in numbers, ids and
+        quoted texts.
       </PageHead>
       <Panel
         title="By error"
@@ -61,10 +67,32 @@ export function Failures(): JSX.Element {
               columns={[
                 { head: "Error", cell: (failure) => <ErrorCell of={failure} /> },
                 { head: "Jobs", end: true, width: "80px", by: ({ jobs }) => jobs, cell: ({ jobs }) => count(jobs) },
-                { head: "Types", rank: 2, cell: ({ types }) => <Names of={types} link={(type) => to(["jobs"], { type, state: "failed" })} /> },
-                { head: "Queues", rank: 3, cell: ({ queues }) => <Names of={queues} link={(queue) => to(["queues", queue])} /> },
-                { head: "First", end: true, width: "90px", rank: 3, by: ({ firstAt }) => firstAt, cell: ({ firstAt }) => <Ago at={firstAt} /> },
-                { head: "Last", end: true, width: "90px", rank: 2, by: ({ lastAt }) => lastAt, cell: ({ lastAt }) => <Ago at={lastAt} /> },
+                {
+                  head: "Types",
+                  rank: 2,
+                  cell: ({ types }) => <Names of={types} link={(type) => to(["jobs"], { type, state: "failed" })} />,
+                },
+                {
+                  head: "Queues",
+                  rank: 3,
+                  cell: ({ queues }) => <Names of={queues} link={(queue) => to(["queues", queue])} />,
+                },
+                {
+                  head: "First",
+                  end: true,
+                  width: "90px",
+                  rank: 3,
+                  by: ({ firstAt }) => firstAt,
+                  cell: ({ firstAt }) => <Ago at={firstAt} />,
+                },
+                {
+                  head: "Last",
+                  end: true,
+                  width: "90px",
+                  rank: 2,
+                  by: ({ lastAt }) => lastAt,
+                  cell: ({ lastAt }) => <Ago at={lastAt} />,
+                },
                 mayAct.value && {
                   head: "Acts",
                   end: true,
@@ -82,7 +110,8 @@ export function Failures(): JSX.Element {
               ]}
               empty={
                 <Empty title={since === "any" ? "Nothing has failed for good" : "Nothing failed within this time"}>
-                  Jobs come here when their attempts are used up, or when their handler says that trying again is of no use.
+                  Jobs come here when their attempts are used up, or when their handler says that trying again is of no
+                  use.
                 </Empty>
               }
             />

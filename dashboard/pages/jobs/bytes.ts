@@ -20,7 +20,9 @@ export function hexDump(piece: Uint8Array, offset: number): string {
     const row = [...piece.subarray(at, at + 16)];
     const hex = row.map((byte) => byte.toString(16).padStart(2, "0"));
     const letters = row.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : "·")).join("");
-    lines.push(`${(offset + at).toString(16).padStart(8, "0")}  ${hex.slice(0, 8).join(" ").padEnd(23)}  ${hex.slice(8).join(" ").padEnd(23)}  ${letters}`);
+    lines.push(
+      `${(offset + at).toString(16).padStart(8, "0")}  ${hex.slice(0, 8).join(" ").padEnd(23)}  ${hex.slice(8).join(" ").padEnd(23)}  ${letters}`,
+    );
   }
   return lines.join("\n");
 }

@@ -35,10 +35,15 @@ export function JobTable({ jobs, empty }: { jobs: readonly Job[]; empty: Compone
           end: true,
           width: "80px",
           rank: 2,
-          cell: ({ attempts, maxAttempts }) => `${count(attempts)}/${maxAttempts === "unlimited" ? "∞" : count(maxAttempts)}`,
+          cell: ({ attempts, maxAttempts }) =>
+            `${count(attempts)}/${maxAttempts === "unlimited" ? "∞" : count(maxAttempts)}`,
         },
         { head: "Enqueued", end: true, width: "100px", cell: ({ createdAt }) => <Ago at={createdAt} /> },
-        { head: "Last error", rank: 3, cell: ({ lastError }) => <span class="cut error-cell">{errorText(lastError)}</span> },
+        {
+          head: "Last error",
+          rank: 3,
+          cell: ({ lastError }) => <span class="cut error-cell">{errorText(lastError)}</span>,
+        },
       ]}
       empty={empty}
     />

@@ -20,11 +20,16 @@ import { Progress } from "./progress.js";
 import { Timeline } from "./timeline.js";
 import { isTold } from "./told.js";
 
-const isLive = (job: Job | undefined): boolean => job === undefined || ["delayed", "ready", "running", "blocked"].includes(job.state);
+const isLive = (job: Job | undefined): boolean =>
+  job === undefined || ["delayed", "ready", "running", "blocked"].includes(job.state);
 
 export function JobPage({ id }: { id: string }): JSX.Element {
   const [isOver, setIsOver] = useState(false);
-  const details = useResource(`job ${id}`, (signal) => get<JobDetails>(`jobs/${encodeURIComponent(id)}`, {}, signal), isOver ? 15_000 : 3000);
+  const details = useResource(
+    `job ${id}`,
+    (signal) => get<JobDetails>(`jobs/${encodeURIComponent(id)}`, {}, signal),
+    isOver ? 15_000 : 3000,
+  );
   const job = details.data?.job;
   useEffect(() => setIsOver(!isLive(job)), [job?.state]);
   return (
@@ -107,11 +112,19 @@ function Details({ of }: { of: JobDetails }): JSX.Element {
             ["Group", job.group && <a href={to(["jobs"], { group: job.group })}>{job.group}</a>],
             ["Tenant", job.tenant && <a href={to(["jobs"], { tenant: job.tenant })}>{job.tenant}</a>],
             ["Priority", String(job.priority)],
-            ["Attempts", `${count(job.attempts)} of ${job.maxAttempts === "unlimited" ? "any number" : count(job.maxAttempts)}`],
+            [
+              "Attempts",
+              `${count(job.attempts)} of ${job.maxAttempts === "unlimited" ? "any number" : count(job.maxAttempts)}`,
+            ],
             ["Cost", job.cost === 1 ? null : count(job.cost)],
             ["Enqueued", <Moment key="enqueued" at={job.createdAt} />],
             ["Runs at", isLive(job) && <Moment at={job.runAt} />],
-            ["Waited", job.lastAttemptAt && job.attempts === 1 && duration((Date.parse(job.lastAttemptAt) - Date.parse(job.runAt)) / 1000)],
+            [
+              "Waited",
+              job.lastAttemptAt &&
+                job.attempts === 1 &&
+                duration((Date.parse(job.lastAttemptAt) - Date.parse(job.runAt)) / 1000),
+            ],
             ["Finished", job.finishedAt && <Moment at={job.finishedAt} />],
             ["Worker", job.worker],
             ["Lease ends", job.state === "running" && <Ago at={job.leaseEndsAt} />],

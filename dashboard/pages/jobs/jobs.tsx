@@ -21,7 +21,9 @@ const states = terms.find(({ key }) => key === "state")!.values!;
 export function Jobs(): JSX.Element {
   const query = Object.fromEntries(route.value.query);
   const { cursor, ...filter } = query;
-  const jobs = useResource(`jobs ${JSON.stringify(query)}`, (signal) => get<List<Job>>("jobs", { ...asked(filter), cursor, limit: pageSize }, signal));
+  const jobs = useResource(`jobs ${JSON.stringify(query)}`, (signal) =>
+    get<List<Job>>("jobs", { ...asked(filter), cursor, limit: pageSize }, signal),
+  );
   const isFiltered = Object.keys(filter).length > 0;
   return (
     <>
@@ -65,7 +67,9 @@ export function Jobs(): JSX.Element {
                   next === undefined ? (
                     <NoJobs isFiltered={isFiltered} />
                   ) : (
-                    <Empty title="None found yet">The server looks for a second or two at a time; there is more to look through.</Empty>
+                    <Empty title="None found yet">
+                      The server looks for a second or two at a time; there is more to look through.
+                    </Empty>
                   )
                 }
               />
@@ -91,7 +95,8 @@ function asked(filter: Filter): Record<string, string> {
 }
 
 function NoJobs({ isFiltered }: { isFiltered: boolean }): JSX.Element {
-  if (isFiltered) return <Empty title="No job matches">Leave out a word of the search line, or look at another state.</Empty>;
+  if (isFiltered)
+    return <Empty title="No job matches">Leave out a word of the search line, or look at another state.</Empty>;
   return (
     <Empty title="No job yet" code={firstJob}>
       Jobs are listed here from the moment their transaction commits.
@@ -99,12 +104,21 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }): JSX.Element {
   );
 }
 
-/** Cancel or retry all that is listed, where the server can do exactly that; otherwise the buttons say what is in the way. Retrying does not tell failed from expired. */
+/**
+ * Cancel or retry all that is listed, where the server can do exactly that; otherwise the buttons say what is in the
+ * way. Retrying does not tell failed from expired.
+ */
 function BulkActs({ filter }: { filter: Filter }): JSX.Element {
   const { state, ...rest } = filter;
   const keys = Object.keys(rest);
-  const cancellable = !state && keys.some((key) => key !== "queue") && keys.every((key) => ["queue", "type", "tenant", "key"].includes(key));
-  const retriable = (state === "failed" || state === "expired") && rest["type"] !== undefined && keys.every((key) => ["queue", "type"].includes(key));
+  const cancellable =
+    !state &&
+    keys.some((key) => key !== "queue") &&
+    keys.every((key) => ["queue", "type", "tenant", "key"].includes(key));
+  const retriable =
+    (state === "failed" || state === "expired") &&
+    rest["type"] !== undefined &&
+    keys.every((key) => ["queue", "type"].includes(key));
   return (
     <>
       <Button
@@ -134,7 +148,8 @@ const cancelAll = (filter: Filter): Act => ({
   button: "Cancel them",
   danger: true,
   run: (values) => send<Touch>("POST", "jobs/cancel", { filter, ...filled(values) }),
-  done: (answer) => `${plural((answer as Touch).count, "job")} cancelled${(answer as Touch).isExact ? "" : "; there are more"}`,
+  done: (answer) =>
+    `${plural((answer as Touch).count, "job")} cancelled${(answer as Touch).isExact ? "" : "; there are more"}`,
 });
 
 const retryAll = (filter: Filter): Act => ({
@@ -143,6 +158,11 @@ const retryAll = (filter: Filter): Act => ({
   fields: [{ name: "perSecond", label: "Per second", kind: "number", min: 0, hint: "empty: all at once" }, because],
   count: () => send<Touch>("POST", "jobs/retry", { filter, dryRun: true }),
   button: "Retry them",
-  run: ({ perSecond, ...values }) => send<Touch>("POST", "jobs/retry", { filter, ...(perSecond && { perSecond: Number(perSecond) }), ...filled(values) }),
+  run: ({ perSecond, ...values }) =>
+    send<Touch>("POST", "jobs/retry", {
+      filter,
+      ...(perSecond && { perSecond: Number(perSecond) }),
+      ...filled(values),
+    }),
   done: (answer) => `${plural((answer as Touch).count, "job")} will be tried again`,
 });

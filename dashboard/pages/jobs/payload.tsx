@@ -144,14 +144,22 @@ function Picture({ job, size }: { job: Job; size: number }): JSX.Element {
   if (error !== undefined) return <Problem error={error} />;
   return (
     <div class="picture">
-      {url && <img src={url} alt={`The payload of job ${job.id}`} onError={() => setError(new Error("the browser cannot show it as a picture"))} />}
+      {url && (
+        <img
+          src={url}
+          alt={`The payload of job ${job.id}`}
+          onError={() => setError(new Error("the browser cannot show it as a picture"))}
+        />
+      )}
     </div>
   );
 }
 
 async function whole(job: Job): Promise<Blob> {
   const blob = await (await request("GET", `jobs/${job.id}/payload`, { query: { part: "payload" } })).blob();
-  return new Blob([blob], { type: job.contentType?.startsWith("image/") ? job.contentType : "application/octet-stream" });
+  return new Blob([blob], {
+    type: job.contentType?.startsWith("image/") ? job.contentType : "application/octet-stream",
+  });
 }
 
 async function download(job: Job): Promise<void> {

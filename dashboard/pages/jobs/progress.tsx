@@ -16,7 +16,10 @@ export function Progress({ of }: { of: Json }): JSX.Element {
   );
 }
 
-/** How far it is, where it says so: `0.4`, `{ done: 40, total: 100 }`, `{ percent: 40 }`. What is no part of a whole is none. */
+/**
+ * How far it is, where it says so: `0.4`, `{ done: 40, total: 100 }`, `{ percent: 40 }`. What is no part of a whole is
+ * none.
+ */
 export function shareOf(progress: Json): number | null {
   const share = saidShareOf(progress);
   return share !== null && share >= 0 && share <= 1 ? share : null;

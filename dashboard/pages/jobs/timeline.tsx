@@ -21,7 +21,12 @@ export function Timeline({ of: { job, attempts, decisions } }: { of: JobDetails 
       tone: toneOf(attempt.outcome),
       node: <AttemptEntry of={attempt} />,
     })),
-    ...decisions.map((decision) => ({ at: decision.decidedAt, key: `decision ${decision.decidedAt}`, tone: undefined, node: <DecisionEntry of={decision} /> })),
+    ...decisions.map((decision) => ({
+      at: decision.decidedAt,
+      key: `decision ${decision.decidedAt}`,
+      tone: undefined,
+      node: <DecisionEntry of={decision} />,
+    })),
   ].toSorted((a, b) => b.at.localeCompare(a.at));
   return (
     <Panel title="Attempts" note={plural(attempts.length, "ended", "ended")}>
@@ -29,7 +34,8 @@ export function Timeline({ of: { job, attempts, decisions } }: { of: JobDetails 
         {job.state === "running" && (
           <li class={toneOf("running")}>
             <div class="timeline-head">
-              <Badge state="running" /> attempt {job.attempts} {job.worker && <span class="muted">on {job.worker}</span>} <Ago at={job.lastAttemptAt} />
+              <Badge state="running" /> attempt {job.attempts}{" "}
+              {job.worker && <span class="muted">on {job.worker}</span>} <Ago at={job.lastAttemptAt} />
             </div>
           </li>
         )}

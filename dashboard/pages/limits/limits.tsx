@@ -21,7 +21,10 @@ export function Limits(): JSX.Element {
   const breakers = useResource("breakers", (signal) => get<List<Breaker>>("breakers", {}, signal), 5000);
   return (
     <>
-      <PageHead title="Limits" actions={mayAct.value && <Button onClick={() => perform(putResource())}>Set a resource</Button>}>
+      <PageHead
+        title="Limits"
+        actions={mayAct.value && <Button onClick={() => perform(putResource())}>Set a resource</Button>}
+      >
         Exact across all processes, and in force with the next claim. A lane at its limit delays no other.
       </PageHead>
       <Panel title="Limits" note={limits.data && count(limits.data.items.length)} flush>
@@ -32,28 +35,43 @@ export function Limits(): JSX.Element {
               rows={items}
               rowKey={({ kind, queue, name }) => `${kind} ${queue} ${name}`}
               columns={[
-                { head: "Of", cell: ({ name, queue }) => name ?? (queue && <a href={to(["queues", queue])}>{queue}</a>) },
+                {
+                  head: "Of",
+                  cell: ({ name, queue }) => name ?? (queue && <a href={to(["queues", queue])}>{queue}</a>),
+                },
                 { head: "Kind", width: "110px", by: ({ kind }) => kind, cell: ({ kind }) => kind },
                 {
                   head: "Queue",
                   rank: 2,
                   by: ({ queue }) => queue,
-                  cell: ({ queue, name }) => (queue && name ? <a href={to(["queues", queue])}>{queue}</a> : <span class="muted">{none}</span>),
+                  cell: ({ queue, name }) =>
+                    queue && name ? <a href={to(["queues", queue])}>{queue}</a> : <span class="muted">{none}</span>,
                 },
-                { head: "At once", end: true, width: "90px", by: (row) => row.maxRunning, cell: (row) => count(row.maxRunning) },
+                {
+                  head: "At once",
+                  end: true,
+                  width: "90px",
+                  by: (row) => row.maxRunning,
+                  cell: (row) => count(row.maxRunning),
+                },
                 {
                   head: "In use",
                   width: "170px",
                   by: ({ inUse }) => inUse,
                   cell: ({ inUse, maxRunning }) =>
-                    inUse !== null && maxRunning !== null ? <Share of={inUse / maxRunning} text={count(inUse)} /> : <span class="muted">{count(inUse)}</span>,
+                    inUse !== null && maxRunning !== null ? (
+                      <Share of={inUse / maxRunning} text={count(inUse)} />
+                    ) : (
+                      <span class="muted">{count(inUse)}</span>
+                    ),
                 },
                 {
                   head: "Starts",
                   end: true,
                   width: "150px",
                   rank: 2,
-                  cell: ({ rate: limit }) => (limit ? `${rate(limit.perSecond)}/s${limit.burst ? `, ${count(limit.burst)} at once` : ""}` : none),
+                  cell: ({ rate: limit }) =>
+                    limit ? `${rate(limit.perSecond)}/s${limit.burst ? `, ${count(limit.burst)} at once` : ""}` : none,
                 },
                 mayAct.value && {
                   head: "Acts",
@@ -87,9 +105,22 @@ export function Limits(): JSX.Element {
               rows={items}
               rowKey={({ queue, type }) => `${queue} ${type}`}
               columns={[
-                { head: "Type", by: ({ type }) => type, cell: ({ type }) => <a href={to(["jobs"], { type, state: "failed" })}>{type}</a> },
-                { head: "Queue", by: ({ queue }) => queue, cell: ({ queue }) => <a href={to(["queues", queue])}>{queue}</a> },
-                { head: "State", width: "100px", by: ({ state }) => state, cell: ({ state }) => <Badge state={state} /> },
+                {
+                  head: "Type",
+                  by: ({ type }) => type,
+                  cell: ({ type }) => <a href={to(["jobs"], { type, state: "failed" })}>{type}</a>,
+                },
+                {
+                  head: "Queue",
+                  by: ({ queue }) => queue,
+                  cell: ({ queue }) => <a href={to(["queues", queue])}>{queue}</a>,
+                },
+                {
+                  head: "State",
+                  width: "100px",
+                  by: ({ state }) => state,
+                  cell: ({ state }) => <Badge state={state} />,
+                },
                 {
                   head: "Failures",
                   end: true,
@@ -97,14 +128,28 @@ export function Limits(): JSX.Element {
                   rank: 2,
                   cell: ({ failures, opensAt }) => (failures === null ? none : `${failures} of ${opensAt}`),
                 },
-                { head: "Tries again", end: true, width: "110px", rank: 2, cell: ({ openUntil }) => <Ago at={openUntil} /> },
-                { head: "Last error", rank: 3, cell: ({ lastError }) => <span class="cut error-cell">{errorText(lastError)}</span> },
+                {
+                  head: "Tries again",
+                  end: true,
+                  width: "110px",
+                  rank: 2,
+                  cell: ({ openUntil }) => <Ago at={openUntil} />,
+                },
+                {
+                  head: "Last error",
+                  rank: 3,
+                  cell: ({ lastError }) => <span class="cut error-cell">{errorText(lastError)}</span>,
+                },
                 mayAct.value && {
                   head: "Acts",
                   end: true,
                   width: "80px",
                   cell: (breaker) => (
-                    <Button small label={`Reset ${breaker.type} of ${breaker.queue}`} onClick={() => perform(reset(breaker))}>
+                    <Button
+                      small
+                      label={`Reset ${breaker.type} of ${breaker.queue}`}
+                      onClick={() => perform(reset(breaker))}
+                    >
                       Reset
                     </Button>
                   ),
@@ -139,16 +184,43 @@ const putResource = (now?: Limit): Act => ({
   explain: "How many units there are, and how often they may be taken. What is left empty has no limit.",
   fields: [
     ...(now ? [] : [{ name: "name", label: "Name", required: true, hint: "such as gpu, or api:stripe" }]),
-    { name: "maxRunning", label: "Units", kind: "number" as const, min: 1, value: now?.maxRunning ? String(now.maxRunning) : "" },
-    { name: "perSecond", label: "Per second", kind: "number" as const, min: 0, value: now?.rate ? String(now.rate.perSecond) : "" },
-    { name: "burst", label: "At once after a pause", kind: "number" as const, min: 1, value: now?.rate?.burst ? String(now.rate.burst) : "" },
+    {
+      name: "maxRunning",
+      label: "Units",
+      kind: "number" as const,
+      min: 1,
+      value: now?.maxRunning ? String(now.maxRunning) : "",
+    },
+    {
+      name: "perSecond",
+      label: "Per second",
+      kind: "number" as const,
+      min: 0,
+      value: now?.rate ? String(now.rate.perSecond) : "",
+    },
+    {
+      name: "burst",
+      label: "At once after a pause",
+      kind: "number" as const,
+      min: 1,
+      value: now?.rate?.burst ? String(now.rate.burst) : "",
+    },
   ],
   button: "Set",
   run: (values) => {
-    const [maxRunning, perSecond, burst] = [numberOf(values["maxRunning"]), numberOf(values["perSecond"]), numberOf(values["burst"])];
+    const [maxRunning, perSecond, burst] = [
+      numberOf(values["maxRunning"]),
+      numberOf(values["perSecond"]),
+      numberOf(values["burst"]),
+    ];
     const limit = perSecond === undefined ? null : { perSecond, ...(burst !== undefined && { burst }) };
-    return send("PUT", `resources/${segment(now?.name ?? values["name"]!)}`, { maxRunning: maxRunning ?? null, rate: limit });
+    return send("PUT", `resources/${segment(now?.name ?? values["name"]!)}`, {
+      maxRunning: maxRunning ?? null,
+      rate: limit,
+    });
   },
   done: (_answer, values) => `${now?.name ?? values["name"]} is set`,
-  ...(now && { undo: () => send("PUT", `resources/${segment(now.name!)}`, { maxRunning: now.maxRunning, rate: now.rate }) }),
+  ...(now && {
+    undo: () => send("PUT", `resources/${segment(now.name!)}`, { maxRunning: now.maxRunning, rate: now.rate }),
+  }),
 });

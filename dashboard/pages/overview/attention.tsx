@@ -23,7 +23,12 @@ export function Attention(): JSX.Element | null {
   const concerns = [...useFindings(), ...useBreakers(), ...useFailing(), ...usePauses()];
   if (concerns.length === 0) return null;
   return (
-    <Panel title="Worth a look" note={concerns.length > most ? `${most} of ${concerns.length}` : undefined} actions={<a href={to(["health"])}>Health</a>} flush>
+    <Panel
+      title="Worth a look"
+      note={concerns.length > most ? `${most} of ${concerns.length}` : undefined}
+      actions={<a href={to(["health"])}>Health</a>}
+      flush
+    >
       <ul class="warnings">
         {concerns.slice(0, most).map(({ key, state, what, remedy }) => (
           <li key={key}>
@@ -45,7 +50,12 @@ function useFindings(): Concern[] {
   const { data } = useResource("doctor", (signal) => get<List<Finding>>("doctor", {}, signal), slowlyMs);
   return (data?.items ?? [])
     .filter(({ state }) => state === "wrong")
-    .map(({ name, state, message, remedy }) => ({ key: `finding ${name} ${message}`, state, what: message, ...(remedy && { remedy }) }));
+    .map(({ name, state, message, remedy }) => ({
+      key: `finding ${name} ${message}`,
+      state,
+      what: message,
+      ...(remedy && { remedy }),
+    }));
 }
 
 function useBreakers(): Concern[] {
@@ -57,7 +67,8 @@ function useBreakers(): Concern[] {
       state,
       what: (
         <>
-          The breaker of <a href={to(["limits"])}>{type}</a> in <a href={to(["queues", queue])}>{queue}</a> holds its jobs back.
+          The breaker of <a href={to(["limits"])}>{type}</a> in <a href={to(["queues", queue])}>{queue}</a> holds its
+          jobs back.
         </>
       ),
       ...(errorText(lastError) && { remedy: errorText(lastError) }),

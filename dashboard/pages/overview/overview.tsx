@@ -26,14 +26,20 @@ const depth: readonly Series<Point>[] = [
   { title: "ready", colour: "ready", of: (point) => point.ready },
   { title: "running", colour: "running", of: (point) => point.running },
 ];
-const oldest: readonly Series<Point>[] = [{ title: "oldest", colour: "delayed", of: (point) => point.oldestReadySeconds }];
+const oldest: readonly Series<Point>[] = [
+  { title: "oldest", colour: "delayed", of: (point) => point.oldestReadySeconds },
+];
 
 const busiest = 8;
 
 export function OverviewPage(): JSX.Element {
   const [span, setSpan] = useState<Span>("600");
   const seconds = Number(span);
-  const past = useResource(`history ${span}`, (signal) => history({ seconds }, signal), span === "600" ? undefined : 60_000);
+  const past = useResource(
+    `history ${span}`,
+    (signal) => history({ seconds }, signal),
+    span === "600" ? undefined : 60_000,
+  );
   const points = span === "600" ? recent.value : (past.data ?? []);
   const samples = [...queueSamples.value.values()];
   const isNew = useIsNew();
@@ -54,13 +60,25 @@ export function OverviewPage(): JSX.Element {
               <Chart title="Jobs per second" points={points} series={flow} kind="rate" seconds={seconds} />
             </div>
             <div class="panel panel-body">
-              <Chart title="Wait before the first attempt" points={points} series={latency} kind="duration" seconds={seconds} />
+              <Chart
+                title="Wait before the first attempt"
+                points={points}
+                series={latency}
+                kind="duration"
+                seconds={seconds}
+              />
             </div>
             <div class="panel panel-body">
               <Chart title="Jobs" points={points} series={depth} kind="count" seconds={seconds} />
             </div>
             <div class="panel panel-body">
-              <Chart title="Age of the oldest ready job" points={points} series={oldest} kind="duration" seconds={seconds} />
+              <Chart
+                title="Age of the oldest ready job"
+                points={points}
+                series={oldest}
+                kind="duration"
+                seconds={seconds}
+              />
             </div>
           </div>
           <Attention />
@@ -75,7 +93,9 @@ export function OverviewPage(): JSX.Element {
               rows={samples
                 .toSorted(
                   (a, b) =>
-                    (b.in ?? 0) + (b.out ?? 0) - (a.in ?? 0) - (a.out ?? 0) || b.ready + b.running - a.ready - a.running || a.queue.localeCompare(b.queue),
+                    (b.in ?? 0) + (b.out ?? 0) - (a.in ?? 0) - (a.out ?? 0) ||
+                    b.ready + b.running - a.ready - a.running ||
+                    a.queue.localeCompare(b.queue),
                 )
                 .slice(0, busiest)
                 .toSorted((a, b) => a.queue.localeCompare(b.queue))
@@ -91,8 +111,13 @@ export function OverviewPage(): JSX.Element {
 
 /** Nothing waits or runs, and no job was ever enqueued, or all are long forgotten. */
 function useIsNew(): boolean {
-  const isIdle = overview.value !== null && overview.value.ready + overview.value.delayed + overview.value.running === 0;
-  const hasJobs = useResource(`has jobs ${isIdle}`, async (signal) => !isIdle || (await get<List<Job>>("jobs", { limit: 1 }, signal)).items.length > 0, 5000);
+  const isIdle =
+    overview.value !== null && overview.value.ready + overview.value.delayed + overview.value.running === 0;
+  const hasJobs = useResource(
+    `has jobs ${isIdle}`,
+    async (signal) => !isIdle || (await get<List<Job>>("jobs", { limit: 1 }, signal)).items.length > 0,
+    5000,
+  );
   return hasJobs.data === false;
 }
 

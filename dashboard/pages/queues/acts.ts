@@ -1,4 +1,7 @@
-/** What can be done with a queue. Each asks, counts where it drops something, and can be taken back where the engine can. */
+/**
+ * What can be done with a queue. Each asks, counts where it drops something, and can be taken back where the engine
+ * can.
+ */
 import { segment, send } from "../../api.js";
 import { plural } from "../../format.js";
 import { type Act, type Values, because, filled } from "../../parts/act.js";
@@ -7,9 +10,12 @@ import type { QueueLimits } from "./limits-of.js";
 
 type Part = { readonly type?: string; readonly group?: string };
 
-const post = <T>(queue: string, verb: string, body: object = {}) => send<T>("POST", `queues/${segment(queue)}/${verb}`, body);
-const wouldTouch = (queue: string, verb: string) => (values: Values) => post<Touch>(queue, verb, { ...body(verb, values), dryRun: true });
-const named = ({ type, group }: Part, queue: string): string => [type && `type ${type}`, group && `group ${group}`, queue].filter(Boolean).join(" of ");
+const post = <T>(queue: string, verb: string, body: object = {}) =>
+  send<T>("POST", `queues/${segment(queue)}/${verb}`, body);
+const wouldTouch = (queue: string, verb: string) => (values: Values) =>
+  post<Touch>(queue, verb, { ...body(verb, values), dryRun: true });
+const named = ({ type, group }: Part, queue: string): string =>
+  [type && `type ${type}`, group && `group ${group}`, queue].filter(Boolean).join(" of ");
 
 export const pause = (queue: string, part: Part = {}): Act => ({
   title: `Pause ${named(part, queue)}`,
@@ -33,7 +39,8 @@ export const resume = (queue: string, part: Part = {}): Act => ({
 
 export const close = (queue: string): Act => ({
   title: `Close ${queue}`,
-  explain: "No more jobs are accepted. When its last job has ended the queue is finished, for good; until then it can be opened again.",
+  explain:
+    "No more jobs are accepted. When its last job has ended the queue is finished, for good; until then it can be opened again.",
   fields: [because],
   button: "Close",
   danger: true,
@@ -64,7 +71,8 @@ export const purge = (queue: string): Act => ({
 
 export const shed = (queue: string, types: readonly string[]): Act => ({
   title: `Shed old jobs of ${queue}`,
-  explain: "What was enqueued before a time is cancelled, ready or delayed. Running jobs go on. This cannot be taken back.",
+  explain:
+    "What was enqueued before a time is cancelled, ready or delayed. Running jobs go on. This cannot be taken back.",
   fields: [
     { name: "before", label: "Enqueued before", kind: "datetime-local", required: true, hint: "in your time zone" },
     { name: "type", label: "Only of a type", options: types },
@@ -123,7 +131,8 @@ export const cancelStage = (queue: string, stage: string): Act => ({
 
 export const setGroup = (queue: string, group: string): Act => ({
   title: `Group ${group} of ${queue}`,
-  explain: "Its share beside other groups, how many of its jobs may run at once, and how often they start. What is left empty stays as it is.",
+  explain:
+    "Its share beside other groups, how many of its jobs may run at once, and how often they start. What is left empty stays as it is.",
   fields: [
     { name: "weight", label: "Weight", kind: "number", min: 1, hint: "1 to 1000; the default is 1" },
     { name: "maxRunning", label: "At once", kind: "number", min: 1, hint: "the default is that of the queue" },
@@ -151,7 +160,13 @@ export const setLimits = ({ name, options }: Queue): Act => {
     fields: [
       { name: "maxRunning", label: "At once", kind: "number", min: 1, value: text(now.maxRunning) },
       { name: "perSecond", label: "Starts per second", kind: "number", min: 0, value: text(now.rate?.perSecond) },
-      { name: "groupMaxRunning", label: "At once, of each group", kind: "number", min: 1, value: text(now.groupMaxRunning) },
+      {
+        name: "groupMaxRunning",
+        label: "At once, of each group",
+        kind: "number",
+        min: 1,
+        value: text(now.groupMaxRunning),
+      },
       { name: "maxDepth", label: "Refuse more when so many wait", kind: "number", min: 1, value: text(now.maxDepth) },
     ],
     button: "Set",
@@ -162,7 +177,12 @@ export const setLimits = ({ name, options }: Queue): Act => {
     },
     done: () => `The limits of ${name} are set`,
     undo: () =>
-      put(name, { maxRunning: now.maxRunning ?? null, rate: now.rate ?? null, groupMaxRunning: now.groupMaxRunning ?? null, maxDepth: now.maxDepth ?? null }),
+      put(name, {
+        maxRunning: now.maxRunning ?? null,
+        rate: now.rate ?? null,
+        groupMaxRunning: now.groupMaxRunning ?? null,
+        maxDepth: now.maxDepth ?? null,
+      }),
   };
 };
 

@@ -11,7 +11,11 @@ import { to } from "../../router.js";
 import type { EventOfQueue, List } from "../../wire.js";
 
 export function Events({ queue }: { queue: string }): JSX.Element {
-  const events = useResource(`events ${queue}`, (signal) => get<List<EventOfQueue>>(`queues/${segment(queue)}/events`, {}, signal), 10_000);
+  const events = useResource(
+    `events ${queue}`,
+    (signal) => get<List<EventOfQueue>>(`queues/${segment(queue)}/events`, {}, signal),
+    10_000,
+  );
   return (
     <Panel title="Events" note="newest first" flush>
       <Load of={events}>
@@ -25,9 +29,14 @@ export function Events({ queue }: { queue: string }): JSX.Element {
               {
                 head: "Event",
                 width: "130px",
-                cell: ({ event, stage, jobs }) => `${event}${stage ? ` ${stage}` : ""}${jobs === undefined ? "" : ` (${plural(jobs, "job")})`}`,
+                cell: ({ event, stage, jobs }) =>
+                  `${event}${stage ? ` ${stage}` : ""}${jobs === undefined ? "" : ` (${plural(jobs, "job")})`}`,
               },
-              { head: "Of", rank: 2, cell: ({ type, group }) => [type, group].filter(Boolean).join(", ") || "the queue" },
+              {
+                head: "Of",
+                rank: 2,
+                cell: ({ type, group }) => [type, group].filter(Boolean).join(", ") || "the queue",
+              },
               { head: "By", rank: 2, cell: ({ by }) => by ?? "millrace" },
               {
                 head: "Why",
@@ -42,7 +51,11 @@ export function Events({ queue }: { queue: string }): JSX.Element {
                 ],
               },
             ]}
-            empty={<Empty title="Nothing has happened to this queue">Pauses, closes and releases are noted here, with who and why.</Empty>}
+            empty={
+              <Empty title="Nothing has happened to this queue">
+                Pauses, closes and releases are noted here, with who and why.
+              </Empty>
+            }
           />
         )}
       </Load>

@@ -20,12 +20,20 @@ const most = 500;
 
 /** Who has how much in a queue. Of a deep one the server reads a sample and says so. */
 export function Groups({ queue }: { queue: string }): JSX.Element {
-  const groups = useResource(`groups ${queue}`, (signal) => get<List<Group>>(`queues/${segment(queue)}/groups`, { limit: most }, signal), 5000);
+  const groups = useResource(
+    `groups ${queue}`,
+    (signal) => get<List<Group>>(`queues/${segment(queue)}/groups`, { limit: most }, signal),
+    5000,
+  );
   const pauses = usePauses(queue);
   const about = ({ estimated }: Group, value: number) => `${estimated ? "~" : ""}${count(value)}`;
   const estimated = groups.data?.items.some((group) => group.estimated);
   return (
-    <Panel title="Groups" note={estimated ? "~ estimated from a sample" : "tenants, or whatever jobs take turns by"} flush>
+    <Panel
+      title="Groups"
+      note={estimated ? "~ estimated from a sample" : "tenants, or whatever jobs take turns by"}
+      flush
+    >
       <Load of={groups}>
         {({ items }) => (
           <Table
@@ -43,7 +51,9 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                   ) : (
                     <span>
                       <a href={to(["jobs"], { queue, group })}>{group}</a>{" "}
-                      {pauses.ofGroup(group) && <Badge state="paused" title={pauses.ofGroup(group)?.pausedBecause ?? null} />}
+                      {pauses.ofGroup(group) && (
+                        <Badge state="paused" title={pauses.ofGroup(group)?.pausedBecause ?? null} />
+                      )}
                     </span>
                   ),
               },
@@ -54,10 +64,36 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                 by: ({ share }) => share,
                 cell: ({ share }) => <Share of={share} text={percent(share)} />,
               },
-              { head: "Waiting", end: true, width: "100px", by: ({ waiting }) => waiting, cell: (row) => about(row, row.waiting) },
-              { head: "Delayed", end: true, width: "90px", rank: 3, by: ({ delayed }) => delayed, cell: (row) => about(row, row.delayed) },
-              { head: "Running", end: true, width: "90px", by: ({ running }) => running, cell: ({ running }) => count(running) },
-              { head: "Waits for", end: true, width: "100px", rank: 2, by: (row) => row.oldestAgeSeconds, cell: (row) => duration(row.oldestAgeSeconds) },
+              {
+                head: "Waiting",
+                end: true,
+                width: "100px",
+                by: ({ waiting }) => waiting,
+                cell: (row) => about(row, row.waiting),
+              },
+              {
+                head: "Delayed",
+                end: true,
+                width: "90px",
+                rank: 3,
+                by: ({ delayed }) => delayed,
+                cell: (row) => about(row, row.delayed),
+              },
+              {
+                head: "Running",
+                end: true,
+                width: "90px",
+                by: ({ running }) => running,
+                cell: ({ running }) => count(running),
+              },
+              {
+                head: "Waits for",
+                end: true,
+                width: "100px",
+                rank: 2,
+                by: (row) => row.oldestAgeSeconds,
+                cell: (row) => duration(row.oldestAgeSeconds),
+              },
               mayAct.value && {
                 head: "Acts",
                 end: true,
@@ -72,7 +108,11 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                       >
                         {pauses.ofGroup(group) ? "Resume" : "Pause"}
                       </Button>
-                      <Button small label={`Set weight and limits of ${group}`} onClick={() => perform(setGroup(queue, group))}>
+                      <Button
+                        small
+                        label={`Set weight and limits of ${group}`}
+                        onClick={() => perform(setGroup(queue, group))}
+                      >
                         Set
                       </Button>
                     </span>
@@ -80,7 +120,10 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
               },
             ]}
             empty={
-              <Empty title="Nothing waits or runs here" code={`await mill.enqueue("send-mail", { to }, { queue: ${JSON.stringify(queue)}, group: "acme" });`}>
+              <Empty
+                title="Nothing waits or runs here"
+                code={`await mill.enqueue("send-mail", { to }, { queue: ${JSON.stringify(queue)}, group: "acme" });`}
+              >
                 Jobs with a group take turns with those of other groups.
               </Empty>
             }

@@ -41,9 +41,28 @@ const state: Column<QueueRow> = {
   ),
 };
 const numbers: readonly Column<QueueRow>[] = [
-  { head: "Ready", end: true, width: "92px", by: (row) => live(row.name)?.ready, cell: (row) => count(live(row.name)?.ready) },
-  { head: "Running", end: true, width: "84px", by: (row) => live(row.name)?.running, cell: (row) => count(live(row.name)?.running) },
-  { head: "Delayed", end: true, width: "84px", rank: 2, by: (row) => live(row.name)?.delayed, cell: (row) => count(live(row.name)?.delayed) },
+  {
+    head: "Ready",
+    end: true,
+    width: "92px",
+    by: (row) => live(row.name)?.ready,
+    cell: (row) => count(live(row.name)?.ready),
+  },
+  {
+    head: "Running",
+    end: true,
+    width: "84px",
+    by: (row) => live(row.name)?.running,
+    cell: (row) => count(live(row.name)?.running),
+  },
+  {
+    head: "Delayed",
+    end: true,
+    width: "84px",
+    rank: 2,
+    by: (row) => live(row.name)?.delayed,
+    cell: (row) => count(live(row.name)?.delayed),
+  },
   {
     head: "Oldest",
     end: true,
@@ -54,19 +73,53 @@ const numbers: readonly Column<QueueRow>[] = [
   },
 ];
 const rates: readonly Column<QueueRow>[] = [
-  { head: "In /s", end: true, width: "70px", rank: 3, by: (row) => live(row.name)?.in, cell: (row) => rate(live(row.name)?.in) },
-  { head: "Out /s", end: true, width: "70px", rank: 2, by: (row) => live(row.name)?.out, cell: (row) => rate(live(row.name)?.out) },
-  { head: "Failed /s", end: true, width: "78px", rank: 3, by: (row) => live(row.name)?.failed, cell: (row) => rate(live(row.name)?.failed) },
+  {
+    head: "In /s",
+    end: true,
+    width: "70px",
+    rank: 3,
+    by: (row) => live(row.name)?.in,
+    cell: (row) => rate(live(row.name)?.in),
+  },
+  {
+    head: "Out /s",
+    end: true,
+    width: "70px",
+    rank: 2,
+    by: (row) => live(row.name)?.out,
+    cell: (row) => rate(live(row.name)?.out),
+  },
+  {
+    head: "Failed /s",
+    end: true,
+    width: "78px",
+    rank: 3,
+    by: (row) => live(row.name)?.failed,
+    cell: (row) => rate(live(row.name)?.failed),
+  },
   {
     head: "Lately",
     end: true,
     width: "112px",
     rank: 2,
-    cell: (row) => <Sparkline values={trailOf(row.name).map(({ out }) => out ?? 0)} label={`Finished per second lately: now ${rate(live(row.name)?.out)}`} />,
+    cell: (row) => (
+      <Sparkline
+        values={trailOf(row.name).map(({ out }) => out ?? 0)}
+        label={`Finished per second lately: now ${rate(live(row.name)?.out)}`}
+      />
+    ),
   },
 ];
 
-export function QueueTable({ rows, short, empty }: { rows: readonly QueueRow[]; short?: boolean; empty: ComponentChildren }): JSX.Element {
+export function QueueTable({
+  rows,
+  short,
+  empty,
+}: {
+  rows: readonly QueueRow[];
+  short?: boolean;
+  empty: ComponentChildren;
+}): JSX.Element {
   return (
     <Table
       caption="Queues"

@@ -35,10 +35,20 @@ const flow: readonly Series<Point>[] = [
   { title: "out", colour: "good", of: (point) => point.out },
   { title: "failed", colour: "bad", of: (point) => point.failed },
 ];
-const oldest: readonly Series<Point>[] = [{ title: "oldest", colour: "delayed", of: (point) => point.oldestReadySeconds }];
+const oldest: readonly Series<Point>[] = [
+  { title: "oldest", colour: "delayed", of: (point) => point.oldestReadySeconds },
+];
 
 const tabs = ["overview", "types", "groups", "stages", "peek", "events", "options"] as const;
-const titles = { overview: "Overview", types: "Types", groups: "Groups", stages: "Stages", peek: "Next jobs", events: "Events", options: "Options" } as const;
+const titles = {
+  overview: "Overview",
+  types: "Types",
+  groups: "Groups",
+  stages: "Stages",
+  peek: "Next jobs",
+  events: "Events",
+  options: "Options",
+} as const;
 
 export function QueuePage({ name, tab }: { name: string; tab: string }): JSX.Element {
   const queue = useResource(`queue ${name}`, (signal) => get<Queue>(`queues/${segment(name)}`, {}, signal), 10_000);
@@ -55,7 +65,11 @@ export function QueuePage({ name, tab }: { name: string; tab: string }): JSX.Ele
       <Tabs
         label={`Parts of ${name}`}
         current={tab}
-        tabs={tabs.map((one) => ({ name: one, title: titles[one], href: to(one === "overview" ? ["queues", name] : ["queues", name, one]) }))}
+        tabs={tabs.map((one) => ({
+          name: one,
+          title: titles[one],
+          href: to(one === "overview" ? ["queues", name] : ["queues", name, one]),
+        }))}
       />
       {tab === "types" ? (
         <Types queue={name} />
@@ -119,7 +133,9 @@ function QueueActs({ queue }: { queue: Queue }): JSX.Element {
   const { name, state } = queue;
   const finished = state === "finished";
   const types =
-    useResource(`types ${name}`, (signal) => get<List<TypeOfQueue>>(`queues/${segment(name)}/types`, {}, signal)).data?.items.map(({ type }) => type) ?? [];
+    useResource(`types ${name}`, (signal) =>
+      get<List<TypeOfQueue>>(`queues/${segment(name)}/types`, {}, signal),
+    ).data?.items.map(({ type }) => type) ?? [];
   const others = [...queueSamples.value.keys()].slice(0, 100);
   return (
     <>

@@ -13,7 +13,11 @@ import { QueueTable } from "./queue-table.js";
 
 export function Queues(): JSX.Element {
   const [wanted, setWanted] = useState("");
-  const queues = useResource("queues", (signal) => all<Queue>((cursor) => get("queues", { limit: 1000, cursor }, signal)), 15_000);
+  const queues = useResource(
+    "queues",
+    (signal) => all<Queue>((cursor) => get("queues", { limit: 1000, cursor }, signal)),
+    15_000,
+  );
   return (
     <>
       <PageHead title="Queues" />

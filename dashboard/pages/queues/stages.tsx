@@ -26,7 +26,13 @@ export function Stages({ queue }: { queue: string }): JSX.Element {
             columns={[
               { head: "Stage", by: ({ stage }) => stage, cell: ({ stage }) => stage },
               { head: "Jobs", end: true, width: "100px", by: ({ jobs }) => jobs, cell: ({ jobs }) => count(jobs) },
-              { head: "Since", end: true, width: "120px", by: ({ since }) => since, cell: ({ since }) => <Ago at={since} /> },
+              {
+                head: "Since",
+                end: true,
+                width: "120px",
+                by: ({ since }) => since,
+                cell: ({ since }) => <Ago at={since} />,
+              },
               mayAct.value && {
                 head: "Acts",
                 end: true,

@@ -18,7 +18,11 @@ import { pause, resume } from "./acts.js";
 import { usePauses } from "./pauses.js";
 
 export function Types({ queue }: { queue: string }): JSX.Element {
-  const types = useResource(`types ${queue}`, (signal) => get<List<TypeOfQueue>>(`queues/${segment(queue)}/types`, {}, signal), 5000);
+  const types = useResource(
+    `types ${queue}`,
+    (signal) => get<List<TypeOfQueue>>(`queues/${segment(queue)}/types`, {}, signal),
+    5000,
+  );
   const pauses = usePauses(queue);
   useEffect(() => sawTypes(types.data?.items.map(({ type }) => type) ?? []), [types.data]);
   return (
@@ -31,17 +35,51 @@ export function Types({ queue }: { queue: string }): JSX.Element {
             rowKey={({ type }) => type}
             sort={["Waiting", true]}
             columns={[
-              { head: "Type", by: ({ type }) => type, cell: ({ type }) => <a href={to(["jobs"], { queue, type })}>{type}</a> },
+              {
+                head: "Type",
+                by: ({ type }) => type,
+                cell: ({ type }) => <a href={to(["jobs"], { queue, type })}>{type}</a>,
+              },
               {
                 head: "State",
                 width: "90px",
                 cell: ({ type }) =>
-                  pauses.ofType(type) ? <Badge state="paused" title={pauses.ofType(type)?.pausedBecause ?? null} /> : <Badge state="active" />,
+                  pauses.ofType(type) ? (
+                    <Badge state="paused" title={pauses.ofType(type)?.pausedBecause ?? null} />
+                  ) : (
+                    <Badge state="active" />
+                  ),
               },
-              { head: "Waiting", end: true, width: "100px", by: ({ waiting }) => waiting, cell: ({ waiting }) => count(waiting) },
-              { head: "Delayed", end: true, width: "100px", rank: 2, by: ({ delayed }) => delayed, cell: ({ delayed }) => count(delayed) },
-              { head: "Running", end: true, width: "90px", by: ({ running }) => running, cell: ({ running }) => count(running) },
-              { head: "Oldest", end: true, width: "100px", rank: 2, by: (row) => row.oldestAgeSeconds, cell: (row) => duration(row.oldestAgeSeconds) },
+              {
+                head: "Waiting",
+                end: true,
+                width: "100px",
+                by: ({ waiting }) => waiting,
+                cell: ({ waiting }) => count(waiting),
+              },
+              {
+                head: "Delayed",
+                end: true,
+                width: "100px",
+                rank: 2,
+                by: ({ delayed }) => delayed,
+                cell: ({ delayed }) => count(delayed),
+              },
+              {
+                head: "Running",
+                end: true,
+                width: "90px",
+                by: ({ running }) => running,
+                cell: ({ running }) => count(running),
+              },
+              {
+                head: "Oldest",
+                end: true,
+                width: "100px",
+                rank: 2,
+                by: (row) => row.oldestAgeSeconds,
+                cell: (row) => duration(row.oldestAgeSeconds),
+              },
               mayAct.value && {
                 head: "Acts",
                 end: true,

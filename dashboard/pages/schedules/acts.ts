@@ -4,7 +4,8 @@ import { type Act, because, filled, numberOf } from "../../parts/act.js";
 import { go, to } from "../../router.js";
 import type { Schedule, Touch } from "../../wire.js";
 
-const post = <T>(name: string, verb: string, body: object = {}) => send<T>("POST", `schedules/${segment(name)}/${verb}`, body);
+const post = <T>(name: string, verb: string, body: object = {}) =>
+  send<T>("POST", `schedules/${segment(name)}/${verb}`, body);
 
 export const pause = ({ name }: Schedule): Act => ({
   title: `Pause ${name}`,
@@ -19,7 +20,14 @@ export const pause = ({ name }: Schedule): Act => ({
 export const resume = ({ name }: Schedule): Act => ({
   title: `Resume ${name}`,
   explain: "It goes on with its next slot.",
-  fields: [{ name: "catchUp", label: "Make up for what came meanwhile", kind: "checkbox", hint: "as its policy for missed slots says" }],
+  fields: [
+    {
+      name: "catchUp",
+      label: "Make up for what came meanwhile",
+      kind: "checkbox",
+      hint: "as its policy for missed slots says",
+    },
+  ],
   button: "Resume",
   run: ({ catchUp }) => post(name, "resume", catchUp ? { catchUp: true } : {}),
   done: () => `${name} goes on`,
@@ -42,7 +50,8 @@ export const backfill = ({ name }: Schedule): Act => ({
     { name: "until", label: "Until", kind: "datetime-local", required: true },
     { name: "concurrency", label: "At once", kind: "number", min: 1, value: "1" },
   ],
-  count: (values) => (values["from"] && values["until"] ? post<Touch>(name, "backfill", { ...range(values), dryRun: true }) : undefined),
+  count: (values) =>
+    values["from"] && values["until"] ? post<Touch>(name, "backfill", { ...range(values), dryRun: true }) : undefined,
   unit: ["slot", "slots"],
   button: "Backfill",
   run: (values) => post<Touch>(name, "backfill", range(values)),
@@ -58,7 +67,14 @@ export const remove = (schedule: Schedule): Act => ({
   done: () => `${schedule.name} is removed`,
   undo: async () => {
     const { name, rule, job, input, options, version, app, pausedAt } = schedule;
-    await send("PUT", `schedules/${segment(name)}`, { rule, job, input, options, ...(version !== null && { version }), ...(app !== null && { app }) });
+    await send("PUT", `schedules/${segment(name)}`, {
+      rule,
+      job,
+      input,
+      options,
+      ...(version !== null && { version }),
+      ...(app !== null && { app }),
+    });
     if (pausedAt !== null) await post(name, "pause", { because: "it was paused when it was removed" });
   },
   after: () => go(to(["schedules"])),
@@ -66,5 +82,9 @@ export const remove = (schedule: Schedule): Act => ({
 
 function range(values: Readonly<Record<string, string>>): object {
   const concurrency = numberOf(values["concurrency"]);
-  return { from: new Date(values["from"]!).toISOString(), until: new Date(values["until"]!).toISOString(), ...(concurrency && { concurrency }) };
+  return {
+    from: new Date(values["from"]!).toISOString(),
+    until: new Date(values["until"]!).toISOString(),
+    ...(concurrency && { concurrency }),
+  };
 }

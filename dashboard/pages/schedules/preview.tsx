@@ -36,14 +36,26 @@ export function Preview(): JSX.Element {
           label="Rule"
           hint={
             <>
-              cron (<code>*/10 9-17 * * MON-FRI</code>), <code>every 15m</code>, <code>FREQ=MONTHLY;BYDAY=FR</code>, or a rule as JSON
+              cron (<code>*/10 9-17 * * MON-FRI</code>), <code>every 15m</code>, <code>FREQ=MONTHLY;BYDAY=FR</code>, or
+              a rule as JSON
             </>
           }
         >
-          {(ids) => <input {...ids} class="mono" value={rule} required spellcheck={false} onInput={(event) => setRule(event.currentTarget.value)} />}
+          {(ids) => (
+            <input
+              {...ids}
+              class="mono"
+              value={rule}
+              required
+              spellcheck={false}
+              onInput={(event) => setRule(event.currentTarget.value)}
+            />
+          )}
         </Labelled>
         <Labelled label="Time zone">
-          {(ids) => <input {...ids} value={zone} spellcheck={false} onInput={(event) => setZone(event.currentTarget.value)} />}
+          {(ids) => (
+            <input {...ids} value={zone} spellcheck={false} onInput={(event) => setZone(event.currentTarget.value)} />
+          )}
         </Labelled>
         <Button type="submit">Show the next runs</Button>
       </form>
@@ -54,7 +66,9 @@ export function Preview(): JSX.Element {
   );
 }
 
-/** What somebody typed as the rule it means; what it does not know is cron, and the server says what is wrong with it. */
+/**
+ * What somebody typed as the rule it means; what it does not know is cron, and the server says what is wrong with it.
+ */
 function ruleOf(text: string, tz: string): unknown {
   if (text.startsWith("{")) {
     try {

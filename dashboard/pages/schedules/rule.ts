@@ -4,7 +4,8 @@ import type { Json } from "../../wire.js";
 export function ruleText(rule: Json): string {
   if (rule === null || typeof rule !== "object" || Array.isArray(rule)) return String(rule);
   const { cron, every, after, rrule, times, at, tz } = rule as Record<string, Json | undefined>;
-  const text = (value: Json | undefined) => (typeof value === "string" ? value : typeof value === "number" ? `${value} ms` : JSON.stringify(value));
+  const text = (value: Json | undefined) =>
+    typeof value === "string" ? value : typeof value === "number" ? `${value} ms` : JSON.stringify(value);
   const zone = tz && tz !== "UTC" ? `, ${text(tz)}` : "";
   if (cron !== undefined) return `${text(cron)}${zone}`;
   if (every !== undefined) return `every ${text(every)}${zone}`;

@@ -48,7 +48,9 @@ export function SchedulePage({ name }: { name: string }): JSX.Element {
               <div class="stack">
                 <Next path={path} />
                 <Panel title="Declared">
-                  <JsonTree value={{ rule: one.rule, job: one.job as never, input: one.input, options: one.options as never }} />
+                  <JsonTree
+                    value={{ rule: one.rule, job: one.job as never, input: one.input, options: one.options as never }}
+                  />
                 </Panel>
                 <ScheduleEvents path={path} />
               </div>
@@ -66,7 +68,11 @@ function ScheduleActs({ schedule }: { schedule: Schedule }): JSX.Element {
   return (
     <>
       <Button onClick={() => perform(run(schedule))}>Run now</Button>
-      <Button kind={isPaused ? "main" : "plain"} disabled={finished} onClick={() => perform((isPaused ? resume : pause)(schedule))}>
+      <Button
+        kind={isPaused ? "main" : "plain"}
+        disabled={finished}
+        onClick={() => perform((isPaused ? resume : pause)(schedule))}
+      >
         {isPaused ? "Resume" : "Pause"}
       </Button>
       <Button onClick={() => perform(backfill(schedule))}>Backfill</Button>
@@ -130,7 +136,12 @@ function Runs({ path }: { path: string }): JSX.Element {
               {
                 head: "Outcome",
                 width: "100px",
-                cell: ({ outcome, error }) => (outcome ? <Badge state={outcome} title={errorText(error) || null} /> : <span class="muted">open</span>),
+                cell: ({ outcome, error }) =>
+                  outcome ? (
+                    <Badge state={outcome} title={errorText(error) || null} />
+                  ) : (
+                    <span class="muted">open</span>
+                  ),
               },
               { head: "Attempts", end: true, width: "80px", rank: 2, cell: ({ attempts }) => count(attempts) },
               { head: "Took", end: true, width: "90px", cell: ({ seconds }) => duration(seconds) },
@@ -144,18 +155,28 @@ function Runs({ path }: { path: string }): JSX.Element {
 }
 
 function Next({ path }: { path: string }): JSX.Element {
-  const next = useResource(`${path} next`, async (signal) => (await get<List<string>>(`${path}/next`, { count: 10 }, signal)).items, 30_000);
+  const next = useResource(
+    `${path} next`,
+    async (signal) => (await get<List<string>>(`${path}/next`, { count: 10 }, signal)).items,
+    30_000,
+  );
   return (
     <Panel title="Next runs">
       <Load of={next} lines={4}>
-        {(times) => (times.length === 0 ? <p class="muted">None: it is paused, or there are no more.</p> : <Slots times={times} />)}
+        {(times) =>
+          times.length === 0 ? <p class="muted">None: it is paused, or there are no more.</p> : <Slots times={times} />
+        }
       </Load>
     </Panel>
   );
 }
 
 function ScheduleEvents({ path }: { path: string }): JSX.Element {
-  const events = useResource(`${path} events`, (signal) => get<List<EventOfSchedule>>(`${path}/events`, {}, signal), 15_000);
+  const events = useResource(
+    `${path} events`,
+    (signal) => get<List<EventOfSchedule>>(`${path}/events`, {}, signal),
+    15_000,
+  );
   return (
     <Panel title="Events" flush>
       <Load of={events} lines={4}>

@@ -31,15 +31,61 @@ export function Schedules(): JSX.Element {
               rowKey={({ name }) => name}
               sort={["Schedule", false]}
               columns={[
-                { head: "Schedule", by: ({ name }) => name, cell: ({ name }) => <a href={to(["schedules", name])}>{name}</a> },
-                { head: "Health", width: "90px", by: ({ health }) => health, cell: ({ health, message }) => <Badge state={health} title={message} /> },
-                { head: "Rule", cell: ({ rule, description }) => <code title={description ?? ""}>{ruleText(rule)}</code> },
+                {
+                  head: "Schedule",
+                  by: ({ name }) => name,
+                  cell: ({ name }) => <a href={to(["schedules", name])}>{name}</a>,
+                },
+                {
+                  head: "Health",
+                  width: "90px",
+                  by: ({ health }) => health,
+                  cell: ({ health, message }) => <Badge state={health} title={message} />,
+                },
+                {
+                  head: "Rule",
+                  cell: ({ rule, description }) => <code title={description ?? ""}>{ruleText(rule)}</code>,
+                },
                 { head: "Type", rank: 3, by: ({ job }) => job.type, cell: ({ job }) => job.type },
-                { head: "Next", end: true, width: "90px", by: ({ nextSlot }) => nextSlot, cell: ({ nextSlot }) => <Ago at={nextSlot} /> },
-                { head: "Last success", end: true, width: "110px", rank: 2, by: (row) => row.lastSuccessAt, cell: (row) => <Ago at={row.lastSuccessAt} /> },
-                { head: "Runs", end: true, width: "90px", rank: 3, by: ({ runs }) => runs, cell: ({ runs }) => count(runs) },
-                { head: "Missed", end: true, width: "80px", rank: 3, by: ({ missed }) => missed, cell: ({ missed }) => count(missed) },
-                { head: "Takes", end: true, width: "90px", rank: 3, by: (row) => row.averageSeconds, cell: (row) => duration(row.averageSeconds) },
+                {
+                  head: "Next",
+                  end: true,
+                  width: "90px",
+                  by: ({ nextSlot }) => nextSlot,
+                  cell: ({ nextSlot }) => <Ago at={nextSlot} />,
+                },
+                {
+                  head: "Last success",
+                  end: true,
+                  width: "110px",
+                  rank: 2,
+                  by: (row) => row.lastSuccessAt,
+                  cell: (row) => <Ago at={row.lastSuccessAt} />,
+                },
+                {
+                  head: "Runs",
+                  end: true,
+                  width: "90px",
+                  rank: 3,
+                  by: ({ runs }) => runs,
+                  cell: ({ runs }) => count(runs),
+                },
+                {
+                  head: "Missed",
+                  end: true,
+                  width: "80px",
+                  rank: 3,
+                  by: ({ missed }) => missed,
+                  cell: ({ missed }) => count(missed),
+                },
+                {
+                  head: "Takes",
+                  end: true,
+                  width: "90px",
+                  rank: 3,
+                  by: (row) => row.averageSeconds,
+                  cell: (row) => duration(row.averageSeconds),
+                },
                 mayAct.value && {
                   head: "Acts",
                   end: true,
@@ -61,7 +107,8 @@ export function Schedules(): JSX.Element {
               ]}
               empty={
                 <Empty title="No schedule yet" code={example}>
-                  Schedules are declared in code, or with <code>millrace schedules put</code>. Any worker makes their runs.
+                  Schedules are declared in code, or with <code>millrace schedules put</code>. Any worker makes their
+                  runs.
                 </Empty>
               }
             />

@@ -5,5 +5,9 @@ import type { Schedule } from "../../wire.js";
 
 /** All schedules, asked for again every so often. */
 export function useSchedules(everyMs: number): Resource<readonly Schedule[]> {
-  return useResource("schedules", (signal) => all<Schedule>((cursor) => get("schedules", { limit: 1000, cursor }, signal)), everyMs);
+  return useResource(
+    "schedules",
+    (signal) => all<Schedule>((cursor) => get("schedules", { limit: 1000, cursor }, signal)),
+    everyMs,
+  );
 }

@@ -39,7 +39,9 @@ export function SignIn({ reason }: { reason: string }): JSX.Element {
           <Icon name="wave" size={24} />
           Millrace
         </h1>
-        <p class="muted">This server wants a token. It is kept in this tab only, and forgotten when the tab is closed.</p>
+        <p class="muted">
+          This server wants a token. It is kept in this tab only, and forgotten when the tab is closed.
+        </p>
         <Labelled label="Token" hint="Whoever runs millrace serve has made it; a reader's token is enough to look.">
           {(ids) => (
             <input

@@ -38,10 +38,15 @@ export function Tenants(): JSX.Element {
   return (
     <>
       <PageHead title="Tenants">
-        Groups of jobs take turns. Here is what each group has in the {queues.length === mostQueues ? `${mostQueues} busiest queues` : "queues that have jobs"};
-        a queue's own page has all of its groups, and what can be done with them.
+        Groups of jobs take turns. Here is what each group has in the{" "}
+        {queues.length === mostQueues ? `${mostQueues} busiest queues` : "queues that have jobs"}; a queue's own page
+        has all of its groups, and what can be done with them.
       </PageHead>
-      <Panel title="By group" note={tenants.data?.some(({ isEstimated }) => isEstimated) ? "~ estimated from a sample" : undefined} flush>
+      <Panel
+        title="By group"
+        note={tenants.data?.some(({ isEstimated }) => isEstimated) ? "~ estimated from a sample" : undefined}
+        flush
+      >
         <Load of={overview.value === null ? { ...tenants, data: undefined } : tenants}>
           {(rows) => {
             const all = Math.max(
@@ -55,8 +60,17 @@ export function Tenants(): JSX.Element {
                 rowKey={({ name }) => name}
                 sort={["Waiting", true]}
                 columns={[
-                  { head: "Tenant", by: ({ name }) => name, cell: ({ name }) => <a href={to(["jobs"], { group: name })}>{name}</a> },
-                  { head: "Share of what waits", width: "200px", rank: 2, cell: ({ waiting }) => <Share of={waiting / all} text={percent(waiting / all)} /> },
+                  {
+                    head: "Tenant",
+                    by: ({ name }) => name,
+                    cell: ({ name }) => <a href={to(["jobs"], { group: name })}>{name}</a>,
+                  },
+                  {
+                    head: "Share of what waits",
+                    width: "200px",
+                    rank: 2,
+                    cell: ({ waiting }) => <Share of={waiting / all} text={percent(waiting / all)} />,
+                  },
                   {
                     head: "Waiting",
                     end: true,
@@ -64,9 +78,29 @@ export function Tenants(): JSX.Element {
                     by: ({ waiting }) => waiting,
                     cell: ({ waiting, isEstimated }) => `${isEstimated ? "~" : ""}${count(waiting)}`,
                   },
-                  { head: "Delayed", end: true, width: "100px", rank: 3, by: ({ delayed }) => delayed, cell: ({ delayed }) => count(delayed) },
-                  { head: "Running", end: true, width: "90px", by: ({ running }) => running, cell: ({ running }) => count(running) },
-                  { head: "Waits for", end: true, width: "110px", rank: 2, by: (row) => row.oldestAgeSeconds, cell: (row) => duration(row.oldestAgeSeconds) },
+                  {
+                    head: "Delayed",
+                    end: true,
+                    width: "100px",
+                    rank: 3,
+                    by: ({ delayed }) => delayed,
+                    cell: ({ delayed }) => count(delayed),
+                  },
+                  {
+                    head: "Running",
+                    end: true,
+                    width: "90px",
+                    by: ({ running }) => running,
+                    cell: ({ running }) => count(running),
+                  },
+                  {
+                    head: "Waits for",
+                    end: true,
+                    width: "110px",
+                    rank: 2,
+                    by: (row) => row.oldestAgeSeconds,
+                    cell: (row) => duration(row.oldestAgeSeconds),
+                  },
                   {
                     head: "Queues",
                     rank: 2,
@@ -82,7 +116,10 @@ export function Tenants(): JSX.Element {
                   },
                 ]}
                 empty={
-                  <Empty title="No job has a group" code={`await mill.enqueue("send-mail", { to: "ann@example.com" }, { group: "acme" });`}>
+                  <Empty
+                    title="No job has a group"
+                    code={`await mill.enqueue("send-mail", { to: "ann@example.com" }, { group: "acme" });`}
+                  >
                     With a group, one tenant's million jobs do not delay another's first.
                   </Empty>
                 }
@@ -96,7 +133,9 @@ export function Tenants(): JSX.Element {
 }
 
 async function ask(queues: readonly string[], signal: AbortSignal): Promise<readonly Tenant[]> {
-  const answers = await Promise.all(queues.map((queue) => get<List<Group>>(`queues/${segment(queue)}/groups`, { limit: mostGroups }, signal)));
+  const answers = await Promise.all(
+    queues.map((queue) => get<List<Group>>(`queues/${segment(queue)}/groups`, { limit: mostGroups }, signal)),
+  );
   const tenants = new Map<string, Tenant>();
   answers.forEach(({ items }, at) => {
     for (const { group, waiting, delayed, running, oldestAgeSeconds, estimated } of items) {
@@ -113,5 +152,8 @@ async function ask(queues: readonly string[], signal: AbortSignal): Promise<read
       });
     }
   });
-  return [...tenants.values()].map((tenant) => ({ ...tenant, oldestAgeSeconds: tenant.oldestAgeSeconds === -1 ? null : tenant.oldestAgeSeconds }));
+  return [...tenants.values()].map((tenant) => ({
+    ...tenant,
+    oldestAgeSeconds: tenant.oldestAgeSeconds === -1 ? null : tenant.oldestAgeSeconds,
+  }));
 }

@@ -32,10 +32,27 @@ export function Workers(): JSX.Element {
               rowKey={({ name }) => name ?? ""}
               sort={["Worker", false]}
               columns={[
-                { head: "Worker", by: ({ name }) => name ?? "", cell: ({ name }) => <span class="mono">{name ?? "without a name"}</span> },
+                {
+                  head: "Worker",
+                  by: ({ name }) => name ?? "",
+                  cell: ({ name }) => <span class="mono">{name ?? "without a name"}</span>,
+                },
                 { head: "Holds", end: true, width: "80px", by: ({ held }) => held, cell: ({ held }) => count(held) },
-                { head: "Runs", end: true, width: "80px", by: ({ running }) => running, cell: ({ running }) => count(running) },
-                { head: "Oldest claim", end: true, width: "120px", rank: 2, by: ({ since }) => since, cell: ({ since }) => <Ago at={since} /> },
+                {
+                  head: "Runs",
+                  end: true,
+                  width: "80px",
+                  by: ({ running }) => running,
+                  cell: ({ running }) => count(running),
+                },
+                {
+                  head: "Oldest claim",
+                  end: true,
+                  width: "120px",
+                  rank: 2,
+                  by: ({ since }) => since,
+                  cell: ({ since }) => <Ago at={since} />,
+                },
                 { head: "Types", rank: 2, cell: ({ types }) => <Some of={types} /> },
                 { head: "Queues", rank: 3, cell: ({ queues }) => <Some of={queues} /> },
               ]}
@@ -65,9 +82,26 @@ export function Workers(): JSX.Element {
                     </span>
                   ),
                 },
-                { head: "Queue", rank: 2, by: ({ queue }) => queue, cell: ({ queue }) => <a href={to(["queues", queue])}>{queue}</a> },
-                { head: "Worker", rank: 3, by: ({ worker }) => worker ?? "", cell: ({ worker }) => <span class="mono">{worker ?? none}</span> },
-                { head: "Attempt", end: true, width: "80px", rank: 2, by: ({ attempt }) => attempt, cell: ({ attempt }) => attempt },
+                {
+                  head: "Queue",
+                  rank: 2,
+                  by: ({ queue }) => queue,
+                  cell: ({ queue }) => <a href={to(["queues", queue])}>{queue}</a>,
+                },
+                {
+                  head: "Worker",
+                  rank: 3,
+                  by: ({ worker }) => worker ?? "",
+                  cell: ({ worker }) => <span class="mono">{worker ?? none}</span>,
+                },
+                {
+                  head: "Attempt",
+                  end: true,
+                  width: "80px",
+                  rank: 2,
+                  by: ({ attempt }) => attempt,
+                  cell: ({ attempt }) => attempt,
+                },
                 {
                   head: "Runs for",
                   end: true,
@@ -75,7 +109,14 @@ export function Workers(): JSX.Element {
                   by: (row) => row.elapsedSeconds,
                   cell: (row) => (row.isStarted ? duration(Math.floor(row.elapsedSeconds)) : "held"),
                 },
-                { head: "Lease ends", end: true, width: "100px", rank: 2, by: (row) => row.leaseEndsAt, cell: (row) => <Ago at={row.leaseEndsAt} /> },
+                {
+                  head: "Lease ends",
+                  end: true,
+                  width: "100px",
+                  rank: 2,
+                  by: (row) => row.leaseEndsAt,
+                  cell: (row) => <Ago at={row.leaseEndsAt} />,
+                },
                 { head: "Progress", width: "150px", rank: 3, cell: ({ progress }) => <Far progress={progress} /> },
               ]}
               empty={<Empty title="Nothing runs" />}
@@ -89,7 +130,11 @@ export function Workers(): JSX.Element {
 
 function Far({ progress }: { progress: RunningJob["progress"] }): JSX.Element {
   const share = shareOf(progress);
-  return share === null ? <span class="muted">{none}</span> : <Share of={Math.min(0.999, share)} text={percent(share)} />;
+  return share === null ? (
+    <span class="muted">{none}</span>
+  ) : (
+    <Share of={Math.min(0.999, share)} text={percent(share)} />
+  );
 }
 
 const most = 4;

@@ -8,14 +8,19 @@ import { textTable } from "../text-table.js";
 export const breakersCommand: Command = {
   name: "breakers",
   summary: "list circuit breakers that have counted failures, or hold a type back",
-  details: ["A queue or a type has one when its option `breaker` is set. The exit code is 1 when one is open or half-open."],
+  details: [
+    "A queue or a type has one when its option `breaker` is set. The exit code is 1 when one is open or half-open.",
+  ],
   arguments: [],
   options: databaseOptions,
   examples: ["millrace breakers", "millrace breakers --json | jq '.[] | select(.state == \"open\")'"],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
       const breakers = await engine.breakers();
-      out.result(breakers, breakers.length === 0 ? "no breaker has counted anything" : breakersTable(breakers, out.width));
+      out.result(
+        breakers,
+        breakers.length === 0 ? "no breaker has counted anything" : breakersTable(breakers, out.width),
+      );
       return breakers.every(({ state }) => state === "closed") ? 0 : 1;
     });
   },

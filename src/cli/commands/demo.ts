@@ -22,7 +22,9 @@ export const demoCommand: Command = {
     const pool = new pg.Pool({ connectionString: server.url, max: 4 });
     pool.on("error", () => {}); // a connection may hear of the server's end before its own
     try {
-      const [{ version }] = (await pool.query("select split_part(version(), ' ', 2) as version")).rows as [{ version: string }];
+      const [{ version }] = (await pool.query("select split_part(version(), ' ', 2) as version")).rows as [
+        { version: string },
+      ];
       say("server", `PostgreSQL ${version} runs on port ${server.port}`);
       await migrate(pool);
       say("migrated", "schema installed");

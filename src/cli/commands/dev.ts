@@ -32,7 +32,10 @@ export const devCommand: Command = {
   options: {
     folder: { value: "DIR", help: "where the data stays", default: devFolder, isFile: true },
     port: { value: "N", help: `the server's port, 0 for any (default ${defaultPort}, or any when that is taken)` },
-    "http-port": { value: "N", help: `the port of API and dashboard, 0 for any (default ${defaultHttpPort}, or any when that is taken)` },
+    "http-port": {
+      value: "N",
+      help: `the port of API and dashboard, 0 for any (default ${defaultHttpPort}, or any when that is taken)`,
+    },
     handlers: { value: "FILE", help: "run these handlers instead of the demo", isFile: true },
     "server-only": { help: "no worker, no demo and no API, only the database" },
   },
@@ -53,7 +56,13 @@ export const devCommand: Command = {
       if (!options.flag("server-only")) http = await startHttp(server.url, httpPort, out);
       announce(server, http, folder, out);
       if (handlers !== undefined) {
-        await supervise(handlers, ["work", ...jsonFlag(options), "--verbose", "--", handlers], { DATABASE_URL: server.url }, out, signals);
+        await supervise(
+          handlers,
+          ["work", ...jsonFlag(options), "--verbose", "--", handlers],
+          { DATABASE_URL: server.url },
+          out,
+          signals,
+        );
       } else if (options.flag("server-only")) {
         await signals.requested;
       } else {
@@ -86,20 +95,35 @@ async function startHttp(url: string, port: number, out: Output): Promise<Runnin
     if (level === "warn" || level === "error") out.note(`! server: ${message} ${JSON.stringify(facts ?? {})}`);
   };
   const { startServer } = await import("../../server/server.js");
-  return startServer({ connection: { connectionString: url, application_name: "millrace dev" }, port, log, graceMs: 2000, sqs: { anyKey: true } });
+  return startServer({
+    connection: { connectionString: url, application_name: "millrace dev" },
+    port,
+    log,
+    graceMs: 2000,
+    sqs: { anyKey: true },
+  });
 }
 
 function announce(server: DevServer, http: RunningServer | undefined, folder: string, out: Output): void {
   const { url, pid } = server;
   server.announce();
-  out.event("ready", { url, folder, pid, ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1`, sqs: http.url } : {}) }, [
-    `PostgreSQL runs, its data stays in ${folder}`,
-    "",
-    `  DATABASE_URL=$(cat ${quoted(path.join(folder, devUrlFile))})`,
-    `  PostgreSQL   ${displayUrl(url)}`,
-    ...(http ? [`  dashboard    ${http.url}/dashboard/`, `  SQS          ${http.url}   (any key)`] : []),
-    "",
-  ]);
+  out.event(
+    "ready",
+    {
+      url,
+      folder,
+      pid,
+      ...(http ? { dashboard: `${http.url}/dashboard/`, api: `${http.url}/api/v1`, sqs: http.url } : {}),
+    },
+    [
+      `PostgreSQL runs, its data stays in ${folder}`,
+      "",
+      `  DATABASE_URL=$(cat ${quoted(path.join(folder, devUrlFile))})`,
+      `  PostgreSQL   ${displayUrl(url)}`,
+      ...(http ? [`  dashboard    ${http.url}/dashboard/`, `  SQS          ${http.url}   (any key)`] : []),
+      "",
+    ],
+  );
 }
 
 /** As a shell takes it. */

@@ -15,7 +15,10 @@ export const doctorCommand: Command = {
       "The exit code is 1 when something is wrong.",
   ],
   arguments: [],
-  options: { "max-snapshot-age": { value: "DURATION", help: "how long a transaction may stay open", default: "10m" }, ...databaseOptions },
+  options: {
+    "max-snapshot-age": { value: "DURATION", help: "how long a transaction may stay open", default: "10m" },
+    ...databaseOptions,
+  },
   examples: ["millrace doctor", "millrace doctor --json | jq '.findings[] | select(.state == \"wrong\")'"],
   async run({ options, out }) {
     const maxSnapshotAgeMs = options.duration("max-snapshot-age");

@@ -19,13 +19,21 @@ export const enqueueCommand: Command = {
   ],
   arguments: [
     { name: "TYPE", help: "the job's type" },
-    { name: "INPUT", help: "its input: JSON, `@file`, or `-` for standard input (default null)", optional: true, isFile: true },
+    {
+      name: "INPUT",
+      help: "its input: JSON, `@file`, or `-` for standard input (default null)",
+      optional: true,
+      isFile: true,
+    },
   ],
   options: {
     queue: { value: "NAME", help: "the queue (default: default)" },
     priority: { value: "0-10", help: "lower is more urgent (default: the type's or queue's, else 5)" },
     group: { value: "NAME", help: "group, which takes turns with others" },
-    cost: { value: "N", help: "how much of its group's turns it takes, 1 to 1000000 (default: the type's or queue's, else 1)" },
+    cost: {
+      value: "N",
+      help: "how much of its group's turns it takes, 1 to 1000000 (default: the type's or queue's, else 1)",
+    },
     delay: { value: "DURATION", help: 'not before this much time has passed, such as "90s" or "5m"' },
     tenant: { value: "NAME", help: "tenant, for filters" },
     stage: { value: "NAME", help: "not before this stage of the queue is released" },
@@ -51,7 +59,10 @@ export const enqueueCommand: Command = {
     try {
       if (jobs > 1) return await enqueueMany(mill, type, input, jobs, jobOptions, out);
       const enqueued = await mill.enqueue(type, input, jobOptions);
-      out.result(enqueued, enqueued.duplicate ? `${enqueued.id} (a duplicate: it has the fingerprint already)` : enqueued.id);
+      out.result(
+        enqueued,
+        enqueued.duplicate ? `${enqueued.id} (a duplicate: it has the fingerprint already)` : enqueued.id,
+      );
       return 0;
     } finally {
       await mill.close();
@@ -71,7 +82,14 @@ function jobOptionsOf(options: Options): JobOptions {
   };
 }
 
-async function enqueueMany(mill: Millrace, type: string, input: unknown, jobs: number, jobOptions: JobOptions, out: Output): Promise<0 | 1> {
+async function enqueueMany(
+  mill: Millrace,
+  type: string,
+  input: unknown,
+  jobs: number,
+  jobOptions: JobOptions,
+  out: Output,
+): Promise<0 | 1> {
   const startedAt = performance.now();
   const progress = out.progress(jobs);
   const signals = stopSignals();

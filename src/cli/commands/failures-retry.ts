@@ -11,7 +11,13 @@ export const failuresRetryCommand: Command = {
   details: [
     "Oldest first. Jobs are committed a thousand at a time; Ctrl-C stops after the batch in progress (exit 1). The exit code is also 1 when there was nothing to retry.",
   ],
-  arguments: [{ name: "FINGERPRINT", help: "the group, as `millrace failures` shows it (default: all of the queue or type)", optional: true }],
+  arguments: [
+    {
+      name: "FINGERPRINT",
+      help: "the group, as `millrace failures` shows it (default: all of the queue or type)",
+      optional: true,
+    },
+  ],
   options: {
     queue: { value: "NAME", help: "only of this queue" },
     type: { value: "TYPE", help: "only of this type" },
@@ -22,7 +28,10 @@ export const failuresRetryCommand: Command = {
     because: { value: "TEXT", help: "why, kept with the jobs" },
     ...databaseOptions,
   },
-  examples: ["millrace failures retry 5d41402abc4b2a76 --per-second 10", 'millrace failures retry --type send-mail --because "the provider is back"'],
+  examples: [
+    "millrace failures retry 5d41402abc4b2a76 --per-second 10",
+    'millrace failures retry --type send-mail --because "the provider is back"',
+  ],
   async run({ args, options, out }) {
     const [fingerprint] = args as [string?];
     const perSecond = options.givenNumber("per-second");
@@ -50,7 +59,8 @@ export const failuresRetryCommand: Command = {
       } finally {
         signals.forget();
       }
-      const over = perSecond === undefined || retried < 2 ? "" : `, over ${duration(((retried - 1) / perSecond) * 1000)}`;
+      const over =
+        perSecond === undefined || retried < 2 ? "" : `, over ${duration(((retried - 1) / perSecond) * 1000)}`;
       out.result({ retried, next: next && { startAt: next.startAt } }, [
         `${plural(retried, "job")} will be tried again${over}`,
         ...(next === null ? [] : [`stopped: go on with --start-at ${String(next.startAt)}`]),

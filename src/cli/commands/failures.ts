@@ -19,10 +19,17 @@ export const failuresCommand: Command = {
     limit: { value: "N", help: "how many groups, up to 10,000", default: "20" },
     ...databaseOptions,
   },
-  examples: ["millrace failures", "millrace failures --type send-mail --since 2026-03-01T08:00Z", "millrace failures --json | jq -r '.[0].fingerprint'"],
+  examples: [
+    "millrace failures",
+    "millrace failures --type send-mail --since 2026-03-01T08:00Z",
+    "millrace failures --json | jq -r '.[0].fingerprint'",
+  ],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
-      const groups = await engine.failures({ ...options.pick("queue", "type", "since", "until"), limit: options.integer("limit", 1, 10_000) });
+      const groups = await engine.failures({
+        ...options.pick("queue", "type", "since", "until"),
+        limit: options.integer("limit", 1, 10_000),
+      });
       out.result(groups, groups.length === 0 ? "no failures" : failuresTable(groups, out.width));
       return 0;
     });
@@ -31,7 +38,14 @@ export const failuresCommand: Command = {
 
 function failuresTable(groups: readonly FailureGroup[], width: number): string[] {
   return textTable(
-    [{ title: "FINGERPRINT" }, { title: "JOBS", align: "right" }, { title: "FIRST" }, { title: "LAST" }, { title: "TYPES" }, { title: "ERROR" }],
+    [
+      { title: "FINGERPRINT" },
+      { title: "JOBS", align: "right" },
+      { title: "FIRST" },
+      { title: "LAST" },
+      { title: "TYPES" },
+      { title: "ERROR" },
+    ],
     groups.map((group) => [
       group.fingerprint,
       count(group.jobs),

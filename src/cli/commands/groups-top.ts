@@ -44,4 +44,5 @@ export const groupsTopCommand: Command = {
   },
 };
 
-const about = ({ estimated }: GroupDepth, jobs: number): string => (estimated && jobs > 0 ? `~${count(jobs)}` : count(jobs));
+const about = ({ estimated }: GroupDepth, jobs: number): string =>
+  estimated && jobs > 0 ? `~${count(jobs)}` : count(jobs);

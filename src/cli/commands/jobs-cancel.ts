@@ -5,7 +5,9 @@ import { plural } from "../format.js";
 export const jobsCancelCommand: Command = {
   name: "jobs cancel",
   summary: "cancel jobs",
-  details: ["A waiting job never runs; the handler of a running one is told to stop. The exit code is 1 when some had ended already."],
+  details: [
+    "A waiting job never runs; the handler of a running one is told to stop. The exit code is 1 when some had ended already.",
+  ],
   arguments: [{ name: "ID", help: "the jobs", many: true }],
   options: { because: { value: "TEXT", help: "why, kept with the job" }, ...databaseOptions },
   examples: [
@@ -17,7 +19,10 @@ export const jobsCancelCommand: Command = {
       const ids = [...new Set(args)];
       const cancelled = await engine.cancel(ids, options.given("because"));
       const rest = ids.length - cancelled;
-      out.result({ cancelled, ended: rest }, `${plural(cancelled, "job")} cancelled${rest > 0 ? `, ${rest} had ended already` : ""}`);
+      out.result(
+        { cancelled, ended: rest },
+        `${plural(cancelled, "job")} cancelled${rest > 0 ? `, ${rest} had ended already` : ""}`,
+      );
       return rest === 0 ? 0 : 1;
     });
   },

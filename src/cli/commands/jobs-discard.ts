@@ -24,7 +24,10 @@ export const jobsDiscardCommand: Command = {
       const ids = [...new Set(args)];
       const discarded = await engine.discard(ids, options.pick("by", "because"));
       const rest = ids.length - discarded;
-      out.result({ discarded, others: rest }, `${plural(discarded, "job")} discarded${rest > 0 ? `, ${rest} left alone` : ""}`);
+      out.result(
+        { discarded, others: rest },
+        `${plural(discarded, "job")} discarded${rest > 0 ? `, ${rest} left alone` : ""}`,
+      );
       return rest === 0 ? 0 : 1;
     });
   },

@@ -16,15 +16,25 @@ export const jobsRetryCommand: Command = {
     because: { value: "TEXT", help: "why, kept with the job" },
     ...databaseOptions,
   },
-  examples: ["millrace jobs retry 880123456789012345", "millrace jobs --state failed --json | jq -r '.[].id' | xargs millrace jobs retry --attempts 3"],
+  examples: [
+    "millrace jobs retry 880123456789012345",
+    "millrace jobs --state failed --json | jq -r '.[].id' | xargs millrace jobs retry --attempts 3",
+  ],
   async run({ args, options, out }) {
     const attempts = options.integer("attempts", 1, 1_000_000);
     const perSecond = options.givenNumber("per-second");
     return withDatabase(options, async ({ engine }) => {
       const ids = [...new Set(args)];
-      const retried = await engine.addRetries(attempts, { ids, ...options.pick("by", "because"), ...(perSecond === undefined ? {} : { perSecond }) });
+      const retried = await engine.addRetries(attempts, {
+        ids,
+        ...options.pick("by", "because"),
+        ...(perSecond === undefined ? {} : { perSecond }),
+      });
       const rest = ids.length - retried;
-      out.result({ retried, others: rest }, `${plural(retried, "job")} will be tried again${rest > 0 ? `, ${rest} left alone` : ""}`);
+      out.result(
+        { retried, others: rest },
+        `${plural(retried, "job")} will be tried again${rest > 0 ? `, ${rest} left alone` : ""}`,
+      );
       return rest === 0 ? 0 : 1;
     });
   },

@@ -24,7 +24,9 @@ export const jobsShowCommand: Command = {
 };
 
 function detailLines({ job, attempts, progress }: JobDetails, out: Output): string[] {
-  const fields = fieldsOf(job, progress).filter((field): field is [string, string] => field[1] !== null && field[1] !== "");
+  const fields = fieldsOf(job, progress).filter(
+    (field): field is [string, string] => field[1] !== null && field[1] !== "",
+  );
   const width = Math.max(...fields.map(([name]) => name.length));
   const stack: unknown = job.lastError?.stack;
   return [
@@ -57,7 +59,10 @@ function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
     ["lease ends", job.leaseEndsAt && `${time(job.leaseEndsAt)}${job.leaseEnded ? " (ended)" : ""}`],
     ["headers", shown(job.headers)],
     ["input", shown(job.input)],
-    ["payload", job.payloadSize === null ? null : `${bytes(job.payloadSize)}${job.contentType ? ` of ${job.contentType}` : ""}`],
+    [
+      "payload",
+      job.payloadSize === null ? null : `${bytes(job.payloadSize)}${job.contentType ? ` of ${job.contentType}` : ""}`,
+    ],
     ["progress", shown(progress)],
     ["result", shown(job.result)],
     ["error", errorText(job.lastError)],

@@ -7,7 +7,16 @@ import type { Options } from "../options.js";
 import type { Output } from "../output.js";
 import { textTable } from "../text-table.js";
 
-const states = ["delayed", "ready", "running", "blocked", "succeeded", "failed", "expired", "cancelled"] as const satisfies readonly JobState[];
+const states = [
+  "delayed",
+  "ready",
+  "running",
+  "blocked",
+  "succeeded",
+  "failed",
+  "expired",
+  "cancelled",
+] as const satisfies readonly JobState[];
 
 export const jobsCommand: Command = {
   name: "jobs",
@@ -23,7 +32,11 @@ export const jobsCommand: Command = {
     limit: { value: "N", help: "how many, up to 10,000", default: "20" },
     ...databaseOptions,
   },
-  examples: ["millrace jobs", "millrace jobs --state failed --type resize --limit 100", "millrace jobs --state failed --json | jq -r '.[].id'"],
+  examples: [
+    "millrace jobs",
+    "millrace jobs --state failed --type resize --limit 100",
+    "millrace jobs --state failed --json | jq -r '.[].id'",
+  ],
   async run({ options, out }) {
     const filter = filterOf(options);
     return withDatabase(options, async ({ engine }) => {
@@ -69,12 +82,17 @@ function jobsTable(jobs: readonly JobRecord[], out: Output): string[] {
     rows,
     out.width,
   );
-  return [out.style("bold", titles!), ...lines.map((line, i) => (jobs[i]?.state === "failed" ? out.style("red", line) : line))];
+  return [
+    out.style("bold", titles!),
+    ...lines.map((line, i) => (jobs[i]?.state === "failed" ? out.style("red", line) : line)),
+  ];
 }
 
 /** What one wants to know first of a job in its state. */
 function remark(job: JobRecord): string {
-  if (job.state === "running") return `since ${time(job.lastAttemptAt)}${job.worker ? ` by ${job.worker}` : ""}${job.leaseEnded ? ", lease ended" : ""}`;
-  if (job.state === "delayed") return `until ${time(job.runAt)}${job.lastError === null ? "" : `: ${errorText(job.lastError)}`}`;
+  if (job.state === "running")
+    return `since ${time(job.lastAttemptAt)}${job.worker ? ` by ${job.worker}` : ""}${job.leaseEnded ? ", lease ended" : ""}`;
+  if (job.state === "delayed")
+    return `until ${time(job.runAt)}${job.lastError === null ? "" : `: ${errorText(job.lastError)}`}`;
   return [job.discardedAt && "discarded", job.reason, errorText(job.lastError)].filter(Boolean).join(": ");
 }

@@ -34,19 +34,31 @@ export const limitsSetCommand: Command = {
     const eachGroup = options.flag("each-group");
     if ([queue, type, resource].filter((name) => name !== undefined).length !== 1)
       throw new UsageError("nothing to limit", "give one of --queue, --type and --resource");
-    if ((group !== undefined || eachGroup) && queue === undefined) throw new UsageError("a group belongs to a queue", "give --queue");
-    if (group !== undefined && eachGroup) throw new UsageError("--group and --each-group exclude each other", "give one of them");
+    if ((group !== undefined || eachGroup) && queue === undefined)
+      throw new UsageError("a group belongs to a queue", "give --queue");
+    if (group !== undefined && eachGroup)
+      throw new UsageError("--group and --each-group exclude each other", "give one of them");
     const [maxRunning, rate] = [givenMaxRunning(options), givenRate(options)];
-    if (maxRunning === undefined && rate === undefined) throw new UsageError("no limit given", "give --max-running or --per-second");
+    if (maxRunning === undefined && rate === undefined)
+      throw new UsageError("no limit given", "give --max-running or --per-second");
     const limits = { ...(maxRunning === undefined ? {} : { maxRunning }), ...(rate === undefined ? {} : { rate }) };
-    const ofEachGroup = { ...(maxRunning === undefined ? {} : { groupMaxRunning: maxRunning }), ...(rate === undefined ? {} : { groupRate: rate }) };
+    const ofEachGroup = {
+      ...(maxRunning === undefined ? {} : { groupMaxRunning: maxRunning }),
+      ...(rate === undefined ? {} : { groupRate: rate }),
+    };
     return withDatabase(options, async ({ engine }) => {
       if (resource !== undefined) await engine.resourcePut(resource, limits);
       else if (type !== undefined) await engine.typePut(type, limits);
       else if (group !== undefined) await engine.groupPut(queue!, group, limits);
       else await engine.queuePut(queue!, eachGroup ? ofEachGroup : limits);
-      const what = resource ?? type ?? (group !== undefined ? `${group} in ${queue}` : eachGroup ? `each group of ${queue}` : queue!);
-      out.result({ ...options.pick("queue", "group", "type", "resource"), ...(eachGroup ? { eachGroup } : {}), ...limits }, `${what}: ${describe(limits)}`);
+      const what =
+        resource ??
+        type ??
+        (group !== undefined ? `${group} in ${queue}` : eachGroup ? `each group of ${queue}` : queue!);
+      out.result(
+        { ...options.pick("queue", "group", "type", "resource"), ...(eachGroup ? { eachGroup } : {}), ...limits },
+        `${what}: ${describe(limits)}`,
+      );
       return 0;
     });
   },
@@ -62,7 +74,8 @@ function givenRate(options: Options): Rate | null | undefined {
   if (text === undefined && burst !== undefined) throw new UsageError("a burst needs a rate", "give --per-second");
   if (text === undefined || text === "none") return text === "none" ? null : undefined;
   const perSecond = Number(text);
-  if (!(perSecond > 0) || !Number.isFinite(perSecond)) throw new UsageError(`--per-second cannot be "${text}"`, "give a number above 0, or none");
+  if (!(perSecond > 0) || !Number.isFinite(perSecond))
+    throw new UsageError(`--per-second cannot be "${text}"`, "give a number above 0, or none");
   return { perSecond, ...(burst === undefined ? {} : { burst }) };
 }
 
@@ -72,7 +85,11 @@ function describe({ maxRunning, rate }: { readonly maxRunning?: number | null; r
     maxRunning === undefined ? [] : [maxRunning === null ? "any number at once" : `${maxRunning} at once`],
     rate === undefined
       ? []
-      : [rate === null ? "as often as they come" : `${rate.perSecond} a second${rate.burst === undefined ? "" : `, ${rate.burst} after a pause`}`],
+      : [
+          rate === null
+            ? "as often as they come"
+            : `${rate.perSecond} a second${rate.burst === undefined ? "" : `, ${rate.burst} after a pause`}`,
+        ],
   ];
   return parts.flat().join("; ");
 }

@@ -18,7 +18,10 @@ export const limitsCommand: Command = {
         limits,
         textTable(
           [...titles.map((title) => ({ title, align: "right" as const })), { title: "OF" }],
-          limits.map((limit) => [...[limit.maxRunning, limit.inUse, limit.rate?.perSecond, limit.rate?.burst].map(cell), subject(limit)]),
+          limits.map((limit) => [
+            ...[limit.maxRunning, limit.inUse, limit.rate?.perSecond, limit.rate?.burst].map(cell),
+            subject(limit),
+          ]),
           out.width,
         ),
       );
@@ -30,5 +33,9 @@ export const limitsCommand: Command = {
 const cell = (value: number | null | undefined): string => (value === null || value === undefined ? "" : count(value));
 
 function subject({ kind, queue, name }: LimitRecord): string {
-  return [kind, ...(name === null ? [] : [name]), ...(queue === null ? [] : [kind === "queue" ? queue : `of ${queue}`])].join(" ");
+  return [
+    kind,
+    ...(name === null ? [] : [name]),
+    ...(queue === null ? [] : [kind === "queue" ? queue : `of ${queue}`]),
+  ].join(" ");
 }

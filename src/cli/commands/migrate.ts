@@ -5,7 +5,9 @@ import { withDatabase } from "../database.js";
 export const migrateCommand: Command = {
   name: "migrate",
   summary: "install the schema, or bring it to this release",
-  details: ["Safe to run twice, and by many processes at once. Migrations only go forward, and the release before this one goes on working meanwhile."],
+  details: [
+    "Safe to run twice, and by many processes at once. Migrations only go forward, and the release before this one goes on working meanwhile.",
+  ],
   arguments: [],
   options: {
     ...databaseOptions,

@@ -5,7 +5,9 @@ import { userName } from "../user-name.js";
 export const queuesCloseCommand: Command = {
   name: "queues close",
   summary: "take no more jobs into a queue; it is finished when its last job has ended",
-  details: ["Waiting and running jobs go on. Queues that wait for it go on when it is finished. Your user name is noted."],
+  details: [
+    "Waiting and running jobs go on. Queues that wait for it go on when it is finished. Your user name is noted.",
+  ],
   arguments: [{ name: "NAME", help: "the queue" }],
   options: { because: { value: "TEXT", help: "why, for whoever looks at the queue" }, ...databaseOptions },
   examples: ['millrace queues close import-7 --because "all files are in"'],

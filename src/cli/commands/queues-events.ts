@@ -13,13 +13,22 @@ export const queuesEventsCommand: Command = {
     const [name] = args as [string?];
     return withDatabase(options, async ({ engine }) => {
       const { events } = await engine.queueEvents();
-      const shown = events.filter(({ queue }) => name === undefined || queue === name).slice(-options.integer("limit", 1, 10_000));
+      const shown = events
+        .filter(({ queue }) => name === undefined || queue === name)
+        .slice(-options.integer("limit", 1, 10_000));
       out.result(
         shown,
         textTable(
           [{ title: "AT" }, { title: "QUEUE" }, { title: "EVENT" }, { title: "BY" }, { title: "WHAT" }],
           shown.map(({ at, queue, event, by, because, type, group, stage, jobs }) => {
-            const what = [type && `type ${type}`, group && `group ${group}`, stage && `stage ${stage}, ${jobs} jobs`, because].filter(Boolean).join(", ");
+            const what = [
+              type && `type ${type}`,
+              group && `group ${group}`,
+              stage && `stage ${stage}, ${jobs} jobs`,
+              because,
+            ]
+              .filter(Boolean)
+              .join(", ");
             return [time(at), queue, event, by ?? "", what];
           }),
           out.width,

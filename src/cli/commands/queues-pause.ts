@@ -8,7 +8,11 @@ export const queuesPauseCommand: Command = {
   summary: "hand out no more jobs of a queue, or of a type or a group of it, in any process, until that is resumed",
   details: ["Running jobs go on, and new ones may be enqueued. Your user name is noted."],
   arguments: [{ name: "NAME", help: "the queue" }],
-  options: { because: { value: "TEXT", help: "why, for whoever looks at the queue" }, ...partOptions, ...databaseOptions },
+  options: {
+    because: { value: "TEXT", help: "why, for whoever looks at the queue" },
+    ...partOptions,
+    ...databaseOptions,
+  },
   examples: ['millrace queues pause mail --because "the provider is down"', "millrace queues pause mail --group acme"],
   async run({ args, options, out }) {
     const [name] = args as [string];

@@ -5,7 +5,9 @@ import { plural } from "../format.js";
 export const queuesPurgeCommand: Command = {
   name: "queues purge",
   summary: "drop all waiting and delayed jobs of a queue, whatever their number, at the same cost",
-  details: ["Running jobs go on. The dropped ones become cancelled. Without `--yes` nothing is dropped, and the exit code is 1."],
+  details: [
+    "Running jobs go on. The dropped ones become cancelled. Without `--yes` nothing is dropped, and the exit code is 1.",
+  ],
   arguments: [{ name: "NAME", help: "the queue" }],
   options: { yes: { help: "do it; without it you are only told how many there are" }, ...databaseOptions },
   examples: ["millrace queues purge mail", "millrace queues purge mail --yes"],
@@ -19,7 +21,10 @@ export const queuesPurgeCommand: Command = {
       }
       const { ready, blocked, delayed } = await engine.depth(name);
       const waiting = ready + blocked + delayed;
-      out.result({ name, purged: 0, waiting }, `${plural(waiting, "job")} would be dropped from ${name}; repeat with --yes`);
+      out.result(
+        { name, purged: 0, waiting },
+        `${plural(waiting, "job")} would be dropped from ${name}; repeat with --yes`,
+      );
       return 1;
     });
   },

@@ -7,7 +7,11 @@ export const queuesResumeCommand: Command = {
   name: "queues resume",
   summary: "hand out the jobs of a paused queue, or of the part of it that was paused, again",
   arguments: [{ name: "NAME", help: "the queue" }],
-  options: { because: { value: "TEXT", help: "why, for whoever reads the events" }, ...partOptions, ...databaseOptions },
+  options: {
+    because: { value: "TEXT", help: "why, for whoever reads the events" },
+    ...partOptions,
+    ...databaseOptions,
+  },
   examples: ["millrace queues resume mail", "millrace queues resume mail --group acme"],
   async run({ args, options, out }) {
     const [name] = args as [string];

@@ -6,7 +6,9 @@ import { partName } from "../queue-part.js";
 export const queuesSetAsideCommand: Command = {
   name: "queues set-aside",
   summary: "let jobs that come from now on go before all that waits in a queue, whatever its number, at the same cost",
-  details: ["What was set aside is handed out when there is nothing newer, oldest first. Not for queues whose jobs have groups."],
+  details: [
+    "What was set aside is handed out when there is nothing newer, oldest first. Not for queues whose jobs have groups.",
+  ],
   arguments: [{ name: "NAME", help: "the queue" }],
   options: { type: { value: "TYPE", help: "only its jobs of this type" }, ...databaseOptions },
   examples: ["millrace queues set-aside mail", "millrace queues set-aside mail --type newsletter"],

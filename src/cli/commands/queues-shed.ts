@@ -18,7 +18,10 @@ export const queuesShedCommand: Command = {
     yes: { help: "do it; without it you are only told how many there are" },
     ...databaseOptions,
   },
-  examples: ["millrace queues shed mail --before 2026-12-24T18:00:00Z", "millrace queues shed mail --before 2026-12-24T18:00:00Z --group acme --yes"],
+  examples: [
+    "millrace queues shed mail --before 2026-12-24T18:00:00Z",
+    "millrace queues shed mail --before 2026-12-24T18:00:00Z --group acme --yes",
+  ],
   async run({ args, options, out }) {
     const [name] = args as [string];
     const before = moment(options.given("before"));
@@ -26,12 +29,18 @@ export const queuesShedCommand: Command = {
     return withDatabase(options, async ({ engine }) => {
       if (options.flag("yes")) {
         const dropped = await engine.queueShed(name, before, part);
-        out.result({ name, ...part, before, dropped }, `${plural(dropped, "job")} dropped from ${partName(name, part)}`);
+        out.result(
+          { name, ...part, before, dropped },
+          `${plural(dropped, "job")} dropped from ${partName(name, part)}`,
+        );
         return 0;
       }
       const { ready, blocked, delayed } = await engine.count({ queue: name, ...part, createdTo: before });
       const waiting = ready + blocked + delayed;
-      out.result({ name, ...part, before, dropped: 0, waiting }, `${plural(waiting, "job")} would be dropped from ${partName(name, part)}; repeat with --yes`);
+      out.result(
+        { name, ...part, before, dropped: 0, waiting },
+        `${plural(waiting, "job")} would be dropped from ${partName(name, part)}; repeat with --yes`,
+      );
       return 1;
     });
   },

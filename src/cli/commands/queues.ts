@@ -33,7 +33,8 @@ function queuesTable(queues: readonly QueueRecord[], width: number): string[] {
 
 /** Since when, by whom and why a queue is in its state. */
 function sinceAndWhy(queue: QueueRecord): [string, string] {
-  const why = (because: string | null, by: string | null): string => [because, by && `(${by})`].filter(Boolean).join(" ");
+  const why = (because: string | null, by: string | null): string =>
+    [because, by && `(${by})`].filter(Boolean).join(" ");
   switch (queue.state) {
     case "paused":
       return [time(queue.pausedAt), why(queue.pausedBecause, queue.pausedBy)];

@@ -5,7 +5,9 @@ import { plural } from "../format.js";
 export const repairCommand: Command = {
   name: "repair",
   summary: "make a schema work that was restored from a dump of another server",
-  details: ["Waiting jobs get new tickets. Run it once, while nothing else works on the schema. `millrace doctor` says whether it is needed."],
+  details: [
+    "Waiting jobs get new tickets. Run it once, while nothing else works on the schema. `millrace doctor` says whether it is needed.",
+  ],
   arguments: [],
   options: databaseOptions,
   examples: ["millrace repair"],

@@ -56,8 +56,14 @@ export const replayCommand: Command = {
       }
       const over = perSecond === undefined || jobs < 2 ? "" : `, over ${duration(((jobs - 1) / perSecond) * 1000)}`;
       out.result({ jobs, dryRun: isDry, next: next && { to: next.to, after: next.after, startAt: next.startAt } }, [
-        isDry ? `${plural(jobs, "job")} would be replayed${over}; repeat with --yes` : `${plural(jobs, "job")} replayed${over}`,
-        ...(next === null ? [] : [`there may be more: go on with --to ${String(next.to)} --after ${next.after} --start-at ${String(next.startAt)}`]),
+        isDry
+          ? `${plural(jobs, "job")} would be replayed${over}; repeat with --yes`
+          : `${plural(jobs, "job")} replayed${over}`,
+        ...(next === null
+          ? []
+          : [
+              `there may be more: go on with --to ${String(next.to)} --after ${next.after} --start-at ${String(next.startAt)}`,
+            ]),
       ]);
       return isDry || (next !== null && jobs < limit) ? 1 : 0;
     });

@@ -24,14 +24,20 @@ export const schedulesBackfillCommand: Command = {
     const [name] = args as [string];
     const [from, until] = [options.given("from"), options.given("until")];
     if (from === undefined || until === undefined)
-      throw new UsageError(`--${from === undefined ? "from" : "until"} is missing`, "give both ends of the range, such as 2026-01-01");
+      throw new UsageError(
+        `--${from === undefined ? "from" : "until"} is missing`,
+        "give both ends of the range, such as 2026-01-01",
+      );
     const concurrency = options.integer("concurrency", 1, 1000);
     return withDatabase(options, async ({ engine }) => {
       const schedules = new Schedules(engine, "", () => {});
       const zone = readRule((await schedules.get(name)).rule)?.tz ?? "UTC";
       const range = { from: momentOf("from", from, zone), until: momentOf("until", until, zone) };
       const runs = await schedules.backfill(name, { ...range, concurrency, by: userName() });
-      out.result({ name, ...range, runs }, runs === 0 ? `${name} has no slots without a run there` : `${plural(runs, "run")} of ${name} will be made`);
+      out.result(
+        { name, ...range, runs },
+        runs === 0 ? `${name} has no slots without a run there` : `${plural(runs, "run")} of ${name} will be made`,
+      );
       return runs > 0 ? 0 : 1;
     });
   },

@@ -15,7 +15,12 @@ export const schedulesCalendarCommand: Command = {
   ],
   arguments: [
     { name: "NAME", help: "the calendar (default: show all)", optional: true },
-    { name: "DAY", help: "a day, such as 2026-12-25, or the first and the last of several, 2026-12-24/2027-01-01", optional: true, many: true },
+    {
+      name: "DAY",
+      help: "a day, such as 2026-12-25, or the first and the last of several, 2026-12-24/2027-01-01",
+      optional: true,
+      many: true,
+    },
   ],
   options: { forget: { help: "forget the calendar" }, ...databaseOptions },
   examples: [
@@ -27,7 +32,8 @@ export const schedulesCalendarCommand: Command = {
     const [name, ...entries] = args;
     const days = [...new Set(entries.flatMap(daysOf))].toSorted();
     const forget = options.flag("forget");
-    if (forget && (name === undefined || days.length > 0)) throw new UsageError("--forget needs the name of a calendar, and no days", "give one of the two");
+    if (forget && (name === undefined || days.length > 0))
+      throw new UsageError("--forget needs the name of a calendar, and no days", "give one of the two");
     return withDatabase(options, async (database) => {
       if (name === undefined) return list(database, out);
       if (days.length === 0 && !(await daysOfCalendar(database, name))) {
@@ -36,14 +42,19 @@ export const schedulesCalendarCommand: Command = {
       }
       if (forget || days.length > 0) await database.engine.schedules.calendarPut(name, days);
       const now = (await daysOfCalendar(database, name)) ?? [];
-      out.result({ name, days: now }, forget ? `${name} is forgotten` : days.length > 0 ? `${name} has ${plural(now.length, "day")}` : now);
+      out.result(
+        { name, days: now },
+        forget ? `${name} is forgotten` : days.length > 0 ? `${name} has ${plural(now.length, "day")}` : now,
+      );
       return 0;
     });
   },
 };
 
 async function list({ read }: Database, out: Context["out"]): Promise<ExitCode> {
-  const calendars = await read<{ name: string; days: string[] }>("select name, days::text[] as days from :calendars order by name");
+  const calendars = await read<{ name: string; days: string[] }>(
+    "select name, days::text[] as days from :calendars order by name",
+  );
   out.result(
     calendars,
     calendars.length === 0
@@ -66,7 +77,10 @@ async function daysOfCalendar({ read }: Database, name: string): Promise<string[
 function daysOf(entry: string): string[] {
   const [first, last = first, ...more] = entry.split("/").map(dayOf);
   if (!first || !last || more.length > 0 || Temporal.PlainDate.compare(first, last) > 0) {
-    throw new UsageError(`"${entry}" is not a day`, "give days such as 2026-12-25, or the first and the last of several, 2026-12-24/2027-01-01");
+    throw new UsageError(
+      `"${entry}" is not a day`,
+      "give days such as 2026-12-25, or the first and the last of several, 2026-12-24/2027-01-01",
+    );
   }
   const { days } = first.until(last);
   if (days >= mostDays) throw new UsageError(`"${entry}" has more than 10,000 days`, "give fewer");

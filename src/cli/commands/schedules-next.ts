@@ -19,7 +19,10 @@ export const schedulesNextCommand: Command = {
   arguments: [{ name: "NAME", help: "the schedule; none with --cron, --every, --rrule or --at", optional: true }],
   options: {
     count: { value: "N", help: "how many", default: "10" },
-    from: { value: "TIME", help: "those after this time, such as 2026-03-28T12:00Z, or from this day on, such as 2026-03-28 (default now)" },
+    from: {
+      value: "TIME",
+      help: "those after this time, such as 2026-03-28T12:00Z, or from this day on, such as 2026-03-28 (default now)",
+    },
     ...ruleOptions,
     ...databaseOptions,
   },
@@ -33,8 +36,16 @@ export const schedulesNextCommand: Command = {
     const count = options.integer("count", 1, 10_000);
     const rule = ruleOf(options, ["cron", "every", "rrule", "at"]);
     if ((name === undefined) === (rule === undefined))
-      throw new UsageError("nothing says when", "give the NAME of a schedule, or one of --cron, --every, --rrule and --at");
-    if (rule) return show(slotsAfter(new Slots(rule, { createdAt: Date.now() }), fromOf(options, rule, Date.now()), count), rule, out);
+      throw new UsageError(
+        "nothing says when",
+        "give the NAME of a schedule, or one of --cron, --every, --rrule and --at",
+      );
+    if (rule)
+      return show(
+        slotsAfter(new Slots(rule, { createdAt: Date.now() }), fromOf(options, rule, Date.now()), count),
+        rule,
+        out,
+      );
     return withDatabase(options, async ({ engine }) => {
       const [[schedule], now] = await Promise.all([engine.schedules.list({ name: name! }), engine.schedules.now()]);
       if (!schedule) {
@@ -44,7 +55,8 @@ export const schedulesNextCommand: Command = {
       const stored = parseRule(schedule.rule);
       if (schedule.pausedAt ?? schedule.finishedAt) out.note(`${name} is ${schedule.health}: it makes no runs`);
       if ("after" in stored) {
-        if (!schedule.nextSlot) out.note(`the next slot of ${name} counts from the end of a run: ${describeRule(stored)}`);
+        if (!schedule.nextSlot)
+          out.note(`the next slot of ${name} counts from the end of a run: ${describeRule(stored)}`);
         return show(schedule.nextSlot ? [schedule.nextSlot] : [], stored, out);
       }
       const blocked = await engine.schedules.blockedDays(stored.calendars ?? []);
@@ -55,14 +67,16 @@ export const schedulesNextCommand: Command = {
 };
 
 /** A slot that was made does not come again. */
-const afterLast = ({ lastSlot }: ScheduleRecord, now: Date): number => Math.max(now.getTime(), lastSlot?.getTime() ?? 0);
+const afterLast = ({ lastSlot }: ScheduleRecord, now: Date): number =>
+  Math.max(now.getTime(), lastSlot?.getTime() ?? 0);
 
 function fromOf(options: Options, { tz }: Rule, otherwise: number): number {
   const from = options.given("from");
   return from === undefined ? otherwise : momentOf("from", from, tz).getTime() - 1;
 }
 
-const slotsAfter = (slots: Slots, after: number, count: number): Date[] => slots.between(after, Infinity, count).map((slot) => new Date(slot));
+const slotsAfter = (slots: Slots, after: number, count: number): Date[] =>
+  slots.between(after, Infinity, count).map((slot) => new Date(slot));
 
 function show(slots: readonly Date[], { tz }: Rule, out: Context["out"]): ExitCode {
   const zones = tz === "UTC" ? ["UTC"] : [tz, "UTC"];

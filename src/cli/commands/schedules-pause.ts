@@ -5,7 +5,9 @@ import { userName } from "../user-name.js";
 export const schedulesPauseCommand: Command = {
   name: "schedules pause",
   summary: "make no runs of a schedule, in any process, until it is resumed",
-  details: ["Jobs that it made go on. Your user name is noted. Code that declares the schedule again does not resume it."],
+  details: [
+    "Jobs that it made go on. Your user name is noted. Code that declares the schedule again does not resume it.",
+  ],
   arguments: [{ name: "NAME", help: "the schedule" }],
   options: { because: { value: "TEXT", help: "why, for whoever looks at the schedule" }, ...databaseOptions },
   examples: ['millrace schedules pause nightly --because "the warehouse is being moved"'],

@@ -28,15 +28,35 @@ export const schedulesPutCommand: Command = {
     jitter: { value: "DURATION", help: "start up to this much later, each slot by an amount of its own" },
     calendars: { value: "NAMES", help: "leave out the days of these calendars, such as holidays,inventory" },
     type: { value: "TYPE", help: "the type of its jobs" },
-    input: { value: "JSON", help: "their input: JSON, `@file`, or `-` for standard input (default null)", isFile: true },
+    input: {
+      value: "JSON",
+      help: "their input: JSON, `@file`, or `-` for standard input (default null)",
+      isFile: true,
+    },
     queue: { value: "NAME", help: "their queue (default: default)" },
-    job: { value: "JSON", help: 'other options of theirs, as in docs/options.md, such as \'{"maxAttempts": 3, "deadlineSeconds": 600}\'' },
-    overlap: { value: "WHAT", help: "a slot that comes while a run goes on (default queue)", choices: ["queue", "skip", "allow", "cancel"] },
-    missed: { value: "WHAT", help: "slots that nobody was there to make: last, none, all=N (the latest N) or within=DURATION (default last)" },
-    "after-failure": { value: "WHAT", help: "a run that fails: retry, skip, or stopAfter=N failed runs (default retry)" },
+    job: {
+      value: "JSON",
+      help: 'other options of theirs, as in docs/options.md, such as \'{"maxAttempts": 3, "deadlineSeconds": 600}\'',
+    },
+    overlap: {
+      value: "WHAT",
+      help: "a slot that comes while a run goes on (default queue)",
+      choices: ["queue", "skip", "allow", "cancel"],
+    },
+    missed: {
+      value: "WHAT",
+      help: "slots that nobody was there to make: last, none, all=N (the latest N) or within=DURATION (default last)",
+    },
+    "after-failure": {
+      value: "WHAT",
+      help: "a run that fails: retry, skip, or stopAfter=N failed runs (default retry)",
+    },
     "max-runs": { value: "N", help: "how many runs at most" },
     "keep-runs": { value: "N", help: "how many runs are kept on record (default 100)" },
-    app: { value: "NAME", help: "the application it belongs to, which tells of schedules that its code does not declare (default none)" },
+    app: {
+      value: "NAME",
+      help: "the application it belongs to, which tells of schedules that its code does not declare (default none)",
+    },
     release: { value: "N", help: "its version: nothing is changed when a higher one was declared before" },
     ...databaseOptions,
   },
@@ -52,14 +72,19 @@ export const schedulesPutCommand: Command = {
     const type = options.given("type");
     if (type === undefined) throw new UsageError("--type is missing", "give the type of its jobs");
     const more = (await jsonArgument(options.given("job"), "--job")) ?? {};
-    if (typeof more !== "object" || Array.isArray(more)) throw new UsageError("--job is not a JSON object", "write it as '{\"maxAttempts\": 3}'");
+    if (typeof more !== "object" || Array.isArray(more))
+      throw new UsageError("--job is not a JSON object", "write it as '{\"maxAttempts\": 3}'");
     const input = await jsonArgument(options.given("input"), "--input");
     const release = options.givenInteger("release", 1, 2_147_483_647);
     return withDatabase(options, async ({ engine }) => {
       const now = (await engine.schedules.now()).getTime();
       const blocked = await engine.schedules.blockedDays(rule.calendars ?? []);
       const slots = new Slots(rule, { createdAt: now, blocked: new Set(blocked) });
-      if (slots.next(now) === null) throw new UsageError(`schedule "${name}" would never run`, "check its times, --starts-at, --ends-at and --except");
+      if (slots.next(now) === null)
+        throw new UsageError(
+          `schedule "${name}" would never run`,
+          "check its times, --starts-at, --ends-at and --except",
+        );
       const answer = await engine.schedules.put(name, {
         rule: rule as unknown as Json,
         job: { ...more, type, ...options.pick("queue") },
@@ -111,5 +136,7 @@ function afterFailureOf(text: string | undefined): SchedulePolicy["afterFailure"
 
 /** Whoever changes what others declare should know. */
 function wasDeclared({ change, was }: ScheduleChange): string[] {
-  return change === "changed" && was?.declaredBy ? [`before, it was declared by ${was.declaredBy} at ${time(was.declaredAt)}`] : [];
+  return change === "changed" && was?.declaredBy
+    ? [`before, it was declared by ${was.declaredBy} at ${time(was.declaredAt)}`]
+    : [];
 }

@@ -5,7 +5,9 @@ import { userName } from "../user-name.js";
 export const schedulesRunCommand: Command = {
   name: "schedules run",
   summary: "run a schedule now, beside whatever runs of it",
-  details: ["Prints the job's id. Its slots stay as they are; a schedule that is paused or finished can be run too. Your user name is noted."],
+  details: [
+    "Prints the job's id. Its slots stay as they are; a schedule that is paused or finished can be run too. Your user name is noted.",
+  ],
   arguments: [{ name: "NAME", help: "the schedule" }],
   options: databaseOptions,
   examples: ["millrace schedules run nightly"],

@@ -55,7 +55,9 @@ function factLines(schedule: ScheduleRecord, out: Output): string[] {
 }
 
 function factsOf(one: ScheduleRecord): [string, string | null][] {
-  const who = [one.declaredBy, one.app && `app ${one.app}`, one.version === null ? null : `version ${one.version}`].filter(Boolean).join(", ");
+  const who = [one.declaredBy, one.app && `app ${one.app}`, one.version === null ? null : `version ${one.version}`]
+    .filter(Boolean)
+    .join(", ");
   return [
     ["name", one.name],
     ["rule", ruleText(one.rule)],
@@ -76,7 +78,9 @@ function factsOf(one: ScheduleRecord): [string, string | null][] {
     ["runs", `${count(one.runs)} ended, ${count(one.succeeded)} succeeded, ${count(one.attempts)} attempts`],
     [
       "took",
-      one.lastSeconds === null ? null : `${seconds(one.lastSeconds)} last, ${seconds(one.averageSeconds)} on average, ${seconds(one.totalSeconds)} in all`,
+      one.lastSeconds === null
+        ? null
+        : `${seconds(one.lastSeconds)} last, ${seconds(one.averageSeconds)} on average, ${seconds(one.totalSeconds)} in all`,
     ],
     ["missed", count(one.missed)],
     ["open jobs", one.openJobs.join(", ")],
@@ -90,13 +94,24 @@ function factsOf(one: ScheduleRecord): [string, string | null][] {
 /** What a rule says besides when: jitter, start and end, days left out. */
 function moreOf(rule: Json): string | null {
   if (typeof rule !== "object" || rule === null || Array.isArray(rule)) return null;
-  const { cron: _cron, every: _every, after: _after, rrule: _rrule, times: _times, at: _at, tz: _tz, ...more } = rule as Record<string, unknown>;
+  const {
+    cron: _cron,
+    every: _every,
+    after: _after,
+    rrule: _rrule,
+    times: _times,
+    at: _at,
+    tz: _tz,
+    ...more
+  } = rule as Record<string, unknown>;
   return Object.keys(more).length === 0 ? null : JSON.stringify(more);
 }
 
-const shown = (value: Json): string | null => (value === null || JSON.stringify(value) === "{}" ? null : JSON.stringify(value));
+const shown = (value: Json): string | null =>
+  value === null || JSON.stringify(value) === "{}" ? null : JSON.stringify(value);
 const seconds = (value: number | null): string => (value === null ? "" : duration(value * 1000));
-const since = (at: Date, why: string | null, by: string | null): string => [time(at), why, by && `(${by})`].filter(Boolean).join(" ");
+const since = (at: Date, why: string | null, by: string | null): string =>
+  [time(at), why, by && `(${by})`].filter(Boolean).join(" ");
 
 function durationTable(durations: readonly ScheduleStats[], width: number): string[] {
   return textTable(
@@ -148,8 +163,22 @@ function runTable(runs: readonly ScheduleRunRecord[], width: number): string[] {
 
 function eventTable(events: readonly ScheduleEvent[], width: number): string[] {
   return textTable(
-    [{ title: "AT" }, { title: "EVENT" }, { title: "SLOT" }, { title: "SLOTS", align: "right" }, { title: "BY" }, { title: "BECAUSE" }],
-    events.map((one) => [time(one.at), one.event, time(one.slotAt), one.slots === null ? "" : count(one.slots), one.by ?? "", one.because ?? ""]),
+    [
+      { title: "AT" },
+      { title: "EVENT" },
+      { title: "SLOT" },
+      { title: "SLOTS", align: "right" },
+      { title: "BY" },
+      { title: "BECAUSE" },
+    ],
+    events.map((one) => [
+      time(one.at),
+      one.event,
+      time(one.slotAt),
+      one.slots === null ? "" : count(one.slots),
+      one.by ?? "",
+      one.because ?? "",
+    ]),
     width,
   );
 }

@@ -21,7 +21,11 @@ export const schedulesCommand: Command = {
     limit: { value: "N", help: "how many at most", default: "1000" },
     ...databaseOptions,
   },
-  examples: ["millrace schedules", "millrace schedules --health failing", "millrace schedules list --json | jq -r '.[] | [.name, .nextSlot] | @tsv'"],
+  examples: [
+    "millrace schedules",
+    "millrace schedules --health failing",
+    "millrace schedules list --json | jq -r '.[] | [.name, .nextSlot] | @tsv'",
+  ],
   async run({ options, out }) {
     const limit = options.integer("limit", 1, 100_000);
     return withDatabase(options, async ({ engine }) => {
@@ -33,7 +37,11 @@ export const schedulesCommand: Command = {
 };
 
 /** The same under the name that people try first. */
-export const schedulesListCommand: Command = { ...schedulesCommand, name: "schedules list", summary: "the same as `schedules`" };
+export const schedulesListCommand: Command = {
+  ...schedulesCommand,
+  name: "schedules list",
+  summary: "the same as `schedules`",
+};
 
 async function find(engine: Engine, health: string | undefined, limit: number): Promise<ScheduleRecord[]> {
   const found: ScheduleRecord[] = [];

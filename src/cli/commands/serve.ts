@@ -30,10 +30,24 @@ export const serveCommand: Command = {
     host: { value: "ADDRESS", help: "where to listen; beyond 127.0.0.1 only with tokens", default: "127.0.0.1" },
     port: { value: "N", help: "the port, 0 for any", default: "8484" },
     prefix: { value: "PATH", help: "serve everything below this path, such as /queue" },
-    "public-url": { value: "URL", help: "what clients call the server, where a proxy stands before it: queue URLs begin with it" },
-    "trust-proxy": { value: "ADDRESSES", help: "proxies whose X-Forwarded-Proto and X-Forwarded-Host are believed: addresses and networks, with commas" },
-    tokens: { value: "FILE", help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)", isFile: true },
-    "sqs-keys": { value: "FILE", help: "keys of SQS clients (default: MILLRACE_SQS_KEYS, then none, or any without tokens)", isFile: true },
+    "public-url": {
+      value: "URL",
+      help: "what clients call the server, where a proxy stands before it: queue URLs begin with it",
+    },
+    "trust-proxy": {
+      value: "ADDRESSES",
+      help: "proxies whose X-Forwarded-Proto and X-Forwarded-Host are believed: addresses and networks, with commas",
+    },
+    tokens: {
+      value: "FILE",
+      help: "who may ask for what (default: MILLRACE_TOKENS, then everybody on this machine)",
+      isFile: true,
+    },
+    "sqs-keys": {
+      value: "FILE",
+      help: "keys of SQS clients (default: MILLRACE_SQS_KEYS, then none, or any without tokens)",
+      isFile: true,
+    },
     rate: { value: "N", help: "requests a second of each token of the API; twice as many at once", default: "1000" },
     opentelemetry: { help: "make each request a span, by the @opentelemetry/api that is installed in this folder" },
     "drain-delay": { value: "DURATION", help: "how long /readyz says no before it stops listening", default: "1s" },
@@ -53,7 +67,8 @@ export const serveCommand: Command = {
     const trustProxy = options.given("trust-proxy")?.split(",");
     const perSecond = options.integer("rate", 1, 1_000_000);
     const tracing = options.flag("opentelemetry") ? await tracingHere() : undefined;
-    const { startServer } = await import("../../server/server.js"); // half of the program, and no other command needs it
+    // half of the program, and no other command needs it
+    const { startServer } = await import("../../server/server.js");
     const signals = stopSignals();
     const server = await startServer({
       connection: { connectionString: databaseUrl(options), application_name: "millrace serve" },
@@ -100,17 +115,24 @@ export const serveCommand: Command = {
 
 function prefixOf(options: Options): string {
   const prefix = (options.given("prefix") ?? "").replace(/\/+$/, "");
-  if (prefix !== "" && !/^(\/[\w.~-]+)+$/.test(prefix)) throw new UsageError(`--prefix cannot be "${prefix}"`, 'give a path such as "/queue"');
+  if (prefix !== "" && !/^(\/[\w.~-]+)+$/.test(prefix))
+    throw new UsageError(`--prefix cannot be "${prefix}"`, 'give a path such as "/queue"');
   return prefix;
 }
 
-/** Spans through the API package of the application: it leads to whatever SDK was started, by a global that all its copies share. */
+/**
+ * Spans through the API package of the application: it leads to whatever SDK was started, by a global that all its
+ * copies share.
+ */
 async function tracingHere(): Promise<Tracing> {
   let file: string;
   try {
     file = createRequire(path.join(process.cwd(), "package.json")).resolve("@opentelemetry/api");
   } catch {
-    throw new UsageError("@opentelemetry/api is not installed in this folder", "npm install @opentelemetry/api, and an SDK that is loaded with node --import");
+    throw new UsageError(
+      "@opentelemetry/api is not installed in this folder",
+      "npm install @opentelemetry/api, and an SDK that is loaded with node --import",
+    );
   }
   return openTelemetryTracing((await import(pathToFileURL(file).href)) as OpenTelemetryApi);
 }

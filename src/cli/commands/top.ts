@@ -41,7 +41,8 @@ async function printOne(database: Database, out: Output): Promise<void> {
 
 async function watch(database: Database, out: Output): Promise<void> {
   const sampler = new Sampler(database);
-  let before: Sample | undefined = await sampler.take(mostRunning); // fails here, on the normal screen, when it cannot work
+  // fails here, on the normal screen, when it cannot work
+  let before: Sample | undefined = await sampler.take(mostRunning);
   let lines = view(makeFrame(before, undefined), database, out);
   const screen = new Screen(out.stdout, process.stdin);
   const signals = stopSignals();

@@ -40,7 +40,11 @@ export const workCommand: Command = {
     verbose: { help: "tell of every success too, not only of failures" },
     ...databaseOptions,
   },
-  examples: ["millrace work jobs.mjs", "millrace work jobs.mjs --queues default,mail --concurrency 50", "millrace work jobs.mjs --watch --verbose"],
+  examples: [
+    "millrace work jobs.mjs",
+    "millrace work jobs.mjs --queues default,mail --concurrency 50",
+    "millrace work jobs.mjs --watch --verbose",
+  ],
   async run({ args, options, out }) {
     const [file] = args as [string];
     const url = databaseUrl(options);
@@ -56,19 +60,38 @@ export const workCommand: Command = {
   },
 };
 
-/** The same call for the child: the URL goes by its environment, so that nobody reads a password in the list of processes. */
+/**
+ * The same call for the child: the URL goes by its environment, so that nobody reads a password in the list of
+ * processes.
+ */
 function childArguments(file: string, options: Options): string[] {
-  const { text, flag } = { text: (name: string) => `--${name}=${options.text(name)}`, flag: (name: string) => (options.flag(name) ? [`--${name}`] : []) };
-  return ["work", ...["queues", "concurrency", "grace", "schema"].map(text), ...["verbose", "json"].flatMap(flag), "--", file];
+  const { text, flag } = {
+    text: (name: string) => `--${name}=${options.text(name)}`,
+    flag: (name: string) => (options.flag(name) ? [`--${name}`] : []),
+  };
+  return [
+    "work",
+    ...["queues", "concurrency", "grace", "schema"].map(text),
+    ...["verbose", "json"].flatMap(flag),
+    "--",
+    file,
+  ];
 }
 
 async function work(file: string, url: string, options: Options, out: Output): Promise<ExitCode> {
   const queues = options.text("queues").split(",").filter(Boolean);
   if (queues.length === 0) throw new UsageError("--queues names no queue");
-  const workerOptions = { queues, concurrency: options.integer("concurrency", 1, 9000), grace: options.duration("grace") };
+  const workerOptions = {
+    queues,
+    concurrency: options.integer("concurrency", 1, 9000),
+    grace: options.duration("grace"),
+  };
   const signals = stopSignals();
   const handlers = await HandlersFile.load(file);
-  const mill = new Millrace({ connection: { connectionString: url, application_name: "millrace worker" }, schema: options.text("schema") });
+  const mill = new Millrace({
+    connection: { connectionString: url, application_name: "millrace worker" },
+    schema: options.text("schema"),
+  });
   const worker = mill.worker(workerOptions);
   await handlers.register(worker, mill);
   const code = await runWorker(worker, out, signals, { verbose: options.flag("verbose") });

@@ -26,19 +26,27 @@ export function makeFrame(now: Sample, before: Sample | undefined): Frame {
       const earlier = before?.queues.find(({ name }) => name === queue.name);
       if (!earlier || queue.inPerSecond === null) return { ...queue, inPerSecond: null, outPerSecond: null };
       const growth = (total(queue) - total(earlier)) / seconds;
-      return { ...queue, inPerSecond: round(queue.inPerSecond), outPerSecond: round(Math.max(0, queue.inPerSecond - growth)) };
+      return {
+        ...queue,
+        inPerSecond: round(queue.inPerSecond),
+        outPerSecond: round(Math.max(0, queue.inPerSecond - growth)),
+      };
     }),
   };
 }
 
-const total = (queue: { waiting: number; delayed: number; running: number }): number => queue.waiting + queue.delayed + queue.running;
+const total = (queue: { waiting: number; delayed: number; running: number }): number =>
+  queue.waiting + queue.delayed + queue.running;
 const round = (n: number): number => Math.round(n * 10) / 10;
-const rate = (n: number | null): string => (n === null ? "–" : n >= 10 || n === 0 ? count(Math.round(n)) : n.toFixed(1));
+const rate = (n: number | null): string =>
+  n === null ? "–" : n >= 10 || n === 0 ? count(Math.round(n)) : n.toFixed(1);
 
 /** A frame as lines, at most `height` of them. */
 export function frameLines(frame: Frame, title: string, out: Output, height: number): string[] {
   const room = Math.max(4, height - 5);
-  const queues = frame.queues.toSorted((a, b) => total(b) - total(a)).slice(0, Math.max(1, Math.min(frame.queues.length, Math.floor(room / 2))));
+  const queues = frame.queues
+    .toSorted((a, b) => total(b) - total(a))
+    .slice(0, Math.max(1, Math.min(frame.queues.length, Math.floor(room / 2))));
   const running = frame.running.slice(0, Math.max(1, room - queues.length));
   const [queueTitles, ...queueLines] = queueTable(queues, out.width);
   const [runningTitles, ...runningLines] = runningTable(running, out.width);
@@ -78,7 +86,9 @@ function runningTable(jobs: readonly RunningJob[], width: number): string[] {
       String(job.attempt),
       duration(job.elapsedMs),
       job.worker ?? "",
-      [job.leaseEnded ? "lease ended" : "", job.progress === null ? "" : JSON.stringify(job.progress)].filter(Boolean).join(" "),
+      [job.leaseEnded ? "lease ended" : "", job.progress === null ? "" : JSON.stringify(job.progress)]
+        .filter(Boolean)
+        .join(" "),
     ]),
     width,
   );

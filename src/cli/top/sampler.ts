@@ -29,7 +29,10 @@ export interface RunningJob {
   readonly progress: unknown;
 }
 
-/** Counting new jobs must not become a load of its own: 3,000 take 60 ms. When there are more, every eighth one stands for all, and so on. */
+/**
+ * Counting new jobs must not become a load of its own: 3,000 take 60 ms. When there are more, every eighth one stands
+ * for all, and so on.
+ */
 const mostCounted = 3000;
 
 /** Looks at the database again and again. */

@@ -2,10 +2,16 @@ import { z } from "zod";
 import { InvalidArgumentError } from "../../db/errors.js";
 import { nearestNames } from "../../schedule/nearest-names.js";
 
-/** Only the first mistake is told, so none is looked for behind it: of a list with a million of them, that takes seconds and gigabytes. */
+/**
+ * Only the first mistake is told, so none is looked for behind it: of a list with a million of them, that takes seconds
+ * and gigabytes.
+ */
 const firstOnly = { abortEarly: true } satisfies z.core.ParseContextInternal as z.core.ParseContext<z.core.$ZodIssue>;
 
-/** A value as its schema wants it. What is wrong is told in words, with the place, and for a name nobody knows with the nearest one. */
+/**
+ * A value as its schema wants it. What is wrong is told in words, with the place, and for a name nobody knows with the
+ * nearest one.
+ */
 export function checkValue<Schema extends z.ZodType>(schema: Schema, value: unknown, what: string): z.output<Schema> {
   const checked = schema.safeParse(value, firstOnly);
   if (checked.success) return checked.data;
@@ -36,7 +42,8 @@ function refusal(schema: z.ZodType, issue: z.core.$ZodIssue, what: string): Inva
       near ? `did you mean "${near}"?` : known.length === 0 ? "leave it out" : `known are ${known.join(", ")}`,
     );
   }
-  const missing = issue.code === "invalid_type" && issue.input === undefined && issue.message.endsWith("received undefined");
+  const missing =
+    issue.code === "invalid_type" && issue.input === undefined && issue.message.endsWith("received undefined");
   return missing
     ? new InvalidArgumentError(`${place} is missing`, `give ${place}: ${expected(issue)}`)
     : new InvalidArgumentError(`${place} cannot be accepted: ${issue.message}`, "correct it; nothing was written");
@@ -50,7 +57,12 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   for (const step of [...path, undefined]) {
     while (at instanceof z.ZodOptional || at instanceof z.ZodNullable || at instanceof z.ZodDefault) at = at.unwrap();
     if (step === undefined) break;
-    at = at instanceof z.ZodArray ? at.element : at instanceof z.ZodObject ? (at.shape as Record<PropertyKey, unknown>)[step] : undefined;
+    at =
+      at instanceof z.ZodArray
+        ? at.element
+        : at instanceof z.ZodObject
+          ? (at.shape as Record<PropertyKey, unknown>)[step]
+          : undefined;
   }
   return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
 }

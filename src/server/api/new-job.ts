@@ -6,7 +6,12 @@ import { given } from "./given.js";
 const retryPolicy = z.union([
   z.number(),
   z.array(z.number()).max(1000),
-  z.strictObject({ base: z.number().optional(), factor: z.number().optional(), cap: z.number().optional(), jitter: z.number().optional() }),
+  z.strictObject({
+    base: z.number().optional(),
+    factor: z.number().optional(),
+    cap: z.number().optional(),
+    jitter: z.number().optional(),
+  }),
 ]);
 /** Counted first: every member of a record is looked at, however many mistakes there are. */
 function refuseMany(value: unknown, context: z.RefinementCtx): unknown {

@@ -8,7 +8,8 @@ type Json = Record<string, unknown>;
 /** The table of routes as an OpenAPI 3.1 document. */
 export function openApi(routes: readonly Route[], version: string): Json {
   const shared = new Map<string, Json>();
-  const shape = (schema: z.ZodType, io: "input" | "output"): Json => hoist(z.toJSONSchema(schema, { io, unrepresentable: "any", override: plain }), shared);
+  const shape = (schema: z.ZodType, io: "input" | "output"): Json =>
+    hoist(z.toJSONSchema(schema, { io, unrepresentable: "any", override: plain }), shared);
   const paths: Record<string, Json> = {};
   const problemContent = { "application/problem+json": { schema: shape(problem, "output") } };
   for (const route of routes) {
@@ -18,7 +19,9 @@ export function openApi(routes: readonly Route[], version: string): Json {
       tags: [route.path.split("/")[1]],
       "x-role": route.role,
       parameters: [...pathParameters(route), ...queryParameters(route, shape)],
-      ...(route.body === undefined ? {} : { requestBody: { content: { "application/json": { schema: shape(route.body, "input") } } } }),
+      ...(route.body === undefined
+        ? {}
+        : { requestBody: { content: { "application/json": { schema: shape(route.body, "input") } } } }),
       responses: {
         "200": {
           description: "done",
@@ -36,7 +39,9 @@ export function openApi(routes: readonly Route[], version: string): Json {
     info: {
       title: "Millrace",
       version,
-      description: `A job queue on PostgreSQL. Errors are application/problem+json with a stable code; those of the server itself: ${Object.values(apiErrors)
+      description: `A job queue on PostgreSQL. Errors are application/problem+json with a stable code; those of the server itself: ${Object.values(
+        apiErrors,
+      )
         .map(({ code, title }) => `${code} ${title}`)
         .join("; ")}.`,
     },
@@ -55,11 +60,18 @@ function operationId({ method, path }: Route): string {
     .split("/")
     .slice(1)
     .map((word) => word.replaceAll(/[{}]/g, "").replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase()));
-  return [method.toLowerCase(), ...words.map((word) => word[0]!.toUpperCase() + word.slice(1))].join("").replaceAll(".", "");
+  return [method.toLowerCase(), ...words.map((word) => word[0]!.toUpperCase() + word.slice(1))]
+    .join("")
+    .replaceAll(".", "");
 }
 
 function pathParameters({ path }: Route): Json[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
 }
 
 function queryParameters({ query }: Route, shape: (schema: z.ZodType, io: "input") => Json): Json[] {
@@ -73,7 +85,8 @@ function queryParameters({ query }: Route, shape: (schema: z.ZodType, io: "input
 
 /** Named shapes go to the components of the document, and are referred to there. */
 function hoist({ $schema: _dialect, $defs, ...schema }: Json, shared: Map<string, Json>): Json {
-  for (const [name, definition] of Object.entries(($defs ?? {}) as Record<string, Json>)) shared.set(name, rename(definition) as Json);
+  for (const [name, definition] of Object.entries(($defs ?? {}) as Record<string, Json>))
+    shared.set(name, rename(definition) as Json);
   return rename(schema) as Json;
 }
 
@@ -81,7 +94,10 @@ function rename(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(rename);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, key === "$ref" ? String(member).replace("#/$defs/", "#/components/schemas/") : rename(member)]),
+    Object.entries(value).map(([key, member]) => [
+      key,
+      key === "$ref" ? String(member).replace("#/$defs/", "#/components/schemas/") : rename(member),
+    ]),
   );
 }
 

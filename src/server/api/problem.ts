@@ -4,7 +4,10 @@ import { BodyTooLargeError, BodyTooSlowError } from "../http/exchange.js";
 import { mostDetailCharacters } from "../http/limits.js";
 import { NoRoomError } from "../http/shares.js";
 
-/** What only the server refuses; everything else has the code of the engine (docs/errors.md). docs/api.md lists exactly these; a test compares. */
+/**
+ * What only the server refuses; everything else has the code of the engine (docs/errors.md). docs/api.md lists exactly
+ * these; a test compares.
+ */
 export const apiErrors = {
   noToken: { code: "MR101", status: 401, title: "no valid token" },
   forbidden: { code: "MR102", status: 403, title: "the token's role does not allow it" },
@@ -70,10 +73,16 @@ export interface Problem {
 }
 
 /** An error as an answer; undefined when it is nobody's mistake but ours. */
-export function problemOf(thrown: unknown, requestId: string): { readonly problem: Problem; readonly headers: Readonly<Record<string, string>> } | undefined {
+export function problemOf(
+  thrown: unknown,
+  requestId: string,
+): { readonly problem: Problem; readonly headers: Readonly<Record<string, string>> } | undefined {
   const error = known(thrown);
   if (!error) return undefined;
-  const [status, title] = error instanceof ApiError ? [error.status, error.title] : (engineProblems[error.code] ?? [500, "something went wrong"]);
+  const [status, title] =
+    error instanceof ApiError
+      ? [error.status, error.title]
+      : (engineProblems[error.code] ?? [500, "something went wrong"]);
   const { code, remedy } = error;
   // The message of an error ends with its remedy, which has a member of its own here.
   const message = remedy === undefined ? error.message : error.message.slice(0, -` (${remedy})`.length);
@@ -86,13 +95,20 @@ export function problemOf(thrown: unknown, requestId: string): { readonly proble
 }
 
 function known(thrown: unknown): MillraceError | undefined {
-  if (thrown instanceof BodyTooLargeError) return new ApiError("tooLarge", thrown.message, "send less at once", { connection: "close" });
-  if (thrown instanceof BodyTooSlowError) return new ApiError("slowBody", thrown.message, "send it in one go", { connection: "close" });
-  if (thrown instanceof NoRoomError) return new ApiError("busy", thrown.message, "let what is in progress end, and try again", { "retry-after": "1" });
+  if (thrown instanceof BodyTooLargeError)
+    return new ApiError("tooLarge", thrown.message, "send less at once", { connection: "close" });
+  if (thrown instanceof BodyTooSlowError)
+    return new ApiError("slowBody", thrown.message, "send it in one go", { connection: "close" });
+  if (thrown instanceof NoRoomError)
+    return new ApiError("busy", thrown.message, "let what is in progress end, and try again", { "retry-after": "1" });
   const { code } = (thrown ?? {}) as { code?: unknown };
   if (code === "57014") return new ApiError("tooSlow", "the database took too long", "ask for less at once");
   if (code === "55P03")
-    return new ApiError("tooSlow", "somebody else is changing the same jobs, and has not ended", "try again; GET /doctor tells of transactions that stay open");
+    return new ApiError(
+      "tooSlow",
+      "somebody else is changing the same jobs, and has not ended",
+      "try again; GET /doctor tells of transactions that stay open",
+    );
   const error = translateError(thrown);
   return error instanceof MillraceError ? error : undefined;
 }

@@ -8,7 +8,13 @@ import { bounded } from "../bounded.js";
 import { problemOf } from "./problem.js";
 
 /** How what was done comes on record: `Call.act` and `Call.pretend` of one request. */
-export function recorder(route: Route, exchange: Exchange, identity: Identity, { engine }: Mill, { log }: ApiParts): Pick<Call, "act" | "pretend"> {
+export function recorder(
+  route: Route,
+  exchange: Exchange,
+  identity: Identity,
+  { engine }: Mill,
+  { log }: ApiParts,
+): Pick<Call, "act" | "pretend"> {
   const entry = (object: string, result: string, count?: number) => ({
     who: identity.name,
     action: `${route.method} ${route.path}`,
@@ -31,7 +37,9 @@ export function recorder(route: Route, exchange: Exchange, identity: Identity, {
         const result = problemOf(error, exchange.id)?.problem.code ?? "error";
         await engine.server
           .auditAdd(entry(object, result))
-          .catch((lost) => log("warn", "could not record an act that failed", { id: exchange.id, error: String(lost) }));
+          .catch((lost) =>
+            log("warn", "could not record an act that failed", { id: exchange.id, error: String(lost) }),
+          );
         throw error;
       }
     },

@@ -17,7 +17,9 @@ export type Mill = Pick<Millrace, "engine" | "schedules" | "result">;
 export interface ApiShares {
   /** Bytes of bodies. */
   readonly memory: Shares;
-  /** Looks at many jobs, each of which may take a connection for its two seconds: the others are left to those who work. */
+  /**
+   * Looks at many jobs, each of which may take a connection for its two seconds: the others are left to those who work.
+   */
   readonly looks: Shares;
   /** Those who may have to wait for somebody's transaction, and hold a connection meanwhile. */
   readonly waits: Shares;
@@ -56,7 +58,8 @@ export interface Call<Query = unknown, Body = unknown> extends Omit<ApiParts, "m
   readonly query: Query;
   readonly body: Body;
   /**
-   * Do something that belongs on record: in one transaction with its entry in the audit, which names `object`. What fails is on record too.
+   * Do something that belongs on record: in one transaction with its entry in the audit, which names `object`. What
+   * fails is on record too.
    */
   readonly act: <T>(object: string, work: (tx: Queryable) => Promise<T>) => Promise<T>;
   /** Do it in a transaction, and take it all back: its answer is what would happen. */
@@ -75,7 +78,10 @@ export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.Z
   readonly body?: Body;
   /** The longest body, in bytes. Default 1 MiB. */
   readonly bodyLimit?: number;
-  /** The shape of the answer, as JSON; `raw` when the handler answers by itself, with this content type (and, of events, their shape). A test compares, for every route. */
+  /**
+   * The shape of the answer, as JSON; `raw` when the handler answers by itself, with this content type (and, of events,
+   * their shape). A test compares, for every route.
+   */
   readonly answer: z.ZodType | { readonly raw: string; readonly shape?: z.ZodType };
   readonly handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<unknown>;
 }

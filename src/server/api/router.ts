@@ -72,12 +72,22 @@ function insert(root: Node, route: Route): void {
   node.routes.set(route.method, route);
 }
 
-/** The route of a request. Words are compared as they were sent, so that an encoded slash is part of a name and never of the path. */
-function find(root: Node, { request, path }: Exchange): { readonly route: Route; readonly params: Record<string, string> } {
+/**
+ * The route of a request. Words are compared as they were sent, so that an encoded slash is part of a name and never of
+ * the path.
+ */
+function find(
+  root: Node,
+  { request, path }: Exchange,
+): { readonly route: Route; readonly params: Record<string, string> } {
   const words = path.slice(apiPath.length).split("/").slice(1);
   const node = walk(root, words);
   if (!node || node.routes.size === 0)
-    throw new ApiError("noRoute", `there is nothing at ${path.slice(0, 200)}`, `GET ${apiPath}/openapi.json tells what there is`);
+    throw new ApiError(
+      "noRoute",
+      `there is nothing at ${path.slice(0, 200)}`,
+      `GET ${apiPath}/openapi.json tells what there is`,
+    );
   const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
   const route = node.routes.get(method);
   if (!route) {
@@ -85,7 +95,12 @@ function find(root: Node, { request, path }: Exchange): { readonly route: Route;
     throw new ApiError("noMethod", `${path.slice(0, 200)} has no ${method}`, `use ${allowed}`, { allow: allowed });
   }
   const names = route.path.split("/").slice(1);
-  return { route, params: Object.fromEntries(names.flatMap((name, i) => (name.startsWith("{") ? [[name.slice(1, -1), decoded(words[i]!)]] : []))) };
+  return {
+    route,
+    params: Object.fromEntries(
+      names.flatMap((name, i) => (name.startsWith("{") ? [[name.slice(1, -1), decoded(words[i]!)]] : [])),
+    ),
+  };
 }
 
 function walk(node: Node, words: readonly string[]): Node | undefined {
@@ -99,7 +114,10 @@ function decoded(word: string): string {
   try {
     return decodeURIComponent(word);
   } catch {
-    throw new InvalidArgumentError(`"${word.slice(0, 100)}" cannot be decoded`, "encode names in paths as UTF-8, percent by percent");
+    throw new InvalidArgumentError(
+      `"${word.slice(0, 100)}" cannot be decoded`,
+      "encode names in paths as UTF-8, percent by percent",
+    );
   }
 }
 
@@ -112,7 +130,10 @@ async function serve(route: Route, params: Record<string, string>, exchange: Exc
   const memory = parts.shares.memory.hold(name);
   try {
     const limit = route.bodyLimit ?? usualBodyBytes;
-    const body = route.body === undefined ? undefined : checkValue(route.body, await jsonBody(exchange, limit, memory), "the body");
+    const body =
+      route.body === undefined
+        ? undefined
+        : checkValue(route.body, await jsonBody(exchange, limit, memory), "the body");
     const [looks, waits] = [parts.shares.looks.lineOf(name), parts.shares.waits.lineOf(name)];
     const value = await route.handle({
       ...rest,
@@ -155,7 +176,9 @@ function sendJson(exchange: Exchange, status: number, value: unknown): void {
   answer(exchange, status, { "content-type": "application/json", ...safeHeaders }, `${toJsonText(value)}\n`);
 }
 
-/** What went wrong, as an answer. Nothing is left to say to a client that has gone, or has part of an answer already. */
+/**
+ * What went wrong, as an answer. Nothing is left to say to a client that has gone, or has part of an answer already.
+ */
 function refuse(exchange: Exchange, error: unknown, { log }: ApiParts): void {
   const { response, request, id, path } = exchange;
   if (response.headersSent || exchange.signal.aborted) {
@@ -164,14 +187,43 @@ function refuse(exchange: Exchange, error: unknown, { log }: ApiParts): void {
   }
   const found = problemOf(error, id);
   if (!found) {
-    log("error", "request failed", { id, method: request.method, path, error: String((error as Error)?.stack ?? error) });
+    log("error", "request failed", {
+      id,
+      method: request.method,
+      path,
+      error: String((error as Error)?.stack ?? error),
+    });
     const detail = "something went wrong here; the log tells more of this request";
-    const problem = { type: "about:blank", title: "internal error", status: 500, code: "internal", detail, requestId: id };
-    answer(exchange, 500, { "content-type": "application/problem+json", ...safeHeaders }, `${JSON.stringify(problem)}\n`);
+    const problem = {
+      type: "about:blank",
+      title: "internal error",
+      status: 500,
+      code: "internal",
+      detail,
+      requestId: id,
+    };
+    answer(
+      exchange,
+      500,
+      { "content-type": "application/problem+json", ...safeHeaders },
+      `${JSON.stringify(problem)}\n`,
+    );
     return;
   }
   const { problem, headers } = found;
   if (problem.status >= 500)
-    log("warn", "request refused", { id, method: request.method, path, status: problem.status, code: problem.code, detail: problem.detail });
-  answer(exchange, problem.status, { "content-type": "application/problem+json", ...safeHeaders, ...headers }, `${JSON.stringify(problem)}\n`);
+    log("warn", "request refused", {
+      id,
+      method: request.method,
+      path,
+      status: problem.status,
+      code: problem.code,
+      detail: problem.detail,
+    });
+  answer(
+    exchange,
+    problem.status,
+    { "content-type": "application/problem+json", ...safeHeaders, ...headers },
+    `${JSON.stringify(problem)}\n`,
+  );
 }

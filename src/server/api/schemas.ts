@@ -5,10 +5,13 @@ export const jsonValue = z.unknown().meta({ description: "any JSON value" });
 export const time = z.iso.datetime({ offset: true }).meta({ description: "ISO 8601" });
 export const jobId = z
   .string()
-  .regex(/^\d{1,19}$/, { error: "a job's id is a string of digits", abort: true }) // the first wrong one of a list is the last that is looked at
+  // the first wrong one of a list is the last that is looked at
+  .regex(/^\d{1,19}$/, { error: "a job's id is a string of digits", abort: true })
   .meta({ description: "64 bits, as a string of digits" });
 /** What a request gives as a time becomes a Date. */
-export const timeInput = z.iso.datetime({ offset: true, error: "give an ISO 8601 time such as 2026-03-01T08:00:00Z" }).transform((text) => new Date(text));
+export const timeInput = z.iso
+  .datetime({ offset: true, error: "give an ISO 8601 time such as 2026-03-01T08:00:00Z" })
+  .transform((text) => new Date(text));
 export const limitOf = (most: number, usual: number) => z.coerce.number().int().min(1).max(most).default(usual);
 /** Seconds up to now, separated by commas: 60,3600. */
 export const windows = z
@@ -20,7 +23,16 @@ const text = z.string();
 const maybe = <Schema extends z.ZodType>(schema: Schema) => schema.nullable();
 const count = z.number().int();
 
-export const jobStates = ["delayed", "ready", "running", "blocked", "succeeded", "failed", "expired", "cancelled"] as const;
+export const jobStates = [
+  "delayed",
+  "ready",
+  "running",
+  "blocked",
+  "succeeded",
+  "failed",
+  "expired",
+  "cancelled",
+] as const;
 export const jobState = z.enum(jobStates);
 const unlimited = z.union([z.number(), z.literal("unlimited")]);
 
@@ -81,7 +93,14 @@ export const attemptRecord = z
   .meta({ id: "Attempt" });
 
 export const decisionRecord = z
-  .strictObject({ jobId, action: z.enum(["retry", "discard"]), attempts: maybe(count), decidedAt: time, by: maybe(text), because: maybe(text) })
+  .strictObject({
+    jobId,
+    action: z.enum(["retry", "discard"]),
+    attempts: maybe(count),
+    decidedAt: time,
+    by: maybe(text),
+    because: maybe(text),
+  })
   .meta({ id: "Decision" });
 
 export const queueState = z.enum(["active", "paused", "waiting", "closed", "finished"]);
@@ -136,7 +155,9 @@ const queueFields = {
 export const queueRecord = z.strictObject(queueFields).meta({ id: "Queue" });
 export const queueDetails = z.strictObject({ ...queueFields, depth }).meta({ id: "QueueDetails" });
 
-export const rate = z.strictObject({ perSecond: z.number().positive(), burst: z.number().min(1).optional() }).meta({ id: "Rate" });
+export const rate = z
+  .strictObject({ perSecond: z.number().positive(), burst: z.number().min(1).optional() })
+  .meta({ id: "Rate" });
 
 /** What is measured of a queue, or of all of them. */
 const measured = {
@@ -172,7 +193,9 @@ export const overview = z
 
 export const moment = z.strictObject({ overview, queues: z.array(liveQueue) }).meta({ id: "Moment" });
 
-export const point = z.strictObject({ at: time, ...measured, p50: maybe(z.number()), p95: maybe(z.number()) }).meta({ id: "Point" });
+export const point = z
+  .strictObject({ at: time, ...measured, p50: maybe(z.number()), p95: maybe(z.number()) })
+  .meta({ id: "Point" });
 
 export const runningJob = z
   .strictObject({
@@ -203,15 +226,29 @@ export const workerRecord = z
   .meta({ id: "Worker" });
 
 export const problem = z
-  .strictObject({ type: text, title: text, status: count, code: text, detail: text, remedy: text.optional(), requestId: text })
+  .strictObject({
+    type: text,
+    title: text,
+    status: count,
+    code: text,
+    detail: text,
+    remedy: text.optional(),
+    requestId: text,
+  })
   .meta({ id: "Problem" });
 
 export const enqueued = z.strictObject({ id: jobId, duplicate: z.boolean() }).meta({ id: "Enqueued" });
 
 /** A list, with where to go on when there may be more. */
-export const listOf = <Schema extends z.ZodType>(item: Schema) => z.strictObject({ items: z.array(item), next: text.optional() });
+export const listOf = <Schema extends z.ZodType>(item: Schema) =>
+  z.strictObject({ items: z.array(item), next: text.optional() });
 export const done = z.strictObject({ done: z.boolean() });
 /** How many jobs were touched; with `dryRun`, how many would be. */
-export const counted = z.strictObject({ count, isExact: z.boolean().meta({ description: "false: at least so many" }) }).meta({ id: "Counted" });
-export const dryRun = z.boolean().default(false).meta({ description: "touch nothing, and answer how many it would be" });
+export const counted = z
+  .strictObject({ count, isExact: z.boolean().meta({ description: "false: at least so many" }) })
+  .meta({ id: "Counted" });
+export const dryRun = z
+  .boolean()
+  .default(false)
+  .meta({ description: "touch nothing, and answer how many it would be" });
 export const because = z.string().max(1000).optional().meta({ description: "kept on record" });

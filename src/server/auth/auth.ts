@@ -47,7 +47,11 @@ export class Auth {
     const waitSeconds = this.#rate.take(identity.name);
     if (waitSeconds > 0) throw tooMany(waitSeconds, `"${identity.name}" asks too often`);
     if (!mayAct(identity.role, needs))
-      throw new ApiError("forbidden", `"${identity.name}" is a ${identity.role}; this needs the role ${needs}`, `use a token of the role ${needs}`);
+      throw new ApiError(
+        "forbidden",
+        `"${identity.name}" is a ${identity.role}; this needs the role ${needs}`,
+        `use a token of the role ${needs}`,
+      );
     return identity;
   }
 
@@ -80,5 +84,7 @@ function tokenOwner(request: Exchange["request"], entries: readonly TokenEntry[]
 }
 
 function tooMany(waitSeconds: number, message: string): ApiError {
-  return new ApiError("tooMany", message, "wait for as long as Retry-After says", { "retry-after": String(Math.ceil(waitSeconds)) });
+  return new ApiError("tooMany", message, "wait for as long as Retry-After says", {
+    "retry-after": String(Math.ceil(waitSeconds)),
+  });
 }

@@ -24,7 +24,8 @@ export class RateLimit {
   /** Buckets that are full by now say nothing; when all are in use, the oldest go. */
   #forget(at: number): void {
     for (const [name, { level, at: since }] of this.#buckets) {
-      if (level + ((at - since) / 1000) * this.perSecond >= this.burst || this.#buckets.size > mostNames * 2) this.#buckets.delete(name);
+      if (level + ((at - since) / 1000) * this.perSecond >= this.burst || this.#buckets.size > mostNames * 2)
+        this.#buckets.delete(name);
     }
   }
 }

@@ -30,12 +30,17 @@ export function parseTokens(text: string): readonly TokenEntry[] {
     if (/^\s*(#|$)/.test(line)) continue;
     const [name = "", role = "", sha256 = "", ...rest] = line.trim().split(/\s+/);
     if (rest.length > 0 || !roles.includes(role as Role) || !/^[0-9a-f]{64}$/i.test(sha256))
-      throw new InvalidArgumentError(`line ${i + 1} of the tokens cannot be read`, 'write "NAME ROLE SHA256", as "millrace tokens new" prints it');
+      throw new InvalidArgumentError(
+        `line ${i + 1} of the tokens cannot be read`,
+        'write "NAME ROLE SHA256", as "millrace tokens new" prints it',
+      );
     checkName(name);
-    if (entries.some((entry) => entry.name === name)) throw new InvalidArgumentError(`there are two tokens named "${name}"`, "give each a name of its own");
+    if (entries.some((entry) => entry.name === name))
+      throw new InvalidArgumentError(`there are two tokens named "${name}"`, "give each a name of its own");
     entries.push({ name, role: role as Role, sha256: Buffer.from(sha256, "hex") });
   }
-  if (entries.length === 0) throw new InvalidArgumentError("there are no tokens", 'make one with "millrace tokens new"');
+  if (entries.length === 0)
+    throw new InvalidArgumentError("there are no tokens", 'make one with "millrace tokens new"');
   return entries;
 }
 
@@ -50,5 +55,9 @@ export function findToken(entries: readonly TokenEntry[], token: string): Identi
 const digest = (token: string): Buffer => createHash("sha256").update(token).digest();
 
 function checkName(name: string): void {
-  if (!namePattern.test(name)) throw new InvalidArgumentError(`a token cannot be named "${name}"`, "use letters, digits, and . _ - : @, at most 100");
+  if (!namePattern.test(name))
+    throw new InvalidArgumentError(
+      `a token cannot be named "${name}"`,
+      "use letters, digits, and . _ - : @, at most 100",
+    );
 }

@@ -7,7 +7,9 @@ import { type Exchange, type Part, answer } from "../http/exchange.js";
 
 const home = "/dashboard/";
 /** Built beside the compiled server; when the server runs from its source, in dist all the same. */
-const builtFolders = ["../../dashboard/", "../../../dist/dashboard/"].map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
+const builtFolders = ["../../dashboard/", "../../../dist/dashboard/"].map((folder) =>
+  fileURLToPath(new URL(folder, import.meta.url)),
+);
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -52,12 +54,16 @@ interface StaticFile {
 /** Which requests are for the dashboard: its own paths, and a browser that opens the server itself. */
 export function takesDashboard({ request, path: at }: Exchange): boolean {
   if (at === "/dashboard" || at.startsWith(home)) return true;
-  return at === "/" && (request.method === "GET" || request.method === "HEAD") && (request.headers.accept ?? "").includes("text/html");
+  return (
+    at === "/" &&
+    (request.method === "GET" || request.method === "HEAD") &&
+    (request.headers.accept ?? "").includes("text/html")
+  );
 }
 
 /**
- * The files of the dashboard. They are read once; a path is looked up among their names and never reaches the file system.
- * Redirects are relative, so that they hold behind any proxy and prefix.
+ * The files of the dashboard. They are read once; a path is looked up among their names and never reaches the file
+ * system. Redirects are relative, so that they hold behind any proxy and prefix.
  */
 export function dashboardPart(...folders: readonly string[]): Part {
   const folder = (folders.length > 0 ? folders : builtFolders).find((one) => existsSync(path.join(one, "index.html")));
@@ -66,8 +72,15 @@ export function dashboardPart(...folders: readonly string[]): Part {
     const { request, path: at } = exchange;
     if (request.method !== "GET" && request.method !== "HEAD")
       answer(exchange, 405, { ...always, allow: "GET, HEAD", "content-type": "text/plain" }, "only GET\n");
-    else if (at === "/" || at === "/dashboard") redirect(exchange, at === "/" ? `${lastWord(request.url)}dashboard/` : "dashboard/");
-    else if (files.size === 0) answer(exchange, 503, { ...always, "content-type": "text/plain" }, "the dashboard was not built; run npm run build\n");
+    else if (at === "/" || at === "/dashboard")
+      redirect(exchange, at === "/" ? `${lastWord(request.url)}dashboard/` : "dashboard/");
+    else if (files.size === 0)
+      answer(
+        exchange,
+        503,
+        { ...always, "content-type": "text/plain" },
+        "the dashboard was not built; run npm run build\n",
+      );
     else serve(exchange, files, at.slice(home.length));
   };
 }
@@ -76,20 +89,34 @@ function serve(exchange: Exchange, files: ReadonlyMap<string, StaticFile>, name:
   const file = files.get(name === "" ? "index.html" : name);
   if (file) send(exchange, file);
   else if (name.startsWith("assets/"))
-    answer(exchange, 404, { ...always, "cache-control": "no-store", "content-type": "text/plain" }, "no such file; reload the dashboard\n");
+    answer(
+      exchange,
+      404,
+      { ...always, "cache-control": "no-store", "content-type": "text/plain" },
+      "no such file; reload the dashboard\n",
+    );
   // Whatever else is a page of it, by the address the page itself would use.
   else redirect(exchange, `${"../".repeat(name.split("/").length - 1) || "./"}#/${name}`);
 }
 
 function send({ request, response }: Exchange, { type, body, packed, tag, isHashed }: StaticFile): void {
-  const headers = { ...always, etag: tag, "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache" };
+  const headers = {
+    ...always,
+    etag: tag,
+    "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
+  };
   if (request.headers["if-none-match"] === tag) {
     response.writeHead(304, headers).end();
     return;
   }
   const isPacked = /\bgzip\b/.test(request.headers["accept-encoding"] ?? "");
   const bytes = isPacked ? packed : body;
-  response.writeHead(200, { ...headers, "content-type": type, "content-length": bytes.length, ...(isPacked && { "content-encoding": "gzip" }) });
+  response.writeHead(200, {
+    ...headers,
+    "content-type": type,
+    "content-length": bytes.length,
+    ...(isPacked && { "content-encoding": "gzip" }),
+  });
   response.end(request.method === "HEAD" ? undefined : bytes);
 }
 

@@ -13,10 +13,14 @@ export interface AddressOptions {
 }
 
 /**
- * What the client of a request calls this server, without a slash at the end: the public URL if there is one, else what a proxy says that is trusted,
- * else `http://` and what the client itself says.
+ * What the client of a request calls this server, without a slash at the end: the public URL if there is one, else what
+ * a proxy says that is trusted, else `http://` and what the client itself says.
  */
-export function addressOf({ publicUrl, trustProxy = [], prefix }: AddressOptions): (request: IncomingMessage) => string {
+export function addressOf({
+  publicUrl,
+  trustProxy = [],
+  prefix,
+}: AddressOptions): (request: IncomingMessage) => string {
   if (publicUrl !== undefined) {
     const address = checkPublicUrl(publicUrl);
     return () => address;
@@ -24,9 +28,11 @@ export function addressOf({ publicUrl, trustProxy = [], prefix }: AddressOptions
   const trusted = proxiesOf(trustProxy);
   return (request) => {
     const isTrusted = trustProxy.length > 0 && isAmong(trusted, request.socket.remoteAddress);
-    const forwarded = (name: string, pattern: RegExp): string | undefined => (isTrusted ? lastOf(request, name, pattern) : undefined);
+    const forwarded = (name: string, pattern: RegExp): string | undefined =>
+      isTrusted ? lastOf(request, name, pattern) : undefined;
     const scheme = forwarded("x-forwarded-proto", /^https?$/i)?.toLowerCase() ?? "http";
-    const host = forwarded("x-forwarded-host", /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i) ?? request.headers.host ?? "localhost";
+    const host =
+      forwarded("x-forwarded-host", /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i) ?? request.headers.host ?? "localhost";
     return `${scheme}://${host}${prefix}`;
   };
 }
@@ -34,7 +40,15 @@ export function addressOf({ publicUrl, trustProxy = [], prefix }: AddressOptions
 /** A URL that others can be put together from. */
 function checkPublicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash || !/^https?:\/\//i.test(text)) {
+  if (
+    !url ||
+    !/^https?:$/.test(url.protocol) ||
+    url.username ||
+    url.password ||
+    url.search ||
+    url.hash ||
+    !/^https?:\/\//i.test(text)
+  ) {
     throw new InvalidArgumentError(
       `the public URL cannot be "${text}"`,
       'give what clients call the server, such as "https://queue.example.com" or "https://example.com/queue"',
@@ -50,7 +64,10 @@ function proxiesOf(entries: readonly string[]): BlockList {
     const family = isIP(address);
     const most = family === 6 ? 128 : 32;
     if (family === 0 || rest.length > 0 || (bits !== undefined && (!/^\d{1,3}$/.test(bits) || Number(bits) > most))) {
-      throw new InvalidArgumentError(`"${entry}" is not the address of a proxy`, 'give an IP address or a network, such as "10.0.0.7" or "10.0.0.0/8"');
+      throw new InvalidArgumentError(
+        `"${entry}" is not the address of a proxy`,
+        'give an IP address or a network, such as "10.0.0.7" or "10.0.0.0/8"',
+      );
     }
     list.addSubnet(address, Number(bits ?? most), family === 6 ? "ipv6" : "ipv4");
   }

@@ -47,7 +47,9 @@ describe("readBody", () => {
   });
 
   it("refuses what is longer than allowed, or than there is room for", async () => {
-    await expect(readBody(request({ "content-length": "11" }).exchange, 10, shares().hold("a"))).rejects.toThrow(BodyTooLargeError);
+    await expect(readBody(request({ "content-length": "11" }).exchange, 10, shares().hold("a"))).rejects.toThrow(
+      BodyTooLargeError,
+    );
     for (const [limit, refusal] of [
       [10, BodyTooLargeError],
       [10_000_000, NoRoomError],

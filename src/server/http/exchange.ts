@@ -17,7 +17,9 @@ export interface Exchange {
   readonly stopping: AbortSignal;
 }
 
-/** A part of the server: answers the exchanges it is given. What it throws becomes a 500 that tells nothing but the id. */
+/**
+ * A part of the server: answers the exchanges it is given. What it throws becomes a 500 that tells nothing but the id.
+ */
 export type Part = (exchange: Exchange) => Promise<void>;
 
 /** The body was longer than the part allows. */
@@ -37,8 +39,9 @@ export class BodyTooSlowError extends Error {
 }
 
 /**
- * The whole body, as it was sent. By events, because most bodies are one piece, and iterating over it would cost more than the rest of the request.
- * `memory` holds what has arrived, and never what was announced: a length costs nothing to say.
+ * The whole body, as it was sent. By events, because most bodies are one piece, and iterating over it would cost more
+ * than the rest of the request. `memory` holds what has arrived, and never what was announced: a length costs nothing
+ * to say.
  */
 export function readBody({ request }: Exchange, limit: number, memory: Holding): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -64,7 +67,8 @@ export function readBody({ request }: Exchange, limit: number, memory: Holding):
       }
     };
     const watch = setTimeout(() => {
-      if (size < ((performance.now() - began) / 1000) * slowestBytesPerSecond) refuse(new BodyTooSlowError(slowestBytesPerSecond));
+      if (size < ((performance.now() - began) / 1000) * slowestBytesPerSecond)
+        refuse(new BodyTooSlowError(slowestBytesPerSecond));
       else watch.refresh();
     }, patienceMs);
     request.on("data", take);
@@ -96,7 +100,15 @@ function appended(bytes: Buffer, size: number, chunk: Buffer, most: number, memo
 }
 
 /** Answer with a body that is complete. */
-export function answer({ response }: Exchange, status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
-  response.writeHead(status, { ...headers, "content-length": String(typeof body === "string" ? Buffer.byteLength(body) : body.length) });
+export function answer(
+  { response }: Exchange,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: string | Uint8Array,
+): void {
+  response.writeHead(status, {
+    ...headers,
+    "content-length": String(typeof body === "string" ? Buffer.byteLength(body) : body.length),
+  });
   response.end(body);
 }

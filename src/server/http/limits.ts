@@ -1,6 +1,9 @@
 import { bounds } from "../../db/limits.js";
 
-/** How much one request may make the server read, hold and compute. Whatever is above is refused before it costs anything; docs/server.md lists them. */
+/**
+ * How much one request may make the server read, hold and compute. Whatever is above is refused before it costs
+ * anything; docs/server.md lists them.
+ */
 
 /** The longest body, where a route does not say otherwise. */
 export const usualBodyBytes = 1_048_576;
@@ -15,7 +18,10 @@ export const mostObjectCharacters = 500;
 
 /** All bodies that are in memory at once. */
 export const usualBodyMemoryBytes = 268_435_456;
-/** Whoever sends a body has this long to begin, and must have sent so much a second from then on; a whole request has a minute. */
+/**
+ * Whoever sends a body has this long to begin, and must have sent so much a second from then on; a whole request has a
+ * minute.
+ */
 export const patienceMs = 10_000;
 export const slowestBytesPerSecond = 1024;
 

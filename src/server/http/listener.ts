@@ -39,7 +39,13 @@ export class Listener {
     private readonly part: Part,
   ) {
     this.#server = createServer(
-      { headersTimeout: headersMs, requestTimeout: requestMs, keepAliveTimeout: idleMs, maxHeaderSize: mostHeaderBytes, connectionsCheckingInterval: 5000 },
+      {
+        headersTimeout: headersMs,
+        requestTimeout: requestMs,
+        keepAliveTimeout: idleMs,
+        maxHeaderSize: mostHeaderBytes,
+        connectionsCheckingInterval: 5000,
+      },
       (request, response) => this.#take(request, response),
     );
     this.#server.maxConnections = mostConnections;
@@ -60,7 +66,11 @@ export class Listener {
     NetServer.prototype.close.call(this.#server);
     this.#stopping.abort();
     // Connections that were kept open may bring another request, and an answer is not out when it was handed over.
-    for (const end = performance.now() + this.options.graceMs; this.#running.size + this.#open.size > 0 && performance.now() < end;) await sleep(10);
+    for (
+      const end = performance.now() + this.options.graceMs;
+      this.#running.size + this.#open.size > 0 && performance.now() < end;
+    )
+      await sleep(10);
     for (const controller of this.#open) controller.abort();
     this.#server.closeAllConnections();
     await closed;
@@ -76,7 +86,8 @@ export class Listener {
     const id = randomUUID();
     const gone = new AbortController();
     this.#open.add(gone);
-    // Only of those who went too early: firing the signal after every answer was a third of the cost of a small request.
+    // Only of those who went too early: firing the signal after every answer was a third of the cost of a small
+    // request.
     response.on("close", () => {
       this.#open.delete(gone);
       if (!response.writableFinished) gone.abort();
@@ -97,23 +108,41 @@ export class Listener {
       stopping: this.#stopping.signal,
     };
     try {
-      if (exchange.path === "") answer(exchange, 404, { "content-type": "text/plain" }, `everything is below ${prefix}/\n`);
+      if (exchange.path === "")
+        answer(exchange, 404, { "content-type": "text/plain" }, `everything is below ${prefix}/\n`);
       else await this.part(exchange);
       if (!response.writableEnded) response.end();
     } catch (error) {
       if (!gone.signal.aborted)
-        log("error", "request failed", { id, method: request.method, path: exchange.path, error: String((error as Error)?.stack ?? error) });
-      if (!response.headersSent) answer(exchange, 500, { "content-type": "text/plain" }, `something went wrong here; the log tells more of request ${id}\n`);
+        log("error", "request failed", {
+          id,
+          method: request.method,
+          path: exchange.path,
+          error: String((error as Error)?.stack ?? error),
+        });
+      if (!response.headersSent)
+        answer(
+          exchange,
+          500,
+          { "content-type": "text/plain" },
+          `something went wrong here; the log tells more of request ${id}\n`,
+        );
       else response.destroy();
     }
     if (!request.complete) response.once("finish", () => discard(request));
-    log("debug", "request", { id, method: request.method, path: exchange.path, status: response.statusCode, ms: Math.round(performance.now() - began) });
+    log("debug", "request", {
+      id,
+      method: request.method,
+      path: exchange.path,
+      status: response.statusCode,
+      ms: Math.round(performance.now() - began),
+    });
   }
 }
 
 /**
- * A body nobody read would stay in the way of the connection's next request. What is on its way is let in for a moment, to be forgotten: hanging up at once
- * would take the answer away from a client that still sends.
+ * A body nobody read would stay in the way of the connection's next request. What is on its way is let in for a moment,
+ * to be forgotten: hanging up at once would take the answer away from a client that still sends.
  */
 function discard(request: IncomingMessage): void {
   const end = setTimeout(() => request.destroy(), discardMs);

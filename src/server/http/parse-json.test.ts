@@ -6,7 +6,8 @@ const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(le
 
 describe("parseJson", () => {
   it("reads what JSON.parse reads", () => {
-    for (const value of [null, 1, "a", "\\", '"', '\\"[', ["]", "{"], { a: { "}": ["\u0000é😀"] } }]) expect(parse(JSON.stringify(value))).toEqual(value);
+    for (const value of [null, 1, "a", "\\", '"', '\\"[', ["]", "{"], { a: { "}": ["\u0000é😀"] } }])
+      expect(parse(JSON.stringify(value))).toEqual(value);
   });
 
   it("refuses what is deeper than told, and counts no brackets within texts", () => {

@@ -7,7 +7,10 @@ const takeAll = (shares: Shares, who: string): number => {
 };
 
 /** Work that ends when told. */
-function busy(shares: Shares, who: string): { readonly done: Promise<void>; readonly end: () => void; isRunning: boolean } {
+function busy(
+  shares: Shares,
+  who: string,
+): { readonly done: Promise<void>; readonly end: () => void; isRunning: boolean } {
   const { promise, resolve } = deferred();
   const work = { isRunning: false, end: resolve, done: Promise.resolve() };
   work.done = shares.use(who, () => {
@@ -71,7 +74,13 @@ describe("Shares", () => {
     const [first, second, third, fourth] = [busy(shares, "a"), busy(shares, "a"), busy(shares, "a"), busy(shares, "a")];
     const other = busy(shares, "b");
     await settled();
-    expect([first, second, third, fourth, other].map(({ isRunning }) => isRunning)).toEqual([true, true, false, false, true]);
+    expect([first, second, third, fourth, other].map(({ isRunning }) => isRunning)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      true,
+    ]);
     other.end();
     second.end();
     await settled();

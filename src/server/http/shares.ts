@@ -23,8 +23,9 @@ export interface LineOptions {
 /**
  * So much of something, for all who ask: memory, connections, places.
  *
- * Nobody takes more than twice of what is left free then. One alone gets two thirds, two get two fifths each, three two sevenths: there is always
- * something left for whoever comes next, however many there are, and nothing has to be known of them beforehand. Whoever holds nothing may have the last.
+ * Nobody takes more than twice of what is left free then. One alone gets two thirds, two get two fifths each, three two
+ * sevenths: there is always something left for whoever comes next, however many there are, and nothing has to be known
+ * of them beforehand. Whoever holds nothing may have the last.
  *
  * Who waits does so in a line of their own, and of several lines the one whose owner holds least goes first.
  */
@@ -122,7 +123,9 @@ export class Shares {
 
   #letIn(): void {
     while (this.#lines.size > 0) {
-      const [next] = [...this.#lines.keys()].filter((who) => this.#fits(who, 1)).toSorted((a, b) => this.heldBy(a) - this.heldBy(b));
+      const [next] = [...this.#lines.keys()]
+        .filter((who) => this.#fits(who, 1))
+        .toSorted((a, b) => this.heldBy(a) - this.heldBy(b));
       if (next === undefined) return;
       this.take(next);
       const [begin] = this.#lines.get(next)!;

@@ -52,7 +52,10 @@ export class History {
     let rings = this.#queues.get(queue);
     if (!rings) {
       if (this.#queues.size >= mostQueues) return;
-      this.#queues.set(queue, (rings = { fine: new Ring(fine.stepMs, fine.most), coarse: new Ring(coarse.stepMs, coarse.most) }));
+      this.#queues.set(
+        queue,
+        (rings = { fine: new Ring(fine.stepMs, fine.most), coarse: new Ring(coarse.stepMs, coarse.most) }),
+      );
     }
     rings.fine.add(point);
     rings.coarse.add(point);
@@ -60,12 +63,16 @@ export class History {
 
   /** Forget queues that were not seen for a day. */
   forget(now: number): void {
-    for (const [queue, { coarse: ring }] of this.#queues) if (now - ring.isEmptySince > coarse.stepMs * coarse.most) this.#queues.delete(queue);
+    for (const [queue, { coarse: ring }] of this.#queues)
+      if (now - ring.isEmptySince > coarse.stepMs * coarse.most) this.#queues.delete(queue);
   }
 
   /** The points of the last so many seconds: in steps of a second up to ten minutes, else of a minute. */
   of(queue: string, seconds: number, now: number): { readonly step: number; readonly points: readonly Point[] } {
     const kind = seconds * 1000 <= fine.stepMs * fine.most ? "fine" : "coarse";
-    return { step: kind === "fine" ? 1 : 60, points: this.#queues.get(queue)?.[kind].since(now - seconds * 1000) ?? [] };
+    return {
+      step: kind === "fine" ? 1 : 60,
+      points: this.#queues.get(queue)?.[kind].since(now - seconds * 1000) ?? [],
+    };
   }
 }

@@ -26,7 +26,11 @@ export interface Overview {
   readonly running: number;
   readonly failedLastHour: number;
   readonly oldestReadySeconds: number | null;
-  readonly rates: { readonly enqueuedPerSecond: number | null; readonly finishedPerSecond: number | null; readonly failedPerSecond: number | null };
+  readonly rates: {
+    readonly enqueuedPerSecond: number | null;
+    readonly finishedPerSecond: number | null;
+    readonly failedPerSecond: number | null;
+  };
   readonly latency: { readonly p50: number | null; readonly p95: number | null };
   readonly workers: number;
   readonly warnings: number;
@@ -38,7 +42,9 @@ export interface Moment {
   readonly queues: readonly LiveQueue[];
 }
 
-/** Somebody who looks; told of each moment, and with undefined that there is none because the database did not answer. */
+/**
+ * Somebody who looks; told of each moment, and with undefined that there is none because the database did not answer.
+ */
 export type Viewer = (moment: Moment | undefined) => void;
 
 const watchedMs = 1000;
@@ -48,7 +54,10 @@ const unwatchedMs = 60_000;
 const agesMs = 5000;
 const failuresMs = 60_000;
 
-/** Looks at the database for all who want to see it: one sample a second while anybody does, one a minute for the history while nobody does. */
+/**
+ * Looks at the database for all who want to see it: one sample a second while anybody does, one a minute for the
+ * history while nobody does.
+ */
 export class Live {
   readonly #viewers = new Set<Viewer>();
   readonly #history = new History();
@@ -60,7 +69,10 @@ export class Live {
   /** Where the logs ended, at each of the last samples. */
   #ends: { readonly at: number; readonly ends: readonly number[] }[] = [];
   #failures = { at: -Infinity, count: 0 };
-  #oldest: { readonly at: number; readonly since: ReadonlyMap<string, Date | null> } = { at: -Infinity, since: new Map() };
+  #oldest: { readonly at: number; readonly since: ReadonlyMap<string, Date | null> } = {
+    at: -Infinity,
+    since: new Map(),
+  };
   #latest: { readonly moment: Moment; readonly takenAt: number } | undefined;
   #latency: { p50: number | null; p95: number | null; at: number } = { p50: null, p95: null, at: 0 };
 
@@ -126,7 +138,8 @@ export class Live {
       }
       this.#wake = new AbortController();
       const pauseMs = this.#viewers.size === 0 ? unwatchedMs : isQuiet ? quietMs : watchedMs;
-      if (!this.#stopping.signal.aborted) await sleep(pauseMs, undefined, { signal: this.#wake.signal }).catch(() => {});
+      if (!this.#stopping.signal.aborted)
+        await sleep(pauseMs, undefined, { signal: this.#wake.signal }).catch(() => {});
     }
   }
 
@@ -140,12 +153,21 @@ export class Live {
     const ages = performance.now() - this.#oldest.at > agesMs;
     const from = this.#before?.to;
     const ends = from && (this.#ends.findLast(({ at }) => at <= from.getTime()) ?? this.#ends[0])?.ends;
-    const sample = await this.engine.server.liveSample({ ...(from ? { from } : {}), ...(ends ? { ends } : {}), ages, failures });
+    const sample = await this.engine.server.liveSample({
+      ...(from ? { from } : {}),
+      ...(ends ? { ends } : {}),
+      ages,
+      failures,
+    });
     const seconds = sample.from === null ? undefined : (sample.to.getTime() - sample.from.getTime()) / 1000;
     // One that came too soon after the one before had no time to look at; the next one has.
     this.#before = seconds === undefined && this.#before ? { ...sample, to: this.#before.to } : sample;
     this.#ends = [...this.#ends.slice(-19), { at: sample.now.getTime(), ends: sample.ends }];
-    if (ages) this.#oldest = { at: performance.now(), since: new Map(sample.queues.map(({ queue, oldestReadyAt }) => [queue, oldestReadyAt])) };
+    if (ages)
+      this.#oldest = {
+        at: performance.now(),
+        since: new Map(sample.queues.map(({ queue, oldestReadyAt }) => [queue, oldestReadyAt])),
+      };
     if (failures) this.#failures = { at: performance.now(), count: sample.failedLastHour ?? 0 };
     else this.#failures.count += sample.ended?.[""]?.failed ?? 0;
     const moment = this.#momentOf(sample, seconds);
@@ -200,7 +222,10 @@ export class Live {
 
   #keep({ overview, queues }: Moment, sample: LiveSample): void {
     const at = overview.at.getTime();
-    const waits = (queue: string) => ({ p50: sample.ended?.[queue]?.p50 ?? null, p95: sample.ended?.[queue]?.p95 ?? null });
+    const waits = (queue: string) => ({
+      p50: sample.ended?.[queue]?.p50 ?? null,
+      p95: sample.ended?.[queue]?.p95 ?? null,
+    });
     const { ready, delayed, running, oldestReadySeconds, rates } = overview;
     this.#history.add("", {
       at,
@@ -219,4 +244,5 @@ export class Live {
 }
 
 const round = (n: number): number => Math.round(n * 1000) / 1000;
-const sum = (queues: readonly LiveQueue[], key: "ready" | "delayed" | "running"): number => queues.reduce((total, queue) => total + queue[key], 0);
+const sum = (queues: readonly LiveQueue[], key: "ready" | "delayed" | "running"): number =>
+  queues.reduce((total, queue) => total + queue[key], 0);

@@ -6,11 +6,27 @@ export const serverMetrics = {
   ready: { name: "millrace_queue_ready", kind: "gauge", help: "Jobs that are ready or blocked, by queue." },
   delayed: { name: "millrace_queue_delayed", kind: "gauge", help: "Jobs that are not due yet, by queue." },
   running: { name: "millrace_queue_running", kind: "gauge", help: "Jobs that somebody holds, by queue." },
-  oldest: { name: "millrace_queue_oldest_ready_seconds", kind: "gauge", help: "For how long the oldest ready job has waited, by queue; 0 when none waits." },
+  oldest: {
+    name: "millrace_queue_oldest_ready_seconds",
+    kind: "gauge",
+    help: "For how long the oldest ready job has waited, by queue; 0 when none waits.",
+  },
   viewers: { name: "millrace_live_viewers", kind: "gauge", help: "Open streams of live samples." },
-  loopDelay: { name: "millrace_event_loop_delay_seconds", kind: "gauge", help: "How late the server's event loop was since the last scrape, by quantile." },
-  requests: { name: "millrace_http_requests_total", kind: "counter", help: "Requests answered, by method, route and status." },
-  duration: { name: "millrace_http_request_duration_seconds", kind: "histogram", help: "How long requests took, by method and route." },
+  loopDelay: {
+    name: "millrace_event_loop_delay_seconds",
+    kind: "gauge",
+    help: "How late the server's event loop was since the last scrape, by quantile.",
+  },
+  requests: {
+    name: "millrace_http_requests_total",
+    kind: "counter",
+    help: "Requests answered, by method, route and status.",
+  },
+  duration: {
+    name: "millrace_http_request_duration_seconds",
+    kind: "histogram",
+    help: "How long requests took, by method and route.",
+  },
 } as const;
 
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -43,7 +59,12 @@ export class ServerMetrics {
     const requests = this.#requests.get(key) ?? { labels: labels({ method, route, status: String(status) }), count: 0 };
     this.#requests.set(key, requests);
     requests.count += 1;
-    const timing = this.#timings.get(of) ?? { labels: labels({ method, route }), sum: 0, count: 0, below: buckets.map(() => 0) };
+    const timing = this.#timings.get(of) ?? {
+      labels: labels({ method, route }),
+      sum: 0,
+      count: 0,
+      below: buckets.map(() => 0),
+    };
     this.#timings.set(of, timing);
     timing.sum += seconds;
     timing.count += 1;
@@ -53,7 +74,10 @@ export class ServerMetrics {
   async text(live: Live): Promise<string> {
     // Without the database there is still something to tell: how the server does.
     const { queues } = await live.now().catch(() => ({ queues: [] }));
-    const gauge = (key: "ready" | "delayed" | "running" | "oldest", value: (queue: (typeof queues)[number]) => number): string[] =>
+    const gauge = (
+      key: "ready" | "delayed" | "running" | "oldest",
+      value: (queue: (typeof queues)[number]) => number,
+    ): string[] =>
       metric(
         key,
         queues.map((queue) => `${serverMetrics[key].name}{${labels({ queue: queue.queue })}} ${value(queue)}`),

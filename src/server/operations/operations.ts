@@ -24,16 +24,24 @@ export function operationsPart({ engine, auth, live, metrics, isStopping }: Oper
   const ready = readiness(engine);
   return async (exchange) => {
     const { path, request } = exchange;
-    if (request.method !== "GET" && request.method !== "HEAD") return say(exchange, 405, "use GET\n", { allow: "GET, HEAD" });
+    if (request.method !== "GET" && request.method !== "HEAD")
+      return say(exchange, 405, "use GET\n", { allow: "GET, HEAD" });
     if (path === "/healthz") return say(exchange, 200, "ok\n");
     if (path === "/readyz") {
       const problem = isStopping() ? "stopping" : await ready();
-      return problem === undefined ? say(exchange, 200, "ok\n") : say(exchange, 503, `${problem}\n`, { "retry-after": "1" });
+      return problem === undefined
+        ? say(exchange, 200, "ok\n")
+        : say(exchange, 503, `${problem}\n`, { "retry-after": "1" });
     }
     try {
       auth.admit(exchange, "reader");
       const text = await metrics.text(live);
-      return answer(exchange, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" }, text);
+      return answer(
+        exchange,
+        200,
+        { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
+        text,
+      );
     } catch (error) {
       const found = problemOf(error, exchange.id);
       if (!found) throw error;
@@ -43,7 +51,12 @@ export function operationsPart({ engine, auth, live, metrics, isStopping }: Oper
 }
 
 function say(exchange: Exchange, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
-  answer(exchange, status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store", ...headers }, text);
+  answer(
+    exchange,
+    status,
+    { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store", ...headers },
+    text,
+  );
 }
 
 /** Why no work can be taken, if so: asked of the database once a second at most, however many ask. */
@@ -51,7 +64,9 @@ function readiness(engine: Engine): () => Promise<string | undefined> {
   let known: { readonly at: number; readonly problem: Promise<string | undefined> } | undefined;
   return async () => {
     if (!known || performance.now() - known.at > readyMs) {
-      const late = new Promise<string>((resolve) => setTimeout(() => resolve("the database does not answer"), patienceMs).unref());
+      const late = new Promise<string>((resolve) =>
+        setTimeout(() => resolve("the database does not answer"), patienceMs).unref(),
+      );
       // Whoever asks need not be known, so that they are not told where the database is.
       const look = engine.check().then(
         () => undefined,

@@ -43,10 +43,19 @@ const documents = new Set(["Policy", "RedrivePolicy", "RedriveAllowPolicy"]);
 const others = new Set(["KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled"]);
 
 /** Every attribute a client may ask for. */
-export const attributeNames: ReadonlySet<string> = new Set([...Object.keys(ranges), ...fifoOnly, ...readOnly, ...documents, ...others]);
+export const attributeNames: ReadonlySet<string> = new Set([
+  ...Object.keys(ranges),
+  ...fifoOnly,
+  ...readOnly,
+  ...documents,
+  ...others,
+]);
 export const countNames: readonly string[] = [...readOnly].filter((name) => name.startsWith("Approximate"));
 
-/** What is stored beside the attributes that clients know: where dead letters go, by name, how duplicates were recognised when the queue was made, and that SQS did not make the queue beneath. */
+/**
+ * What is stored beside the attributes that clients know: where dead letters go, by name, how duplicates were
+ * recognised when the queue was made, and that SQS did not make the queue beneath.
+ */
 const ownNames = { deadLetterTarget: "deadLetterTarget", scope: "scope", adopted: "adopted" } as const;
 
 /** A queue with what its attributes mean. */
@@ -82,17 +91,23 @@ export function readQueue(record: SqsQueueRecord): SqsQueue {
 }
 
 /** Whether the queue beneath was there before, and keeps its own options. */
-export const isAdopted = ({ attributes }: Pick<SqsQueueRecord, "attributes">): boolean => attributes[ownNames.adopted] !== undefined;
+export const isAdopted = ({ attributes }: Pick<SqsQueueRecord, "attributes">): boolean =>
+  attributes[ownNames.adopted] !== undefined;
 
 export const isFifoName = (name: string): boolean => name.endsWith(".fifo");
 
 /** The attributes a queue has, given or by default, except for those that are counted or computed. */
-export function effectiveAttributes({ name, attributes }: Pick<SqsQueueRecord, "name" | "attributes">): Record<string, string> {
+export function effectiveAttributes({
+  name,
+  attributes,
+}: Pick<SqsQueueRecord, "name" | "attributes">): Record<string, string> {
   const effective: Record<string, string> = {};
-  for (const [attribute, { normal }] of Object.entries(ranges)) effective[attribute] = attributes[attribute] ?? String(normal);
+  for (const [attribute, { normal }] of Object.entries(ranges))
+    effective[attribute] = attributes[attribute] ?? String(normal);
   if (isFifoName(name)) {
     effective["FifoQueue"] = "true";
-    for (const [attribute, [normal]] of Object.entries(choices)) effective[attribute] = attributes[attribute] ?? normal!;
+    for (const [attribute, [normal]] of Object.entries(choices))
+      effective[attribute] = attributes[attribute] ?? normal!;
   }
   for (const attribute of [...documents, "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"]) {
     if (attributes[attribute] !== undefined) effective[attribute] = attributes[attribute];
@@ -106,7 +121,12 @@ export function effectiveAttributes({ name, attributes }: Pick<SqsQueueRecord, "
 export function plainValues(given: Readonly<Record<string, string>>): Record<string, string> {
   const plain = ([name, value]: [string, string]): [string, string] => {
     if (booleans.has(name)) return [name, value.toLowerCase()];
-    return [name, (ranges[name] || name === "KmsDataKeyReusePeriodSeconds") && /^\d{1,9}$/.test(value) ? String(Number(value)) : value];
+    return [
+      name,
+      (ranges[name] || name === "KmsDataKeyReusePeriodSeconds") && /^\d{1,9}$/.test(value)
+        ? String(Number(value))
+        : value,
+    ];
   };
   return Object.fromEntries(Object.entries(given).map(plain));
 }
@@ -134,7 +154,10 @@ function canonical(text: string): string {
 
 const unknownAttribute = (name: string) => new SqsError("InvalidAttributeName", `Unknown Attribute ${name}.`);
 const invalidValue = (name: string, reason?: string) =>
-  new SqsError("InvalidAttributeValue", `Invalid value for the parameter ${name}.${reason === undefined ? "" : ` Reason: ${reason}`}`);
+  new SqsError(
+    "InvalidAttributeValue",
+    `Invalid value for the parameter ${name}.${reason === undefined ? "" : ` Reason: ${reason}`}`,
+  );
 
 /** Which queue a RedrivePolicy names. */
 export interface Redrive {
@@ -144,7 +167,10 @@ export interface Redrive {
   readonly most: number;
 }
 
-/** Check the attributes of a new or an existing queue (`plainValues`), and say how they are stored. Whether the target of a RedrivePolicy will do is for the caller to ask. */
+/**
+ * Check the attributes of a new or an existing queue (`plainValues`), and say how they are stored. Whether the target
+ * of a RedrivePolicy will do is for the caller to ask.
+ */
 export function checkAttributes(
   name: string,
   given: Readonly<Record<string, string>>,
@@ -158,9 +184,11 @@ export function checkAttributes(
     if (readOnly.has(attribute) || !attributeNames.has(attribute)) throw unknownAttribute(attribute);
     if (fifoOnly.has(attribute) && !isFifo) throw notFifo(attribute);
     if (attribute === "FifoQueue") {
-      if (value !== "true") throw invalidValue(attribute, before ? "Modifying queue type is not supported." : undefined);
+      if (value !== "true")
+        throw invalidValue(attribute, before ? "Modifying queue type is not supported." : undefined);
     } else if (range) {
-      if (!/^\d{1,9}$/.test(value) || Number(value) < range.least || Number(value) > range.most) throw invalidValue(attribute);
+      if (!/^\d{1,9}$/.test(value) || Number(value) < range.least || Number(value) > range.most)
+        throw invalidValue(attribute);
       changes[attribute] = value;
     } else if (choices[attribute]) {
       if (!choices[attribute].includes(value)) throw invalidValue(attribute);
@@ -194,8 +222,14 @@ function notFifo(attribute: string): SqsError {
 }
 
 function checkThroughput(attributes: Readonly<Record<string, string | null>>): void {
-  if (attributes["FifoThroughputLimit"] === "perMessageGroupId" && attributes["DeduplicationScope"] !== "messageGroup") {
-    throw invalidValue("FifoThroughputLimit", "It may be perMessageGroupId only when DeduplicationScope is messageGroup.");
+  if (
+    attributes["FifoThroughputLimit"] === "perMessageGroupId" &&
+    attributes["DeduplicationScope"] !== "messageGroup"
+  ) {
+    throw invalidValue(
+      "FifoThroughputLimit",
+      "It may be perMessageGroupId only when DeduplicationScope is messageGroup.",
+    );
   }
 }
 
@@ -203,14 +237,18 @@ function checkThroughput(attributes: Readonly<Record<string, string | null>>): v
 function settleEncryption(changes: AttributeChanges): void {
   if (changes["KmsMasterKeyId"]) {
     if (changes["SqsManagedSseEnabled"] === "true") {
-      throw new SqsError("InvalidAttributeName", "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.");
+      throw new SqsError(
+        "InvalidAttributeName",
+        "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.",
+      );
     }
     changes["SqsManagedSseEnabled"] = "false";
   } else if (changes["SqsManagedSseEnabled"] === "true") {
     changes["KmsMasterKeyId"] = null;
     changes["KmsDataKeyReusePeriodSeconds"] = null;
   }
-  if (changes["KmsDataKeyReusePeriodSeconds"] === String(keyReuse.normal)) changes["KmsDataKeyReusePeriodSeconds"] = null;
+  if (changes["KmsDataKeyReusePeriodSeconds"] === String(keyReuse.normal))
+    changes["KmsDataKeyReusePeriodSeconds"] = null;
 }
 
 function isObject(text: string): boolean {
@@ -231,7 +269,8 @@ function readRedrivePolicy(text: string): Redrive {
   const policy = parseObject(text);
   if (!policy) throw invalidRedrive(text, "Redrive policy is not a valid JSON map.");
   for (const key of ["deadLetterTargetArn", "maxReceiveCount"]) {
-    if (policy[key] === undefined || policy[key] === null) throw invalidRedrive(text, `Redrive policy does not contain mandatory attribute: ${key}.`);
+    if (policy[key] === undefined || policy[key] === null)
+      throw invalidRedrive(text, `Redrive policy does not contain mandatory attribute: ${key}.`);
   }
   for (const key of Object.keys(policy)) {
     if (key !== "deadLetterTargetArn" && key !== "maxReceiveCount")
@@ -240,7 +279,10 @@ function readRedrivePolicy(text: string): Redrive {
   const given = policy["maxReceiveCount"];
   const most = typeof given === "number" || (typeof given === "string" && /^\d+$/.test(given)) ? Number(given) : NaN;
   if (!Number.isInteger(most) || most < 1 || most > 1000) {
-    throw invalidRedrive(text, `Invalid value for maxReceiveCount: ${String(given)}, valid values are from 1 to 1000 both inclusive.`);
+    throw invalidRedrive(
+      text,
+      `Invalid value for maxReceiveCount: ${String(given)}, valid values are from 1 to 1000 both inclusive.`,
+    );
   }
   const target = placeOfArn(policy["deadLetterTargetArn"]);
   if (target === undefined) throw invalidRedrive(text, "Dead letter target owner should be same as the source.");
@@ -251,8 +293,15 @@ function readRedrivePolicy(text: string): Redrive {
 function readRedriveAllowPolicy(text: string): { readonly permission: string; readonly sources: readonly string[] } {
   const policy = parseObject(text);
   const { redrivePermission: permission, sourceQueueArns: sources } = policy ?? {};
-  const isList = Array.isArray(sources) && sources.length >= 1 && sources.length <= 10 && sources.every((arn) => nameOfArn(arn) !== undefined);
-  const isRight = permission === "byQueue" ? isList : (permission === "allowAll" || permission === "denyAll") && sources === undefined;
+  const isList =
+    Array.isArray(sources) &&
+    sources.length >= 1 &&
+    sources.length <= 10 &&
+    sources.every((arn) => nameOfArn(arn) !== undefined);
+  const isRight =
+    permission === "byQueue"
+      ? isList
+      : (permission === "allowAll" || permission === "denyAll") && sources === undefined;
   if (!isRight) throw invalidValue("RedriveAllowPolicy");
   return { permission: permission as string, sources: (sources ?? []) as string[] };
 }
@@ -281,8 +330,12 @@ export function changedOptions(changes: AttributeChanges): Defaults {
   const { VisibilityTimeout: visibility, MessageRetentionPeriod: retention, RedrivePolicy: policy } = changes;
   const redrive = policy ? readRedrivePolicy(policy) : undefined;
   return {
-    ...(visibility === undefined ? {} : { leaseSeconds: Math.max(Number(visibility ?? ranges["VisibilityTimeout"]!.normal), 1) }),
+    ...(visibility === undefined
+      ? {}
+      : { leaseSeconds: Math.max(Number(visibility ?? ranges["VisibilityTimeout"]!.normal), 1) }),
     ...(retention === undefined ? {} : { ttlSeconds: Number(retention ?? ranges["MessageRetentionPeriod"]!.normal) }),
-    ...(policy === undefined ? {} : { deadLetterQueue: redrive ? internalName(redrive.target) : null, deadLetterAfter: redrive?.most ?? null }),
+    ...(policy === undefined
+      ? {}
+      : { deadLetterQueue: redrive ? internalName(redrive.target) : null, deadLetterAfter: redrive?.most ?? null }),
   };
 }

@@ -9,9 +9,13 @@ interface Entry {
 
 /** What is wrong with a batch as a whole is said before anything is done. */
 export function checkEntries(kind: string, entries: readonly Entry[]): void {
-  if (entries.length === 0) throw new SqsError("EmptyBatchRequest", `There should be at least one ${kind} in the request.`);
+  if (entries.length === 0)
+    throw new SqsError("EmptyBatchRequest", `There should be at least one ${kind} in the request.`);
   if (entries.length > mostEntries) {
-    throw new SqsError("TooManyEntriesInBatchRequest", `Maximum number of entries per request are ${mostEntries}. You have sent ${entries.length}.`);
+    throw new SqsError(
+      "TooManyEntriesInBatchRequest",
+      `Maximum number of entries per request are ${mostEntries}. You have sent ${entries.length}.`,
+    );
   }
   for (const { Id } of entries) if (!/^[\w-]{1,80}$/.test(Id)) throw new SqsError("InvalidBatchEntryId");
   const seen = new Set<string>();

@@ -47,7 +47,10 @@ describe("a collector", () => {
       calls += 1;
       throw new DatabaseUnavailableError("away");
     }, options);
-    expect((await Promise.allSettled([away.add(1), away.add(2)])).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect((await Promise.allSettled([away.add(1), away.add(2)])).map(({ status }) => status)).toEqual([
+      "rejected",
+      "rejected",
+    ]);
     expect(calls).toBe(1);
   });
 });

@@ -10,8 +10,9 @@ interface Item<In, Out> {
 }
 
 /**
- * Does things together that were asked for one by one: while some are on their way, those that come gather, and go next, in one statement and with one commit.
- * So one caller alone waits for nobody, and many share the price of a round trip and a flush to disk.
+ * Does things together that were asked for one by one: while some are on their way, those that come gather, and go
+ * next, in one statement and with one commit. So one caller alone waits for nobody, and many share the price of a round
+ * trip and a flush to disk.
  */
 export class Collector<In, Out> {
   #gathered: Item<In, Out>[] = [];
@@ -54,7 +55,8 @@ export class Collector<In, Out> {
       const outs = await this.run(items.map(({ value }) => value));
       items.forEach(({ resolve }, i) => resolve(outs[i]!));
     } catch (error) {
-      if (items.length === 1 || error instanceof DatabaseUnavailableError || error instanceof NoRoomError) items.forEach(({ reject }) => reject(error));
+      if (items.length === 1 || error instanceof DatabaseUnavailableError || error instanceof NoRoomError)
+        items.forEach(({ reject }) => reject(error));
       else for (const item of items) await this.#runSome([item]);
     }
   }

@@ -4,7 +4,15 @@ import { isStorableJson } from "./json-text.js";
 const nested = (levels: number, text = "") => `${`[${text}`.repeat(levels)}1${"]".repeat(levels)}`;
 
 describe("JSON that PostgreSQL keeps and reads again", () => {
-  it.each(["{}", "[]", '{ "a" : 1 }', String.raw`["\ud83d\ude00"]`, String.raw`["\\\ud83d\ude00"]`, nested(100), nested(100, '"[{\\"[",')])("%s", (text) => {
+  it.each([
+    "{}",
+    "[]",
+    '{ "a" : 1 }',
+    String.raw`["\ud83d\ude00"]`,
+    String.raw`["\\\ud83d\ude00"]`,
+    nested(100),
+    nested(100, '"[{\\"[",'),
+  ])("%s", (text) => {
     expect(isStorableJson(text)).toBe(true);
   });
 

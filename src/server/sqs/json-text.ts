@@ -1,6 +1,6 @@
 /**
- * Whether a text is a JSON object or list that PostgreSQL keeps as it is, spaces inside included, but not those around it, and reads again: it reads neither NUL,
- * nor half a surrogate pair, nor deep nesting.
+ * Whether a text is a JSON object or list that PostgreSQL keeps as it is, spaces inside included, but not those around
+ * it, and reads again: it reads neither NUL, nor half a surrogate pair, nor deep nesting.
  */
 export function isStorableJson(text: string): boolean {
   const ends = `${text[0]}${text.at(-1)}`;

@@ -6,7 +6,10 @@ const answerMs = 10_000;
 /** A connection that only listens would never learn that it hears nothing any more: it is asked for a sign of life. */
 const silenceMs = 10_000;
 
-/** Hears, on one connection of its own, which queues have something new, from whatever process. What it misses is found by looking. */
+/**
+ * Hears, on one connection of its own, which queues have something new, from whatever process. What it misses is found
+ * by looking.
+ */
 export class Listening {
   #stopping = new AbortController();
   #running: Promise<void> | undefined;
@@ -53,7 +56,10 @@ export class Listening {
           if (!over.aborted) await client.query("select");
         }
       } catch (error) {
-        if (failures === 0) this.options.log("warn", "does not hear of new messages; they are looked for once a second", { error: String(error) });
+        if (failures === 0)
+          this.options.log("warn", "does not hear of new messages; they are looked for once a second", {
+            error: String(error),
+          });
       }
       client.end().catch(() => {});
       await sleep(Math.min(5000, 100 * 2 ** failures), undefined, { signal }).catch(() => {});

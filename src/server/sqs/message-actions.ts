@@ -14,11 +14,20 @@ const mostBatchBytes = 1_048_576;
 
 type MessageActions = Pick<
   ActionHandlers,
-  "ChangeMessageVisibility" | "ChangeMessageVisibilityBatch" | "DeleteMessage" | "DeleteMessageBatch" | "ReceiveMessage" | "SendMessage" | "SendMessageBatch"
+  | "ChangeMessageVisibility"
+  | "ChangeMessageVisibilityBatch"
+  | "DeleteMessage"
+  | "DeleteMessageBatch"
+  | "ReceiveMessage"
+  | "SendMessage"
+  | "SendMessageBatch"
 >;
 
 /** Actions on messages. `onDelivery` is told what a receiver is about to get, and how to give it back. */
-export function messageActions(service: SqsService, onDelivery: (messages: readonly Message[], giveBack: () => Promise<void>) => void): MessageActions {
+export function messageActions(
+  service: SqsService,
+  onDelivery: (messages: readonly Message[], giveBack: () => Promise<void>) => void,
+): MessageActions {
   return {
     async SendMessage(input, context) {
       const queue = await service.queueOf(input, context);
@@ -31,7 +40,10 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
       checkEntries("SendMessageBatchRequestEntry", input.Entries);
       const bytes = input.Entries.reduce((sum, entry) => sum + sizeOf(entry), 0);
       if (bytes > mostBatchBytes) {
-        throw new SqsError("BatchRequestTooLong", `Batch requests cannot be longer than ${mostBatchBytes} bytes. You have sent ${bytes} bytes.`);
+        throw new SqsError(
+          "BatchRequestTooLong",
+          `Batch requests cannot be longer than ${mostBatchBytes} bytes. You have sent ${bytes} bytes.`,
+        );
       }
       for (const entry of input.Entries) checkFifo(queue, entry, true);
       const failed: FailedEntry[] = [];
@@ -59,14 +71,24 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
 
     async ReceiveMessage(input, context) {
       const queue = await service.queueOf(input, context);
-      const { MaxNumberOfMessages: most = 1, WaitTimeSeconds: waitSeconds = queue.waitSeconds, VisibilityTimeout: seconds = queue.visibilitySeconds } = input;
-      if (most < 1 || most > 10) throw outOfRange("MaxNumberOfMessages", most, "Must be between 1 and 10, if provided.");
-      if (waitSeconds < 0 || waitSeconds > 20) throw outOfRange("WaitTimeSeconds", waitSeconds, "Must be >= 0 and <= 20, if provided.");
+      const {
+        MaxNumberOfMessages: most = 1,
+        WaitTimeSeconds: waitSeconds = queue.waitSeconds,
+        VisibilityTimeout: seconds = queue.visibilitySeconds,
+      } = input;
+      if (most < 1 || most > 10)
+        throw outOfRange("MaxNumberOfMessages", most, "Must be between 1 and 10, if provided.");
+      if (waitSeconds < 0 || waitSeconds > 20)
+        throw outOfRange("WaitTimeSeconds", waitSeconds, "Must be >= 0 and <= 20, if provided.");
       checkVisibility(seconds);
       if (input.ReceiveRequestAttemptId !== undefined) checkAttemptId(queue, input.ReceiveRequestAttemptId);
       service.heed(context.stopping);
       const receipts = await service.receipts();
-      const received = await service.receive(queue, { most, visibilitySeconds: seconds, waitSeconds, signal: context.signal }, input.ReceiveRequestAttemptId);
+      const received = await service.receive(
+        queue,
+        { most, visibilitySeconds: seconds, waitSeconds, signal: context.signal },
+        input.ReceiveRequestAttemptId,
+      );
       const wanted = wantedBy(input);
       const arnOfSource = (source: string) => arnOf(externalName(source), context);
       const { messages, records, broken } = showEach(received, (record) =>
@@ -74,7 +96,8 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
       );
       for (const { record, error } of broken) await service.putAside(queue.queue, record, error);
       // Whoever named the attempt asks again when the answer got lost, and may have asked already.
-      if (messages.length > 0 && input.ReceiveRequestAttemptId === undefined) onDelivery(messages, () => service.release(queue.queue, records));
+      if (messages.length > 0 && input.ReceiveRequestAttemptId === undefined)
+        onDelivery(messages, () => service.release(queue.queue, records));
       return { Messages: messages };
     },
 
@@ -118,14 +141,25 @@ export function messageActions(service: SqsService, onDelivery: (messages: reado
     }
   }
 
-  async function hide(queue: SqsQueue, { ReceiptHandle: handle }: Handled, seconds: number | undefined, receipts: Receipts): Promise<void> {
+  async function hide(
+    queue: SqsQueue,
+    { ReceiptHandle: handle }: Handled,
+    seconds: number | undefined,
+    receipts: Receipts,
+  ): Promise<void> {
     if (seconds === undefined) throw missingParameter("VisibilityTimeout");
     checkVisibility(seconds);
     const { id, token, receivedAt } = receipts.read(queue.name, handle);
     const receipt: SqsReceipt = { id, token, strict: queue.isFifo };
     const outcome = await service.engine.sqs.visibility(receipt, seconds, receivedAt);
-    if (outcome === "gone") throw invalidHandle(handle, "Message does not exist or is not available for visibility timeout change.");
-    if (outcome === "beyond") throw outOfRange("VisibilityTimeout", seconds, "Total VisibilityTimeout for the message is beyond the limit [43200 seconds].");
+    if (outcome === "gone")
+      throw invalidHandle(handle, "Message does not exist or is not available for visibility timeout change.");
+    if (outcome === "beyond")
+      throw outOfRange(
+        "VisibilityTimeout",
+        seconds,
+        "Total VisibilityTimeout for the message is beyond the limit [43200 seconds].",
+      );
     if (seconds === 0) service.wake(queue.queue);
     else service.reception(queue.queue).expect(seconds);
   }
@@ -143,11 +177,14 @@ function idOf(result: PromiseSettledResult<JobId>): JobId {
   return result.value;
 }
 
-const outOfRange = (name: string, value: number, reason: string) => invalidParameter(`Value ${value} for parameter ${name} is invalid. Reason: ${reason}`);
-const invalidHandle = (handle: string, reason: string) => invalidParameter(`Value ${handle} for parameter ReceiptHandle is invalid. Reason: ${reason}`);
+const outOfRange = (name: string, value: number, reason: string) =>
+  invalidParameter(`Value ${value} for parameter ${name} is invalid. Reason: ${reason}`);
+const invalidHandle = (handle: string, reason: string) =>
+  invalidParameter(`Value ${handle} for parameter ReceiptHandle is invalid. Reason: ${reason}`);
 
 function checkVisibility(seconds: number): void {
-  if (seconds < 0 || seconds > 43_200) throw outOfRange("VisibilityTimeout", seconds, "Must be between 0 and 43200, if provided.");
+  if (seconds < 0 || seconds > 43_200)
+    throw outOfRange("VisibilityTimeout", seconds, "Must be between 0 and 43200, if provided.");
 }
 
 function checkAttemptId(queue: SqsQueue, id: string): void {

@@ -30,16 +30,31 @@ export interface Prepared {
 }
 
 /** How many bytes of a message count. */
-export function sizeOf({ MessageBody, MessageAttributes }: Pick<Outgoing, "MessageBody" | "MessageAttributes">): number {
+export function sizeOf({
+  MessageBody,
+  MessageAttributes,
+}: Pick<Outgoing, "MessageBody" | "MessageAttributes">): number {
   let size = Buffer.byteLength(MessageBody);
   for (const [name, { DataType, StringValue, BinaryValue }] of Object.entries(MessageAttributes ?? {})) {
-    size += Buffer.byteLength(name) + Buffer.byteLength(DataType) + (BinaryValue?.length ?? 0) + Buffer.byteLength(StringValue ?? "");
+    size +=
+      Buffer.byteLength(name) +
+      Buffer.byteLength(DataType) +
+      (BinaryValue?.length ?? 0) +
+      Buffer.byteLength(StringValue ?? "");
   }
   return size;
 }
 
-/** Refuse a message that SQS would refuse, and say what it is stored as. `isEntry`: of a batch, where one text and one code differ. */
-export function prepare(queue: SqsQueue, message: Outgoing, traceHeader: string | undefined, isEntry: boolean): Prepared {
+/**
+ * Refuse a message that SQS would refuse, and say what it is stored as. `isEntry`: of a batch, where one text and one
+ * code differ.
+ */
+export function prepare(
+  queue: SqsQueue,
+  message: Outgoing,
+  traceHeader: string | undefined,
+  isEntry: boolean,
+): Prepared {
   const { MessageBody: body, MessageAttributes: attributes, DelaySeconds: delay, MessageGroupId: group } = message;
   if (!body) throw missingParameter("MessageBody");
   const bytes = sizeOf(message);
@@ -52,7 +67,10 @@ export function prepare(queue: SqsQueue, message: Outgoing, traceHeader: string 
   checkAttributes(attributes ?? {});
   const trace = message.MessageSystemAttributes?.["AWSTraceHeader"]?.StringValue ?? traceHeader;
   checkSystemAttributes(message.MessageSystemAttributes ?? {});
-  const headers = { ...(attributes && Object.keys(attributes).length > 0 ? { attributes: storeAttributes(attributes) } : {}), ...(trace ? { trace } : {}) };
+  const headers = {
+    ...(attributes && Object.keys(attributes).length > 0 ? { attributes: storeAttributes(attributes) } : {}),
+    ...(trace ? { trace } : {}),
+  };
   return {
     // As the JSON it is, so that a handler finds an object or a list instead of a text.
     input: isStorableJson(body) ? body : JSON.stringify(body),
@@ -83,7 +101,9 @@ function illegalContents(text: string): SqsError {
 
 function delayOf(queue: SqsQueue, delay: number | undefined): { readonly delaySeconds?: number } {
   if (delay !== undefined && (delay < 0 || delay > 900)) {
-    throw invalidParameter(`Value ${delay} for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.`);
+    throw invalidParameter(
+      `Value ${delay} for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.`,
+    );
   }
   if (queue.isFifo && delay) {
     throw invalidParameter(
@@ -95,11 +115,20 @@ function delayOf(queue: SqsQueue, delay: number | undefined): { readonly delaySe
 }
 
 /** What a message of a FIFO queue must have; a batch in which one lacks it is refused as a whole. */
-export function checkFifo(queue: SqsQueue, { MessageGroupId: group, MessageDeduplicationId: id }: Outgoing, isEntry: boolean): void {
+export function checkFifo(
+  queue: SqsQueue,
+  { MessageGroupId: group, MessageDeduplicationId: id }: Outgoing,
+  isEntry: boolean,
+): void {
   if (!queue.isFifo) return;
-  if (group === undefined) throw isEntry ? invalidParameter("The request must contain the parameter MessageGroupId.") : missingParameter("MessageGroupId");
+  if (group === undefined)
+    throw isEntry
+      ? invalidParameter("The request must contain the parameter MessageGroupId.")
+      : missingParameter("MessageGroupId");
   if (id === undefined && !queue.hashesBodies)
-    throw invalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly");
+    throw invalidParameter(
+      "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly",
+    );
 }
 
 /** Group and fingerprint: which messages follow each other, and which are the same. */
@@ -116,7 +145,11 @@ function identityOf(queue: SqsQueue, message: Outgoing, isEntry: boolean): Reado
   if (given !== undefined) checkIdentity("MessageDeduplicationId", given);
   const id = given ?? createHash("sha256").update(body).digest("hex");
   // Neither has spaces.
-  return { fingerprint: queue.isScopedByGroup ? `${group} ${id}` : id, fingerprintMode: "window", fingerprintSeconds: duplicateSeconds };
+  return {
+    fingerprint: queue.isScopedByGroup ? `${group} ${id}` : id,
+    fingerprintMode: "window",
+    fingerprintSeconds: duplicateSeconds,
+  };
 }
 
 function checkIdentity(parameter: string, value: string): void {
@@ -129,7 +162,8 @@ function checkIdentity(parameter: string, value: string): void {
 
 function checkAttributes(attributes: Attributes): void {
   const count = Object.keys(attributes).length;
-  if (count > mostAttributes) throw invalidParameter(`Number of message attributes [${count}] exceeds the allowed maximum [${mostAttributes}].`);
+  if (count > mostAttributes)
+    throw invalidParameter(`Number of message attributes [${count}] exceeds the allowed maximum [${mostAttributes}].`);
   for (const [name, value] of Object.entries(attributes)) {
     checkAttributeName(name);
     checkAttributeValue("user", name, value);
@@ -152,7 +186,8 @@ function checkAttributeValue(
   name: string,
   { DataType, StringValue, BinaryValue, StringListValues, BinaryListValues }: AttributeValue,
 ): void {
-  if (!DataType) throw invalidParameter(`The message attribute '${name}' must contain a non-empty message attribute type.`);
+  if (!DataType)
+    throw invalidParameter(`The message attribute '${name}' must contain a non-empty message attribute type.`);
   const [type] = /^(String|Number|Binary)(?=$|\.)/.exec(DataType) ?? [];
   if (type === undefined || DataType.length > 256) {
     throw invalidParameter(
@@ -160,10 +195,15 @@ function checkAttributeValue(
     );
   }
   if (StringListValues?.length || BinaryListValues?.length) {
-    throw new SqsError("UnsupportedOperation", "Message attribute list values in SendMessage operation are not supported.");
+    throw new SqsError(
+      "UnsupportedOperation",
+      "Message attribute list values in SendMessage operation are not supported.",
+    );
   }
   if (type === "Binary" ? !BinaryValue?.length : !StringValue) {
-    throw invalidParameter(`Message (${kind}) attribute '${name}' must contain a non-empty value of type '${type === "Binary" ? "Binary" : "String"}'.`);
+    throw invalidParameter(
+      `Message (${kind}) attribute '${name}' must contain a non-empty value of type '${type === "Binary" ? "Binary" : "String"}'.`,
+    );
   }
   if ((type === "Binary" ? StringValue : BinaryValue) !== undefined) {
     throw invalidParameter(`Message (${kind}) attribute '${name}' has a value of another type than '${DataType}'.`);
@@ -190,12 +230,18 @@ function isNumber(text: string): boolean {
 function checkSystemAttributes(attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (name !== "AWSTraceHeader")
-      throw invalidParameter(`Message (system) attribute '${name}' is invalid. You must use only the following supported attributes: AWSTraceHeader.`);
+      throw invalidParameter(
+        `Message (system) attribute '${name}' is invalid. You must use only the following supported attributes: AWSTraceHeader.`,
+      );
     checkAttributeValue("system", name, value);
     if ((value.StringValue?.length ?? 0) > mostTraceLength)
-      throw invalidParameter(`Message (system) attribute '${name}' is invalid. Reason: It must be at most ${mostTraceLength} characters.`);
+      throw invalidParameter(
+        `Message (system) attribute '${name}' is invalid. Reason: It must be at most ${mostTraceLength} characters.`,
+      );
     if (!value.DataType.startsWith("String"))
-      throw invalidParameter(`The type of message (system) attribute '${name}' is invalid. You must use only the following supported type prefixes: String.`);
+      throw invalidParameter(
+        `The type of message (system) attribute '${name}' is invalid. You must use only the following supported type prefixes: String.`,
+      );
   }
 }
 
@@ -209,9 +255,14 @@ function storeAttributes(attributes: Attributes): Json {
   );
 }
 
-/** The attributes of a job that SQS can carry. Anybody may enqueue a job with any headers: what is no attribute is left out, and hinders nobody. */
+/**
+ * The attributes of a job that SQS can carry. Anybody may enqueue a job with any headers: what is no attribute is left
+ * out, and hinders nobody.
+ */
 function loadAttributes(stored: unknown): Record<string, AttributeValue> {
-  const loaded = Object.entries(isObject(stored) ? stored : {}).map(([name, value]) => [name, loadAttribute(name, value)] as const);
+  const loaded = Object.entries(isObject(stored) ? stored : {}).map(
+    ([name, value]) => [name, loadAttribute(name, value)] as const,
+  );
   return Object.fromEntries(loaded.filter((entry): entry is [string, AttributeValue] => entry[1] !== undefined));
 }
 
@@ -271,7 +322,10 @@ export function wantedBy(input: Input<"ReceiveMessage">): Wanted {
   };
 }
 
-/** A message as its receiver gets it. Characters that SQS has no place for are replaced in its body, so that every client reads it and finds its hash right. */
+/**
+ * A message as its receiver gets it. Characters that SQS has no place for are replaced in its body, so that every
+ * client reads it and finds its hash right.
+ */
 export function receivedAs(
   queue: SqsQueue,
   record: SqsMessageRecord,
@@ -296,9 +350,15 @@ export function receivedAs(
     SentTimestamp: String(createdAt(first).getTime()),
     SequenceNumber: queue.isFifo ? sequenceOf(record.id) : undefined,
   };
-  const attributes = Object.fromEntries(Object.entries(loadAttributes(headers["attributes"])).filter(([name]) => wanted.user(name)));
+  const attributes = Object.fromEntries(
+    Object.entries(loadAttributes(headers["attributes"])).filter(([name]) => wanted.user(name)),
+  );
   return {
-    Attributes: Object.fromEntries(Object.entries(system).filter((entry): entry is [string, string] => entry[1] !== undefined && wanted.system(entry[0]))),
+    Attributes: Object.fromEntries(
+      Object.entries(system).filter(
+        (entry): entry is [string, string] => entry[1] !== undefined && wanted.system(entry[0]),
+      ),
+    ),
     Body: body,
     MD5OfBody: md5OfBody(body),
     MD5OfMessageAttributes: md5OfAttributes(attributes),

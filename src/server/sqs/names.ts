@@ -5,7 +5,10 @@ import { queueOfUrl } from "./wire/queue-url.js";
 type Place = Pick<ActionContext, "account" | "region">;
 
 /** The name of the queue that a request is about. */
-export function queueNameOf({ QueueUrl }: { readonly QueueUrl?: string | undefined }, { pathQueue }: Pick<ActionContext, "pathQueue">): string {
+export function queueNameOf(
+  { QueueUrl }: { readonly QueueUrl?: string | undefined },
+  { pathQueue }: Pick<ActionContext, "pathQueue">,
+): string {
   const name = QueueUrl ? queueOfUrl(QueueUrl)?.name : pathQueue;
   if (!name) throw new SqsError("QueueDoesNotExist");
   return name;
@@ -21,7 +24,8 @@ export function arnOf(name: string, { account, region }: Place): string {
 
 /** What an ARN of this service says; undefined when it is none. */
 export function placeOfArn(arn: unknown): (Place & { readonly name: string }) | undefined {
-  const [, region, account, name] = (typeof arn === "string" && /^arn:[\w-]+:sqs:([^:]*):([^:]*):([\w.-]+)$/.exec(arn)) || [];
+  const [, region, account, name] =
+    (typeof arn === "string" && /^arn:[\w-]+:sqs:([^:]*):([^:]*):([\w.-]+)$/.exec(arn)) || [];
   return region === undefined || account === undefined || name === undefined ? undefined : { region, account, name };
 }
 
@@ -29,8 +33,8 @@ export function placeOfArn(arn: unknown): (Place & { readonly name: string }) | 
 export const nameOfArn = (arn: unknown): string | undefined => placeOfArn(arn)?.name;
 
 /**
- * What a queue is called here: the same, except for those that begin with a character that names here may not begin with.
- * No SQS name has a colon, so the others are in nobody's way.
+ * What a queue is called here: the same, except for those that begin with a character that names here may not begin
+ * with. No SQS name has a colon, so the others are in nobody's way.
  */
 export function internalName(name: string): string {
   return /^[A-Za-z0-9]/.test(name) ? name : `sqs:${name}`;

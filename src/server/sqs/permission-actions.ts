@@ -23,7 +23,10 @@ interface Policy {
   readonly Statement: readonly unknown[];
 }
 
-/** Actions that edit the policy of a queue. It is kept and given back; who may do what is decided by the keys of the server. */
+/**
+ * Actions that edit the policy of a queue. It is kept and given back; who may do what is decided by the keys of the
+ * server.
+ */
 export function permissionActions(service: SqsService): Pick<ActionHandlers, "AddPermission" | "RemovePermission"> {
   return {
     async AddPermission({ Label: label, AWSAccountIds: accounts, Actions: actions, ...input }, context) {
@@ -31,8 +34,12 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
       if (accounts.length === 0) throw missingParameter("AWSAccountId");
       if (actions.length === 0) throw missingParameter("ActionName");
       if (!/^[\w-]{1,80}$/.test(label))
-        throw invalidLabel(label, "The label can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.");
-      if (actions.length > mostActions) throw new SqsError("OverLimit", `${actions.length} Actions were found, maximum allowed is ${mostActions}.`);
+        throw invalidLabel(
+          label,
+          "The label can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.",
+        );
+      if (actions.length > mostActions)
+        throw new SqsError("OverLimit", `${actions.length} Actions were found, maximum allowed is ${mostActions}.`);
       for (const action of actions) {
         if (!allowed.has(action))
           throw invalidParameter(
@@ -40,10 +47,16 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
           );
       }
       for (const account of accounts)
-        if (!/^\d{12}$/.test(account)) throw invalidParameter(`Value ${account} for parameter PrincipalId is invalid. Reason: Unable to verify.`);
+        if (!/^\d{12}$/.test(account))
+          throw invalidParameter(`Value ${account} for parameter PrincipalId is invalid. Reason: Unable to verify.`);
       const arn = arnOf(name, context);
-      const policy = readPolicy(record.attributes["Policy"]) ?? { Version: "2008-10-17", Id: `${arn}/SQSDefaultPolicy`, Statement: [] };
-      if (policy.Statement.some((statement) => labelOf(statement) === label)) throw invalidLabel(label, "Already exists.");
+      const policy = readPolicy(record.attributes["Policy"]) ?? {
+        Version: "2008-10-17",
+        Id: `${arn}/SQSDefaultPolicy`,
+        Statement: [],
+      };
+      if (policy.Statement.some((statement) => labelOf(statement) === label))
+        throw invalidLabel(label, "Already exists.");
       const statement = {
         Sid: label,
         Effect: "Allow",
@@ -69,7 +82,8 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
   }
 }
 
-const invalidLabel = (label: string, reason: string) => invalidParameter(`Value ${label} for parameter Label is invalid. Reason: ${reason}`);
+const invalidLabel = (label: string, reason: string) =>
+  invalidParameter(`Value ${label} for parameter Label is invalid. Reason: ${reason}`);
 const labelOf = (statement: unknown): unknown => (statement as { readonly Sid?: unknown } | null)?.Sid;
 const oneOrAll = <T>(values: readonly T[]): T | readonly T[] => (values.length === 1 ? values[0]! : values);
 

@@ -64,12 +64,22 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
           if (own && isAdopted(existing)) throw notAdoptable(existing.queue, own);
           const different = firstDifference(existing, given);
           if (different === undefined) return { QueueUrl: urlOf(name, context) };
-          throw new SqsError("QueueNameExists", `A queue already exists with the same name and a different value for attribute ${different}`);
+          throw new SqsError(
+            "QueueNameExists",
+            `A queue already exists with the same name and a different value for attribute ${different}`,
+          );
         }
-        const made = await engine.sqs.queueCreate(name, internalName(name), strip(changes), tags, optionsOf(name, changes), {
-          waitSeconds: isPatient ? pauseSeconds : 0,
-          adopts: own === undefined,
-        });
+        const made = await engine.sqs.queueCreate(
+          name,
+          internalName(name),
+          strip(changes),
+          tags,
+          optionsOf(name, changes),
+          {
+            waitSeconds: isPatient ? pauseSeconds : 0,
+            adopts: own === undefined,
+          },
+        );
         if (made === "deleted") throw new SqsError("QueueDeletedRecently");
         if (made === "foreign") throw notAdoptable(internalName(name), own);
         service.forget(name);
@@ -105,7 +115,10 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     async PurgeQueue(input, context) {
       const queue = await service.currentQueueOf(input, context);
       const { name } = queue;
-      const inProgress = new SqsError("PurgeQueueInProgress", `Only one PurgeQueue operation on ${name} is allowed every 60 seconds.`);
+      const inProgress = new SqsError(
+        "PurgeQueueInProgress",
+        `Only one PurgeQueue operation on ${name} is allowed every 60 seconds.`,
+      );
       if (!(await engine.sqs.queuePurge(name, pauseSeconds, "may"))) throw inProgress;
       await empty(queue);
       if (!(await engine.sqs.queuePurge(name, pauseSeconds, "done"))) throw inProgress;
@@ -113,7 +126,9 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
 
     async GetQueueAttributes({ AttributeNames: asked = [], ...input }, context) {
       const { record } = await service.currentQueueOf(input, context);
-      for (const name of asked) if (name !== "All" && !attributeNames.has(name)) throw new SqsError("InvalidAttributeName", `Unknown Attribute ${name}.`);
+      for (const name of asked)
+        if (name !== "All" && !attributeNames.has(name))
+          throw new SqsError("InvalidAttributeName", `Unknown Attribute ${name}.`);
       if (asked.length === 0) return {};
       const isAsked = (name: string) => asked.includes("All") || asked.includes(name);
       const all = {
@@ -157,29 +172,47 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
   };
 
   /** Where dead letters go must be another queue, of the same account, region and kind, that lets them in. */
-  async function checkRedrive(name: string, text: string, { target, account, region }: Redrive, context: ActionContext): Promise<void> {
-    if (account !== context.account) throw invalidRedrive(text, "Dead letter target owner should be same as the source.");
-    if (region !== context.region) throw invalidRedrive(text, "Dead letter target should be in the same region as the source.");
+  async function checkRedrive(
+    name: string,
+    text: string,
+    { target, account, region }: Redrive,
+    context: ActionContext,
+  ): Promise<void> {
+    if (account !== context.account)
+      throw invalidRedrive(text, "Dead letter target owner should be same as the source.");
+    if (region !== context.region)
+      throw invalidRedrive(text, "Dead letter target should be in the same region as the source.");
     if (target === name) throw invalidRedrive(text, "A queue cannot be its own dead-letter queue.");
     const queue = await service.findQueue(target);
     if (!queue) throw invalidRedrive(text, "Dead letter target does not exist.");
-    if (queue.isFifo !== isFifoName(name)) throw invalidRedrive(text, "Dead-letter queue must be same type of queue as the source..");
-    if (!allowsRedrive(queue.record, arnOf(name, context))) throw invalidRedrive(text, "The RedriveAllowPolicy of the dead-letter queue does not allow it.");
+    if (queue.isFifo !== isFifoName(name))
+      throw invalidRedrive(text, "Dead-letter queue must be same type of queue as the source..");
+    if (!allowsRedrive(queue.record, arnOf(name, context)))
+      throw invalidRedrive(text, "The RedriveAllowPolicy of the dead-letter queue does not allow it.");
   }
 
-  async function change(name: string, attributes: AttributeChanges, tags: Record<string, string | null>, options: Defaults = {}): Promise<void> {
+  async function change(
+    name: string,
+    attributes: AttributeChanges,
+    tags: Record<string, string | null>,
+    options: Defaults = {},
+  ): Promise<void> {
     const isThere = await engine.sqs.queueChange(name, attributes, tags, options);
     service.forget(name);
     if (!isThere) throw new SqsError("QueueDoesNotExist");
   }
 
-  /** Messages that wait are dropped at once, whatever their number; those in flight are cancelled, and would be dropped too if they came back in between. */
+  /**
+   * Messages that wait are dropped at once, whatever their number; those in flight are cancelled, and would be dropped
+   * too if they came back in between.
+   */
   async function empty({ name, queue }: SqsQueue): Promise<void> {
     const before = await engine.sqs.inFlight(queue);
     await engine.sqs.queuePurge(name, pauseSeconds, "drop");
     let ids = [...new Set([...before, ...(await engine.sqs.inFlight(queue))])];
     for (;;) {
-      for (let at = 0; at < ids.length; at += cancelAtOnce) await engine.sqs.deleteLate(ids.slice(at, at + cancelAtOnce), false);
+      for (let at = 0; at < ids.length; at += cancelAtOnce)
+        await engine.sqs.deleteLate(ids.slice(at, at + cancelAtOnce), false);
       if (ids.length < mostInFlight) return;
       ids = await engine.sqs.inFlight(queue);
     }
@@ -212,13 +245,18 @@ async function page(
   list: (after: string, limit: number) => Promise<string[]>,
 ): Promise<{ readonly names: readonly string[]; readonly next: string | undefined }> {
   if (most !== undefined && (most < 1 || most > mostResults)) {
-    throw invalidParameter(`Value ${most} for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and ${mostResults}.`);
+    throw invalidParameter(
+      `Value ${most} for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and ${mostResults}.`,
+    );
   }
   const limit = most ?? mostResults;
   const names = await list(token ? readToken(token) : "", limit + 1);
   const shown = names.slice(0, limit);
   const isMore = most !== undefined && names.length > limit;
-  return { names: shown, next: isMore ? Buffer.from(JSON.stringify({ after: shown.at(-1) })).toString("base64") : undefined };
+  return {
+    names: shown,
+    next: isMore ? Buffer.from(JSON.stringify({ after: shown.at(-1) })).toString("base64") : undefined,
+  };
 }
 
 function readToken(token: string): string {

@@ -31,8 +31,14 @@ export class Receipts {
   read(queue: string, handle: string): Receipt {
     const bytes = /^AQEB[A-Za-z0-9+/]+$/.test(handle) ? Buffer.from(handle, "base64") : Buffer.alloc(0);
     const content = bytes.subarray(0, contentBytes);
-    if (bytes.length !== contentBytes + sealBytes || !timingSafeEqual(bytes.subarray(-sealBytes), this.#seal(content, queue))) {
-      throw new SqsError("ReceiptHandleIsInvalid", `The input receipt handle "${handle}" is not a valid receipt handle.`);
+    if (
+      bytes.length !== contentBytes + sealBytes ||
+      !timingSafeEqual(bytes.subarray(-sealBytes), this.#seal(content, queue))
+    ) {
+      throw new SqsError(
+        "ReceiptHandleIsInvalid",
+        `The input receipt handle "${handle}" is not a valid receipt handle.`,
+      );
     }
     const token = content.toString("hex", 11, 27).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
     return { id: String(content.readBigUInt64BE(3)), token, receivedAt: content.readUIntBE(27, 6) };
@@ -44,8 +50,9 @@ export class Receipts {
 }
 
 /**
- * The id of a message: a job's id that looks like a UUID. The job's 16 hexadecimal digits are the first 15 that say nothing of a version, and the one
- * after the variant; the rest is a hash of them, so that ids given out one after another do not look alike.
+ * The id of a message: a job's id that looks like a UUID. The job's 16 hexadecimal digits are the first 15 that say
+ * nothing of a version, and the one after the variant; the rest is a hash of them, so that ids given out one after
+ * another do not look alike.
  */
 export function messageIdOf(id: JobId): string {
   const digits = BigInt(id).toString(16).padStart(16, "0");

@@ -27,13 +27,25 @@ function setUp() {
   const engine = {
     receive: (_queue: string, limit: number, seconds: number) =>
       new Promise((resolve, reject) =>
-        claims.push({ limit, seconds, answer: (ids, more = false) => resolve({ messages: ids.map(message), more }), fail: reject }),
+        claims.push({
+          limit,
+          seconds,
+          answer: (ids, more = false) => resolve({ messages: ids.map(message), more }),
+          fail: reject,
+        }),
       ),
   } as unknown as SqsEngine;
-  const reception = new Reception(engine, "q", false, async (messages) => void givenBack.push(...messages.map(({ id }) => id)));
+  const reception = new Reception(
+    engine,
+    "q",
+    false,
+    async (messages) => void givenBack.push(...messages.map(({ id }) => id)),
+  );
   const receive = (most: number, waitSeconds = 0, visibilitySeconds = 30) => {
     const gone = new AbortController();
-    const got = reception.receive({ most, waitSeconds, visibilitySeconds, signal: gone.signal }).then((messages) => messages.map(({ id }) => id));
+    const got = reception
+      .receive({ most, waitSeconds, visibilitySeconds, signal: gone.signal })
+      .then((messages) => messages.map(({ id }) => id));
     return { got, gone };
   };
   return { claims, givenBack, reception, receive };

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SqsEngine, SqsMessageRecord } from "../../db/sqs-engine.js";
 
-/** Messages that fall due without anybody saying so (another server's delays and timeouts) are looked for this often. */
+/**
+ * Messages that fall due without anybody saying so (another server's delays and timeouts) are looked for this often.
+ */
 const lookMs = 1000;
 /** Times that are known to this process are remembered so far ahead, and so exactly. */
 const horizonMs = 60_000;
@@ -35,9 +37,10 @@ export interface ReceiveRequest {
 }
 
 /**
- * Those who receive from one queue. There is one claim at a time for all of them: who comes while it is on its way is part of the next.
- * Waiting takes no connection, only a place in a list and, for all together, one look a second.
- * Messages of one group in order go to one receiver: together go only those who want one message each, and each gets one of another group.
+ * Those who receive from one queue. There is one claim at a time for all of them: who comes while it is on its way is
+ * part of the next. Waiting takes no connection, only a place in a list and, for all together, one look a second.
+ * Messages of one group in order go to one receiver: together go only those who want one message each, and each gets
+ * one of another group.
  */
 export class Reception {
   readonly #receivers = new Set<Receiver>();
@@ -128,7 +131,9 @@ export class Reception {
     this.#schedule();
   }
 
-  /** Those whom this round has not looked for yet, as far as they want the same timeout, and in order one message each. */
+  /**
+   * Those whom this round has not looked for yet, as far as they want the same timeout, and in order one message each.
+   */
   #nextToClaim(): Receiver[] {
     const next: Receiver[] = [];
     let most = 0;
@@ -164,7 +169,10 @@ export class Reception {
     }
   }
 
-  /** Somebody else may be at the queue's lanes for a moment, or have its messages in hand without giving them to anybody. */
+  /**
+   * Somebody else may be at the queue's lanes for a moment, or have its messages in hand without giving them to
+   * anybody.
+   */
   async #claim(wanted: number, seconds: number, groupLimit: number | undefined): ReturnType<SqsEngine["receive"]> {
     for (let tries = 1; ; tries += 1) {
       const claimed = await this.engine.receive(this.queue, wanted, seconds, groupLimit);
@@ -184,7 +192,8 @@ export class Reception {
     }
     for (const receiver of this.#receivers) {
       if (at >= messages.length) return;
-      if (receiver.seconds !== seconds || receiver.isGone || (this.isFifo && receiver.most < messages.length - at)) continue;
+      if (receiver.seconds !== seconds || receiver.isGone || (this.isFifo && receiver.most < messages.length - at))
+        continue;
       const own = messages.slice(at, at + receiver.most);
       at += own.length;
       receiver.resolve(own);

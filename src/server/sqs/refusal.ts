@@ -1,4 +1,10 @@
-import { DatabaseUnavailableError, InvalidArgumentError, QueueClosedError, QueueFullError, QueueNotFoundError } from "../../db/errors.js";
+import {
+  DatabaseUnavailableError,
+  InvalidArgumentError,
+  QueueClosedError,
+  QueueFullError,
+  QueueNotFoundError,
+} from "../../db/errors.js";
 import { NoRoomError } from "../http/shares.js";
 import { SqsError, invalidParameter } from "./wire/errors.js";
 
@@ -14,7 +20,11 @@ export function refusalOf(error: unknown): SqsError {
   if (error instanceof QueueNotFoundError) return new SqsError("QueueDoesNotExist");
   if (error instanceof QueueFullError) return new SqsError("RequestThrottled", error.message);
   if (error instanceof QueueClosedError) return new SqsError("UnsupportedOperation", error.message);
-  if (isHeld(error)) return new SqsError("ServiceUnavailable", "A message with the same deduplication id is being sent, and that has not ended; try again.");
+  if (isHeld(error))
+    return new SqsError(
+      "ServiceUnavailable",
+      "A message with the same deduplication id is being sent, and that has not ended; try again.",
+    );
   if (error instanceof NoRoomError) return new SqsError("ServiceUnavailable", `${error.message}; try again.`);
   return new SqsError(error instanceof DatabaseUnavailableError ? "ServiceUnavailable" : "InternalFailure");
 }

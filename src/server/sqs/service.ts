@@ -22,7 +22,10 @@ const attemptMs = 300_000;
 const mostAttempts = 10_000;
 const mostAttemptBytes = 67_108_864;
 const sending = { mostItems: 500, mostSize: 4_000_000 };
-/** How long a send waits for somebody who has the same fingerprint in an open transaction: many together, and the one that is held, alone. */
+/**
+ * How long a send waits for somebody who has the same fingerprint in an open transaction: many together, and the one
+ * that is held, alone.
+ */
 const heldMs = 250;
 const heldAloneMs = 5000;
 const deleting = { mostItems: 500, mostSize: Infinity };
@@ -43,7 +46,9 @@ interface Attempt {
 /** What became of a message that was to be deleted. */
 type Deleted = "deleted" | "expired";
 
-/** What all actions share: queues as they are known, those who wait for messages, and what is sent and deleted together. */
+/**
+ * What all actions share: queues as they are known, those who wait for messages, and what is sent and deleted together.
+ */
 export class SqsService {
   readonly #known = new Map<string, Known>();
   readonly #receptions = new Map<string, Reception>();
@@ -78,12 +83,18 @@ export class SqsService {
   }
 
   /** The queue a request is about. */
-  async queueOf(input: { readonly QueueUrl?: string | undefined }, context: Pick<ActionContext, "pathQueue">): Promise<SqsQueue> {
+  async queueOf(
+    input: { readonly QueueUrl?: string | undefined },
+    context: Pick<ActionContext, "pathQueue">,
+  ): Promise<SqsQueue> {
     return this.queueNamed(queueNameOf(input, context));
   }
 
   /** The same, as it is now: for whoever reads or changes the queue itself. */
-  async currentQueueOf(input: { readonly QueueUrl?: string | undefined }, context: Pick<ActionContext, "pathQueue">): Promise<SqsQueue> {
+  async currentQueueOf(
+    input: { readonly QueueUrl?: string | undefined },
+    context: Pick<ActionContext, "pathQueue">,
+  ): Promise<SqsQueue> {
     const name = queueNameOf(input, context);
     this.forget(name);
     return this.queueNamed(name);
@@ -115,13 +126,15 @@ export class SqsService {
 
   send(queue: SqsQueue, messages: readonly Prepared[]): Promise<PromiseSettledResult<JobId>[]> {
     let collector = this.#sends.get(queue.queue);
-    if (!collector) this.#sends.set(queue.queue, (collector = new Collector((some) => this.#send(queue.queue, some), sending)));
+    if (!collector)
+      this.#sends.set(queue.queue, (collector = new Collector((some) => this.#send(queue.queue, some), sending)));
     return Promise.allSettled(messages.map((message) => collector.add(message, message.bytes)));
   }
 
   async #send(queue: string, messages: readonly Prepared[]): Promise<JobId[]> {
     const sent = await this.#append(messages, heldMs).catch((error: unknown) => {
-      if (!isHeld(error) || messages.length > 1) throw error; // those who were sent together are tried alone, in their order
+      // those who were sent together are tried alone, in their order
+      if (!isHeld(error) || messages.length > 1) throw error;
       return this.waits(() => this.#append(messages, heldAloneMs));
     });
     for (const {
@@ -146,9 +159,14 @@ export class SqsService {
     return this.#deletes.add({ ...receipt, queue });
   }
 
-  /** Most are held by their tokens still. Of the others, strict ones are refused if they live, and the rest is cancelled wherever it is. */
+  /**
+   * Most are held by their tokens still. Of the others, strict ones are refused if they live, and the rest is cancelled
+   * wherever it is.
+   */
   async #delete(receipts: readonly (SqsReceipt & { readonly queue: string })[]): Promise<Deleted[]> {
-    const refused = new Set(await this.engine.sqs.delete(receipts.map(({ token, id, strict }) => ({ token, id, strict }))));
+    const refused = new Set(
+      await this.engine.sqs.delete(receipts.map(({ token, id, strict }) => ({ token, id, strict }))),
+    );
     const expired = new Set<JobId>();
     for (const isStrict of refused.size > 0 ? [false, true] : []) {
       const late = receipts.filter(({ id, strict }) => refused.has(id) && strict === isStrict).map(({ id }) => id);
@@ -158,7 +176,10 @@ export class SqsService {
     return receipts.map(({ id }) => (expired.has(id) ? "expired" : "deleted"));
   }
 
-  /** A receive that names its attempt gets the same again when it is repeated, as long as all of it is still in flight, and its time begins anew. */
+  /**
+   * A receive that names its attempt gets the same again when it is repeated, as long as all of it is still in flight,
+   * and its time begins anew.
+   */
   async receive(queue: SqsQueue, request: ReceiveRequest, attemptId?: string): Promise<readonly SqsMessageRecord[]> {
     const receive = () => this.reception(queue.queue).receive(request);
     if (attemptId === undefined) return receive();
@@ -187,7 +208,12 @@ export class SqsService {
     let bytes = 0;
     for (const attempt of this.#attempts.values()) bytes += attempt.bytes;
     for (const [key, attempt] of this.#attempts) {
-      if (performance.now() - attempt.since < attemptMs && bytes <= mostAttemptBytes && this.#attempts.size <= mostAttempts) break;
+      if (
+        performance.now() - attempt.since < attemptMs &&
+        bytes <= mostAttemptBytes &&
+        this.#attempts.size <= mostAttempts
+      )
+        break;
       this.#attempts.delete(key);
       bytes -= attempt.bytes;
     }
@@ -210,10 +236,13 @@ export class SqsService {
     return reception;
   }
 
-  /** What the sender of one entry of a batch is told; what is ours to blame is logged, since the batch itself succeeds. */
+  /**
+   * What the sender of one entry of a batch is told; what is ours to blame is logged, since the batch itself succeeds.
+   */
   refusal(error: unknown): SqsError {
     const refusal = refusalOf(error);
-    if (refusal.status >= 500) this.log("error", "an entry of a batch failed", { error: String((error as Error)?.stack ?? error) });
+    if (refusal.status >= 500)
+      this.log("error", "an entry of a batch failed", { error: String((error as Error)?.stack ?? error) });
     return refusal;
   }
 
@@ -224,7 +253,11 @@ export class SqsService {
       this.wake(queue);
     } catch (error) {
       // Their visibility timeout ends all the same.
-      this.log("warn", "messages that were not delivered could not be given back", { queue, messages: messages.length, error: String(error) });
+      this.log("warn", "messages that were not delivered could not be given back", {
+        queue,
+        messages: messages.length,
+        error: String(error),
+      });
     }
   }
 

@@ -19,13 +19,25 @@ import { mostBodyBytes } from "./wire/limits.js";
 import type { Action, Message, Output } from "./wire/model.js";
 import type { WireHead } from "./wire/request.js";
 import type { AccessKey } from "./wire/sigv4.js";
-import { type Access, type Call, type WireAnswer, readHead, readRequest, refuse, refuseBody, writeError, writeOutput } from "./wire/wire.js";
+import {
+  type Access,
+  type Call,
+  type WireAnswer,
+  readHead,
+  readRequest,
+  refuse,
+  refuseBody,
+  writeError,
+  writeOutput,
+} from "./wire/wire.js";
 
 /** How the SQS endpoint is set up. */
 export interface SqsOptions {
   /** Who may ask. Default nobody. */
   readonly keys?: readonly AccessKey[];
-  /** Take any key, or none, without a look at signatures: for development, on the loopback address only. Default false. */
+  /**
+   * Take any key, or none, without a look at signatures: for development, on the loopback address only. Default false.
+   */
   readonly anyKey?: boolean;
   /** Whether the name of a deleted queue is refused for a minute, as by AWS. Default true. */
   readonly refuseRecentNames?: boolean;
@@ -91,7 +103,10 @@ export class Sqs {
   readonly part: Part = async (exchange) => {
     const head = wireHeadOf(exchange);
     if (this.#access === "open" && isFromElsewhere(exchange)) {
-      const refusal = new SqsError("AccessDeniedException", "Without keys, requests of web pages and to other hosts are refused.");
+      const refusal = new SqsError(
+        "AccessDeniedException",
+        "Without keys, requests of web pages and to other hosts are refused.",
+      );
       return send(exchange, refuse(head, refusal));
     }
     const told = readHead(head, this.#access);
@@ -111,7 +126,8 @@ export class Sqs {
       return readRequest({ ...head, body: await readBody(exchange, mostBodyBytes, memory) }, this.#access);
     } catch (error) {
       if (error instanceof BodyTooLargeError) return { refusal: refuseBody(head) };
-      if (error instanceof BodyTooSlowError) return { refusal: refuse(head, new SqsError("RequestTimeoutException", error.message)) };
+      if (error instanceof BodyTooSlowError)
+        return { refusal: refuse(head, new SqsError("RequestTimeoutException", error.message)) };
       if (error instanceof NoRoomError) return { refusal: refuse(head, refusalOf(error)) };
       throw error;
     }
@@ -120,14 +136,23 @@ export class Sqs {
   async #act(exchange: Exchange, call: Call): Promise<void> {
     let output;
     try {
-      output = await this.#traced(exchange, call.action, () => this.#run(call.action, call, this.#contextOf(exchange, call)));
+      output = await this.#traced(exchange, call.action, () =>
+        this.#run(call.action, call, this.#contextOf(exchange, call)),
+      );
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal.status >= 500)
-        this.parts.log("error", "action failed", { id: exchange.id, action: call.action, error: String((error as Error)?.stack ?? error) });
+        this.parts.log("error", "action failed", {
+          id: exchange.id,
+          action: call.action,
+          error: String((error as Error)?.stack ?? error),
+        });
       return send(exchange, writeError(call.replyTo, refusal));
     }
-    const giveBack = call.action === "ReceiveMessage" ? this.#deliveries.get((output as Output<"ReceiveMessage">).Messages ?? []) : undefined;
+    const giveBack =
+      call.action === "ReceiveMessage"
+        ? this.#deliveries.get((output as Output<"ReceiveMessage">).Messages ?? [])
+        : undefined;
     if (giveBack) {
       if (exchange.signal.aborted) return giveBack();
       exchange.response.once("close", () => {
@@ -144,23 +169,51 @@ export class Sqs {
   #traced<T>({ id, request }: Exchange, action: Action, work: () => Promise<T>): Promise<T> {
     const { tracing } = this.parts;
     const parent = request.headers[traceHeader];
-    const attributes = { "rpc.system": "aws-api", "rpc.service": "SQS", "rpc.method": action, "millrace.request_id": id };
-    return tracing ? tracing.run({ name: `SQS.${action}`, parent: typeof parent === "string" ? parent : undefined, attributes }, work) : work();
+    const attributes = {
+      "rpc.system": "aws-api",
+      "rpc.service": "SQS",
+      "rpc.method": action,
+      "millrace.request_id": id,
+    };
+    return tracing
+      ? tracing.run(
+          { name: `SQS.${action}`, parent: typeof parent === "string" ? parent : undefined, attributes },
+          work,
+        )
+      : work();
   }
 
-  #contextOf({ request, signal, stopping }: Exchange, { account, region, protocol, pathQueue, traceHeader }: Call): ActionContext {
-    return { baseUrl: this.parts.addressOf(request), account, region, protocol, pathQueue, traceHeader, signal, stopping };
+  #contextOf(
+    { request, signal, stopping }: Exchange,
+    { account, region, protocol, pathQueue, traceHeader }: Call,
+  ): ActionContext {
+    return {
+      baseUrl: this.parts.addressOf(request),
+      account,
+      region,
+      protocol,
+      pathQueue,
+      traceHeader,
+      signal,
+      stopping,
+    };
   }
 }
 
 /**
- * Without keys, whoever reaches the address may do everything. A web page that somebody looks at must not: its requests carry an origin, or say that they cross sites,
- * and one that got here by a name of its own (DNS rebinding) names a host that is not this one.
+ * Without keys, whoever reaches the address may do everything. A web page that somebody looks at must not: its requests
+ * carry an origin, or say that they cross sites, and one that got here by a name of its own (DNS rebinding) names a
+ * host that is not this one.
  */
 function isFromElsewhere({ request: { headers } }: Exchange): boolean {
   const site = headers["sec-fetch-site"];
   const host = (headers.host ?? "localhost").replace(/:\d+$/, "");
-  return headers.origin !== undefined || site === "cross-site" || site === "same-site" || !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i.test(host);
+  return (
+    headers.origin !== undefined ||
+    site === "cross-site" ||
+    site === "same-site" ||
+    !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i.test(host)
+  );
 }
 
 function wireHeadOf({ id, path, request }: Exchange): WireHead {

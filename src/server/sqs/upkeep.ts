@@ -5,7 +5,10 @@ import type { SqsService } from "./service.js";
 /** Tasks that another server began are found this late at most. */
 const idleMs = 2000;
 
-/** Moves dead letters, a step at a time. Any number of servers may do it: each step is one transaction, and no two take the same one. */
+/**
+ * Moves dead letters, a step at a time. Any number of servers may do it: each step is one transaction, and no two take
+ * the same one.
+ */
 export class MoveUpkeep {
   #stopping = new AbortController();
   #running: Promise<void> | undefined;
@@ -42,7 +45,8 @@ export class MoveUpkeep {
       } catch (error) {
         this.log("error", "a step of moving dead letters failed; it is tried again", { error: String(error) });
       }
-      if (waitMs > 0) await sleep(waitMs, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => {});
+      if (waitMs > 0)
+        await sleep(waitMs, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => {});
     }
   }
 }

@@ -23,7 +23,12 @@ describe("the audit", () => {
     await server.db.engine.enqueueMany("send", [1, 2, 3], { queue: "mail" });
     await server.ask("POST", "/queues/mail/purge", {});
     const [purge, refused, pause, put] = await entries();
-    expect(put).toMatchObject({ who: "the-admin", action: "PUT /queues/{queue}", object: "queue mail", result: "done" });
+    expect(put).toMatchObject({
+      who: "the-admin",
+      action: "PUT /queues/{queue}",
+      object: "queue mail",
+      result: "done",
+    });
     expect(pause).toMatchObject({
       action: "POST /queues/{queue}/pause",
       object: "queue mail, group acme",
@@ -37,13 +42,20 @@ describe("the audit", () => {
       { queue: "mail", group: "acme", pausedBy: "the-admin", pausedBecause: "they asked" },
     ]);
     const page = await server.ask("GET", "/audit?limit=2");
-    expect((await server.ask("GET", `/audit?limit=2&cursor=${page.body.next}`)).body.items.map(({ id }: { id: string }) => id)).toEqual([pause!.id, put!.id]);
+    expect(
+      (await server.ask("GET", `/audit?limit=2&cursor=${page.body.next}`)).body.items.map(
+        ({ id }: { id: string }) => id,
+      ),
+    ).toEqual([pause!.id, put!.id]);
   });
 
   it("has nothing of what is only asked, or only pretended", async () => {
     const before = (await entries()).length;
     await server.db.engine.enqueueMany("send", [1, 2], { queue: "mail" });
-    expect((await server.ask("POST", "/queues/mail/purge", { dryRun: true })).body).toEqual({ count: 2, isExact: true });
+    expect((await server.ask("POST", "/queues/mail/purge", { dryRun: true })).body).toEqual({
+      count: 2,
+      isExact: true,
+    });
     await server.ask("GET", "/queues/mail");
     expect((await server.db.engine.depth("mail")).ready).toBe(2);
     expect(await entries()).toHaveLength(before);
@@ -106,7 +118,10 @@ describe("Idempotency-Key", () => {
     const first = await send("a", { type: "once", input: 1 });
     const again = await send("a", { type: "once", input: 1 });
     expect(again).toMatchObject({ status: 200, body: first.body });
-    expect([first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")]).toEqual([null, "true"]);
+    expect([first.headers.get("idempotency-replayed"), again.headers.get("idempotency-replayed")]).toEqual([
+      null,
+      "true",
+    ]);
     expect(await jobs("once")).toBe(1);
     const batch = { jobs: [{ type: "many" }, { type: "many" }] };
     expect((await send("b", batch, "/jobs/batch")).body).toEqual((await send("b", batch, "/jobs/batch")).body);

@@ -4,7 +4,10 @@ import { useServer } from "./server.js";
 const server = useServer();
 const megabyte = 1_000_000;
 
-/** What nobody can mean, as long as a body may be: each of these kept the server busy for seconds or more, or was sent back in full. */
+/**
+ * What nobody can mean, as long as a body may be: each of these kept the server busy for seconds or more, or was sent
+ * back in full.
+ */
 const long = "x".repeat(megabyte);
 const brackets = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 const preview = (rule: object): readonly [string, string, object] => ["POST", "/schedules/preview", { rule }];
@@ -13,7 +16,10 @@ const refusals: readonly (readonly [what: string, method: string, path: string, 
   ["the name of a zone, with spaces", ...preview({ cron: "* * * * *", tz: "a b ".repeat(megabyte / 4) })],
   ["a cron expression", ...preview({ cron: `0 ${"1,".repeat(megabyte / 2)}1 * * *` })],
   ["a cron expression with a million fields", ...preview({ cron: "* ".repeat(megabyte / 2) })],
-  ["a recurrence", ...preview({ rrule: `FREQ=YEARLY;BYDAY=${"MO,".repeat(megabyte / 4)}MO`, anchor: "2026-01-01T00:00:00Z" })],
+  [
+    "a recurrence",
+    ...preview({ rrule: `FREQ=YEARLY;BYDAY=${"MO,".repeat(megabyte / 4)}MO`, anchor: "2026-01-01T00:00:00Z" }),
+  ],
   ["a part of a recurrence", ...preview({ rrule: `FREQ=YEARLY;${long}=1`, anchor: "2026-01-01T00:00:00Z" })],
   ["a length of time", ...preview({ every: "1s".repeat(megabyte / 2) })],
   ["a moment", ...preview({ at: long })],
@@ -25,7 +31,12 @@ const refusals: readonly (readonly [what: string, method: string, path: string, 
   ["a name in a query of a rule", "POST", "/schedules/preview", { rule: {}, [long]: 1 }],
   ["a name nobody knows", "POST", "/jobs", { type: "x", ["x".repeat(16 * megabyte)]: 1 }],
   ["a name of a resource", "POST", "/jobs", { type: "x", resources: { ["x".repeat(16 * megabyte)]: "1" } }],
-  ["many resources", "POST", "/jobs", { type: "x", resources: Object.fromEntries(Array.from({ length: megabyte }, (_, i) => [i, ""])) }],
+  [
+    "many resources",
+    "POST",
+    "/jobs",
+    { type: "x", resources: Object.fromEntries(Array.from({ length: megabyte }, (_, i) => [i, ""])) },
+  ],
   ["many delays", "POST", "/jobs", { type: "x", retry: Array.from({ length: 3 * megabyte }, () => "") }],
   ["many jobs that are none", "POST", "/jobs/batch", { jobs: Array.from({ length: 3 * megabyte }, () => ({})) }],
   ["a million ids that are none", "POST", "/claims/settle", { settlements: settlements() }],
@@ -54,16 +65,27 @@ describe("what a request makes the server compute is bounded", () => {
   }
 
   it("an Idempotency-Key with a deep body is refused like any other", async () => {
-    const answer = await server.ask("POST", "/jobs", `{"type":"x","input":${brackets(100_000)}}`, { headers: { "idempotency-key": "deep" } });
-    expect(answer).toMatchObject({ status: 400, body: { code: "MR001", detail: expect.stringContaining("510 levels") } });
+    const answer = await server.ask("POST", "/jobs", `{"type":"x","input":${brackets(100_000)}}`, {
+      headers: { "idempotency-key": "deep" },
+    });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { code: "MR001", detail: expect.stringContaining("510 levels") },
+    });
   });
 
   it("a rule that is counted to the year 9000 is refused, and one whose slots are rare tells some, while others are served", async () => {
-    const rule = { rrule: "FREQ=SECONDLY;INTERVAL=61;BYSECOND=1;BYMINUTE=1;BYHOUR=1;COUNT=10000", anchor: "1970-01-01T00:00:00Z" };
+    const rule = {
+      rrule: "FREQ=SECONDLY;INTERVAL=61;BYSECOND=1;BYMINUTE=1;BYHOUR=1;COUNT=10000",
+      anchor: "1970-01-01T00:00:00Z",
+    };
     const ask = (body: object) => server.ask("POST", "/schedules/preview", body, { role: "reader" });
     expect(await ask({ rule, from: "9000-01-01T00:00:00Z" })).toMatchObject({ status: 400, body: { code: "MR001" } });
     const rare = Array.from({ length: 5 }, (_, i) =>
-      ask({ rule: { ...rule, rrule: `FREQ=SECONDLY;INTERVAL=${601 + i};BYSECOND=0;BYMINUTE=0;BYHOUR=0` }, count: 1000 }),
+      ask({
+        rule: { ...rule, rrule: `FREQ=SECONDLY;INTERVAL=${601 + i};BYSECOND=0;BYMINUTE=0;BYHOUR=0` },
+        count: 1000,
+      }),
     );
     let isOver = false;
     const all = Promise.all(rare).finally(() => (isOver = true));
@@ -76,7 +98,8 @@ describe("what a request makes the server compute is bounded", () => {
   });
 
   it("schedules with large inputs come in pages, however many are asked for", async () => {
-    const put = (i: number) => server.ask("PUT", `/schedules/large-${i}`, { rule: { every: "1d" }, job: { type: "x" }, input: long });
+    const put = (i: number) =>
+      server.ask("PUT", `/schedules/large-${i}`, { rule: { every: "1d" }, job: { type: "x" }, input: long });
     for (let i = 0; i < 10; i += 1) expect((await put(i)).status).toBe(200);
     const first = (await server.ask("GET", "/schedules?limit=1000")).body;
     expect(first.items).toHaveLength(8);

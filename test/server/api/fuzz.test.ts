@@ -3,7 +3,9 @@ import { routes } from "../../../src/server/api/routes/index.js";
 import { useServer } from "./server.js";
 
 const logged: string[] = [];
-const server = useServer({ log: (level, message, facts) => level === "error" && logged.push(`${message} ${JSON.stringify(facts)}`) });
+const server = useServer({
+  log: (level, message, facts) => level === "error" && logged.push(`${message} ${JSON.stringify(facts)}`),
+});
 
 const seconds = Number(process.env["FUZZ_SECONDS"] ?? 8);
 const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
@@ -69,7 +71,9 @@ describe("whatever is sent", () => {
       if (kind < 0.7) return pick([true, false, null]);
       if (depth > 3) return "deep";
       if (kind < 0.82) return Array.from({ length: Math.floor(next() * 4) }, () => value(depth + 1));
-      return Object.fromEntries(Array.from({ length: Math.floor(next() * 4) }, () => [pick([...keys, ...names]), value(depth + 1)]));
+      return Object.fromEntries(
+        Array.from({ length: Math.floor(next() * 4) }, () => [pick([...keys, ...names]), value(depth + 1)]),
+      );
     };
     const keys = [
       "type",
@@ -149,17 +153,30 @@ describe("whatever is sent", () => {
       const path = route.path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(pick(names).toWellFormed()) || "x");
       const asked = Object.keys(route.query?.shape ?? {}).filter(() => next() < 0.4);
       const query = new URLSearchParams(
-        asked.map((key): [string, string] => [key, next() < 0.8 ? pick([...names, ...numbers.map(String), ...times]) : JSON.stringify(value())]),
+        asked.map((key): [string, string] => [
+          key,
+          next() < 0.8 ? pick([...names, ...numbers.map(String), ...times]) : JSON.stringify(value()),
+        ]),
       );
       const body =
         route.body === undefined
           ? undefined
-          : JSON.stringify(bodyFor("shape" in route.body ? (route.body.shape as Record<string, unknown>) : undefined)) || "{}";
-      const headers: Record<string, string> = next() < 0.05 ? { "idempotency-key": pick(["k1", "k2", " ", "x".repeat(300)]) } : {};
-      const answer = await server.ask(route.method, `${path}${asked.length === 0 ? "" : `?${query.toString()}`}`, body, { headers });
+          : JSON.stringify(
+              bodyFor("shape" in route.body ? (route.body.shape as Record<string, unknown>) : undefined),
+            ) || "{}";
+      const headers: Record<string, string> =
+        next() < 0.05 ? { "idempotency-key": pick(["k1", "k2", " ", "x".repeat(300)]) } : {};
+      const answer = await server.ask(
+        route.method,
+        `${path}${asked.length === 0 ? "" : `?${query.toString()}`}`,
+        body,
+        { headers },
+      );
       counts.set(answer.status, (counts.get(answer.status) ?? 0) + 1);
       if (answer.status >= 500)
-        expect.fail(`${answer.status} for ${route.method} ${path}?${query.toString()} ${body}\n${JSON.stringify(answer.body)}\n${logged.at(-1)}`);
+        expect.fail(
+          `${answer.status} for ${route.method} ${path}?${query.toString()} ${body}\n${JSON.stringify(answer.body)}\n${logged.at(-1)}`,
+        );
     }
     expect(logged).toEqual([]);
     const answered = [...counts.values()].reduce((sum, n) => sum + n, 0);

@@ -11,7 +11,12 @@ describe("overview and live", () => {
   it("tells what waits, what came and what ended, by queue", async () => {
     const { engine } = server.db;
     await engine.queuePut("mail");
-    expect((await server.ask("GET", "/session")).body).toMatchObject({ name: "the-admin", role: "admin", schema: "millrace", isOpen: false });
+    expect((await server.ask("GET", "/session")).body).toMatchObject({
+      name: "the-admin",
+      role: "admin",
+      schema: "millrace",
+      isOpen: false,
+    });
     await engine.enqueueMany(
       "send",
       Array.from({ length: 100 }, (_, i) => i),
@@ -35,7 +40,9 @@ describe("overview and live", () => {
   });
 
   it("streams a moment every second to all who look", async () => {
-    const response = await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` } });
+    const response = await fetch(`${server.url}/api/v1/live`, {
+      headers: { authorization: `Bearer ${server.tokens.reader}` },
+    });
     expect(response.headers.get("content-type")).toBe("text/event-stream");
     let text = "";
     for await (const chunk of response.body!) {
@@ -55,7 +62,10 @@ describe("overview and live", () => {
 
   it("says so while the database does not answer, and goes on afterwards", async () => {
     const ending = new AbortController();
-    const response = await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal: ending.signal });
+    const response = await fetch(`${server.url}/api/v1/live`, {
+      headers: { authorization: `Bearer ${server.tokens.reader}` },
+      signal: ending.signal,
+    });
     const events: string[] = [];
     const reading = (async () => {
       for await (const chunk of response.body!)
@@ -77,7 +87,8 @@ describe("overview and live", () => {
     const [one, other] = [makeToken("one", "reader"), makeToken("other", "reader")];
     const tokens = (...lines: string[]) => parseTokens(lines.join("\n"));
     const running = await startServer({ connection: server.db.url, port: 0, tokens: tokens(one.line, other.line) });
-    const look = (token: string) => fetch(`${running.url}/api/v1/live`, { headers: { authorization: `Bearer ${token}` } });
+    const look = (token: string) =>
+      fetch(`${running.url}/api/v1/live`, { headers: { authorization: `Bearer ${token}` } });
     try {
       const [ends, lasts] = [await look(one.token), await look(other.token)];
       running.replaceTokens(tokens(other.line));

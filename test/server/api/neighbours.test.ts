@@ -30,7 +30,8 @@ describe("whoever asks for much", () => {
 
   it("gets no more than eight megabytes of what is next in line, or listed", async () => {
     await server.db.engine.queuePut("large");
-    for (let i = 0; i < 12; i += 1) await server.db.engine.enqueue({ type: "large", queue: "large", input: "x".repeat(1_000_000) });
+    for (let i = 0; i < 12; i += 1)
+      await server.db.engine.enqueue({ type: "large", queue: "large", input: "x".repeat(1_000_000) });
     for (const path of ["/queues/large/peek?limit=1000", "/jobs?queue=large"]) {
       const { body } = await server.ask("GET", path);
       expect(body.items.length, path).toBe(8);

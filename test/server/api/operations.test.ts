@@ -12,7 +12,8 @@ import { useServer } from "./server.js";
 
 const server = useServer({ prefix: "/queue" });
 const page = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8");
-const scrape = (token = server.tokens.reader) => fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+const scrape = (token = server.tokens.reader) =>
+  fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
 
 describe("operations", () => {
   it("everything is below the prefix, and health needs no token", async () => {
@@ -24,9 +25,12 @@ describe("operations", () => {
   });
 
   it("a browser finds the dashboard below the prefix, with and without a slash at its end", async () => {
-    const open = (path: string) => fetch(`${new URL(server.url).origin}${path}`, { headers: { accept: "text/html" }, redirect: "manual" });
+    const open = (path: string) =>
+      fetch(`${new URL(server.url).origin}${path}`, { headers: { accept: "text/html" }, redirect: "manual" });
     for (const path of ["/queue", "/queue/", "/queue/dashboard"])
-      expect(new URL((await open(path)).headers.get("location")!, `http://host${path}`).pathname, path).toBe("/queue/dashboard/");
+      expect(new URL((await open(path)).headers.get("location")!, `http://host${path}`).pathname, path).toBe(
+        "/queue/dashboard/",
+      );
   });
 
   it("metrics are those that docs/observability.md lists, for readers", async () => {
@@ -49,7 +53,9 @@ describe("operations", () => {
     );
     expect(text).toContain('millrace_queue_ready{queue="default"} 0');
     expect(text).toMatch(/millrace_http_requests_total\{method="GET",route="\/queues\/\{queue\}",status="404"\} 1/);
-    expect(text).toMatch(/millrace_http_request_duration_seconds_bucket\{method="GET",route="\/session",le="\+Inf"\} \d/);
+    expect(text).toMatch(
+      /millrace_http_request_duration_seconds_bucket\{method="GET",route="\/session",le="\+Inf"\} \d/,
+    );
     // Each line is a sample as Prometheus reads it.
     for (const line of text
       .trim()
@@ -59,12 +65,18 @@ describe("operations", () => {
   });
 
   it("docs/api.md lists the codes of the server", () => {
-    const listed = [...page("api.md").matchAll(/^\| (MR1\d\d) \| (\d{3}) \|/gm)].map(([, code, status]) => `${code} ${status}`);
+    const listed = [...page("api.md").matchAll(/^\| (MR1\d\d) \| (\d{3}) \|/gm)].map(
+      ([, code, status]) => `${code} ${status}`,
+    );
     expect(listed).toEqual(Object.values(apiErrors).map(({ code, status }) => `${code} ${status}`));
   });
 
   it("a server that stops says so first, lets requests end, and takes no others", async () => {
-    const stopping = await startServer({ connection: { connectionString: server.db.url, max: 3 }, port: 0, drainDelayMs: 500 });
+    const stopping = await startServer({
+      connection: { connectionString: server.db.url, max: 3 },
+      port: 0,
+      drainDelayMs: 500,
+    });
     const viewer = await fetch(`${stopping.url}/api/v1/live`);
     const began = performance.now();
     const stopped = stopping.stop();
@@ -99,14 +111,20 @@ describe("operations", () => {
 
   it("without a database it is alive, not ready, answers 503, and recovers", async () => {
     const folderless = await startEmbeddedServer({ settings: { fsync: "off" } });
-    const away = await startServer({ connection: { connectionString: folderless.url, max: 3, connectionTimeoutMillis: 2000 }, port: 0 });
+    const away = await startServer({
+      connection: { connectionString: folderless.url, max: 3, connectionTimeoutMillis: 2000 },
+      port: 0,
+    });
     try {
       expect(await (await fetch(`${away.url}/readyz`)).text()).toBe("the schema does not fit this release\n");
       const unfit = await fetch(`${away.url}/api/v1/queues`);
       expect([unfit.status, ((await unfit.json()) as { code: string; remedy: string }).code]).toEqual([503, "MR008"]);
       await folderless.stop("immediate");
       expect((await fetch(`${away.url}/healthz`)).status).toBe(200);
-      await until("readyz tells", async () => (await (await fetch(`${away.url}/readyz`)).text()) === "the database is not available\n");
+      await until(
+        "readyz tells",
+        async () => (await (await fetch(`${away.url}/readyz`)).text()) === "the database is not available\n",
+      );
       const answer = await fetch(`${away.url}/api/v1/queues`);
       expect(answer.status).toBe(503);
       expect(answer.headers.get("retry-after")).toBe("5");
@@ -127,7 +145,9 @@ describe("operations", () => {
     try {
       const traceparent = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
       await fetch(`${traced.url}/api/v1/queues/default`, { headers: { traceparent } });
-      expect(spans).toMatchObject([{ name: "GET /queues/{queue}", parent: traceparent, attributes: { "http.route": "/queues/{queue}" } }]);
+      expect(spans).toMatchObject([
+        { name: "GET /queues/{queue}", parent: traceparent, attributes: { "http.route": "/queues/{queue}" } },
+      ]);
     } finally {
       await traced.stop();
     }

@@ -3,9 +3,16 @@ import { describe, expect, it } from "vitest";
 import { useServer } from "./server.js";
 
 const server = useServer();
-const headers = (role: "producer" | "reader", more: Record<string, string> = {}) => ({ authorization: `Bearer ${server.tokens[role]}`, ...more });
+const headers = (role: "producer" | "reader", more: Record<string, string> = {}) => ({
+  authorization: `Bearer ${server.tokens[role]}`,
+  ...more,
+});
 const stream = (job: unknown, body: Uint8Array, more: Record<string, string> = {}) =>
-  fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent(JSON.stringify(job))}`, { method: "POST", headers: headers("producer", more), body });
+  fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent(JSON.stringify(job))}`, {
+    method: "POST",
+    headers: headers("producer", more),
+    body,
+  });
 const read = (id: string, query = "", more: Record<string, string> = {}) =>
   fetch(`${server.url}/api/v1/jobs/${id}/payload${query}`, { headers: headers("reader", more) });
 const sha = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -22,11 +29,20 @@ describe("payloads", () => {
     expect(back.headers.get("content-type")).toBe("application/octet-stream");
     expect(back.headers.get("content-disposition")).toBe(`attachment; filename="job-${id}-payload.bin"`);
     expect(back.headers.get("x-content-type-options")).toBe("nosniff");
-    expect((await server.ask("GET", `/jobs/${id}`)).body.job).toMatchObject({ payloadSize: 5_000_000, contentType: "text/html" });
+    expect((await server.ask("GET", `/jobs/${id}`)).body.job).toMatchObject({
+      payloadSize: 5_000_000,
+      contentType: "text/html",
+    });
   });
 
   it("parts of them by Range, or by offset and length", async () => {
-    const { id } = (await server.ask("POST", "/jobs", { type: "x", payloadBase64: Buffer.from("0123456789").toString("base64"), input: { n: [1] } })).body;
+    const { id } = (
+      await server.ask("POST", "/jobs", {
+        type: "x",
+        payloadBase64: Buffer.from("0123456789").toString("base64"),
+        input: { n: [1] },
+      })
+    ).body;
     const cases: readonly (readonly [string, string, number, string])[] = [
       ["", "bytes=2-4", 206, "234"],
       ["", "bytes=7-", 206, "789"],
@@ -63,14 +79,24 @@ describe("payloads", () => {
     expect((await read("1")).status).toBe(404);
     await server.db.engine.cellPut({ payloadLimitBytes: 1000 });
     expect((await stream({ type: "x" }, randomBytes(1000))).status).toBe(413);
-    expect((await server.ask("POST", "/jobs", { type: "x", payloadBase64: randomBytes(1000).toString("base64") })).status).toBe(413);
+    expect(
+      (await server.ask("POST", "/jobs", { type: "x", payloadBase64: randomBytes(1000).toString("base64") })).status,
+    ).toBe(413);
     await server.db.engine.cellPut({ payloadLimitBytes: null });
     for (const job of ["{", '"x"', "{}", '{"type":"x","payloadBase64":"AA=="}'])
       expect(
-        (await fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent(job)}`, { method: "POST", headers: headers("producer"), body: "x" })).status,
+        (
+          await fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent(job)}`, {
+            method: "POST",
+            headers: headers("producer"),
+            body: "x",
+          })
+        ).status,
         job,
       ).toBe(400);
-    const endless = new ReadableStream({ start: (controller) => (controller.enqueue(Buffer.from("x")), controller.close()) });
+    const endless = new ReadableStream({
+      start: (controller) => (controller.enqueue(Buffer.from("x")), controller.close()),
+    });
     const chunked = await fetch(`${server.url}/api/v1/jobs/stream?job=${encodeURIComponent('{"type":"x"}')}`, {
       method: "POST",
       headers: headers("producer"),

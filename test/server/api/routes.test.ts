@@ -58,19 +58,28 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { query: "queue=none", expected: { points: [] } },
   ],
   "GET /running": () => [{ query: "limit=5" }],
-  "GET /workers": () => [{ expected: { items: expect.arrayContaining([expect.objectContaining({ name: "host:1", host: "host", held: 1 })]) } }],
+  "GET /workers": () => [
+    {
+      expected: { items: expect.arrayContaining([expect.objectContaining({ name: "host:1", host: "host", held: 1 })]) },
+    },
+  ],
   "GET /queues": () => [
     {},
     { query: "limit=1", expected: { items: [{ name: "default" }], next: "default" } },
     { query: "cursor=letters", expected: { items: [{ name: "work" }] } },
   ],
   "GET /queues/{queue}": () => [{ params: { queue: "work" }, expected: { name: "work", depth: { running: 2 } } }],
-  "PUT /queues/{queue}": () => [{ params: { queue: "fresh" }, body: { maxRunning: 3 }, expected: { name: "fresh", options: { maxRunning: 3 } } }],
+  "PUT /queues/{queue}": () => [
+    { params: { queue: "fresh" }, body: { maxRunning: 3 }, expected: { name: "fresh", options: { maxRunning: 3 } } },
+  ],
   "POST /queues/{queue}/pause": () => [
     { params: { queue: "fresh" }, body: { because: "why" } },
     { params: { queue: "fresh" }, body: { type: "a", group: "g" } },
   ],
-  "POST /queues/{queue}/resume": () => [{ params: { queue: "fresh" } }, { params: { queue: "fresh" }, body: { type: "a", group: "g" } }],
+  "POST /queues/{queue}/resume": () => [
+    { params: { queue: "fresh" } },
+    { params: { queue: "fresh" }, body: { type: "a", group: "g" } },
+  ],
   "POST /queues/{queue}/close": () => [{ params: { queue: "fresh" }, body: { because: "done" } }],
   "POST /queues/{queue}/open": () => [{ params: { queue: "fresh" } }],
   "POST /queues/{queue}/purge": () => [
@@ -90,11 +99,19 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { params: { queue: "letters" }, body: { limit: 10 }, expected: { count: 1, isExact: true } },
   ],
   "GET /queues/{queue}/types": () => [{ params: { queue: "work" } }],
-  "GET /queues/{queue}/groups": () => [{ params: { queue: "grouped" }, query: "limit=3", expected: { items: [{ group: "acme", waiting: 1 }] } }],
-  "PUT /queues/{queue}/groups/{group}": () => [
-    { params: { queue: "grouped", group: "a/b c" }, body: { weight: 3, rate: { perSecond: 2 } }, expected: { weight: 3 } },
+  "GET /queues/{queue}/groups": () => [
+    { params: { queue: "grouped" }, query: "limit=3", expected: { items: [{ group: "acme", waiting: 1 }] } },
   ],
-  "GET /queues/{queue}/peek": () => [{ params: { queue: "work" }, expected: { items: [{ id: ids.withPayload, maxAttempts: "unlimited" }] } }],
+  "PUT /queues/{queue}/groups/{group}": () => [
+    {
+      params: { queue: "grouped", group: "a/b c" },
+      body: { weight: 3, rate: { perSecond: 2 } },
+      expected: { weight: 3 },
+    },
+  ],
+  "GET /queues/{queue}/peek": () => [
+    { params: { queue: "work" }, expected: { items: [{ id: ids.withPayload, maxAttempts: "unlimited" }] } },
+  ],
   "GET /queues/{queue}/events": () => [{ params: { queue: "fresh" } }],
   "GET /events": () => [{ expected: { items: expect.arrayContaining([expect.objectContaining({ queue: "fresh" })]) } }],
   "GET /stages": () => [{ expected: { items: [{ queue: "work", stage: "approval", jobs: 1 }, { stage: "other" }] } }],
@@ -102,10 +119,20 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { params: { queue: "work", stage: "approval" }, body: { dryRun: true }, expected: { count: 1 } },
     { params: { queue: "work", stage: "approval" }, body: { because: "ok" }, expected: { count: 1 } },
   ],
-  "POST /queues/{queue}/stages/{stage}/cancel": () => [{ params: { queue: "work", stage: "other" }, expected: { count: 1 } }],
+  "POST /queues/{queue}/stages/{stage}/cancel": () => [
+    { params: { queue: "work", stage: "other" }, expected: { count: 1 } },
+  ],
   "POST /jobs": () => [
     {
-      body: { type: "made", queue: "work", input: { deep: [1, { a: null }] }, delaySeconds: 60, maxAttempts: "unlimited", retry: [1, 2], headers: { x: 1 } },
+      body: {
+        type: "made",
+        queue: "work",
+        input: { deep: [1, { a: null }] },
+        delaySeconds: 60,
+        maxAttempts: "unlimited",
+        retry: [1, 2],
+        headers: { x: 1 },
+      },
       expected: { duplicate: false },
     },
     { body: { type: "made", payloadBase64: "AAEC", contentType: "application/x" } },
@@ -124,18 +151,27 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "GET /jobs": () => [
     {},
     { query: "state=failed&queue=work&error=COULD", expected: { items: [{ id: ids.failed, state: "failed" }] } },
-    { query: `key=fp&type=work&since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z`, expected: { items: [{ id: ids.waiting }] } },
+    {
+      query: `key=fp&type=work&since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z`,
+      expected: { items: [{ id: ids.waiting }] },
+    },
     { query: "undecided=true&limit=1" },
     { query: "group=acme" },
     { query: `cursor=${ids.failed}`, expected: { items: [] } },
   ],
   "GET /jobs/counts": () => [{ query: "tenant=nobody&queue=work", expected: { ready: 0, failed: 0 } }],
   "GET /jobs/durations": () => [
-    { query: "type=work&windows=60,86400", expected: { items: [{ type: "work", windowSeconds: 60, failed: 1 }, { windowSeconds: 86_400 }] } },
+    {
+      query: "type=work&windows=60,86400",
+      expected: { items: [{ type: "work", windowSeconds: 60, failed: 1 }, { windowSeconds: 86_400 }] },
+    },
     {},
   ],
   "GET /jobs/{id}/result": () => [
-    { params: { id: ids.failed }, expected: { state: "failed", result: null, error: expect.stringContaining("could not") } },
+    {
+      params: { id: ids.failed },
+      expected: { state: "failed", result: null, error: expect.stringContaining("could not") },
+    },
     { params: { id: held.id }, query: "waitSeconds=1", expected: { state: "running", result: null, error: null } },
   ],
   "POST /jobs/count": () => [{ body: { state: "failed", queue: "work" }, expected: { count: 1, isExact: true } }],
@@ -151,28 +187,51 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { body: { filter: { type: "nothing" }, attempts: 2, perSecond: 1 }, expected: { count: 0 } },
   ],
   "GET /jobs/{id}": () => [
-    { params: { id: ids.failed }, expected: { job: { state: "failed" }, attempts: [{ outcome: "failed", error: { message: "could not" } }] } },
+    {
+      params: { id: ids.failed },
+      expected: { job: { state: "failed" }, attempts: [{ outcome: "failed", error: { message: "could not" } }] },
+    },
     { params: { id: held.id }, expected: { job: { state: "running" }, progress: { percent: 7 } } },
   ],
-  "POST /jobs/{id}/discard": () => [{ params: { id: ids.failed }, body: { because: "enough" }, expected: { done: true } }],
+  "POST /jobs/{id}/discard": () => [
+    { params: { id: ids.failed }, body: { because: "enough" }, expected: { done: true } },
+  ],
   "POST /jobs/{id}/retry": () => [{ params: { id: ids.failed }, expected: { done: false } }],
   "POST /jobs/{id}/cancel": () => [{ params: { id: ids.withPayload }, expected: { done: true } }],
-  "POST /claims": () => [{ body: { queues: ["work", "default"], limit: 2, leaseSeconds: 10 } }, { body: { types: [] } }],
-  "POST /claims/extend": () => [{ body: { tokens: [held.token], seconds: 60 }, expected: { items: [{ token: held.token, jobIds: [held.id] }] } }],
-  "POST /claims/progress": () => [{ body: { token: held.token, job: held.id, progress: { percent: 50 } }, expected: { done: true } }],
+  "POST /claims": () => [
+    { body: { queues: ["work", "default"], limit: 2, leaseSeconds: 10 } },
+    { body: { types: [] } },
+  ],
+  "POST /claims/extend": () => [
+    { body: { tokens: [held.token], seconds: 60 }, expected: { items: [{ token: held.token, jobIds: [held.id] }] } },
+  ],
+  "POST /claims/progress": () => [
+    { body: { token: held.token, job: held.id, progress: { percent: 50 } }, expected: { done: true } },
+  ],
   "POST /claims/settle": () => [
     {
       body: {
         settlements: [
           { token: held.token, outcome: "succeeded", jobs: [held.id], results: [{ ok: true }] },
-          { token: letter.token, outcome: "deadLetter", jobs: [letter.id], queue: "letters", error: { message: "poison" } },
+          {
+            token: letter.token,
+            outcome: "deadLetter",
+            jobs: [letter.id],
+            queue: "letters",
+            error: { message: "poison" },
+          },
         ],
       },
       expected: { refused: [] },
     },
-    { body: { settlements: [{ token: held.token, outcome: "retry", jobs: [held.id], delaySeconds: 1 }] }, expected: { refused: [held.id] } },
+    {
+      body: { settlements: [{ token: held.token, outcome: "retry", jobs: [held.id], delaySeconds: 1 }] },
+      expected: { refused: [held.id] },
+    },
   ],
-  "GET /failures": () => [{ query: "queue=work&since=2020-01-01T00:00:00Z", expected: { items: [{ message: "could not", jobs: 1 }] } }],
+  "GET /failures": () => [
+    { query: "queue=work&since=2020-01-01T00:00:00Z", expected: { items: [{ message: "could not", jobs: 1 }] } },
+  ],
   "POST /failures/retry": () => [
     { body: { type: "work", dryRun: true }, expected: { count: 1, isExact: true } },
     { body: { fingerprint: "0123456789abcdef" }, expected: { count: 0 } },
@@ -183,13 +242,21 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   ],
   "GET /schedules": () => [{}, { query: "limit=1", expected: { items: [{ name: "nightly" }], next: "nightly" } }],
   "POST /schedules/preview": () => [
-    { body: { rule: { cron: "0 3 * * *", tz: "Europe/Berlin" }, count: 3 }, expected: { description: "cron 0 3 * * * in Europe/Berlin" } },
+    {
+      body: { rule: { cron: "0 3 * * *", tz: "Europe/Berlin" }, count: 3 },
+      expected: { description: "cron 0 3 * * * in Europe/Berlin" },
+    },
   ],
   "GET /schedules/{name}": () => [{ params: { name: "nightly" }, expected: { name: "nightly", health: "healthy" } }],
   "PUT /schedules/{name}": () => [
     {
       params: { name: "nightly" },
-      body: { rule: { cron: "0 3 * * *" }, job: { type: "report", queue: "work" }, input: { a: 1 }, options: { overlap: "skip" } },
+      body: {
+        rule: { cron: "0 3 * * *" },
+        job: { type: "report", queue: "work" },
+        input: { a: 1 },
+        options: { overlap: "skip" },
+      },
       expected: { change: "created" },
     },
   ],
@@ -198,23 +265,45 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "POST /schedules/{name}/resume": () => [{ params: { name: "nightly" }, body: { catchUp: true } }],
   "POST /schedules/{name}/run": () => [{ params: { name: "nightly" } }],
   "POST /schedules/{name}/backfill": () => [
-    { params: { name: "nightly" }, body: { from: "2020-01-01T00:00:00Z", until: "2020-01-03T00:00:00Z", dryRun: true }, expected: { count: 2, isExact: true } },
-    { params: { name: "nightly" }, body: { from: "2020-01-01T00:00:00Z", until: "2020-01-02T00:00:00Z" }, expected: { count: 1 } },
+    {
+      params: { name: "nightly" },
+      body: { from: "2020-01-01T00:00:00Z", until: "2020-01-03T00:00:00Z", dryRun: true },
+      expected: { count: 2, isExact: true },
+    },
+    {
+      params: { name: "nightly" },
+      body: { from: "2020-01-01T00:00:00Z", until: "2020-01-02T00:00:00Z" },
+      expected: { count: 1 },
+    },
   ],
   "GET /schedules/{name}/runs": () => [{ params: { name: "nightly" } }],
   "GET /schedules/{name}/events": () => [{ params: { name: "nightly" } }],
   "GET /schedules/{name}/durations": () => [
-    { params: { name: "nightly" }, query: "runs=3&windows=60", expected: { items: [{ windowSeconds: null }, { windowSeconds: 60 }] } },
+    {
+      params: { name: "nightly" },
+      query: "runs=3&windows=60",
+      expected: { items: [{ windowSeconds: null }, { windowSeconds: 60 }] },
+    },
   ],
   "GET /schedule-events": () => [{ query: "limit=2" }],
   "PUT /calendars/{name}": () => [{ params: { name: "holidays" }, body: { days: ["2026-12-25"] } }],
   "GET /schedules/{name}/next": () => [{ params: { name: "nightly" }, query: "count=2" }],
-  "GET /limits": () => [{ expected: { items: expect.arrayContaining([expect.objectContaining({ kind: "resource", name: "gpu", maxRunning: 4 })]) } }],
-  "PUT /resources/{name}": () => [{ params: { name: "api:x" }, body: { maxRunning: 2, rate: null }, expected: { maxRunning: 2 } }],
+  "GET /limits": () => [
+    {
+      expected: {
+        items: expect.arrayContaining([expect.objectContaining({ kind: "resource", name: "gpu", maxRunning: 4 })]),
+      },
+    },
+  ],
+  "PUT /resources/{name}": () => [
+    { params: { name: "api:x" }, body: { maxRunning: 2, rate: null }, expected: { maxRunning: 2 } },
+  ],
   "GET /breakers": () => [{}],
   "POST /breakers/reset": () => [{ body: { queue: "work", dryRun: true } }, {}],
   "GET /pauses": () => [{}],
-  "GET /doctor": () => [{ expected: { items: expect.arrayContaining([expect.objectContaining({ name: "schema", state: "ok" })]) } }],
+  "GET /doctor": () => [
+    { expected: { items: expect.arrayContaining([expect.objectContaining({ name: "schema", state: "ok" })]) } },
+  ],
   "GET /audit": () => [{ query: "limit=3" }, { query: "who=nobody", expected: { items: [] } }],
   "GET /openapi.json": () => [{}],
 };
@@ -236,7 +325,8 @@ const last = [
 ];
 
 const keyOf = ({ method, path }: Route): string => `${method} ${path}`;
-const rank = (key: string): number => (first.includes(key) ? first.indexOf(key) : last.includes(key) ? 1000 + last.indexOf(key) : 100);
+const rank = (key: string): number =>
+  first.includes(key) ? first.indexOf(key) : last.includes(key) ? 1000 + last.indexOf(key) : 100;
 
 describe("every route", () => {
   it("is in the document, and asked for here", async () => {
@@ -253,16 +343,25 @@ describe("every route", () => {
         ),
       ).size,
     ).toBe(documented.length);
-    const named = new Set([...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name));
+    const named = new Set(
+      [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name),
+    );
     for (const name of named) expect(document.components.schemas).toHaveProperty(name!);
     expect(JSON.stringify(document)).not.toContain("#/$defs/");
   });
 
-  for (const route of routes.filter((one) => !elsewhere.includes(keyOf(one))).toSorted((a, b) => rank(keyOf(a)) - rank(keyOf(b)))) {
+  for (const route of routes
+    .filter((one) => !elsewhere.includes(keyOf(one)))
+    .toSorted((a, b) => rank(keyOf(a)) - rank(keyOf(b)))) {
     it(`${keyOf(route)} answers as its schema says`, async () => {
       for (const { params = {}, query, body, headers, expected = {} } of requests[keyOf(route)]!()) {
         const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!));
-        const answer = await server.ask(route.method, `${path}${query ? `?${query}` : ""}`, body, headers ? { headers } : {});
+        const answer = await server.ask(
+          route.method,
+          `${path}${query ? `?${query}` : ""}`,
+          body,
+          headers ? { headers } : {},
+        );
         expect(answer.body, JSON.stringify(answer.body)).toMatchObject(expected);
         expect(answer.status).toBe(200);
         const checked = (route.answer as z.ZodType).safeParse(answer.body);

@@ -12,7 +12,8 @@ import { useServer } from "./server.js";
 const server = useServer();
 const open = useServer({ isOpen: true });
 
-const concrete = (path: string): string => path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "id" ? "1" : "x"));
+const concrete = (path: string): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "id" ? "1" : "x"));
 
 /** What Node's fetch does not let through: a Host, a path or a header of one's own. */
 async function raw(
@@ -46,10 +47,17 @@ describe("who may ask", () => {
     it(`${route.method} ${route.path}: nobody without a token, and no role below ${route.role}`, async () => {
       const path = concrete(route.path);
       const without = await server.ask(route.method, path, undefined, { role: "nobody" });
-      expect(without).toMatchObject({ status: 401, body: { code: "MR101", status: 401, remedy: expect.any(String), requestId: expect.any(String) } });
+      expect(without).toMatchObject({
+        status: 401,
+        body: { code: "MR101", status: 401, remedy: expect.any(String), requestId: expect.any(String) },
+      });
       expect(without.headers.get("www-authenticate")).toContain("Bearer");
       const lower = roles[roles.indexOf(route.role) - 1];
-      if (lower !== undefined) expect(await server.ask(route.method, path, undefined, { role: lower })).toMatchObject({ status: 403, body: { code: "MR102" } });
+      if (lower !== undefined)
+        expect(await server.ask(route.method, path, undefined, { role: lower })).toMatchObject({
+          status: 403,
+          body: { code: "MR102" },
+        });
     });
   }
 
@@ -64,7 +72,9 @@ describe("who may ask", () => {
       `Bearer ${admin} ${admin}`,
       `Bearer ${"x".repeat(8000)}`,
     ])
-      expect(await server.ask("GET", "/session", undefined, { role: "nobody", headers: { authorization } })).toMatchObject({ status: 401 });
+      expect(
+        await server.ask("GET", "/session", undefined, { role: "nobody", headers: { authorization } }),
+      ).toMatchObject({ status: 401 });
     for (const path of [`/session?token=${admin}`, `/session?access_token=${admin}`])
       expect((await server.ask("GET", path, undefined, { role: "nobody" })).status).toBe(401);
   });
@@ -78,18 +88,41 @@ describe("who may ask", () => {
 
   it("without tokens, no foreign Host and no foreign Origin", async () => {
     const { port } = new URL(open.url);
-    const ask = (headers: Record<string, string>, method = "GET") => raw(open.url, { path: "/api/v1/session", method, headers });
-    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`]) expect((await ask({ host })).status, host).toBe(200);
-    for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1@evil.example", " ", "0.0.0.0"])
+    const ask = (headers: Record<string, string>, method = "GET") =>
+      raw(open.url, { path: "/api/v1/session", method, headers });
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])
+      expect((await ask({ host })).status, host).toBe(200);
+    for (const host of [
+      "evil.example",
+      `evil.example:${port}`,
+      "127.0.0.1.evil.example",
+      "localhost.evil.example",
+      "127.0.0.1@evil.example",
+      " ",
+      "0.0.0.0",
+    ])
       expect((await ask({ host })).status, host).toBe(403);
-    for (const origin of ["http://evil.example", "null", `http://localhost:${Number(port) + 1}`, "file://", `https://evil.example:${port}`])
-      expect(await ask({ host: `localhost:${port}`, origin }), origin).toMatchObject({ status: 403, body: expect.stringContaining("MR103") });
+    for (const origin of [
+      "http://evil.example",
+      "null",
+      `http://localhost:${Number(port) + 1}`,
+      "file://",
+      `https://evil.example:${port}`,
+    ])
+      expect(await ask({ host: `localhost:${port}`, origin }), origin).toMatchObject({
+        status: 403,
+        body: expect.stringContaining("MR103"),
+      });
     expect((await ask({ host: `localhost:${port}`, origin: `http://localhost:${port}` })).status).toBe(200);
     expect((await open.ask("GET", "/session")).headers.get("access-control-allow-origin")).toBeNull();
   });
 
   it("a token that asks too often waits, and others do not", async () => {
-    const slow = await startServer({ connection: { connectionString: open.db.url, max: 2 }, port: 0, rate: { perSecond: 1, burst: 3 } });
+    const slow = await startServer({
+      connection: { connectionString: open.db.url, max: 2 },
+      port: 0,
+      rate: { perSecond: 1, burst: 3 },
+    });
     try {
       const asked = await Promise.all(Array.from({ length: 6 }, () => fetch(`${slow.url}/api/v1/session`)));
       const refused = asked.filter(({ status }) => status === 429);
@@ -174,7 +207,9 @@ describe("bad requests", () => {
       if (group !== "..") expect(answer.status, group).toBe(200);
     }
     const stored = (await server.db.engine.groupList()).map(({ group }) => group);
-    expect(stored).toEqual(expect.arrayContaining(["../../etc/passwd", "a/b", "a'; drop table job; --", "ä€😀", "%2e%2e", "__proto__"]));
+    expect(stored).toEqual(
+      expect.arrayContaining(["../../etc/passwd", "a/b", "a'; drop table job; --", "ä€😀", "%2e%2e", "__proto__"]),
+    );
     for (const path of [
       "/api/v1/../../../etc/passwd",
       "/api/v1//jobs",
@@ -184,11 +219,17 @@ describe("bad requests", () => {
       "//api/v1/jobs",
       "/api/v1/jobs%2f1",
     ])
-      expect((await raw(server.url, { path, headers: { authorization: `Bearer ${server.tokens.admin}` } })).status, path).toBe(404);
+      expect(
+        (await raw(server.url, { path, headers: { authorization: `Bearer ${server.tokens.admin}` } })).status,
+        path,
+      ).toBe(404);
   });
 
   it("nothing reaches the prototype of objects", async () => {
-    for (const body of ['{"type":"x","__proto__":{"polluted":1}}', '{"type":"x","constructor":{"prototype":{"polluted":1}}}'])
+    for (const body of [
+      '{"type":"x","__proto__":{"polluted":1}}',
+      '{"type":"x","constructor":{"prototype":{"polluted":1}}}',
+    ])
       expect((await server.ask("POST", "/jobs", body)).status).toBe(400);
     const inside = await server.ask(
       "POST",
@@ -197,7 +238,10 @@ describe("bad requests", () => {
     );
     expect(inside.status).toBe(200);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
-    expect(Object.keys((await server.ask("GET", `/jobs/${inside.body.id}`)).body.job.input)).toEqual(["__proto__", "constructor"]);
+    expect(Object.keys((await server.ask("GET", `/jobs/${inside.body.id}`)).body.job.input)).toEqual([
+      "__proto__",
+      "constructor",
+    ]);
     expect((await server.ask("GET", "/jobs?__proto__=1")).status).toBe(400);
   });
 
@@ -205,12 +249,17 @@ describe("bad requests", () => {
     const deep = (levels: number): string => `{"type":"x","input":${"[".repeat(levels)}${"]".repeat(levels)}}`;
     expect((await server.ask("POST", "/jobs", deep(500))).status).toBe(200);
     expect(await server.ask("POST", "/jobs", deep(200_000))).toMatchObject({ status: 400, body: { code: "MR001" } });
-    expect((await server.ask("PUT", "/queues/x", `{"retry":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)).status).toBe(400);
+    expect(
+      (await server.ask("PUT", "/queues/x", `{"retry":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)).status,
+    ).toBe(400);
   });
 
   it("what is too large is refused before it is read", async () => {
     const large = JSON.stringify({ because: "x".repeat(1_100_000) });
-    expect(await server.ask("POST", "/queues/default/pause", large)).toMatchObject({ status: 413, body: { code: "MR106" } });
+    expect(await server.ask("POST", "/queues/default/pause", large)).toMatchObject({
+      status: 413,
+      body: { code: "MR106" },
+    });
     const socket = socketTo(server.url);
     socket.write(
       `POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.tokens.admin}\r\nContent-Type: application/json\r\nContent-Length: 999999999999\r\n\r\n{`,
@@ -231,11 +280,20 @@ describe("bad requests", () => {
 
   it("only JSON is JSON", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
-      expect(await server.ask("POST", "/jobs", '{"type":"x"}', { headers: { "content-type": type } }), type).toMatchObject({
+      expect(
+        await server.ask("POST", "/jobs", '{"type":"x"}', { headers: { "content-type": type } }),
+        type,
+      ).toMatchObject({
         status: 415,
         body: { code: "MR107" },
       });
-    expect((await server.ask("POST", "/jobs", '{"type":"x"}', { headers: { "content-type": "application/json; charset=utf-8" } })).status).toBe(200);
+    expect(
+      (
+        await server.ask("POST", "/jobs", '{"type":"x"}', {
+          headers: { "content-type": "application/json; charset=utf-8" },
+        })
+      ).status,
+    ).toBe(200);
   });
 });
 
@@ -281,11 +339,15 @@ describe("bad clients", () => {
     }
     const viewers = Array.from({ length: 20 }, () => new AbortController());
     const streams = await Promise.all(
-      viewers.map(({ signal }) => fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal })),
+      viewers.map(({ signal }) =>
+        fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal }),
+      ),
     );
     expect(streams.every(({ status }) => status === 200)).toBe(true);
     for (const viewer of viewers) viewer.abort();
-    await until("viewers are gone", async () => / 0$/m.test((await metrics()).split("\n").find((line) => line.startsWith("millrace_live_viewers"))!));
+    await until("viewers are gone", async () =>
+      / 0$/m.test((await metrics()).split("\n").find((line) => line.startsWith("millrace_live_viewers"))!),
+    );
     await expectServes();
   });
 
@@ -295,7 +357,12 @@ describe("bad clients", () => {
     for (let i = 0; i < 140; i += 1) {
       const controller = new AbortController();
       controllers.push(controller);
-      answers.push(await fetch(`${server.url}/api/v1/live`, { headers: { authorization: `Bearer ${server.tokens.reader}` }, signal: controller.signal }));
+      answers.push(
+        await fetch(`${server.url}/api/v1/live`, {
+          headers: { authorization: `Bearer ${server.tokens.reader}` },
+          signal: controller.signal,
+        }),
+      );
     }
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(133); // two thirds of 200
     expect(answers.filter(({ status }) => status === 503)).toHaveLength(7);
@@ -304,5 +371,7 @@ describe("bad clients", () => {
 });
 
 async function metrics(): Promise<string> {
-  return (await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${server.tokens.reader}` } })).text();
+  return (
+    await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${server.tokens.reader}` } })
+  ).text();
 }

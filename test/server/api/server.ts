@@ -26,10 +26,15 @@ export interface Answer {
   readonly body: any;
 }
 
-const made = Object.fromEntries(roles.map((role) => [role, makeToken(`the-${role}`, role)])) as Record<Role, { token: string; line: string }>;
+const made = Object.fromEntries(roles.map((role) => [role, makeToken(`the-${role}`, role)])) as Record<
+  Role,
+  { token: string; line: string }
+>;
 
 /** Start it before the file's tests, on any port. With tokens for each role, or open. */
-export function useServer(options: Omit<ServerOptions, "connection" | "port" | "tokens"> & { readonly isOpen?: boolean } = {}): TestServer {
+export function useServer(
+  options: Omit<ServerOptions, "connection" | "port" | "tokens"> & { readonly isOpen?: boolean } = {},
+): TestServer {
   const { isOpen = false, ...rest } = options;
   const db = useDatabase();
   let running: RunningServer | undefined;
@@ -67,7 +72,11 @@ export function useServer(options: Omit<ServerOptions, "connection" | "port" | "
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, body: /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text };
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text,
+      };
     },
   };
 }

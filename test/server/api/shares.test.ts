@@ -25,7 +25,8 @@ describe("one token takes nothing from the others", () => {
     const clients = Array.from({ length: 40 }, () => beginJob(server, "admin", 16 * mebibyte));
     await Promise.all(clients.map(({ got }) => got("100 Continue")));
     for (const { socket } of clients) socket.write("{");
-    for (const role of ["producer", "admin"] as const) expect((await server.ask("POST", "/jobs", { type: "x" }, { role })).status).toBe(200);
+    for (const role of ["producer", "admin"] as const)
+      expect((await server.ask("POST", "/jobs", { type: "x" }, { role })).status).toBe(200);
   });
 
   it("by sending much: what has arrived is bounded, and a third of it is for others", async () => {
@@ -33,11 +34,16 @@ describe("one token takes nothing from the others", () => {
     await Promise.all(clients.map(({ got }) => got("100 Continue")));
     for (const { socket } of clients) socket.write("x".repeat(mebibyte - 1));
     await until("one is refused", () => clients.some(({ received }) => received().includes("HTTP/1.1 503")));
-    expect(clients.find(({ received }) => received().includes("503"))!.received()).toMatch(/retry-after: 1[^]*"code":"MR110"/);
+    expect(clients.find(({ received }) => received().includes("503"))!.received()).toMatch(
+      /retry-after: 1[^]*"code":"MR110"/,
+    );
     const input = "x".repeat(300_000);
     expect((await small.ask("POST", "/jobs", { type: "x", input }, { role: "producer" })).status).toBe(200);
     for (const { socket } of clients) socket.destroy();
-    await until("it is given back", async () => (await small.ask("POST", "/jobs", { type: "x", input: "x".repeat(1_900_000) })).status === 200);
+    await until(
+      "it is given back",
+      async () => (await small.ask("POST", "/jobs", { type: "x", input: "x".repeat(1_900_000) })).status === 200,
+    );
   });
 
   it("in pieces of one byte, which are one piece in memory", async () => {
@@ -59,9 +65,13 @@ describe("one token takes nothing from the others", () => {
     await holder.query("begin");
     await holder.query("select millrace.queue_pause('locked')");
     let answered = 0;
-    const pauses = Array.from({ length: 20 }, () => server.ask("POST", "/queues/locked/pause", {}).finally(() => (answered += 1)));
+    const pauses = Array.from({ length: 20 }, () =>
+      server.ask("POST", "/queues/locked/pause", {}).finally(() => (answered += 1)),
+    );
     await until("they wait", async () => {
-      const { rows } = await onlooker.query("select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()");
+      const { rows } = await onlooker.query(
+        "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
       return rows[0].n > 1;
     });
     for (const [role, method, path, body] of [
@@ -80,7 +90,12 @@ describe("one token takes nothing from the others", () => {
     const watch = async (role: Role): Promise<number> => {
       const controller = new AbortController();
       onTestFinished(() => controller.abort());
-      return (await fetch(`${small.url}/api/v1/live`, { headers: { authorization: `Bearer ${small.tokens[role]}` }, signal: controller.signal })).status;
+      return (
+        await fetch(`${small.url}/api/v1/live`, {
+          headers: { authorization: `Bearer ${small.tokens[role]}` },
+          signal: controller.signal,
+        })
+      ).status;
     };
     const seen: number[] = [];
     for (let i = 0; i < 6; i += 1) seen.push(await watch("reader"));

@@ -11,8 +11,10 @@ interface Claimed {
 }
 
 const queue = (name: string) => server.ask("PUT", `/queues/${name}`, {});
-const enqueue = async (queue: string, more: object = {}): Promise<string> => (await server.ask("POST", "/jobs", { type: "work", queue, ...more })).body.id;
-const claim = async (queue: string, more: object = {}): Promise<Claimed[]> => (await server.ask("POST", "/claims", { queues: [queue], ...more })).body.items;
+const enqueue = async (queue: string, more: object = {}): Promise<string> =>
+  (await server.ask("POST", "/jobs", { type: "work", queue, ...more })).body.id;
+const claim = async (queue: string, more: object = {}): Promise<Claimed[]> =>
+  (await server.ask("POST", "/claims", { queues: [queue], ...more })).body.items;
 const settle = ({ id, token }: Claimed, more: object) =>
   server.ask("POST", "/claims/settle", { settlements: [{ token, jobs: [id], outcome: "succeeded", ...more }] });
 
@@ -20,7 +22,13 @@ describe("over HTTP", () => {
   it("the depth of a queue: ready, delayed, running, and the age of the oldest; zeros when it is empty [#36]", async () => {
     await queue("depths");
     const depth = async () => (await server.ask("GET", "/queues/depths")).body.depth;
-    expect(await depth()).toMatchObject({ ready: 0, delayed: 0, running: 0, oldestReadyAt: null, oldestAgeSeconds: null });
+    expect(await depth()).toMatchObject({
+      ready: 0,
+      delayed: 0,
+      running: 0,
+      oldestReadyAt: null,
+      oldestAgeSeconds: null,
+    });
     for (let i = 0; i < 4; i += 1) await enqueue("depths");
     await enqueue("depths", { delaySeconds: 600 });
     const [first, second] = await claim("depths", { limit: 2 });
@@ -35,11 +43,16 @@ describe("over HTTP", () => {
     await queue("long");
     const id = await enqueue("long");
     const [job] = await claim("long", { worker: "crane", leaseSeconds: 60 });
-    expect((await server.ask("POST", "/claims/progress", { token: job!.token, job: id, progress: { done: 3 } })).status).toBe(200);
+    expect(
+      (await server.ask("POST", "/claims/progress", { token: job!.token, job: id, progress: { done: 3 } })).status,
+    ).toBe(200);
     await server.db.moveClock(5);
-    const running = async () => (await server.ask("GET", "/running")).body.items.filter(({ queue }: { queue: string }) => queue === "long");
+    const running = async () =>
+      (await server.ask("GET", "/running")).body.items.filter(({ queue }: { queue: string }) => queue === "long");
     const items = await running();
-    expect(items).toMatchObject([{ id, queue: "long", type: "work", attempt: 1, worker: "crane", progress: { done: 3 } }]);
+    expect(items).toMatchObject([
+      { id, queue: "long", type: "work", attempt: 1, worker: "crane", progress: { done: 3 } },
+    ]);
     expect(items[0].elapsedSeconds).toBeGreaterThanOrEqual(5);
     expect(Date.parse(items[0].leaseEndsAt) - Date.parse(items[0].startedAt)).toBe(60_000);
     await settle(job!, {});
@@ -64,7 +77,8 @@ describe("over HTTP", () => {
     expect(new Set(seen)).toEqual(new Set([1]));
     expect(await found("state=succeeded")).toEqual([id]);
     expect(await found("state=succeeded&type=report&key=report-7&since=2020-01-01T00:00:00Z")).toEqual([id]);
-    for (const none of ["state=ready", "type=other", "key=report-8", "until=2020-01-01T00:00:00Z"]) expect(await found(none), none).toEqual([]);
+    for (const none of ["state=ready", "type=other", "key=report-8", "until=2020-01-01T00:00:00Z"])
+      expect(await found(none), none).toEqual([]);
     expect((await server.ask("GET", `/jobs/${id}`)).body).toMatchObject({
       job: { state: "succeeded" },
       attempts: [{ outcome: "succeeded", result: { ok: true } }],
@@ -81,7 +95,10 @@ describe("over HTTP", () => {
     expect(extended).toMatchObject([{ token: read!.token }]);
     await settle(popped!, {});
     await settle(archived!, { results: ["kept"] });
-    expect((await server.ask("GET", `/jobs/${archived!.id}`)).body).toMatchObject({ job: { state: "succeeded" }, attempts: [{ result: "kept" }] });
+    expect((await server.ask("GET", `/jobs/${archived!.id}`)).body).toMatchObject({
+      job: { state: "succeeded" },
+      attempts: [{ result: "kept" }],
+    });
     expect((await server.ask("POST", `/jobs/${read!.id}/cancel`, {})).body).toEqual({ done: true });
     expect((await server.ask("GET", "/queues/pgmq")).body.depth).toMatchObject({ ready: 2, delayed: 1, running: 0 });
     expect((await server.ask("POST", "/queues/pgmq/purge", {})).body).toEqual({ count: 3, isExact: true });
@@ -95,12 +112,19 @@ describe("over HTTP", () => {
     await server.db.moveClock(100);
     await enqueue("backlog");
     const metric = async (name: string): Promise<number> => {
-      const response = await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${server.tokens.reader}` } });
+      const response = await fetch(`${server.url}/metrics`, {
+        headers: { authorization: `Bearer ${server.tokens.reader}` },
+      });
       return Number(new RegExp(`^${name}\\{queue="backlog"\\} (\\S+)$`, "m").exec(await response.text())?.[1]);
     };
     await until("the sampler has looked", async () => (await metric("millrace_queue_oldest_ready_seconds")) >= 100);
     await until("all are counted", async () => (await metric("millrace_queue_ready")) === 4);
-    const shed = (await server.ask("POST", "/queues/backlog/shed", { before: new Date(Date.now() + 60_000).toISOString(), dryRun: true })).body;
+    const shed = (
+      await server.ask("POST", "/queues/backlog/shed", {
+        before: new Date(Date.now() + 60_000).toISOString(),
+        dryRun: true,
+      })
+    ).body;
     expect(shed.count).toBe(3);
     await server.ask("POST", "/queues/backlog/shed", { before: new Date(Date.now() + 60_000).toISOString() });
     expect((await server.ask("GET", "/queues/backlog")).body.depth.ready).toBe(1);

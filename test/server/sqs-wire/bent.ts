@@ -80,11 +80,17 @@ export function bender(seed: number) {
 
   function bentForm(): string {
     const name = (): string =>
-      Array.from({ length: 1 + random(5) }, () => oneOf([...wireNames, ...oddities, "1", "2", "Name", "Key", "Value", "Id"])).join(".");
+      Array.from({ length: 1 + random(5) }, () =>
+        oneOf([...wireNames, ...oddities, "1", "2", "Name", "Key", "Value", "Id"]),
+      ).join(".");
     const pairs = Array.from({ length: random(12) }, () =>
-      [name(), oneOf([...oddities, ...names])].map((text) => (random(4) ? encodeURIComponent(text.toWellFormed()) : text)).join("="),
+      [name(), oneOf([...oddities, ...names])]
+        .map((text) => (random(4) ? encodeURIComponent(text.toWellFormed()) : text))
+        .join("="),
     );
-    return [random(8) ? `Action=${oneOf(names)}` : "", random(3) ? "QueueUrl=q" : "", ...pairs].join(oneOf(["&", "&", "&", "&&", ";"]));
+    return [random(8) ? `Action=${oneOf(names)}` : "", random(3) ? "QueueUrl=q" : "", ...pairs].join(
+      oneOf(["&", "&", "&", "&&", ";"]),
+    );
   }
 
   function mutated(bytes: Buffer): Buffer {
@@ -95,15 +101,39 @@ export function bender(seed: number) {
 
   function bentRequest(): WireRequest {
     const of = oneOf([
-      () => jsonRequest(oneOf(names), bentInput(oneOf(names) as keyof typeof samples), oneOf(["/", "/1", "/1/q", "//", "/1/q/x", "/%"])),
+      () =>
+        jsonRequest(
+          oneOf(names),
+          bentInput(oneOf(names) as keyof typeof samples),
+          oneOf(["/", "/1", "/1/q", "//", "/1/q/x", "/%"]),
+        ),
       () => post(bentForm(), oneOf(["/", "/1/q", "/../.."])),
       () => get(`${oneOf(["/", "/1/q"])}?${bentForm()}`),
-      () => request({ method: oneOf(["GET", "POST", "HEAD", "PUT", ""]), url: oneOf(["", "*", "?", "/?Action", "/?%"]), body: Buffer.from(bentForm()) }),
+      () =>
+        request({
+          method: oneOf(["GET", "POST", "HEAD", "PUT", ""]),
+          url: oneOf(["", "*", "?", "/?Action", "/?%"]),
+          body: Buffer.from(bentForm()),
+        }),
     ])();
-    const odd = oneOf(["content-type", "x-amz-target", "accept", "authorization", "x-amz-date", "host", "x-amz-content-sha256", "__proto__"]);
+    const odd = oneOf([
+      "content-type",
+      "x-amz-target",
+      "accept",
+      "authorization",
+      "x-amz-date",
+      "host",
+      "x-amz-content-sha256",
+      "__proto__",
+    ]);
     const headers = random(4)
       ? of.headers
-      : { ...of.headers, [odd]: [oneOf([...oddities, "AWS4-HMAC-SHA256 Credential=a/b/c/d/e,SignedHeaders=,Signature=", "application/json"])] };
+      : {
+          ...of.headers,
+          [odd]: [
+            oneOf([...oddities, "AWS4-HMAC-SHA256 Credential=a/b/c/d/e,SignedHeaders=,Signature=", "application/json"]),
+          ],
+        };
     return { ...of, headers, body: random(2) ? of.body : mutated(of.body) };
   }
 

@@ -10,7 +10,10 @@ import { plain, samples } from "./samples.js";
 
 /** Every Python here that has boto3. Up to 1.28 it speaks Query, from then on JSON. */
 const pythons = ["python3", "/usr/bin/python3"]
-  .map((python) => ({ python, version: String(spawnSync(python, ["-c", "import boto3; print(boto3.__version__, end='')"]).stdout ?? "") }))
+  .map((python) => ({
+    python,
+    version: String(spawnSync(python, ["-c", "import boto3; print(boto3.__version__, end='')"]).stdout ?? ""),
+  }))
   .filter(({ version }, index, all) => version !== "" && all.findIndex((other) => other.version === version) === index);
 
 describe.skipIf(pythons.length === 0).each(pythons)("boto3 $version", ({ python, version }) => {
@@ -21,9 +24,13 @@ describe.skipIf(pythons.length === 0).each(pythons)("boto3 $version", ({ python,
   beforeAll(async () => {
     await server.start();
     const { accessKeyId, secretAccessKey } = keys[0]!;
-    process = spawn(python, [path.join(import.meta.dirname, "boto3_calls.py"), server.url, accessKeyId, secretAccessKey], {
-      stdio: ["pipe", "pipe", "inherit"],
-    });
+    process = spawn(
+      python,
+      [path.join(import.meta.dirname, "boto3_calls.py"), server.url, accessKeyId, secretAccessKey],
+      {
+        stdio: ["pipe", "pipe", "inherit"],
+      },
+    );
     lines = createInterface(process.stdout!)[Symbol.asyncIterator]();
   });
   afterAll(async () => {
@@ -66,7 +73,10 @@ describe.skipIf(pythons.length === 0).each(pythons)("boto3 $version", ({ python,
 
   it("throws errors under their Query codes, modelled ones as their classes", async () => {
     server.reply = new SqsError("QueueDoesNotExist");
-    const wsdl = protocol === "query" ? "The specified queue does not exist for this wsdl version." : "The specified queue does not exist.";
+    const wsdl =
+      protocol === "query"
+        ? "The specified queue does not exist for this wsdl version."
+        : "The specified queue does not exist.";
     expect(await call("PurgeQueue", { QueueUrl: "q" })).toMatchObject({
       class: "QueueDoesNotExist",
       status: 400,
@@ -78,7 +88,10 @@ describe.skipIf(pythons.length === 0).each(pythons)("boto3 $version", ({ python,
       error: { Code: "InvalidParameterValue", Message: 'Value "<&>" is wrong.\r\n' },
     });
     server.reply = new Error("none of ours");
-    expect(await call("PurgeQueue", { QueueUrl: "q" })).toMatchObject({ status: 500, error: { Code: "InternalFailure", Type: "Receiver" } });
+    expect(await call("PurgeQueue", { QueueUrl: "q" })).toMatchObject({
+      status: 500,
+      error: { Code: "InternalFailure", Type: "Receiver" },
+    });
     expect(await call("SendMessage", { QueueUrl: "q" })).toMatchObject({
       error: { Code: "MissingParameter", Message: "The request must contain the parameter MessageBody." },
     });

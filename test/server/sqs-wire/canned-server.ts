@@ -21,7 +21,11 @@ export class CannedServer {
   url = "";
   readonly #server = createServer((request, response) => {
     void this.#take(request).then(({ status, headers, body }) => {
-      response.writeHead(status, { ...headers, date: new Date(this.now()).toUTCString(), "content-length": String(Buffer.byteLength(body)) });
+      response.writeHead(status, {
+        ...headers,
+        date: new Date(this.now()).toUTCString(),
+        "content-length": String(Buffer.byteLength(body)),
+      });
       response.end(body);
     });
   });
@@ -61,6 +65,8 @@ export class CannedServer {
     const read = readRequest(wireRequest, this.access, this.now());
     if ("refusal" in read) return read.refusal;
     this.calls.push(read.call);
-    return this.reply instanceof Error ? writeError(read.call.replyTo, this.reply) : writeOutput(read.call, this.reply as never);
+    return this.reply instanceof Error
+      ? writeError(read.call.replyTo, this.reply)
+      : writeOutput(read.call, this.reply as never);
   }
 }

@@ -19,7 +19,10 @@ function check({ status, headers, body }: WireAnswer): void {
     expect(JSON.parse(body)).toMatchObject({ __type: expect.any(String), message: expect.any(String) });
     expect(headers["x-amzn-query-error"]).toMatch(/^[\w.]+;Sender$/);
   } else if (headers["content-type"] === "application/json") expect(JSON.parse(body)).toHaveProperty("Error");
-  else expect(body).toMatch(/^(<\?xml version="1.0"\?><ErrorResponse .*<\/ErrorResponse>|<UnknownOperationException\/>\n)$/s);
+  else
+    expect(body).toMatch(
+      /^(<\?xml version="1.0"\?><ErrorResponse .*<\/ErrorResponse>|<UnknownOperationException\/>\n)$/s,
+    );
 }
 
 describe(`any request at all (FUZZ_SEED=${seed})`, () => {
@@ -44,20 +47,27 @@ describe(`a signed request (FUZZ_SEED=${seed})`, () => {
   const date = "20250603T040308Z";
   const all = ["content-type", "host", "x-amz-date", "x-amz-target"];
   const originals = [
-    signed(post("Action=SendMessage&MessageBody=hello+world&QueueUrl=q"), { date, headers: ["content-type", "host", "x-amz-date"] }),
+    signed(post("Action=SendMessage&MessageBody=hello+world&QueueUrl=q"), {
+      date,
+      headers: ["content-type", "host", "x-amz-date"],
+    }),
     signed(jsonRequest("SendMessage", { QueueUrl: "q", MessageBody: "hello" }), { date, headers: all }),
     signed(get("/123456789012/q?Action=SendMessage&MessageBody=hello"), { date }),
     presigned(get("/123456789012/q?Action=SendMessage&MessageBody=hello"), "900", { date }),
   ];
 
-  it.each(originals.map((original, index) => [index, original] as const))("%i is taken as it is, and with any bit flipped refused", (_, original) => {
-    expect(readRequest(original, { keys }, at)).toHaveProperty("call");
-    for (const changed of everyFlip(original)) {
-      const read = readRequest(changed, { keys }, at);
-      if ("call" in read) expect.fail(`taken: ${JSON.stringify({ ...changed, body: changed.body.toString("latin1") })}`);
-      check(read.refusal);
-    }
-  });
+  it.each(originals.map((original, index) => [index, original] as const))(
+    "%i is taken as it is, and with any bit flipped refused",
+    (_, original) => {
+      expect(readRequest(original, { keys }, at)).toHaveProperty("call");
+      for (const changed of everyFlip(original)) {
+        const read = readRequest(changed, { keys }, at);
+        if ("call" in read)
+          expect.fail(`taken: ${JSON.stringify({ ...changed, body: changed.body.toString("latin1") })}`);
+        check(read.refusal);
+      }
+    },
+  );
 
   /** The request with each bit of its body, target, method and signed headers flipped in turn. */
   function* everyFlip(original: WireRequest): Generator<WireRequest> {
@@ -66,10 +76,12 @@ describe(`a signed request (FUZZ_SEED=${seed})`, () => {
     for (const bytes of flips(Buffer.from(original.url))) {
       const url = bytes.toString("latin1");
       // `%2f` is `%2F`, and nobody signs the difference.
-      if (url.replace(/%../g, (escaped) => escaped.toUpperCase()) !== original.url) yield { ...original, url, path: url.replace(/\?.*/s, "") };
+      if (url.replace(/%../g, (escaped) => escaped.toUpperCase()) !== original.url)
+        yield { ...original, url, path: url.replace(/\?.*/s, "") };
     }
     for (const [name, values] of Object.entries(original.headers))
-      for (const value of flips(Buffer.from(values![0]!))) yield { ...original, headers: { ...original.headers, [name]: [value.toString("latin1")] } };
+      for (const value of flips(Buffer.from(values![0]!)))
+        yield { ...original, headers: { ...original.headers, [name]: [value.toString("latin1")] } };
   }
 
   function* flips(bytes: Buffer): Generator<Buffer> {

@@ -11,13 +11,21 @@ const attributes = {
   __proto__x: { DataType: "Binary.png", BinaryValue: bytes },
   constructor: { DataType: "String", StringValue: "a name objects have already" },
 };
-const trace = { AWSTraceHeader: { DataType: "String", StringValue: "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1" } };
+const trace = {
+  AWSTraceHeader: {
+    DataType: "String",
+    StringValue: "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1",
+  },
+};
 const failed = [{ Code: "InvalidParameterValue", Id: "b", Message: hardText, SenderFault: true }];
 const md5 = "0123456789abcdef0123456789abcdef";
 
 /** An input with every member, and an output with every member, of every action. */
 export const samples: { readonly [A in Action]: { readonly input: Input<A>; readonly output: Output<A> } } = {
-  AddPermission: { input: { QueueUrl, Label: "label", AWSAccountIds: ["111111111111", "222222222222"], Actions: ["SendMessage", "*"] }, output: undefined },
+  AddPermission: {
+    input: { QueueUrl, Label: "label", AWSAccountIds: ["111111111111", "222222222222"], Actions: ["SendMessage", "*"] },
+    output: undefined,
+  },
   CancelMessageMoveTask: { input: { TaskHandle: "handle+/=" }, output: { ApproximateNumberOfMessagesMoved: 0 } },
   ChangeMessageVisibility: { input: { QueueUrl, ReceiptHandle: "AQEB+/=", VisibilityTimeout: 0 }, output: undefined },
   ChangeMessageVisibilityBatch: {
@@ -31,7 +39,11 @@ export const samples: { readonly [A in Action]: { readonly input: Input<A>; read
     output: { Successful: [{ Id: "a" }], Failed: failed },
   },
   CreateQueue: {
-    input: { QueueName: "q.fifo", Attributes: { FifoQueue: "true", Policy: "" }, tags: { "a key": "", [hardText]: hardText } },
+    input: {
+      QueueName: "q.fifo",
+      Attributes: { FifoQueue: "true", Policy: "" },
+      tags: { "a key": "", [hardText]: hardText },
+    },
     output: { QueueUrl },
   },
   DeleteMessage: { input: { QueueUrl, ReceiptHandle: "AQEB" }, output: undefined },
@@ -46,7 +58,10 @@ export const samples: { readonly [A in Action]: { readonly input: Input<A>; read
     output: { Successful: [{ Id: "a" }], Failed: failed },
   },
   DeleteQueue: { input: { QueueUrl }, output: undefined },
-  GetQueueAttributes: { input: { QueueUrl, AttributeNames: ["All", "QueueArn"] }, output: { Attributes: { QueueArn: "arn", Policy: hardText } } },
+  GetQueueAttributes: {
+    input: { QueueUrl, AttributeNames: ["All", "QueueArn"] },
+    output: { Attributes: { QueueArn: "arn", Policy: hardText } },
+  },
   GetQueueUrl: { input: { QueueName: "q", QueueOwnerAWSAccountId: "123456789012" }, output: { QueueUrl } },
   ListDeadLetterSourceQueues: {
     input: { QueueUrl, MaxResults: 1000, NextToken: "token" },
@@ -72,7 +87,10 @@ export const samples: { readonly [A in Action]: { readonly input: Input<A>; read
     },
   },
   ListQueueTags: { input: { QueueUrl }, output: { Tags: { a: "", [hardText]: hardText } } },
-  ListQueues: { input: { QueueNamePrefix: "", MaxResults: 2, NextToken: "token" }, output: { QueueUrls: [QueueUrl, `${QueueUrl}2`], NextToken: "next" } },
+  ListQueues: {
+    input: { QueueNamePrefix: "", MaxResults: 2, NextToken: "token" },
+    output: { QueueUrls: [QueueUrl, `${QueueUrl}2`], NextToken: "next" },
+  },
   PurgeQueue: { input: { QueueUrl }, output: undefined },
   ReceiveMessage: {
     input: {
@@ -111,7 +129,13 @@ export const samples: { readonly [A in Action]: { readonly input: Input<A>; read
       MessageDeduplicationId: "d",
       MessageGroupId: "g",
     },
-    output: { MD5OfMessageAttributes: md5, MD5OfMessageBody: md5, MD5OfMessageSystemAttributes: md5, MessageId: "id", SequenceNumber: "18849496460467696128" },
+    output: {
+      MD5OfMessageAttributes: md5,
+      MD5OfMessageBody: md5,
+      MD5OfMessageSystemAttributes: md5,
+      MessageId: "id",
+      SequenceNumber: "18849496460467696128",
+    },
   },
   SendMessageBatch: {
     input: {
@@ -128,14 +152,27 @@ export const samples: { readonly [A in Action]: { readonly input: Input<A>; read
     },
     output: {
       Successful: [
-        { Id: "a", MD5OfMessageAttributes: md5, MD5OfMessageBody: md5, MD5OfMessageSystemAttributes: md5, MessageId: "id", SequenceNumber: "1" },
+        {
+          Id: "a",
+          MD5OfMessageAttributes: md5,
+          MD5OfMessageBody: md5,
+          MD5OfMessageSystemAttributes: md5,
+          MessageId: "id",
+          SequenceNumber: "1",
+        },
         { Id: "c", MD5OfMessageBody: md5, MessageId: "id c" },
       ],
       Failed: failed,
     },
   },
-  SetQueueAttributes: { input: { QueueUrl, Attributes: { DelaySeconds: "1", RedrivePolicy: '{"maxReceiveCount":3}' } }, output: undefined },
-  StartMessageMoveTask: { input: { SourceArn: "from", DestinationArn: "to", MaxNumberOfMessagesPerSecond: 500 }, output: { TaskHandle: "handle" } },
+  SetQueueAttributes: {
+    input: { QueueUrl, Attributes: { DelaySeconds: "1", RedrivePolicy: '{"maxReceiveCount":3}' } },
+    output: undefined,
+  },
+  StartMessageMoveTask: {
+    input: { SourceArn: "from", DestinationArn: "to", MaxNumberOfMessagesPerSecond: 500 },
+    output: { TaskHandle: "handle" },
+  },
   TagQueue: { input: { QueueUrl, Tags: { a: "", b: "c" } }, output: undefined },
   UntagQueue: { input: { QueueUrl, TagKeys: ["a", "b"] }, output: undefined },
 };

@@ -25,7 +25,14 @@ const query = new AwsQueryProtocol({
 
 /** Hashes are canned, so nobody may compare them. */
 function clientOf(protocol: string, more: Partial<sdk.SQSClientConfig> = {}): sdk.SQSClient {
-  const common = { endpoint: server.url, region: "eu-central-1", credentials, md5: false as const, maxAttempts: 1, useQueueUrlAsEndpoint: false };
+  const common = {
+    endpoint: server.url,
+    region: "eu-central-1",
+    credentials,
+    md5: false as const,
+    maxAttempts: 1,
+    useQueueUrlAsEndpoint: false,
+  };
   return new sdk.SQSClient({ ...common, ...(protocol === "query" ? { protocol: query } : {}), ...more });
 }
 
@@ -53,8 +60,15 @@ describe.each(["json", "query"])("the JavaScript SDK over %s", (protocol) => {
   });
 
   it("leaves out what is empty", async () => {
-    server.reply = { Successful: [{ Id: "a", MessageId: "m", MD5OfMessageBody: "x", MD5OfMessageAttributes: undefined }], Failed: [] };
-    expect(Object.keys(await send(client(), "SendMessageBatch", { QueueUrl: "q", Entries: [{ Id: "a", MessageBody: "b" }] }))).toEqual(["Successful"]);
+    server.reply = {
+      Successful: [{ Id: "a", MessageId: "m", MD5OfMessageBody: "x", MD5OfMessageAttributes: undefined }],
+      Failed: [],
+    };
+    expect(
+      Object.keys(
+        await send(client(), "SendMessageBatch", { QueueUrl: "q", Entries: [{ Id: "a", MessageBody: "b" }] }),
+      ),
+    ).toEqual(["Successful"]);
     server.reply = { Messages: [] };
     expect(await send(client(), "ReceiveMessage", { QueueUrl: "q" })).toEqual({});
     server.reply = { Attributes: {} };
@@ -63,16 +77,25 @@ describe.each(["json", "query"])("the JavaScript SDK over %s", (protocol) => {
     expect(await send(client(), "ListQueues", {})).toEqual({});
   });
 
-  const modelled = Object.keys(sdk).filter((name) => Object.getPrototypeOf((sdk as Record<string, unknown>)[name]) === sdk.SQSServiceException);
+  const modelled = Object.keys(sdk).filter(
+    (name) => Object.getPrototypeOf((sdk as Record<string, unknown>)[name]) === sdk.SQSServiceException,
+  );
 
   it.each(modelled)("throws %s as its class", async (type) => {
     server.reply = new SqsError(type as SqsErrorType, hardText);
     const Class = (sdk as unknown as Record<string, new () => Error>)[type]!;
     const error = await send(client(), "PurgeQueue", { QueueUrl: "q" }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(Class);
-    const model = (sdk as unknown as Record<string, [number, string, string, { httpError?: number; awsQueryError?: [string, number] }]>)[`${type}$`]![3];
+    const model = (
+      sdk as unknown as Record<
+        string,
+        [number, string, string, { httpError?: number; awsQueryError?: [string, number] }]
+      >
+    )[`${type}$`]![3];
     expect((error as sdk.SQSServiceException).$metadata.httpStatusCode).toBe(model.httpError ?? 400);
-    expect((error as { Code?: string }).Code ?? (error as { Error?: { Code: string } }).Error?.Code).toBe(model.awsQueryError?.[0] ?? type);
+    expect((error as { Code?: string }).Code ?? (error as { Error?: { Code: string } }).Error?.Code).toBe(
+      model.awsQueryError?.[0] ?? type,
+    );
     expect((error as Error).message).toContain("漢字");
   });
 
@@ -81,12 +104,18 @@ describe.each(["json", "query"])("the JavaScript SDK over %s", (protocol) => {
     ["MissingRequiredParameterException", "MissingParameter"],
   ] as const)("throws %s under its Query code", async (type, code) => {
     server.reply = new SqsError(type, "why");
-    await expect(send(client(), "PurgeQueue", { QueueUrl: "q" })).rejects.toMatchObject({ name: code, message: "why", $fault: "client" });
+    await expect(send(client(), "PurgeQueue", { QueueUrl: "q" })).rejects.toMatchObject({
+      name: code,
+      message: "why",
+      $fault: "client",
+    });
   });
 
   it("tells nothing of an error that is none of ours", async () => {
     server.reply = new Error("password=secret");
-    const error = (await send(client(), "PurgeQueue", { QueueUrl: "q" }).catch((thrown: unknown) => thrown)) as sdk.SQSServiceException;
+    const error = (await send(client(), "PurgeQueue", { QueueUrl: "q" }).catch(
+      (thrown: unknown) => thrown,
+    )) as sdk.SQSServiceException;
     expect(error).toMatchObject({ name: "InternalFailure", $metadata: { httpStatusCode: 500 } });
     expect(error.message).not.toContain("secret");
   });
@@ -103,7 +132,11 @@ describe.each(["json", "query"])("the JavaScript SDK over %s", (protocol) => {
   });
 
   it("takes a session token as it comes, and the account from the key", async () => {
-    const other = { accessKeyId: keys[1]!.accessKeyId, secretAccessKey: keys[1]!.secretAccessKey, sessionToken: "FwoGZXIvYXdzE+/=" };
+    const other = {
+      accessKeyId: keys[1]!.accessKeyId,
+      secretAccessKey: keys[1]!.secretAccessKey,
+      sessionToken: "FwoGZXIvYXdzE+/=",
+    };
     await send(clientOf(protocol, { credentials: other, region: "us-gov-west-1" }), "ListQueues", {});
     expect(server.lastCall).toMatchObject({ account: "000000000000", region: "us-gov-west-1" });
   });
@@ -112,9 +145,15 @@ describe.each(["json", "query"])("the JavaScript SDK over %s", (protocol) => {
     const ahead = new CannedServer({ keys }, () => Date.now() + 3_600_000);
     await ahead.start();
     try {
-      await expect(send(clientOf(protocol, { endpoint: ahead.url, maxAttempts: 3 }), "ListQueues", {})).resolves.toEqual({});
+      await expect(
+        send(clientOf(protocol, { endpoint: ahead.url, maxAttempts: 3 }), "ListQueues", {}),
+      ).resolves.toEqual({});
       expect(ahead.requests).toHaveLength(2);
-      const expired = { name: "RequestExpired", message: expect.stringContaining("Signature expired"), $metadata: { httpStatusCode: 400 } };
+      const expired = {
+        name: "RequestExpired",
+        message: expect.stringContaining("Signature expired"),
+        $metadata: { httpStatusCode: 400 },
+      };
       await expect(send(clientOf(protocol, { endpoint: ahead.url }), "ListQueues", {})).rejects.toMatchObject(expired);
     } finally {
       await ahead.stop();
@@ -134,8 +173,15 @@ describe.each(["json", "query"])("the JavaScript SDK over %s", (protocol) => {
 
 it("the model has every action, member and name of the SDK's", () => {
   for (const [action, { input }] of Object.entries(actions)) {
-    const schema = (sdk as unknown as Record<string, [number, string, string, unknown, () => [number, string, string, unknown, string[]]]>)[`${action}$`]!;
+    const schema = (
+      sdk as unknown as Record<
+        string,
+        [number, string, string, unknown, () => [number, string, string, unknown, string[]]]
+      >
+    )[`${action}$`]!;
     expect(Object.keys(input).sort(), action).toEqual([...schema[4]()[4]].sort());
   }
-  expect(Object.keys(sdk).filter((name) => name.endsWith("Command") && name !== "$Command")).toHaveLength(Object.keys(actions).length);
+  expect(Object.keys(sdk).filter((name) => name.endsWith("Command") && name !== "$Command")).toHaveLength(
+    Object.keys(actions).length,
+  );
 });

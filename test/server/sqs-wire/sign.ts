@@ -17,10 +17,18 @@ export interface SignOptions {
 
 const sha256 = (text: string | Buffer): string => createHash("sha256").update(text).digest("hex");
 
-function signatureOf(request: WireRequest, { key, date, scope, headers, payload, query }: Required<SignOptions>): string {
+function signatureOf(
+  request: WireRequest,
+  { key, date, scope, headers, payload, query }: Required<SignOptions>,
+): string {
   const lines = headers.map((name) => `${name}:${request.headers[name]?.join(",") ?? ""}\n`).join("");
   const canonical = [request.method, request.path, query, lines, headers.join(";"), payload].join("\n");
-  const signing = scope.split("/").reduce<string | Buffer>((secret, part) => createHmac("sha256", secret).update(part).digest(), `AWS4${key.secretAccessKey}`);
+  const signing = scope
+    .split("/")
+    .reduce<string | Buffer>(
+      (secret, part) => createHmac("sha256", secret).update(part).digest(),
+      `AWS4${key.secretAccessKey}`,
+    );
   return createHmac("sha256", signing)
     .update(["AWS4-HMAC-SHA256", date, scope, sha256(canonical)].join("\n"))
     .digest("hex");

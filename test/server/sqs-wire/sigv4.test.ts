@@ -20,15 +20,24 @@ function outcome(request: WireRequest, now = Date.now()): unknown {
   }
 }
 
-const withHeader = (request: WireRequest, name: string, ...values: string[]): WireRequest => ({ ...request, headers: { ...request.headers, [name]: values } });
+const withHeader = (request: WireRequest, name: string, ...values: string[]): WireRequest => ({
+  ...request,
+  headers: { ...request.headers, [name]: values },
+});
 const mismatch = ["SignatureDoesNotMatch", 403];
 const incomplete = ["IncompleteSignature", 400];
 const expired = ["RequestExpired", 400];
 
 describe("signatures in a header", () => {
   it("are taken with no more than the host and the date", () => {
-    expect(verifySignature(signed(form()), keys, Date.now())).toEqual({ account: "123456789012", region: "eu-central-1" });
-    expect(verifySignature(signed(form(), { key: keys[1]! }), keys, Date.now())).toEqual({ account: "000000000000", region: "eu-central-1" });
+    expect(verifySignature(signed(form()), keys, Date.now())).toEqual({
+      account: "123456789012",
+      region: "eu-central-1",
+    });
+    expect(verifySignature(signed(form(), { key: keys[1]! }), keys, Date.now())).toEqual({
+      account: "000000000000",
+      region: "eu-central-1",
+    });
   });
 
   it("fail when any part of the request is another", () => {
@@ -40,12 +49,20 @@ describe("signatures in a header", () => {
     expect(outcome({ ...good, url: `${good.url}?Action=PurgeQueue` })).toEqual(mismatch);
     expect(outcome(withHeader(good, "host", "localhost:9325"))).toEqual(mismatch);
     expect(outcome(withHeader(good, "host", "localhost:9324", "localhost:9324"))).toEqual(mismatch);
-    expect(outcome(withHeader(good, "authorization", good.headers["authorization"]![0]!.replace("eu-central-1", "eu-central-2")))).toEqual(mismatch);
+    expect(
+      outcome(
+        withHeader(good, "authorization", good.headers["authorization"]![0]!.replace("eu-central-1", "eu-central-2")),
+      ),
+    ).toEqual(mismatch);
   });
 
   it("tell what was signed, so that one sees what a proxy changed", () => {
-    const { refusal } = readRequest(withHeader(signed(form()), "host", "inside:8080"), { keys }) as { refusal: { body: string } };
-    expect(refusal.body).toContain("The Canonical String for this request should have been\n'POST\n/123456789012/q\n\nhost:inside:8080\n");
+    const { refusal } = readRequest(withHeader(signed(form()), "host", "inside:8080"), { keys }) as {
+      refusal: { body: string };
+    };
+    expect(refusal.body).toContain(
+      "The Canonical String for this request should have been\n'POST\n/123456789012/q\n\nhost:inside:8080\n",
+    );
   });
 
   it("cover the header that names the action", () => {
@@ -60,13 +77,19 @@ describe("signatures in a header", () => {
     const made = Date.UTC(2025, 5, 3, 4, 3, 8);
     const good = signed(form(), { date: "20250603T040308Z" });
     for (const off of [0, -15 * minute, 15 * minute]) expect(outcome(good, made + off)).toBe("taken");
-    for (const off of [-15 * minute - 1, 15 * minute + 1, 24 * 60 * minute]) expect(outcome(good, made + off)).toEqual(expired);
-    expect(outcome(signed(form(), { date: "20250603T040308Z", scope: "20250602/eu-central-1/sqs/aws4_request" }), made)).toEqual(mismatch);
+    for (const off of [-15 * minute - 1, 15 * minute + 1, 24 * 60 * minute])
+      expect(outcome(good, made + off)).toEqual(expired);
+    expect(
+      outcome(signed(form(), { date: "20250603T040308Z", scope: "20250602/eu-central-1/sqs/aws4_request" }), made),
+    ).toEqual(mismatch);
   });
 
   it("with a Date header instead of X-Amz-Date", () => {
     const date = "20250603T040308Z";
-    const { "x-amz-date": _, ...headers } = signed(withHeader(form(), "date", "Tue, 03 Jun 2025 04:03:08 GMT"), { date, headers: ["date", "host"] }).headers;
+    const { "x-amz-date": _, ...headers } = signed(withHeader(form(), "date", "Tue, 03 Jun 2025 04:03:08 GMT"), {
+      date,
+      headers: ["date", "host"],
+    }).headers;
     expect(outcome({ ...form(), headers }, Date.UTC(2025, 5, 3, 4, 3, 8))).toBe("taken");
   });
 
@@ -94,14 +117,21 @@ describe("signatures in a header", () => {
     const wrong = "0".repeat(64);
     expect(outcome(signed(withHeader(form(), hash, wrong), { payload: wrong }))).toEqual(mismatch);
     expect(outcome(withHeader(signed(form()), hash, "UNSIGNED-PAYLOAD"))).toEqual(mismatch);
-    expect(outcome(signed(withHeader(form(), hash, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"), { payload: "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" }))).toEqual(
-      mismatch,
-    );
+    expect(
+      outcome(
+        signed(withHeader(form(), hash, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"), {
+          payload: "STREAMING-AWS4-HMAC-SHA256-PAYLOAD",
+        }),
+      ),
+    ).toEqual(mismatch);
   });
 
   it("are refused by name when they are missing, malformed, or of nobody we know", () => {
     expect(outcome(form())).toEqual(["MissingAuthenticationToken", 403]);
-    expect(outcome(signed(form(), { key: { accessKeyId: "AKIDNOBODY", secretAccessKey: "x" } }))).toEqual(["InvalidClientTokenId", 403]);
+    expect(outcome(signed(form(), { key: { accessKeyId: "AKIDNOBODY", secretAccessKey: "x" } }))).toEqual([
+      "InvalidClientTokenId",
+      403,
+    ]);
     expect(outcome(signed(form(), { key: { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "x" } }))).toEqual(mismatch);
     const good = signed(form());
     const authorization = good.headers["authorization"]![0]!;
@@ -119,27 +149,48 @@ describe("signatures in a header", () => {
     ])
       expect(outcome(withHeader(good, "authorization", wrong)), wrong).toEqual(incomplete);
     expect(outcome(withHeader(good, "authorization", authorization, authorization))).toEqual(incomplete);
-    for (const date of ["", "yesterday", "2025-06-03T04:03:08Z", "20251340T000000Z"]) expect(outcome(withHeader(good, "x-amz-date", date))).toEqual(incomplete);
+    for (const date of ["", "yesterday", "2025-06-03T04:03:08Z", "20251340T000000Z"])
+      expect(outcome(withHeader(good, "x-amz-date", date))).toEqual(incomplete);
     expect(outcome(signed(form(), { headers: ["x-amz-date"] }))).toEqual(mismatch);
-    expect(outcome(signed(form(), { scope: `${good.headers["x-amz-date"]![0]!.slice(0, 8)}/eu-central-1/s3/aws4_request` }))).toEqual(mismatch);
-    for (const signature of ["0".repeat(64), "", "é".repeat(32), authorization.slice(-64).toUpperCase(), `${authorization.slice(-64)}0`])
+    expect(
+      outcome(signed(form(), { scope: `${good.headers["x-amz-date"]![0]!.slice(0, 8)}/eu-central-1/s3/aws4_request` })),
+    ).toEqual(mismatch);
+    for (const signature of [
+      "0".repeat(64),
+      "",
+      "é".repeat(32),
+      authorization.slice(-64).toUpperCase(),
+      `${authorization.slice(-64)}0`,
+    ])
       expect(outcome(withHeader(good, "authorization", authorization.slice(0, -64) + signature))).not.toBe("taken");
   });
 
   it("name themselves as each protocol does", () => {
-    const json = readRequest(jsonRequest("ListQueues", {}), { keys }) as { refusal: { status: number; body: string; headers: Record<string, string> } };
-    expect(json.refusal).toMatchObject({ status: 403, headers: { "x-amzn-query-error": "MissingAuthenticationTokenException;Sender" } });
+    const json = readRequest(jsonRequest("ListQueues", {}), { keys }) as {
+      refusal: { status: number; body: string; headers: Record<string, string> };
+    };
+    expect(json.refusal).toMatchObject({
+      status: 403,
+      headers: { "x-amzn-query-error": "MissingAuthenticationTokenException;Sender" },
+    });
     const query = readRequest(form(), { keys }) as { refusal: { status: number; body: string } };
-    expect(query.refusal).toMatchObject({ status: 403, body: expect.stringContaining("<Code>MissingAuthenticationToken</Code>") });
+    expect(query.refusal).toMatchObject({
+      status: 403,
+      body: expect.stringContaining("<Code>MissingAuthenticationToken</Code>"),
+    });
   });
 });
 
 describe("signatures over query strings", () => {
   it("are taken escaped by the rules, and as sent, when a plus is a space", () => {
     const url = "/123456789012/q?Action=SendMessage&MessageBody=hello+w%C3%B6rld%2b!";
-    expect(outcome(signed(get(url), { query: "Action=SendMessage&MessageBody=hello%20w%C3%B6rld%2B%21" }))).toBe("taken");
+    expect(outcome(signed(get(url), { query: "Action=SendMessage&MessageBody=hello%20w%C3%B6rld%2B%21" }))).toBe(
+      "taken",
+    );
     expect(outcome(signed(get(url)))).toBe("taken");
-    expect(outcome(signed(get(url), { query: "Action=SendMessage&MessageBody=hello%2Bw%C3%B6rld%2B%21" }))).toEqual(mismatch);
+    expect(outcome(signed(get(url), { query: "Action=SendMessage&MessageBody=hello%2Bw%C3%B6rld%2B%21" }))).toEqual(
+      mismatch,
+    );
     expect(outcome(signed(get("/?b=2&a=1&a=0&c"), { query: "a=0&a=1&b=2&c=" }))).toBe("taken");
   });
 
@@ -158,12 +209,18 @@ describe("presigned URLs", () => {
   it("are good until they expire, and not long before they were made", () => {
     for (const off of [0, 59 * minute, -15 * minute]) expect(outcome(url(), made + off)).toBe("taken");
     for (const off of [60 * minute + 1, -16 * minute]) expect(outcome(url(), made + off)).toEqual(expired);
-    expect(readRequest(url(), { keys }, made)).toMatchObject({ call: { action: "SendMessage", input: { MessageBody: "hi" }, account: "123456789012" } });
+    expect(readRequest(url(), { keys }, made)).toMatchObject({
+      call: { action: "SendMessage", input: { MessageBody: "hi" }, account: "123456789012" },
+    });
   });
 
   it("must not have a body that nobody signed: it could name another action", () => {
     const unsigned = { date, payload: "UNSIGNED-PAYLOAD" };
-    const post = { ...form(), url: "/123456789012/q?Action=SendMessage&MessageBody=hi&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD", body: Buffer.alloc(0) };
+    const post = {
+      ...form(),
+      url: "/123456789012/q?Action=SendMessage&MessageBody=hi&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD",
+      body: Buffer.alloc(0),
+    };
     const good = presigned(post, "3600", unsigned);
     expect(outcome(good, made)).toBe("taken");
     expect(outcome({ ...good, body: Buffer.from("Action=DeleteQueue") }, made)).toEqual(mismatch);
@@ -175,8 +232,11 @@ describe("presigned URLs", () => {
     expect(outcome({ ...good, url: good.url.replace("3600", "3601") }, made)).toEqual(mismatch);
     expect(outcome({ ...good, body: Buffer.from("x") }, made)).toEqual(mismatch);
     for (const name of ["Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "Signature"])
-      expect(outcome({ ...good, url: good.url.replace(new RegExp(`X-Amz-${name}=[^&]*&?`), "") }, made), name).toEqual(incomplete);
-    for (const expires of ["604801", "-1", "1e3", ""]) expect(outcome(presigned(get("/1/q?Action=PurgeQueue"), expires, { date }), made)).toEqual(incomplete);
+      expect(outcome({ ...good, url: good.url.replace(new RegExp(`X-Amz-${name}=[^&]*&?`), "") }, made), name).toEqual(
+        incomplete,
+      );
+    for (const expires of ["604801", "-1", "1e3", ""])
+      expect(outcome(presigned(get("/1/q?Action=PurgeQueue"), expires, { date }), made)).toEqual(incomplete);
     expect(outcome({ ...good, url: `${good.url}&X-Amz-Security-Token=added` }, made)).toEqual(mismatch);
   });
 });

@@ -31,7 +31,12 @@ const create = async (Attributes: Record<string, string> = {}, suffix = ""): Pro
   (await sqs.client.send(new CreateQueueCommand({ QueueName: newName(suffix), Attributes }))).QueueUrl!;
 const nameOf = (url: string) => url.split("/").at(-1)!;
 const clientOf = (endpoint: string) =>
-  new SQSClient({ endpoint, region: "us-east-1", credentials: { accessKeyId: "any", secretAccessKey: "any" }, maxAttempts: 1 });
+  new SQSClient({
+    endpoint,
+    region: "us-east-1",
+    credentials: { accessKeyId: "any", secretAccessKey: "any" },
+    maxAttempts: 1,
+  });
 
 /** A server in a process of its own. */
 async function serverProcess(): Promise<{ readonly client: SQSClient; readonly kill: () => Promise<void> }> {
@@ -150,7 +155,11 @@ describe("clients", () => {
       });
       return { status: response.status, text: await response.text() };
     };
-    const sent = await call({ "SendMessageBatchRequestEntry.1.Id": "a", "SendMessageBatchRequestEntry.1.MessageBody": "x\ry", Action: "SendMessageBatch" });
+    const sent = await call({
+      "SendMessageBatchRequestEntry.1.Id": "a",
+      "SendMessageBatchRequestEntry.1.MessageBody": "x\ry",
+      Action: "SendMessageBatch",
+    });
     expect(sent).toMatchObject({ status: 200, text: expect.stringContaining("<SendMessageBatchResultEntry>") });
     const got = await call({ Action: "ReceiveMessage", "AttributeName.1": "All", MaxNumberOfMessages: "10" });
     expect(got.text).toContain("<Body>x&#xD;y</Body>");
@@ -166,13 +175,23 @@ describe("clients", () => {
   it("without keys, web pages and other hosts are refused", async () => {
     const url = await create();
     const purge = `${url}?Action=PurgeQueue`;
-    for (const headers of [{ origin: "https://example.com" }, { origin: "null" }, { "sec-fetch-site": "cross-site" }] as const) {
+    for (const headers of [
+      { origin: "https://example.com" },
+      { origin: "null" },
+      { "sec-fetch-site": "cross-site" },
+    ] as const) {
       expect((await fetch(purge, { method: "POST", headers })).status).toBe(403);
     }
     const { port } = new URL(url);
     const rebound = await new Promise<number>((resolve) =>
-      request({ method: "POST", port, path: new URL(purge).pathname + new URL(purge).search, headers: { host: `evil.example:${port}` } }, ({ statusCode }) =>
-        resolve(statusCode!),
+      request(
+        {
+          method: "POST",
+          port,
+          path: new URL(purge).pathname + new URL(purge).search,
+          headers: { host: `evil.example:${port}` },
+        },
+        ({ statusCode }) => resolve(statusCode!),
       ).end(),
     );
     expect(rebound).toBe(403);
@@ -192,26 +211,46 @@ describe("clients", () => {
     ]) {
       for (const more of ["", "&X-Amz-Credential=a/20250603/us-east-1/sqs/aws4_request&X-Amz-Signature=0"]) {
         const answer = await ask(query + more);
-        expect([answer.status, await answer.text()], query).toEqual([403, expect.stringMatching(/<Code>AccessDenied<\/Code>.* needs a POST or a signature/)]);
+        expect([answer.status, await answer.text()], query).toEqual([
+          403,
+          expect.stringMatching(/<Code>AccessDenied<\/Code>.* needs a POST or a signature/),
+        ]);
       }
     }
-    for (const query of ["Action=GetQueueAttributes&AttributeName.1=All", "Action=ListQueueTags", "Action=ListDeadLetterSourceQueues"]) {
+    for (const query of [
+      "Action=GetQueueAttributes&AttributeName.1=All",
+      "Action=ListQueueTags",
+      "Action=ListDeadLetterSourceQueues",
+    ]) {
       expect((await ask(query)).status, query).toBe(200);
     }
-    const authorization = "AWS4-HMAC-SHA256 Credential=any/20250603/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0";
+    const authorization =
+      "AWS4-HMAC-SHA256 Credential=any/20250603/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0";
     expect(await (await ask("Action=ReceiveMessage", { authorization })).text()).toContain("<Body>m</Body>");
   });
 
   it("with keys, signatures count [sqs 8]", async () => {
-    const { server } = await sqs.another({ anyKey: false, keys: [{ accessKeyId: "AKIDEXAMPLE", secretAccessKey: "right", account: "123456789012" }] });
+    const { server } = await sqs.another({
+      anyKey: false,
+      keys: [{ accessKeyId: "AKIDEXAMPLE", secretAccessKey: "right", account: "123456789012" }],
+    });
     const client = (secretAccessKey: string, accessKeyId = "AKIDEXAMPLE") =>
-      new SQSClient({ endpoint: server.url, region: "eu-central-1", credentials: { accessKeyId, secretAccessKey }, maxAttempts: 1 });
+      new SQSClient({
+        endpoint: server.url,
+        region: "eu-central-1",
+        credentials: { accessKeyId, secretAccessKey },
+        maxAttempts: 1,
+      });
     const { QueueUrl } = await client("right").send(new CreateQueueCommand({ QueueName: newName() }));
     expect(QueueUrl).toContain("/123456789012/");
-    await expect(client("wrong").send(new CreateQueueCommand({ QueueName: newName() }))).rejects.toMatchObject({ name: "InvalidSignatureException" });
-    await expect(client("right", "OTHER").send(new CreateQueueCommand({ QueueName: newName() }))).rejects.toMatchObject({
-      name: "UnrecognizedClientException",
+    await expect(client("wrong").send(new CreateQueueCommand({ QueueName: newName() }))).rejects.toMatchObject({
+      name: "InvalidSignatureException",
     });
+    await expect(client("right", "OTHER").send(new CreateQueueCommand({ QueueName: newName() }))).rejects.toMatchObject(
+      {
+        name: "UnrecognizedClientException",
+      },
+    );
   });
 
   it("a client that has hung up gets nothing, and the next one gets it at once [sqs 48]", async () => {
@@ -226,8 +265,12 @@ describe("clients", () => {
       await Promise.allSettled(waiting);
       await sleep(20); // the server hears of it
       const sent = await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: `m${i}` }));
-      const { Messages = [] } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MessageSystemAttributeNames: ["All"] }));
-      expect(Messages, `message ${i}`).toMatchObject([{ MessageId: sent.MessageId, Attributes: { ApproximateReceiveCount: "1" } }]);
+      const { Messages = [] } = await sqs.client.send(
+        new ReceiveMessageCommand({ QueueUrl: url, MessageSystemAttributeNames: ["All"] }),
+      );
+      expect(Messages, `message ${i}`).toMatchObject([
+        { MessageId: sent.MessageId, Attributes: { ApproximateReceiveCount: "1" } },
+      ]);
     }
   });
 
@@ -244,7 +287,9 @@ describe("clients", () => {
     const got: string[] = [];
     const consume = async (client: SQSClient): Promise<void> => {
       for (;;) {
-        const { Messages = [] } = await client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 7, WaitTimeSeconds: 2 }));
+        const { Messages = [] } = await client.send(
+          new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 7, WaitTimeSeconds: 2 }),
+        );
         if (Messages.length === 0) return;
         for (const message of Messages) {
           got.push(message.Body!);
@@ -253,7 +298,11 @@ describe("clients", () => {
       }
     };
     const consumers = Array.from({ length: 8 }, (_, i) => consume(i % 2 ? sqs.client : other.client));
-    await Promise.all(bodies.map((MessageBody, i) => (i % 2 ? sqs.client : other.client).send(new SendMessageCommand({ QueueUrl: url, MessageBody }))));
+    await Promise.all(
+      bodies.map((MessageBody, i) =>
+        (i % 2 ? sqs.client : other.client).send(new SendMessageCommand({ QueueUrl: url, MessageBody })),
+      ),
+    );
     await Promise.all(consumers);
     expect(got.sort()).toEqual(bodies.sort());
   });
@@ -296,7 +345,9 @@ describe("clients", () => {
     const left = new Set<string>();
     const again: string[] = [];
     for (let quiet = 0; quiet < 2;) {
-      const { Messages = [] } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: 2 }));
+      const { Messages = [] } = await sqs.client.send(
+        new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: 2 }),
+      );
       quiet = Messages.length === 0 ? quiet + 1 : 0;
       for (const message of Messages) {
         if (deleted.has(message.Body!)) again.push(message.Body!);
@@ -306,7 +357,8 @@ describe("clients", () => {
     }
     expect(again).toEqual([]);
     expect(confirmed.filter((body) => !deleted.has(body) && !left.has(body) && !taken.includes(body))).toEqual([]);
-    expect(taken.filter((body) => !deleted.has(body) && !left.has(body)).length).toBeLessThanOrEqual(4); // deleted, and the answer did not arrive
+    // deleted, and the answer did not arrive
+    expect(taken.filter((body) => !deleted.has(body) && !left.has(body)).length).toBeLessThanOrEqual(4);
   });
 
   it("a server that stops answers those who wait [sqs 37]", async () => {
@@ -324,17 +376,25 @@ describe("clients", () => {
 describe("groups of a standard queue", () => {
   it("are told, and have no numbers [sqs 63]", async () => {
     const url = await create();
-    const sent = await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId: "tenant" }));
+    const sent = await sqs.client.send(
+      new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId: "tenant" }),
+    );
     expect(sent.SequenceNumber).toBeUndefined();
-    const { Messages } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MessageSystemAttributeNames: ["All"] }));
+    const { Messages } = await sqs.client.send(
+      new ReceiveMessageCommand({ QueueUrl: url, MessageSystemAttributeNames: ["All"] }),
+    );
     expect(Messages![0]!.Attributes).toMatchObject({ MessageGroupId: "tenant" });
     expect(Messages![0]!.Attributes!["SequenceNumber"]).toBeUndefined();
     for (const MessageGroupId of ["", "a b"]) {
-      await expect(sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId }))).rejects.toMatchObject({
+      await expect(
+        sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId })),
+      ).rejects.toMatchObject({
         Code: "InvalidParameterValue",
       });
     }
-    await expect(sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageDeduplicationId: "d" }))).rejects.toMatchObject({
+    await expect(
+      sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageDeduplicationId: "d" })),
+    ).rejects.toMatchObject({
       Code: "InvalidParameterValue",
     });
   });
@@ -345,11 +405,16 @@ describe("groups of a standard queue", () => {
       sqs.client.send(
         new SendMessageBatchCommand({
           QueueUrl: url,
-          Entries: Array.from({ length: n }, (_, i) => ({ Id: `${i}`, MessageBody: `${group}${i}`, MessageGroupId: group })),
+          Entries: Array.from({ length: n }, (_, i) => ({
+            Id: `${i}`,
+            MessageBody: `${group}${i}`,
+            MessageGroupId: group,
+          })),
         }),
       );
     for (let i = 0; i < 10; i += 1) await batch("noisy", 10);
-    for (let i = 0; i < 4; i += 1) await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10 }));
+    for (let i = 0; i < 4; i += 1)
+      await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10 }));
     await batch("quiet", 2);
     const { Messages } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10 }));
     expect(Messages!.filter(({ Body }) => Body!.startsWith("quiet"))).toHaveLength(2);

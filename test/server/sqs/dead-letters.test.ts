@@ -25,13 +25,25 @@ const arn = (url: string) => `arn:aws:sqs:us-east-1:000000000000:${url.split("/"
 const create = async (Attributes: Record<string, string> = {}, suffix = ""): Promise<string> =>
   (await sqs.client.send(new CreateQueueCommand({ QueueName: newName(suffix), Attributes }))).QueueUrl!;
 const withDead = async (dead: string, maxReceiveCount = 1, more: Record<string, string> = {}): Promise<string> =>
-  create({ RedrivePolicy: JSON.stringify({ deadLetterTargetArn: arn(dead), maxReceiveCount }), ...more }, more["FifoQueue"] ? ".fifo" : "");
+  create(
+    { RedrivePolicy: JSON.stringify({ deadLetterTargetArn: arn(dead), maxReceiveCount }), ...more },
+    more["FifoQueue"] ? ".fifo" : "",
+  );
 const send = (QueueUrl: string, MessageBody = "m", more: Partial<SendMessageCommandInput> = {}) =>
   sqs.client.send(new SendMessageCommand({ QueueUrl, MessageBody, ...more }));
 const receive = async (QueueUrl: string, more: Partial<ReceiveMessageCommandInput> = {}): Promise<Message[]> =>
-  (await sqs.client.send(new ReceiveMessageCommand({ QueueUrl, MessageSystemAttributeNames: ["All"], MessageAttributeNames: ["All"], ...more }))).Messages ??
-  [];
-const remove = (QueueUrl: string, { ReceiptHandle }: Message) => sqs.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
+  (
+    await sqs.client.send(
+      new ReceiveMessageCommand({
+        QueueUrl,
+        MessageSystemAttributeNames: ["All"],
+        MessageAttributeNames: ["All"],
+        ...more,
+      }),
+    )
+  ).Messages ?? [];
+const remove = (QueueUrl: string, { ReceiptHandle }: Message) =>
+  sqs.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
 const show = (QueueUrl: string, { ReceiptHandle }: Message) =>
   sqs.client.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 }));
 /** Receive and give up until a message is a dead letter. */
@@ -89,7 +101,8 @@ describe("dead letters", () => {
   it("follow the policy that holds when a message comes back, not when it was sent [sqs 59]", async () => {
     const dead = await create();
     const source = await create();
-    const set = (RedrivePolicy: string) => sqs.client.send(new SetQueueAttributesCommand({ QueueUrl: source, Attributes: { RedrivePolicy } }));
+    const set = (RedrivePolicy: string) =>
+      sqs.client.send(new SetQueueAttributesCommand({ QueueUrl: source, Attributes: { RedrivePolicy } }));
     const policy = (maxReceiveCount: number) => JSON.stringify({ deadLetterTargetArn: arn(dead), maxReceiveCount });
     const { MessageId } = await send(source);
     await set(policy(1));
@@ -116,7 +129,9 @@ describe("dead letters", () => {
     const { MessageId } = await send(source);
     await bury(source);
     await bury(middle);
-    expect(await receive(last)).toMatchObject([{ MessageId, Attributes: { ApproximateReceiveCount: "3", DeadLetterQueueSourceArn: arn(middle) } }]);
+    expect(await receive(last)).toMatchObject([
+      { MessageId, Attributes: { ApproximateReceiveCount: "3", DeadLetterQueueSourceArn: arn(middle) } },
+    ]);
   });
 
   it("are never dropped when their queue is gone [sqs 60]", async () => {
@@ -130,7 +145,8 @@ describe("dead letters", () => {
       await show(source, message!);
     }
     await db.moveClock(61);
-    await sqs.client.send(new CreateQueueCommand({ QueueName: dead.split("/").at(-1)! })); // and go there again when it is back
+    // and go there again when it is back
+    await sqs.client.send(new CreateQueueCommand({ QueueName: dead.split("/").at(-1)! }));
     await until("it has gone there", async () => {
       for (const message of await receive(source)) await show(source, message);
       return (await receive(dead)).length === 1;
@@ -141,7 +157,8 @@ describe("dead letters", () => {
   it("free their group in a FIFO queue, and have a new deduplication id [sqs 60]", async () => {
     const dead = await create({ FifoQueue: "true" }, ".fifo");
     const source = await withDead(dead, 1, { FifoQueue: "true" });
-    for (const MessageDeduplicationId of ["a", "b"]) await send(source, MessageDeduplicationId, { MessageGroupId: "g", MessageDeduplicationId });
+    for (const MessageDeduplicationId of ["a", "b"])
+      await send(source, MessageDeduplicationId, { MessageGroupId: "g", MessageDeduplicationId });
     const [a] = await receive(source);
     await show(source, a!);
     const [b] = await receive(source, { WaitTimeSeconds: 2 });
@@ -166,12 +183,15 @@ describe("move tasks", () => {
     sqs.client.send(new StartMessageMoveTaskCommand({ SourceArn, ...more }));
   const tasks = async (SourceArn: string, MaxResults?: number) =>
     (await sqs.client.send(new ListMessageMoveTasksCommand({ SourceArn, MaxResults }))).Results ?? [];
-  const ended = async (SourceArn: string, status: string) => until(`the task is ${status}`, async () => (await tasks(SourceArn))[0]?.Status === status);
+  const ended = async (SourceArn: string, status: string) =>
+    until(`the task is ${status}`, async () => (await tasks(SourceArn))[0]?.Status === status);
 
   it("do not move letters to where they are [sqs 62]", async () => {
     const dead = await create();
     await withDead(dead);
-    await expect(start(arn(dead), { DestinationArn: arn(dead) })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+    await expect(start(arn(dead), { DestinationArn: arn(dead) })).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+    });
   });
 
   it("bring letters back to where each came from, as new messages [sqs 62]", async () => {
@@ -183,7 +203,10 @@ describe("move tasks", () => {
       await bury(source);
     }
     const { TaskHandle } = await start(arn(dead));
-    expect(JSON.parse(Buffer.from(TaskHandle!, "base64").toString())).toEqual({ taskId: expect.any(String), sourceArn: arn(dead) });
+    expect(JSON.parse(Buffer.from(TaskHandle!, "base64").toString())).toEqual({
+      taskId: expect.any(String),
+      sourceArn: arn(dead),
+    });
     for (const source of sources) {
       const [message] = await receive(source, { WaitTimeSeconds: 5 });
       expect(message).toMatchObject({ Body: source, Attributes: { ApproximateReceiveCount: "1" } });
@@ -210,16 +233,32 @@ describe("move tasks", () => {
     const { TaskHandle } = await start(arn(dead), { DestinationArn: arn(target), MaxNumberOfMessagesPerSecond: 2 });
     await expect(start(arn(dead))).rejects.toMatchObject({
       Code: "InvalidParameterValue",
-      message: "There is already a task running. Only one active task is allowed for a source queue arn at a given time.",
+      message:
+        "There is already a task running. Only one active task is allowed for a source queue arn at a given time.",
     });
-    await until("some were moved", async () => ((await tasks(arn(dead)))[0]?.ApproximateNumberOfMessagesMoved ?? 0) >= 4);
-    expect((await tasks(arn(dead)))[0]).toMatchObject({ Status: "RUNNING", TaskHandle, DestinationArn: arn(target), MaxNumberOfMessagesPerSecond: 2 });
-    const { ApproximateNumberOfMessagesMoved: moved } = await sqs.client.send(new CancelMessageMoveTaskCommand({ TaskHandle }));
+    await until(
+      "some were moved",
+      async () => ((await tasks(arn(dead)))[0]?.ApproximateNumberOfMessagesMoved ?? 0) >= 4,
+    );
+    expect((await tasks(arn(dead)))[0]).toMatchObject({
+      Status: "RUNNING",
+      TaskHandle,
+      DestinationArn: arn(target),
+      MaxNumberOfMessagesPerSecond: 2,
+    });
+    const { ApproximateNumberOfMessagesMoved: moved } = await sqs.client.send(
+      new CancelMessageMoveTaskCommand({ TaskHandle }),
+    );
     expect(moved).toBeLessThan(10);
     await ended(arn(dead), "CANCELLED");
-    const got = [...(await receive(target, { MaxNumberOfMessages: 10 })), ...(await receive(dead, { MaxNumberOfMessages: 10 }))];
+    const got = [
+      ...(await receive(target, { MaxNumberOfMessages: 10 })),
+      ...(await receive(dead, { MaxNumberOfMessages: 10 })),
+    ];
     expect(got.map(({ Body }) => Body!).sort()).toEqual(Array.from({ length: 10 }, (_, i) => `m${i}`));
-    await expect(sqs.client.send(new CancelMessageMoveTaskCommand({ TaskHandle }))).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+    await expect(sqs.client.send(new CancelMessageMoveTaskCommand({ TaskHandle }))).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+    });
   });
 
   it("fail when there is nowhere to go, and lose nothing [sqs 62]", async () => {
@@ -228,7 +267,10 @@ describe("move tasks", () => {
     await send(dead, "of nobody");
     await start(arn(dead));
     await ended(arn(dead), "FAILED");
-    expect((await tasks(arn(dead)))[0]).toMatchObject({ FailureReason: "CouldNotDetermineMessageSource", ApproximateNumberOfMessagesMoved: 0 });
+    expect((await tasks(arn(dead)))[0]).toMatchObject({
+      FailureReason: "CouldNotDetermineMessageSource",
+      ApproximateNumberOfMessagesMoved: 0,
+    });
     const target = await create();
     await send(dead, "second");
     await start(arn(dead), { DestinationArn: arn(target), MaxNumberOfMessagesPerSecond: 1 });
@@ -262,14 +304,24 @@ describe("move tasks", () => {
       message: "The resource that you specified for the DestinationArn parameter doesn't exist.",
     });
     for (const MaxNumberOfMessagesPerSecond of [0, 501])
-      await expect(start(arn(dead), { MaxNumberOfMessagesPerSecond })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
-    for (const wrong of [0, 11]) await expect(tasks(arn(dead), wrong)).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+      await expect(start(arn(dead), { MaxNumberOfMessagesPerSecond })).rejects.toMatchObject({
+        Code: "InvalidParameterValue",
+      });
+    for (const wrong of [0, 11])
+      await expect(tasks(arn(dead), wrong)).rejects.toMatchObject({ Code: "InvalidParameterValue" });
     const cancel = (handle: object | string) =>
       sqs.client.send(
-        new CancelMessageMoveTaskCommand({ TaskHandle: typeof handle === "string" ? handle : Buffer.from(JSON.stringify(handle)).toString("base64") }),
+        new CancelMessageMoveTaskCommand({
+          TaskHandle: typeof handle === "string" ? handle : Buffer.from(JSON.stringify(handle)).toString("base64"),
+        }),
       );
-    await expect(cancel("nonsense")).rejects.toMatchObject({ Code: "InvalidParameterValue", message: "Value for parameter TaskHandle is invalid." });
-    await expect(cancel({ taskId: "00000000-0000-4000-8000-000000000000", sourceArn: arn(dead) })).rejects.toMatchObject({
+    await expect(cancel("nonsense")).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+      message: "Value for parameter TaskHandle is invalid.",
+    });
+    await expect(
+      cancel({ taskId: "00000000-0000-4000-8000-000000000000", sourceArn: arn(dead) }),
+    ).rejects.toMatchObject({
       name: "ResourceNotFoundException",
       message: "Task does not exist.",
     });

@@ -23,7 +23,10 @@ interface Known {
 
 const margin = 0.4;
 
-/** A FIFO queue, and what AWS would do with it: groups in the order in which their first message became visible, each as far as it goes. */
+/**
+ * A FIFO queue, and what AWS would do with it: groups in the order in which their first message became visible, each as
+ * far as it goes.
+ */
 class Fifo {
   #now = 0;
   #messages: Known[] = [];
@@ -34,11 +37,15 @@ class Fifo {
 
   static async create(): Promise<Fifo> {
     const Attributes = { FifoQueue: "true", ContentBasedDeduplication: "true", VisibilityTimeout: "30" };
-    return new Fifo((await sqs.client.send(new CreateQueueCommand({ QueueName: newName(".fifo"), Attributes }))).QueueUrl!);
+    return new Fifo(
+      (await sqs.client.send(new CreateQueueCommand({ QueueName: newName(".fifo"), Attributes }))).QueueUrl!,
+    );
   }
 
   get inFlight(): string[] {
-    return this.#messages.filter(({ body, visibleAt }) => this.#handles.has(body) && visibleAt > this.#now + 1 + 5 * margin).map(({ body }) => body);
+    return this.#messages
+      .filter(({ body, visibleAt }) => this.#handles.has(body) && visibleAt > this.#now + 1 + 5 * margin)
+      .map(({ body }) => body);
   }
 
   /** Time passes, to a moment at which nothing becomes visible, so that the time a request takes does not matter. */
@@ -63,9 +70,13 @@ class Fifo {
   /** What came, after a look that it is what AWS would have given. */
   async receive(most: number, seconds = 30): Promise<string[]> {
     await this.pass(1);
-    const before = this.#messages.map(({ body, visibleAt }) => `${body}:${(visibleAt - this.#now).toFixed(3)}`).join(" ");
+    const before = this.#messages
+      .map(({ body, visibleAt }) => `${body}:${(visibleAt - this.#now).toFixed(3)}`)
+      .join(" ");
     const wanted = this.#deliver(most, seconds);
-    const { Messages = [] } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: this.url, MaxNumberOfMessages: most, VisibilityTimeout: seconds }));
+    const { Messages = [] } = await sqs.client.send(
+      new ReceiveMessageCommand({ QueueUrl: this.url, MaxNumberOfMessages: most, VisibilityTimeout: seconds }),
+    );
     const got = Messages.map(({ Body }: Message) => Body!);
     expect(got, `of ${before}`).toEqual(wanted);
     for (const { Body, ReceiptHandle } of Messages) this.#handles.set(Body!, ReceiptHandle!);
@@ -82,7 +93,8 @@ class Fifo {
         return end < 0 ? messages : messages.slice(0, end);
       })
       .slice(0, most);
-    for (const [i, message] of given.entries()) message.visibleAt = this.#now + seconds + i / 1e6; // in the order in which they were given out
+    // in the order in which they were given out
+    for (const [i, message] of given.entries()) message.visibleAt = this.#now + seconds + i / 1e6;
     return given.map(({ body }) => body);
   }
 
@@ -94,7 +106,13 @@ class Fifo {
 
   async hide(body: string, seconds: number): Promise<void> {
     await this.pass(1);
-    await sqs.client.send(new ChangeMessageVisibilityCommand({ QueueUrl: this.url, ReceiptHandle: this.#handles.get(body), VisibilityTimeout: seconds }));
+    await sqs.client.send(
+      new ChangeMessageVisibilityCommand({
+        QueueUrl: this.url,
+        ReceiptHandle: this.#handles.get(body),
+        VisibilityTimeout: seconds,
+      }),
+    );
     this.#messages.find((message) => message.body === body)!.visibleAt = this.#now + seconds;
   }
 }

@@ -20,13 +20,31 @@ const db = useDatabase();
 const sqs = useSqs(db);
 
 const create = async (Attributes: Record<string, string> = {}): Promise<string> =>
-  (await sqs.client.send(new CreateQueueCommand({ QueueName: newName(".fifo"), Attributes: { FifoQueue: "true", ...Attributes } }))).QueueUrl!;
+  (
+    await sqs.client.send(
+      new CreateQueueCommand({ QueueName: newName(".fifo"), Attributes: { FifoQueue: "true", ...Attributes } }),
+    )
+  ).QueueUrl!;
 let ids = 0;
-const send = (QueueUrl: string, MessageBody: string, MessageGroupId: string | undefined, more: Partial<SendMessageCommandInput> = {}) =>
-  sqs.client.send(new SendMessageCommand({ QueueUrl, MessageBody, MessageGroupId, MessageDeduplicationId: `id-${(ids += 1)}`, ...more }));
+const send = (
+  QueueUrl: string,
+  MessageBody: string,
+  MessageGroupId: string | undefined,
+  more: Partial<SendMessageCommandInput> = {},
+) =>
+  sqs.client.send(
+    new SendMessageCommand({
+      QueueUrl,
+      MessageBody,
+      MessageGroupId,
+      MessageDeduplicationId: `id-${(ids += 1)}`,
+      ...more,
+    }),
+  );
 const receive = async (QueueUrl: string, more: Partial<ReceiveMessageCommandInput> = {}): Promise<Message[]> =>
   (await sqs.client.send(new ReceiveMessageCommand({ QueueUrl, ...more }))).Messages ?? [];
-const remove = (QueueUrl: string, { ReceiptHandle }: Message) => sqs.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
+const remove = (QueueUrl: string, { ReceiptHandle }: Message) =>
+  sqs.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
 const hide = (QueueUrl: string, { ReceiptHandle }: Message, VisibilityTimeout: number) =>
   sqs.client.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout }));
 const bodies = (messages: readonly Message[]): string[] => messages.map(({ Body }) => Body!);
@@ -38,19 +56,31 @@ describe("FIFO queues", () => {
       Code: "MissingParameter",
       message: "The request must contain the parameter MessageGroupId.",
     });
-    const noId = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly";
-    await expect(send(url, "m", "g", { MessageDeduplicationId: undefined })).rejects.toMatchObject({ Code: "InvalidParameterValue", message: noId });
+    const noId =
+      "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly";
+    await expect(send(url, "m", "g", { MessageDeduplicationId: undefined })).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+      message: noId,
+    });
     const good = { Id: "a", MessageBody: "m", MessageGroupId: "g", MessageDeduplicationId: "y" };
-    const batch = (...Entries: SendMessageBatchRequestEntry[]) => sqs.client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries }));
+    const batch = (...Entries: SendMessageBatchRequestEntry[]) =>
+      sqs.client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries }));
     // One entry without them, and all of the batch is refused.
     await expect(batch(good, { Id: "b", MessageBody: "m", MessageDeduplicationId: "x" })).rejects.toMatchObject({
       Code: "InvalidParameterValue",
       message: "The request must contain the parameter MessageGroupId.",
     });
-    await expect(batch(good, { Id: "b", MessageBody: "m", MessageGroupId: "g" })).rejects.toMatchObject({ Code: "InvalidParameterValue", message: noId });
-    const { Attributes } = await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["ApproximateNumberOfMessages"] }));
+    await expect(batch(good, { Id: "b", MessageBody: "m", MessageGroupId: "g" })).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+      message: noId,
+    });
+    const { Attributes } = await sqs.client.send(
+      new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["ApproximateNumberOfMessages"] }),
+    );
     expect(Attributes).toEqual({ ApproximateNumberOfMessages: "0" });
-    expect((await batch(good)).Successful).toMatchObject([{ Id: "a", SequenceNumber: expect.stringMatching(/^\d{20}$/) }]);
+    expect((await batch(good)).Successful).toMatchObject([
+      { Id: "a", SequenceNumber: expect.stringMatching(/^\d{20}$/) },
+    ]);
   });
 
   it("recognise duplicates for five minutes, whatever became of the first [sqs 50]", async () => {
@@ -78,7 +108,10 @@ describe("FIFO queues", () => {
     const url = await create({ ContentBasedDeduplication: "true" });
     const none = { MessageDeduplicationId: undefined };
     const first = await send(url, "same", "g", none);
-    expect((await send(url, "same", "h", { ...none, MessageAttributes: { a: { DataType: "String", StringValue: "b" } } })).MessageId).toBe(first.MessageId);
+    expect(
+      (await send(url, "same", "h", { ...none, MessageAttributes: { a: { DataType: "String", StringValue: "b" } } }))
+        .MessageId,
+    ).toBe(first.MessageId);
     expect((await send(url, "other", "g", none)).MessageId).not.toBe(first.MessageId);
     expect((await send(url, "same", "h", { MessageDeduplicationId: "own" })).MessageId).not.toBe(first.MessageId);
     const [message] = await receive(url, { MessageSystemAttributeNames: ["All"] });
@@ -97,13 +130,21 @@ describe("FIFO queues", () => {
   it("keep the scope they were created with [sqs 51]", async () => {
     const url = await create();
     await sqs.client.send(
-      new SetQueueAttributesCommand({ QueueUrl: url, Attributes: { DeduplicationScope: "messageGroup", FifoThroughputLimit: "perMessageGroupId" } }),
+      new SetQueueAttributesCommand({
+        QueueUrl: url,
+        Attributes: { DeduplicationScope: "messageGroup", FifoThroughputLimit: "perMessageGroupId" },
+      }),
     );
-    const { Attributes } = await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["DeduplicationScope"] }));
+    const { Attributes } = await sqs.client.send(
+      new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["DeduplicationScope"] }),
+    );
     expect(Attributes).toEqual({ DeduplicationScope: "messageGroup" });
     const a = await send(url, "m", "a", { MessageDeduplicationId: "x" });
     expect((await send(url, "m", "b", { MessageDeduplicationId: "x" })).MessageId).toBe(a.MessageId);
-    const wrong = new CreateQueueCommand({ QueueName: newName(".fifo"), Attributes: { FifoQueue: "true", FifoThroughputLimit: "perMessageGroupId" } });
+    const wrong = new CreateQueueCommand({
+      QueueName: newName(".fifo"),
+      Attributes: { FifoQueue: "true", FifoThroughputLimit: "perMessageGroupId" },
+    });
     await expect(sqs.client.send(wrong)).rejects.toMatchObject({ name: "InvalidAttributeValue" });
   });
 
@@ -184,7 +225,12 @@ describe("FIFO queues", () => {
         const client = n % 2 ? sqs.client : other.client;
         for (;;) {
           const { Messages = [] } = await client.send(
-            new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 2, WaitTimeSeconds: 1, MessageSystemAttributeNames: ["MessageGroupId"] }),
+            new ReceiveMessageCommand({
+              QueueUrl: url,
+              MaxNumberOfMessages: 2,
+              WaitTimeSeconds: 1,
+              MessageSystemAttributeNames: ["MessageGroupId"],
+            }),
           );
           if (Messages.length === 0) return;
           const groups = new Set(Messages.map(({ Attributes }) => Attributes!["MessageGroupId"]!));
@@ -192,10 +238,12 @@ describe("FIFO queues", () => {
             expect(open.has(group)).toBe(false);
             open.add(group);
           }
-          for (const message of Messages) (seen[message.Attributes!["MessageGroupId"]!] ??= []).push(Number(message.Body));
+          for (const message of Messages)
+            (seen[message.Attributes!["MessageGroupId"]!] ??= []).push(Number(message.Body));
           await new Promise((resolve) => setTimeout(resolve, 5));
           for (const group of groups) open.delete(group);
-          for (const message of Messages) await client.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: message.ReceiptHandle }));
+          for (const message of Messages)
+            await client.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: message.ReceiptHandle }));
         }
       }),
     );
@@ -224,7 +272,8 @@ describe("FIFO queues", () => {
     const url = await create({ DelaySeconds: "2" });
     await expect(send(url, "m", "g", { DelaySeconds: 2 })).rejects.toMatchObject({
       Code: "InvalidParameterValue",
-      message: "Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for this queue type.",
+      message:
+        "Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for this queue type.",
     });
     await send(url, "a", "g", { DelaySeconds: 0 });
     await send(url, "b", "g");
@@ -250,7 +299,9 @@ describe("FIFO queues", () => {
       });
       await expect(send(url, "m", wrong)).rejects.toMatchObject({ Code: "InvalidParameterValue" });
     }
-    await send(url, "m", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", { MessageDeduplicationId: "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~" });
+    await send(url, "m", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", {
+      MessageDeduplicationId: "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
+    });
   });
 
   it("give the same to an attempt that is repeated, with the same handles and a new timeout [sqs 58]", async () => {
@@ -274,7 +325,10 @@ describe("FIFO queues", () => {
     for (let i = 0; i < 3; i += 1) await send(url, `m${i}`, "g");
     await receive(url);
     const { Attributes } = await sqs.client.send(
-      new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"] }),
+      new GetQueueAttributesCommand({
+        QueueUrl: url,
+        AttributeNames: ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+      }),
     );
     expect(Attributes).toEqual({ ApproximateNumberOfMessages: "2", ApproximateNumberOfMessagesNotVisible: "1" });
   });

@@ -15,13 +15,22 @@ interface Started {
   /** What it blamed itself for. */
   readonly faults: unknown[];
   /** The status of the answer; undefined when there was none in time, or the request could not be sent at all. */
-  readonly ask: (request: Pick<WireRequest, "method" | "url" | "headers" | "body">, patienceMs?: number) => Promise<number | undefined>;
+  readonly ask: (
+    request: Pick<WireRequest, "method" | "url" | "headers" | "body">,
+    patienceMs?: number,
+  ) => Promise<number | undefined>;
 }
 
 const start = async (): Promise<Started> => {
   const faults: unknown[] = [];
   const log = (level: string, message: string, facts = {}) => void (level === "error" && faults.push([message, facts]));
-  const server = await startServer({ connection: db.url, port: 0, graceMs: 1000, sqs: { anyKey: true, refuseRecentNames: false }, log });
+  const server = await startServer({
+    connection: db.url,
+    port: 0,
+    graceMs: 1000,
+    sqs: { anyKey: true, refuseRecentNames: false },
+    log,
+  });
   onTestFinished(() => server.stop());
   const { port, host } = new URL(server.url);
   const ask: Started["ask"] = ({ method, url, headers, body }, patienceMs = 10_000) =>
@@ -46,7 +55,8 @@ describe(`the whole endpoint (FUZZ_SEED=${seed})`, () => {
   it("never blames itself for what a client sends [#19]", async () => {
     const { faults, ask } = await start();
     const { bentRequest, oneOf } = bender(seed);
-    for (const input of [{ QueueName: "q" }, { QueueName: "q.fifo", Attributes: { FifoQueue: "true" } }]) await ask(jsonRequest("CreateQueue", input));
+    for (const input of [{ QueueName: "q" }, { QueueName: "q.fifo", Attributes: { FifoQueue: "true" } }])
+      await ask(jsonRequest("CreateQueue", input));
     const wrong: unknown[] = [];
     let answered = 0;
     for (const end = performance.now() + ms; performance.now() < end;) {
@@ -56,7 +66,11 @@ describe(`the whole endpoint (FUZZ_SEED=${seed})`, () => {
       });
       const statuses = await Promise.all(some.map((one) => ask(one, 500))); // some wait for messages
       answered += statuses.filter((status) => status !== undefined).length;
-      wrong.push(...some.filter((_, i) => statuses[i]! >= 500).map(({ url, headers, body }) => ({ url, headers, body: body.toString() })));
+      wrong.push(
+        ...some
+          .filter((_, i) => statuses[i]! >= 500)
+          .map(({ url, headers, body }) => ({ url, headers, body: body.toString() })),
+      );
     }
     expect({ wrong, faults }).toEqual({ wrong: [], faults: [] });
     expect(answered).toBeGreaterThan(50);
@@ -69,19 +83,38 @@ describe(`the whole endpoint (FUZZ_SEED=${seed})`, () => {
   const token = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64");
   const odd = ["a\0b", "\uD800", "é".repeat(1000), "💥", "", " ", "__proto__", "null", "%", "'"];
   it.each<readonly [string, readonly unknown[]]>([
-    ["CreateQueue", odd.map((text) => ({ QueueName: `n${text}`, Attributes: { KmsMasterKeyId: text }, tags: { [text]: text } }))],
+    [
+      "CreateQueue",
+      odd.map((text) => ({ QueueName: `n${text}`, Attributes: { KmsMasterKeyId: text }, tags: { [text]: text } })),
+    ],
     ["CreateQueue", odd.map((text, i) => ({ QueueName: `odd-${i}`, Attributes: { KmsMasterKeyId: text } }))],
     ["CreateQueue", odd.map((text, i) => ({ QueueName: `tags-${i}`, tags: { [text]: text } }))],
     ["GetQueueUrl", odd.map((QueueName) => ({ QueueName }))],
     ["ListQueues", odd.map((QueueNamePrefix) => ({ QueueNamePrefix }))],
-    ["ListQueues", [...odd, token({ after: "\0" }), token({ after: "\uD800" }), token(null), token(5)].map((NextToken) => ({ NextToken }))],
+    [
+      "ListQueues",
+      [...odd, token({ after: "\0" }), token({ after: "\uD800" }), token(null), token(5)].map((NextToken) => ({
+        NextToken,
+      })),
+    ],
     ["TagQueue", odd.map((text) => ({ QueueUrl: "q", Tags: { [text]: text } }))],
     ["UntagQueue", odd.map((text) => ({ QueueUrl: "q", TagKeys: [text] }))],
     [
       "SetQueueAttributes",
-      [...odd, deep, "{}", "[]", `{"Statement":[null,5,"x",{"Sid":5}]}`, `{"Statement":5}`].map((Policy) => ({ QueueUrl: "q", Attributes: { Policy } })),
+      [...odd, deep, "{}", "[]", `{"Statement":[null,5,"x",{"Sid":5}]}`, `{"Statement":5}`].map((Policy) => ({
+        QueueUrl: "q",
+        Attributes: { Policy },
+      })),
     ],
-    ["AddPermission", [...odd, "label", "label"].map((Label) => ({ QueueUrl: "q", Label, AWSAccountIds: ["111111111111"], Actions: ["SendMessage"] }))],
+    [
+      "AddPermission",
+      [...odd, "label", "label"].map((Label) => ({
+        QueueUrl: "q",
+        Label,
+        AWSAccountIds: ["111111111111"],
+        Actions: ["SendMessage"],
+      })),
+    ],
     ["RemovePermission", [...odd, "label"].map((Label) => ({ QueueUrl: "q", Label }))],
     [
       "SetQueueAttributes",
@@ -102,9 +135,30 @@ describe(`the whole endpoint (FUZZ_SEED=${seed})`, () => {
         Attributes: { RedriveAllowPolicy },
       })),
     ],
-    ["SendMessage", odd.map((text) => ({ QueueUrl: "q.fifo", MessageBody: text, MessageGroupId: text, MessageDeduplicationId: text }))],
-    ["SendMessage", odd.map((text) => ({ QueueUrl: "q", MessageBody: "m", MessageAttributes: { [text]: { DataType: `String.${text}`, StringValue: text } } }))],
-    ["SendMessage", [deep, `[${deep}]`, hidden, `{"a":"\\ud800"}`, `{"\\u0000":1}`].map((MessageBody) => ({ QueueUrl: "q", MessageBody }))],
+    [
+      "SendMessage",
+      odd.map((text) => ({
+        QueueUrl: "q.fifo",
+        MessageBody: text,
+        MessageGroupId: text,
+        MessageDeduplicationId: text,
+      })),
+    ],
+    [
+      "SendMessage",
+      odd.map((text) => ({
+        QueueUrl: "q",
+        MessageBody: "m",
+        MessageAttributes: { [text]: { DataType: `String.${text}`, StringValue: text } },
+      })),
+    ],
+    [
+      "SendMessage",
+      [deep, `[${deep}]`, hidden, `{"a":"\\ud800"}`, `{"\\u0000":1}`].map((MessageBody) => ({
+        QueueUrl: "q",
+        MessageBody,
+      })),
+    ],
     [
       "SendMessageBatch",
       odd.map((text) => ({
@@ -117,14 +171,34 @@ describe(`the whole endpoint (FUZZ_SEED=${seed})`, () => {
     ],
     [
       "ReceiveMessage",
-      odd.map((text) => ({ QueueUrl: "q.fifo", WaitTimeSeconds: 0, ReceiveRequestAttemptId: text, MessageAttributeNames: [text], AttributeNames: [text] })),
+      odd.map((text) => ({
+        QueueUrl: "q.fifo",
+        WaitTimeSeconds: 0,
+        ReceiveRequestAttemptId: text,
+        MessageAttributeNames: [text],
+        AttributeNames: [text],
+      })),
     ],
-    ["ReceiveMessage", [{ QueueUrl: "q", WaitTimeSeconds: 0, MaxNumberOfMessages: 10, MessageAttributeNames: ["All"], AttributeNames: ["All"] }]],
+    [
+      "ReceiveMessage",
+      [
+        {
+          QueueUrl: "q",
+          WaitTimeSeconds: 0,
+          MaxNumberOfMessages: 10,
+          MessageAttributeNames: ["All"],
+          AttributeNames: ["All"],
+        },
+      ],
+    ],
     ["DeleteMessage", odd.map((ReceiptHandle) => ({ QueueUrl: "q", ReceiptHandle }))],
     ["ChangeMessageVisibility", odd.map((ReceiptHandle) => ({ QueueUrl: "q", ReceiptHandle, VisibilityTimeout: 1 }))],
     ["StartMessageMoveTask", odd.map((text) => ({ SourceArn: arn + text, DestinationArn: text }))],
     ["ListMessageMoveTasks", odd.map((text) => ({ SourceArn: arn + text }))],
-    ["CancelMessageMoveTask", [...odd, token({ taskId: "\0", sourceArn: arn }), token(null)].map((TaskHandle) => ({ TaskHandle }))],
+    [
+      "CancelMessageMoveTask",
+      [...odd, token({ taskId: "\0", sourceArn: arn }), token(null)].map((TaskHandle) => ({ TaskHandle })),
+    ],
     ["GetQueueAttributes", odd.map((QueueUrl) => ({ QueueUrl, AttributeNames: ["All"] }))],
   ])("%s is done or refused, whatever its texts are [#19]", async (action, inputs) => {
     const { faults, ask } = await start();
@@ -144,11 +218,20 @@ describe(`the whole endpoint (FUZZ_SEED=${seed})`, () => {
   it("permissions are added to any policy that is kept [#19]", async () => {
     const { faults, ask } = await start();
     expect(await ask(jsonRequest("CreateQueue", { QueueName: "q" }))).toBe(200);
-    const policies = [`{"Statement":[null,5,"x",[],{"Sid":5}]}`, `{"Statement":null}`, `{"Statement":"x"}`, `{"Statement":{"Sid":"a"}}`, `{"__proto__":1}`];
+    const policies = [
+      `{"Statement":[null,5,"x",[],{"Sid":5}]}`,
+      `{"Statement":null}`,
+      `{"Statement":"x"}`,
+      `{"Statement":{"Sid":"a"}}`,
+      `{"__proto__":1}`,
+    ];
     for (const Policy of policies) {
       expect(await ask(jsonRequest("SetQueueAttributes", { QueueUrl: "q", Attributes: { Policy } })), Policy).toBe(200);
       const permission = { QueueUrl: "q", Label: "label" };
-      expect(await ask(jsonRequest("AddPermission", { ...permission, AWSAccountIds: ["111111111111"], Actions: ["*"] })), Policy).toBe(200);
+      expect(
+        await ask(jsonRequest("AddPermission", { ...permission, AWSAccountIds: ["111111111111"], Actions: ["*"] })),
+        Policy,
+      ).toBe(200);
       expect(await ask(jsonRequest("RemovePermission", permission)), Policy).toBe(200);
     }
     expect(await ask(jsonRequest("SetQueueAttributes", { QueueUrl: "q", Attributes: { Policy: deep } }))).toBe(400);

@@ -30,11 +30,16 @@ const send = (QueueUrl: string, MessageBody = "m", more: Partial<SendMessageComm
   sqs.client.send(new SendMessageCommand({ QueueUrl, MessageBody, ...more }));
 const receive = async (QueueUrl: string, more: Partial<ReceiveMessageCommandInput> = {}): Promise<Message[]> =>
   (await sqs.client.send(new ReceiveMessageCommand({ QueueUrl, ...more }))).Messages ?? [];
-const remove = (QueueUrl: string, { ReceiptHandle }: Message) => sqs.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
+const remove = (QueueUrl: string, { ReceiptHandle }: Message) =>
+  sqs.client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
 const hide = (QueueUrl: string, { ReceiptHandle }: Message, VisibilityTimeout: number) =>
   sqs.client.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout }));
 const counts = async (QueueUrl: string): Promise<number[]> => {
-  const names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"] as const;
+  const names = [
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+  ] as const;
   const { Attributes } = await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...names] }));
   return names.map((name) => Number(Attributes![name]));
 };
@@ -68,11 +73,16 @@ describe("sending", () => {
 
   it("refuses a batch as a whole, and stores nothing [sqs 29]", async () => {
     const url = await create();
-    const batch = (Entries: SendMessageBatchRequestEntry[]) => sqs.client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries }));
+    const batch = (Entries: SendMessageBatchRequestEntry[]) =>
+      sqs.client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries }));
     const entry = (Id: string, MessageBody = "m") => ({ Id, MessageBody });
     for (const [entries, name, message] of [
       [[], "EmptyBatchRequest", "There should be at least one SendMessageBatchRequestEntry in the request."],
-      [Array.from({ length: 20 }, (_, i) => entry(`a${i}`)), "TooManyEntriesInBatchRequest", "Maximum number of entries per request are 10. You have sent 20."],
+      [
+        Array.from({ length: 20 }, (_, i) => entry(`a${i}`)),
+        "TooManyEntriesInBatchRequest",
+        "Maximum number of entries per request are 10. You have sent 20.",
+      ],
       [
         [entry("a"), entry("b c")],
         "InvalidBatchEntryId",
@@ -108,8 +118,18 @@ describe("sending", () => {
         Code: "InvalidParameterValue",
         Message: "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.",
       },
-      { Id: "odd", SenderFault: true, Code: "InvalidMessageContents", Message: expect.stringContaining("Invalid binary character '#x1'") },
-      { Id: "late", SenderFault: true, Code: "InvalidParameterValue", Message: expect.stringContaining("Value 901 for parameter DelaySeconds") },
+      {
+        Id: "odd",
+        SenderFault: true,
+        Code: "InvalidMessageContents",
+        Message: expect.stringContaining("Invalid binary character '#x1'"),
+      },
+      {
+        Id: "late",
+        SenderFault: true,
+        Code: "InvalidParameterValue",
+        Message: expect.stringContaining("Value 901 for parameter DelaySeconds"),
+      },
     ]);
     expect((await receive(url, { MaxNumberOfMessages: 10 })).map(({ Body }) => Body)).toEqual(["m", "n"]);
   });
@@ -119,7 +139,9 @@ describe("sending", () => {
     await db.engine.queuePut(url.split("/").at(-1)!, { maxDepth: 1 });
     await send(url);
     await expect(send(url)).rejects.toMatchObject({ Code: "RequestThrottled" });
-    const { Failed } = await sqs.client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries: [{ Id: "a", MessageBody: "m" }] }));
+    const { Failed } = await sqs.client.send(
+      new SendMessageBatchCommand({ QueueUrl: url, Entries: [{ Id: "a", MessageBody: "m" }] }),
+    );
     expect(Failed).toMatchObject([{ Id: "a", Code: "RequestThrottled" }]);
   });
 
@@ -128,7 +150,10 @@ describe("sending", () => {
     const MessageAttributes = { name: text("välue") }; // 4 + 6 + 6
     await send(url, "x".repeat(1024));
     await send(url, "x".repeat(1024 - 16), { MessageAttributes });
-    const refusal = { Code: "InvalidParameterValue", message: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes." };
+    const refusal = {
+      Code: "InvalidParameterValue",
+      message: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+    };
     await expect(send(url, "x".repeat(1025))).rejects.toMatchObject(refusal);
     await expect(send(url, "x".repeat(1024 - 15), { MessageAttributes })).rejects.toMatchObject(refusal);
     await expect(send(url, "ä".repeat(513))).rejects.toMatchObject(refusal);
@@ -142,8 +167,12 @@ describe("sending", () => {
 
   it("refuses empty bodies and characters that XML cannot carry [sqs 32]", async () => {
     const url = await create();
-    await expect(send(url, "")).rejects.toMatchObject({ Code: "MissingParameter", message: "The request must contain the parameter MessageBody." });
-    for (const odd of ["\u0000", "\u0007", "\uFFFF", "\u000B"]) await expect(send(url, `a${odd}b`)).rejects.toMatchObject({ name: "InvalidMessageContents" });
+    await expect(send(url, "")).rejects.toMatchObject({
+      Code: "MissingParameter",
+      message: "The request must contain the parameter MessageBody.",
+    });
+    for (const odd of ["\u0000", "\u0007", "\uFFFF", "\u000B"])
+      await expect(send(url, `a${odd}b`)).rejects.toMatchObject({ name: "InvalidMessageContents" });
   });
 
   it("keeps every body as it was, whatever it looks like [sqs 10]", async () => {
@@ -167,7 +196,10 @@ describe("sending", () => {
       "{}",
     ];
     for (const body of bodies) await send(url, body);
-    const got = [...(await receive(url, { MaxNumberOfMessages: 10 })), ...(await receive(url, { MaxNumberOfMessages: 10 }))];
+    const got = [
+      ...(await receive(url, { MaxNumberOfMessages: 10 })),
+      ...(await receive(url, { MaxNumberOfMessages: 10 })),
+    ];
     expect(got.map(({ Body }) => Body)).toEqual(bodies);
   });
 
@@ -178,8 +210,12 @@ describe("sending", () => {
         Code: "InvalidParameterValue",
         ...(message === undefined ? {} : { message }),
       });
-    for (const name of [".a", "a.", "AWS.a", "aws.a", "Amazon.a", "a b", "a/b", "a..b", "a".repeat(257)]) await refused({ [name]: text("v") });
-    await refused({ a: text("", "String") }, "Message (user) attribute 'a' must contain a non-empty value of type 'String'.");
+    for (const name of [".a", "a.", "AWS.a", "aws.a", "Amazon.a", "a b", "a/b", "a..b", "a".repeat(257)])
+      await refused({ [name]: text("v") });
+    await refused(
+      { a: text("", "String") },
+      "Message (user) attribute 'a' must contain a non-empty value of type 'String'.",
+    );
     await refused({ a: text("v", "Text") });
     await refused({ a: text("v", "Strings") });
     await refused({ a: text("v", `String.${"x".repeat(250)}`) });
@@ -188,7 +224,9 @@ describe("sending", () => {
     await refused({ a: { DataType: "Binary" } });
     await refused({ a: { DataType: "Binary", BinaryValue: new Uint8Array([1]), StringValue: "" } });
     const trace = { AWSTraceHeader: text("x".repeat(2049)) };
-    await expect(send(url, "m", { MessageSystemAttributes: trace })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+    await expect(send(url, "m", { MessageSystemAttributes: trace })).rejects.toMatchObject({
+      Code: "InvalidParameterValue",
+    });
     await refused(
       Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`a${i}`, text("v")])),
       "Number of message attributes [11] exceeds the allowed maximum [10].",
@@ -209,12 +247,17 @@ describe("sending", () => {
     await send(url, "own", { DelaySeconds: 2 });
     await send(url, "none", { DelaySeconds: 0 });
     expect(await counts(url)).toEqual([1, 0, 2]);
-    expect((await receive(url, { MaxNumberOfMessages: 10, VisibilityTimeout: 300 })).map(({ Body }) => Body)).toEqual(["none"]);
+    expect((await receive(url, { MaxNumberOfMessages: 10, VisibilityTimeout: 300 })).map(({ Body }) => Body)).toEqual([
+      "none",
+    ]);
     await db.moveClock(3);
-    expect((await receive(url, { MaxNumberOfMessages: 10, VisibilityTimeout: 300 })).map(({ Body }) => Body)).toEqual(["own"]);
+    expect((await receive(url, { MaxNumberOfMessages: 10, VisibilityTimeout: 300 })).map(({ Body }) => Body)).toEqual([
+      "own",
+    ]);
     await db.moveClock(58);
     expect((await receive(url, { MaxNumberOfMessages: 10 })).map(({ Body }) => Body)).toEqual(["queue's"]);
-    for (const DelaySeconds of [-1, 901]) await expect(send(url, "m", { DelaySeconds })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
+    for (const DelaySeconds of [-1, 901])
+      await expect(send(url, "m", { DelaySeconds })).rejects.toMatchObject({ Code: "InvalidParameterValue" });
   });
 
   it("passes trace headers on, and hashes system attributes apart [sqs 35]", async () => {
@@ -232,7 +275,9 @@ describe("sending", () => {
       body: body.toString(),
     });
     expect(response.status).toBe(200);
-    expect((await receive(url, { MessageSystemAttributeNames: ["AWSTraceHeader"] }))[0]!.Attributes).toEqual({ AWSTraceHeader: "Root=1-2-3" });
+    expect((await receive(url, { MessageSystemAttributeNames: ["AWSTraceHeader"] }))[0]!.Attributes).toEqual({
+      AWSTraceHeader: "Root=1-2-3",
+    });
   });
 });
 
@@ -249,7 +294,9 @@ describe("receiving", () => {
     const [second] = await receive(url, { MessageSystemAttributeNames: ["All"] });
     expect(second).toMatchObject({ MessageId, Attributes: { ApproximateReceiveCount: "2" } });
     expect(second!.ReceiptHandle).not.toBe(first!.ReceiptHandle);
-    expect(second!.Attributes!["ApproximateFirstReceiveTimestamp"]).toBe(first!.Attributes!["ApproximateFirstReceiveTimestamp"]);
+    expect(second!.Attributes!["ApproximateFirstReceiveTimestamp"]).toBe(
+      first!.Attributes!["ApproximateFirstReceiveTimestamp"],
+    );
     expect(second!.Attributes!["SentTimestamp"]).toBe(first!.Attributes!["SentTimestamp"]);
   });
 
@@ -305,15 +352,30 @@ describe("receiving", () => {
   it("refuses numbers out of range [sqs 39]", async () => {
     const url = await create();
     for (const [input, message] of [
-      [{ MaxNumberOfMessages: 0 }, "Value 0 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."],
-      [{ MaxNumberOfMessages: 11 }, "Value 11 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."],
-      [{ WaitTimeSeconds: -1 }, "Value -1 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided."],
-      [{ WaitTimeSeconds: 21 }, "Value 21 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided."],
+      [
+        { MaxNumberOfMessages: 0 },
+        "Value 0 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.",
+      ],
+      [
+        { MaxNumberOfMessages: 11 },
+        "Value 11 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.",
+      ],
+      [
+        { WaitTimeSeconds: -1 },
+        "Value -1 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.",
+      ],
+      [
+        { WaitTimeSeconds: 21 },
+        "Value 21 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.",
+      ],
       [{ VisibilityTimeout: 43_201 }, undefined],
       [{ VisibilityTimeout: -1 }, undefined],
       [{ ReceiveRequestAttemptId: "a" }, undefined],
     ] as const) {
-      await expect(receive(url, input)).rejects.toMatchObject({ Code: "InvalidParameterValue", ...(message === undefined ? {} : { message }) });
+      await expect(receive(url, input)).rejects.toMatchObject({
+        Code: "InvalidParameterValue",
+        ...(message === undefined ? {} : { message }),
+      });
     }
   });
 
@@ -322,7 +384,10 @@ describe("receiving", () => {
     await send(url);
     const handles = new Set<string>();
     for (const count of ["1", "2", "3"]) {
-      const [message] = await receive(url, { VisibilityTimeout: 0, MessageSystemAttributeNames: ["ApproximateReceiveCount"] });
+      const [message] = await receive(url, {
+        VisibilityTimeout: 0,
+        MessageSystemAttributeNames: ["ApproximateReceiveCount"],
+      });
       expect(message!.Attributes).toEqual({ ApproximateReceiveCount: count });
       handles.add(message!.ReceiptHandle!);
       await sleep(5);
@@ -332,7 +397,9 @@ describe("receiving", () => {
 
   it("gives the attributes asked for, and their hash [sqs 41]", async () => {
     const url = await create({ VisibilityTimeout: "0" });
-    await send(url, "m", { MessageAttributes: { foo: text("1"), "foo.bar": text("2"), "test-key": text("test-value") } });
+    await send(url, "m", {
+      MessageAttributes: { foo: text("1"), "foo.bar": text("2"), "test-key": text("test-value") },
+    });
     const names = async (...MessageAttributeNames: string[]) => {
       await sleep(5);
       const [message] = await receive(url, { MessageAttributeNames });
@@ -428,7 +495,9 @@ describe("deleting and hiding", () => {
     await hide(url, first!, 30);
     expect(await receive(url)).toEqual([]);
     await db.moveClock(31);
-    expect(await receive(url, { MessageSystemAttributeNames: ["ApproximateReceiveCount"] })).toMatchObject([{ Attributes: { ApproximateReceiveCount: "2" } }]);
+    expect(await receive(url, { MessageSystemAttributeNames: ["ApproximateReceiveCount"] })).toMatchObject([
+      { Attributes: { ApproximateReceiveCount: "2" } },
+    ]);
   });
 
   it("hides for twelve hours at most [sqs 44]", async () => {
@@ -438,7 +507,8 @@ describe("deleting and hiding", () => {
     await db.moveClock(10);
     await expect(hide(url, message!, 43_200)).rejects.toMatchObject({
       Code: "InvalidParameterValue",
-      message: "Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds].",
+      message:
+        "Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds].",
     });
     await hide(url, message!, 43_180);
     await expect(hide(url, message!, 43_201)).rejects.toMatchObject({ Code: "InvalidParameterValue" });
@@ -477,12 +547,15 @@ describe("deleting and hiding", () => {
     expect(removed.Successful!.map(({ Id }) => Id)).toEqual(["a", "b", "c"]);
     expect(removed.Failed).toMatchObject([{ Id: "x", Code: "ReceiptHandleIsInvalid", SenderFault: true }]);
     expect(await counts(url)).toEqual([0, 0, 0]);
-    const deleteBatch = (Entries: { Id: string; ReceiptHandle: string }[]) => sqs.client.send(new DeleteMessageBatchCommand({ QueueUrl: url, Entries }));
+    const deleteBatch = (Entries: { Id: string; ReceiptHandle: string }[]) =>
+      sqs.client.send(new DeleteMessageBatchCommand({ QueueUrl: url, Entries }));
     await expect(deleteBatch([])).rejects.toMatchObject({
       name: "EmptyBatchRequest",
       message: "There should be at least one DeleteMessageBatchRequestEntry in the request.",
     });
-    await expect(deleteBatch(Array.from({ length: 11 }, (_, i) => ({ Id: `${i}`, ReceiptHandle: "x" })))).rejects.toMatchObject({
+    await expect(
+      deleteBatch(Array.from({ length: 11 }, (_, i) => ({ Id: `${i}`, ReceiptHandle: "x" }))),
+    ).rejects.toMatchObject({
       name: "TooManyEntriesInBatchRequest",
     });
   });

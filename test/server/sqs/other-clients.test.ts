@@ -15,7 +15,8 @@ import { until } from "../../support/wait.js";
 const db = useDatabase();
 const sqs = useSqs(db);
 const support = (file: string): string => new URL(`../../support/${file}`, import.meta.url).pathname;
-const runs = (command: string, ...args: string[]): boolean => spawnSync(command, args, { stdio: "ignore" }).status === 0;
+const runs = (command: string, ...args: string[]): boolean =>
+  spawnSync(command, args, { stdio: "ignore" }).status === 0;
 /** Those take minutes, and are not everywhere: `npm run test:clients`. */
 const isWanted = process.env["ALL_CLIENTS"] !== undefined;
 /** The command of Debian speaks the Query protocol, newer ones speak JSON: whatever is there is tried. */
@@ -43,7 +44,11 @@ describe("JavaScript", () => {
     const QueueName = newName();
     await sqs.client.send(new CreateQueueCommand({ QueueName }));
     const squiss = new Squiss({
-      awsConfig: { region: "us-east-1", endpoint: sqs.server.url, credentials: { accessKeyId: "any", secretAccessKey: "anyanyany" } },
+      awsConfig: {
+        region: "us-east-1",
+        endpoint: sqs.server.url,
+        credentials: { accessKeyId: "any", secretAccessKey: "anyanyany" },
+      },
       queueName: QueueName,
       correctQueueUrl: true,
       bodyFormat: "json",
@@ -70,7 +75,12 @@ describe("JavaScript", () => {
 describe("the command line of AWS", () => {
   it.for(commands)("%s does all of it [sqs 67]", { timeout: 120_000 }, async (command, { skip }) => {
     if (!isWanted || !runs(command, "--version")) skip();
-    const { stdout } = await promisify(execFile)("bash", [support("sqs-awscli.sh"), command, sqs.server.url, newName()]);
+    const { stdout } = await promisify(execFile)("bash", [
+      support("sqs-awscli.sh"),
+      command,
+      sqs.server.url,
+      newName(),
+    ]);
     expect(stdout.trim().split("\n")).toEqual([
       "listed 2",
       "same yes",
@@ -110,7 +120,12 @@ describe.skipIf(!hasCelery)("Celery", () => {
       "--without-gossip",
       "--without-mingle",
     ];
-    const child = spawn("/usr/bin/python3", args, { env: environment(), cwd: folder, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    const child = spawn("/usr/bin/python3", args, {
+      env: environment(),
+      cwd: folder,
+      stdio: ["ignore", "inherit", "inherit"],
+      detached: true,
+    });
     processes.push(child);
     return child;
   };
@@ -120,10 +135,14 @@ describe.skipIf(!hasCelery)("Celery", () => {
   };
 
   it("a thousand tasks, one that comes later, one that is tried again, one whose worker is killed [sqs 68]", async () => {
-    await send("for n in range(1000): tasks.add.delay(n)\ntasks.add.apply_async(('later',), countdown=2)\ntasks.flaky.delay()");
+    await send(
+      "for n in range(1000): tasks.add.delay(n)\ntasks.add.apply_async(('later',), countdown=2)\ntasks.flaky.delay()",
+    );
     const first = worker();
     await until("all have run", () => seen().length >= 1004, 100_000);
-    expect(new Set(seen())).toEqual(new Set([...Array.from({ length: 1000 }, (_, n) => `add ${n}`), "add later", "flaky 0", "flaky 1", "flaky 2"]));
+    expect(new Set(seen())).toEqual(
+      new Set([...Array.from({ length: 1000 }, (_, n) => `add ${n}`), "add later", "flaky 0", "flaky 1", "flaky 2"]),
+    );
     await send("tasks.slow.delay()");
     await until("it has begun", () => seen().includes("slow begins"));
     const ended = once(first, "exit");
@@ -135,7 +154,9 @@ describe.skipIf(!hasCelery)("Celery", () => {
     const { QueueUrl } = await sqs.client.send(new GetQueueUrlCommand({ QueueName: queue }));
     await until("nothing is left", async () => {
       const AttributeNames = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"] as const;
-      const { Attributes } = await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...AttributeNames] }));
+      const { Attributes } = await sqs.client.send(
+        new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...AttributeNames] }),
+      );
       return Object.values(Attributes!).every((count) => count === "0");
     });
     process.kill(-second.pid!, "SIGKILL");

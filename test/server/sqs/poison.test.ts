@@ -9,14 +9,21 @@ import { newName, useSqs } from "../../support/sqs.js";
 const db = useDatabase();
 const sqs = useSqs(db);
 
-const create = async (Attributes: Record<string, string> = {}): Promise<{ readonly name: string; readonly url: string }> => {
+const create = async (
+  Attributes: Record<string, string> = {},
+): Promise<{ readonly name: string; readonly url: string }> => {
   const name = newName(Attributes["FifoQueue"] ? ".fifo" : "");
   return { name, url: (await sqs.client.send(new CreateQueueCommand({ QueueName: name, Attributes }))).QueueUrl! };
 };
 const receive = async (QueueUrl: string): Promise<Message[]> =>
   (
     await sqs.client.send(
-      new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10, MessageAttributeNames: ["All"], MessageSystemAttributeNames: ["All"] }),
+      new ReceiveMessageCommand({
+        QueueUrl,
+        MaxNumberOfMessages: 10,
+        MessageAttributeNames: ["All"],
+        MessageSystemAttributeNames: ["All"],
+      }),
     )
   ).Messages ?? [];
 /** Enqueue as anybody may who reaches the database: the JSON as it is written here. */
@@ -89,14 +96,26 @@ describe("a message that no SQS client could have sent", () => {
       const messages = await receive(url);
       expect(bodies(messages)).toEqual(["before", body, "after"]);
       for (const { Body, MD5OfBody } of messages) expect(MD5OfBody).toBe(createHash("md5").update(Body!).digest("hex"));
-      const xml = await (await fetch(url, { method: "POST", body: new URLSearchParams({ Action: "ReceiveMessage", VisibilityTimeout: "0" }) })).text();
+      const xml = await (
+        await fetch(url, {
+          method: "POST",
+          body: new URLSearchParams({ Action: "ReceiveMessage", VisibilityTimeout: "0" }),
+        })
+      ).text();
       expect(xml).toContain("<ReceiveMessageResult/>");
     }
   });
 
   it("does not change what a client sends: escapes in a body arrive as they were [#19]", async () => {
     const { url } = await create();
-    const sent = [`{"a":"\\ud800"}`, `{"a":"\\u0000"}`, `{"a":"\\ud83d\\ude00\\\\ud800"}`, `\\ud800`, `\\\\ud83d`, `{"a":"\\\\ud83d\\ude00"}`];
+    const sent = [
+      `{"a":"\\ud800"}`,
+      `{"a":"\\u0000"}`,
+      `{"a":"\\ud83d\\ude00\\\\ud800"}`,
+      `\\ud800`,
+      `\\\\ud83d`,
+      `{"a":"\\\\ud83d\\ude00"}`,
+    ];
     for (const MessageBody of sent) await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody }));
     expect(bodies(await receive(url))).toEqual(sent);
   });
@@ -121,13 +140,17 @@ describe("what throws while messages are shown", () => {
   it("puts that one aside, failed on record with the reason, and nobody gets it again [#19]", async () => {
     const { name, url } = await create({ VisibilityTimeout: "0" });
     for (const input of [`"one"`, `"broken"`, `"three"`]) await enqueue(name, input);
-    // Nothing that is stored through the engine makes a message that cannot be shown: the note of a source is bent by hand.
+    // Nothing that is stored through the engine makes a message that cannot be shown: the note of a source is bent by
+    // hand.
     await db.sql(`update job set source = '{"id":"1","queue":5,"attempts":1}' where input::text = '"broken"'`);
     expect(bodies(await receive(url))).toEqual(["one", "three"]);
     const [job] = await db.sql<{ state: string; error: { message: string } }>(
       `select j.state, a.error from jobs j join attempts a on a.job_id = j.id where j.queue = $1 and j.input::text = '"broken"'`,
       [name],
     );
-    expect(job).toMatchObject({ state: "failed", error: { message: expect.stringMatching(/^it cannot be shown as a message: /) } });
+    expect(job).toMatchObject({
+      state: "failed",
+      error: { message: expect.stringMatching(/^it cannot be shown as a message: /) },
+    });
   });
 });

@@ -29,8 +29,13 @@ type Attributes = Partial<Record<string, string>>;
 const create = async (name = newName(), Attributes?: Attributes, tags?: Record<string, string>): Promise<string> =>
   (await sqs.client.send(new CreateQueueCommand({ QueueName: name, Attributes, tags }))).QueueUrl!;
 const attributes = async (QueueUrl: string, ...AttributeNames: string[]): Promise<Attributes | undefined> =>
-  (await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: AttributeNames as QueueAttributeName[] }))).Attributes;
-const set = (QueueUrl: string, Attributes: Attributes) => sqs.client.send(new SetQueueAttributesCommand({ QueueUrl, Attributes }));
+  (
+    await sqs.client.send(
+      new GetQueueAttributesCommand({ QueueUrl, AttributeNames: AttributeNames as QueueAttributeName[] }),
+    )
+  ).Attributes;
+const set = (QueueUrl: string, Attributes: Attributes) =>
+  sqs.client.send(new SetQueueAttributesCommand({ QueueUrl, Attributes }));
 const arn = (name: string) => `arn:aws:sqs:us-east-1:${account}:${name}`;
 const nameOf = (url: string) => url.split("/").at(-1)!;
 
@@ -61,8 +66,12 @@ describe("queues", () => {
       expect((await sqs.client.send(new GetQueueUrlCommand({ QueueName: name }))).QueueUrl).toBe(url);
       expect((await sqs.client.send(new ListQueuesCommand({ QueueNamePrefix: name }))).QueueUrls).toEqual([url]);
       await sqs.client.send(new DeleteQueueCommand({ QueueUrl: url }));
-      await expect(sqs.client.send(new GetQueueUrlCommand({ QueueName: name }))).rejects.toBeInstanceOf(QueueDoesNotExist);
-      await expect(sqs.client.send(new DeleteQueueCommand({ QueueUrl: url }))).rejects.toBeInstanceOf(QueueDoesNotExist);
+      await expect(sqs.client.send(new GetQueueUrlCommand({ QueueName: name }))).rejects.toBeInstanceOf(
+        QueueDoesNotExist,
+      );
+      await expect(sqs.client.send(new DeleteQueueCommand({ QueueUrl: url }))).rejects.toBeInstanceOf(
+        QueueDoesNotExist,
+      );
       expect((await sqs.client.send(new ListQueuesCommand({ QueueNamePrefix: name }))).QueueUrls).toBeUndefined();
     }
   });
@@ -84,16 +93,34 @@ describe("queues", () => {
 
   it("take booleans in any case of letters, and numbers with zeros before them, and give them back as AWS does [#19]", async () => {
     const name = newName(".fifo");
-    const given = { FifoQueue: "TRUE", ContentBasedDeduplication: "True", SqsManagedSseEnabled: "fAlse", DelaySeconds: "005" };
-    const kept = { FifoQueue: "true", ContentBasedDeduplication: "true", SqsManagedSseEnabled: "false", DelaySeconds: "5" };
+    const given = {
+      FifoQueue: "TRUE",
+      ContentBasedDeduplication: "True",
+      SqsManagedSseEnabled: "fAlse",
+      DelaySeconds: "005",
+    };
+    const kept = {
+      FifoQueue: "true",
+      ContentBasedDeduplication: "true",
+      SqsManagedSseEnabled: "false",
+      DelaySeconds: "5",
+    };
     const url = await create(name, given);
     expect(await attributes(url, "All")).toMatchObject(kept);
     for (const same of [given, kept]) expect(await create(name, same)).toBe(url);
-    const sent = await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId: "g" }));
+    const sent = await sqs.client.send(
+      new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId: "g" }),
+    );
     expect(sent.SequenceNumber).toBeDefined();
     await set(url, { ContentBasedDeduplication: "FALSE", SqsManagedSseEnabled: "TRUE" });
-    expect(await attributes(url, "All")).toMatchObject({ ContentBasedDeduplication: "false", SqsManagedSseEnabled: "true" });
-    for (const value of ["yes", "", "1"]) await expect(set(url, { ContentBasedDeduplication: value })).rejects.toMatchObject({ name: "InvalidAttributeValue" });
+    expect(await attributes(url, "All")).toMatchObject({
+      ContentBasedDeduplication: "false",
+      SqsManagedSseEnabled: "true",
+    });
+    for (const value of ["yes", "", "1"])
+      await expect(set(url, { ContentBasedDeduplication: value })).rejects.toMatchObject({
+        name: "InvalidAttributeValue",
+      });
   });
 
   it("have names that SQS allows [sqs 14]", async () => {
@@ -120,7 +147,10 @@ describe("queues", () => {
       ["DeduplicationScope", "You can specify the DeduplicationScope only when FifoQueue is set to true."],
       ["FifoThroughputLimit", "You can specify the FifoThroughputLimit only when FifoQueue is set to true."],
     ] as const) {
-      await expect(create(newName(), { [attribute]: "false" })).rejects.toMatchObject({ name: "InvalidAttributeName", message });
+      await expect(create(newName(), { [attribute]: "false" })).rejects.toMatchObject({
+        name: "InvalidAttributeName",
+        message,
+      });
     }
     const url = await create(newName(".fifo"), { FifoQueue: "true" });
     await set(url, { FifoQueue: "true" });
@@ -146,12 +176,24 @@ describe("queues", () => {
 
   it("tell the attributes asked for, and none when none is [sqs 17]", async () => {
     const url = await create();
-    expect(await attributes(url, "DelaySeconds", "QueueArn")).toEqual({ DelaySeconds: "0", QueueArn: arn(nameOf(url)) });
+    expect(await attributes(url, "DelaySeconds", "QueueArn")).toEqual({
+      DelaySeconds: "0",
+      QueueArn: arn(nameOf(url)),
+    });
     expect(await attributes(url)).toBeUndefined();
     expect(await attributes(url, "Policy")).toBeUndefined();
-    await expect(attributes(url, "Foobar")).rejects.toMatchObject({ name: "InvalidAttributeName", message: "Unknown Attribute Foobar." });
-    await expect(set(url, { Foobar: "1" })).rejects.toMatchObject({ name: "InvalidAttributeName", message: "Unknown Attribute Foobar." });
-    await expect(set(url, { QueueArn: "1" })).rejects.toMatchObject({ name: "InvalidAttributeName", message: "Unknown Attribute QueueArn." });
+    await expect(attributes(url, "Foobar")).rejects.toMatchObject({
+      name: "InvalidAttributeName",
+      message: "Unknown Attribute Foobar.",
+    });
+    await expect(set(url, { Foobar: "1" })).rejects.toMatchObject({
+      name: "InvalidAttributeName",
+      message: "Unknown Attribute Foobar.",
+    });
+    await expect(set(url, { QueueArn: "1" })).rejects.toMatchObject({
+      name: "InvalidAttributeName",
+      message: "Unknown Attribute QueueArn.",
+    });
   });
 
   it("keep attributes within their ranges, at creation and later [sqs 18]", async () => {
@@ -192,7 +234,13 @@ describe("queues", () => {
       MessageRetentionPeriod: "100",
     });
     const [row] = await db.sql("select options from millrace.queue where name = $1", [nameOf(url)]);
-    expect(row!["options"]).toMatchObject({ deadLetterQueue: nameOf(dead), deadLetterAfter: 3, leaseSeconds: 7, ttlSeconds: 100, lostAlone: false });
+    expect(row!["options"]).toMatchObject({
+      deadLetterQueue: nameOf(dead),
+      deadLetterAfter: 3,
+      leaseSeconds: 7,
+      ttlSeconds: 100,
+      lostAlone: false,
+    });
   });
 
   it("lose policies that are set to nothing [sqs 19]", async () => {
@@ -211,19 +259,25 @@ describe("queues", () => {
     const url = await create();
     await set(url, { KmsMasterKeyId: "alias/a", KmsDataKeyReusePeriodSeconds: "600" });
     const names = ["KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled"];
-    expect(await attributes(url, ...names)).toEqual({ KmsMasterKeyId: "alias/a", KmsDataKeyReusePeriodSeconds: "600", SqsManagedSseEnabled: "false" });
+    expect(await attributes(url, ...names)).toEqual({
+      KmsMasterKeyId: "alias/a",
+      KmsDataKeyReusePeriodSeconds: "600",
+      SqsManagedSseEnabled: "false",
+    });
     await set(url, { KmsMasterKeyId: "", KmsDataKeyReusePeriodSeconds: "300" });
     expect(await attributes(url, ...names)).toEqual({ SqsManagedSseEnabled: "false" });
     await expect(set(url, { KmsMasterKeyId: "a", SqsManagedSseEnabled: "true" })).rejects.toMatchObject({
       name: "InvalidAttributeName",
-      message: "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.",
+      message:
+        "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.",
     });
   });
 
   it("are listed by prefix and in pages [sqs 21]", async () => {
     const prefix = newName("-page");
     const urls = await Promise.all(Array.from({ length: 10 }, (_, i) => create(`${prefix}-${i}`)));
-    const list = (MaxResults?: number, NextToken?: string) => sqs.client.send(new ListQueuesCommand({ QueueNamePrefix: prefix, MaxResults, NextToken }));
+    const list = (MaxResults?: number, NextToken?: string) =>
+      sqs.client.send(new ListQueuesCommand({ QueueNamePrefix: prefix, MaxResults, NextToken }));
     expect((await list()).QueueUrls).toEqual(urls);
     expect((await list()).NextToken).toBeUndefined();
     const first = await list(2);
@@ -233,7 +287,9 @@ describe("queues", () => {
     expect(rest.NextToken).toBeUndefined();
     for (const wrong of [0, 1001]) await expect(list(wrong)).rejects.toMatchObject({ Code: "InvalidParameterValue" });
     await expect(list(2, "nonsense")).rejects.toMatchObject({ Code: "InvalidParameterValue" });
-    expect((await sqs.client.send(new ListQueuesCommand({ QueueNamePrefix: prefix.toUpperCase() }))).QueueUrls).toBeUndefined();
+    expect(
+      (await sqs.client.send(new ListQueuesCommand({ QueueNamePrefix: prefix.toUpperCase() }))).QueueUrls,
+    ).toBeUndefined();
   });
 
   it("are not created again within a minute, and come back empty [sqs 22]", async () => {
@@ -260,7 +316,10 @@ describe("queues", () => {
     const make = () => client.send(new CreateQueueCommand({ QueueName: name, Attributes: { FifoQueue: "true" } }));
     const name = newName(".fifo");
     const { QueueUrl } = await make();
-    const send = (MessageBody: string) => client.send(new SendMessageCommand({ QueueUrl, MessageBody, MessageGroupId: "g", MessageDeduplicationId: "same" }));
+    const send = (MessageBody: string) =>
+      client.send(
+        new SendMessageCommand({ QueueUrl, MessageBody, MessageGroupId: "g", MessageDeduplicationId: "same" }),
+      );
     await send("before");
     await client.send(new DeleteQueueCommand({ QueueUrl }));
     await make();
@@ -273,8 +332,12 @@ describe("queues", () => {
     const url = await create(newName());
     await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m" }));
     await db.sql("alter function millrace.lanes_purge(bigint[]) rename to lanes_purge_away");
-    await expect(sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }))).rejects.toMatchObject({ Code: "InternalFailure" });
-    await expect(sqs.client.send(new DeleteQueueCommand({ QueueUrl: url }))).rejects.toMatchObject({ Code: "InternalFailure" });
+    await expect(sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }))).rejects.toMatchObject({
+      Code: "InternalFailure",
+    });
+    await expect(sqs.client.send(new DeleteQueueCommand({ QueueUrl: url }))).rejects.toMatchObject({
+      Code: "InternalFailure",
+    });
     await db.sql("alter function millrace.lanes_purge_away(bigint[]) rename to lanes_purge");
     expect(await attributes(url, "ApproximateNumberOfMessages")).toEqual({ ApproximateNumberOfMessages: "1" });
     await sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }));
@@ -286,12 +349,25 @@ describe("queues", () => {
   it("are purged of what waits, is in flight and is delayed, and of what they have seen, once a minute [sqs 23]", async () => {
     const url = await create(newName(".fifo"), { FifoQueue: "true" });
     const send = (group: string) =>
-      sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m", MessageGroupId: group, MessageDeduplicationId: group }));
+      sqs.client.send(
+        new SendMessageCommand({
+          QueueUrl: url,
+          MessageBody: "m",
+          MessageGroupId: group,
+          MessageDeduplicationId: group,
+        }),
+      );
     for (const group of ["a", "b", "c"]) await send(group);
-    const { Messages } = await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 2, VisibilityTimeout: 1 }));
+    const { Messages } = await sqs.client.send(
+      new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 2, VisibilityTimeout: 1 }),
+    );
     expect(Messages).toHaveLength(2);
     await sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }));
-    const counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"];
+    const counts = [
+      "ApproximateNumberOfMessages",
+      "ApproximateNumberOfMessagesNotVisible",
+      "ApproximateNumberOfMessagesDelayed",
+    ];
     expect(Object.values((await attributes(url, ...counts))!)).toEqual(["0", "0", "0"]);
     await db.moveClock(2);
     expect((await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url }))).Messages).toBeUndefined();
@@ -300,7 +376,9 @@ describe("queues", () => {
       message: `Only one PurgeQueue operation on ${nameOf(url)} is allowed every 60 seconds.`,
     });
     const again = await send("a");
-    expect((await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url }))).Messages?.[0]?.MessageId).toBe(again.MessageId);
+    expect((await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url }))).Messages?.[0]?.MessageId).toBe(
+      again.MessageId,
+    );
     await db.moveClock(61);
     await sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }));
   });
@@ -308,7 +386,9 @@ describe("queues", () => {
   it("drop delayed messages when they are purged [sqs 23]", async () => {
     const url = await create(newName(), { DelaySeconds: "2" });
     await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m" }));
-    expect(await attributes(url, "ApproximateNumberOfMessagesDelayed")).toEqual({ ApproximateNumberOfMessagesDelayed: "1" });
+    expect(await attributes(url, "ApproximateNumberOfMessagesDelayed")).toEqual({
+      ApproximateNumberOfMessagesDelayed: "1",
+    });
     await sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }));
     await db.moveClock(3);
     expect((await sqs.client.send(new ReceiveMessageCommand({ QueueUrl: url }))).Messages).toBeUndefined();
@@ -337,7 +417,13 @@ describe("queues", () => {
       sqs.client.send(new AddPermissionCommand({ QueueUrl: url, Label, AWSAccountIds, Actions }));
     const policy = async () => JSON.parse((await attributes(url, "Policy"))?.["Policy"] ?? "null");
     await add("one", ["111122223333"], ["ReceiveMessage"]);
-    const one = { Sid: "one", Effect: "Allow", Principal: { AWS: "arn:aws:iam::111122223333:root" }, Action: "SQS:ReceiveMessage", Resource: arn(name) };
+    const one = {
+      Sid: "one",
+      Effect: "Allow",
+      Principal: { AWS: "arn:aws:iam::111122223333:root" },
+      Action: "SQS:ReceiveMessage",
+      Resource: arn(name),
+    };
     expect(await policy()).toEqual({ Version: "2008-10-17", Id: `${arn(name)}/SQSDefaultPolicy`, Statement: [one] });
     await add("two", ["111122223333", "444455556666"], ["SendMessage", "DeleteMessage"]);
     const two = {
@@ -362,7 +448,9 @@ describe("queues", () => {
       message: "8 Actions were found, maximum allowed is 7.",
     });
     const remove = (Label: string) => sqs.client.send(new RemovePermissionCommand({ QueueUrl: url, Label }));
-    await expect(remove("none")).rejects.toMatchObject({ message: "Value none for parameter Label is invalid. Reason: can't find label." });
+    await expect(remove("none")).rejects.toMatchObject({
+      message: "Value none for parameter Label is invalid. Reason: can't find label.",
+    });
     await remove("one");
     expect((await policy()).Statement).toEqual([two]);
     await remove("two");
@@ -398,14 +486,23 @@ describe("queues", () => {
     const url = await create();
     for (const [policy, reason] of [
       [{ maxReceiveCount: 1 }, "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."],
-      [{ deadLetterTargetArn: arn(nameOf(dead)) }, "Redrive policy does not contain mandatory attribute: maxReceiveCount."],
-      [{ deadLetterTargetArn: arn(nameOf(dead)), maxReceiveCount: 0 }, "Invalid value for maxReceiveCount: 0, valid values are from 1 to 1000 both inclusive."],
+      [
+        { deadLetterTargetArn: arn(nameOf(dead)) },
+        "Redrive policy does not contain mandatory attribute: maxReceiveCount.",
+      ],
+      [
+        { deadLetterTargetArn: arn(nameOf(dead)), maxReceiveCount: 0 },
+        "Invalid value for maxReceiveCount: 0, valid values are from 1 to 1000 both inclusive.",
+      ],
       [
         { deadLetterTargetArn: arn(nameOf(dead)), maxReceiveCount: 1001 },
         "Invalid value for maxReceiveCount: 1001, valid values are from 1 to 1000 both inclusive.",
       ],
       [{ deadLetterTargetArn: arn("nowhere"), maxReceiveCount: 1 }, "Dead letter target does not exist."],
-      [{ deadLetterTargetArn: arn(nameOf(fifo)), maxReceiveCount: 1 }, "Dead-letter queue must be same type of queue as the source.."],
+      [
+        { deadLetterTargetArn: arn(nameOf(fifo)), maxReceiveCount: 1 },
+        "Dead-letter queue must be same type of queue as the source..",
+      ],
       [{ deadLetterTargetArn: arn(nameOf(url)), maxReceiveCount: 1 }, "A queue cannot be its own dead-letter queue."],
       [
         { deadLetterTargetArn: arn(nameOf(dead)).replace(account, "123456789012"), maxReceiveCount: 1 },
@@ -415,7 +512,10 @@ describe("queues", () => {
         { deadLetterTargetArn: arn(nameOf(dead)).replace("us-east-1", "eu-west-1"), maxReceiveCount: 1 },
         "Dead letter target should be in the same region as the source.",
       ],
-      [{ deadLetterTargetArn: nameOf(dead), maxReceiveCount: 1 }, "Dead letter target owner should be same as the source."],
+      [
+        { deadLetterTargetArn: nameOf(dead), maxReceiveCount: 1 },
+        "Dead letter target owner should be same as the source.",
+      ],
     ] as const) {
       const text = JSON.stringify(policy);
       await expect(set(url, { RedrivePolicy: text })).rejects.toMatchObject({

@@ -36,9 +36,12 @@ const put = async (options: Defaults = {}, suffix = ""): Promise<string> => {
   await db.engine.queuePut(name, options);
   return name;
 };
-const optionsOf = async (name: string): Promise<unknown> => (await db.sql("select options from queues where name = $1", [name]))[0]!["options"];
+const optionsOf = async (name: string): Promise<unknown> =>
+  (await db.sql("select options from queues where name = $1", [name]))[0]!["options"];
 const states = async (queue: string, type: string): Promise<string[]> =>
-  (await db.sql("select state from jobs where queue = $1 and type = $2 order by id", [queue, type])).map(({ state }) => state as string);
+  (await db.sql("select state from jobs where queue = $1 and type = $2 order by id", [queue, type])).map(
+    ({ state }) => state as string,
+  );
 
 describe("a queue that SQS did not make", () => {
   it("keeps its options when a client creates it, and they hold for its messages [#19]", async () => {
@@ -49,7 +52,12 @@ describe("a queue that SQS did not make", () => {
     const url = await create(name, { VisibilityTimeout: "0", DelaySeconds: "0" });
     expect(await create(name, { VisibilityTimeout: "0" })).toBe(url);
     expect(await optionsOf(name)).toEqual(before);
-    await client.send(new SetQueueAttributesCommand({ QueueUrl: url, Attributes: { VisibilityTimeout: "0", MaximumMessageSize: "2048" } }));
+    await client.send(
+      new SetQueueAttributesCommand({
+        QueueUrl: url,
+        Attributes: { VisibilityTimeout: "0", MaximumMessageSize: "2048" },
+      }),
+    );
     expect(await optionsOf(name)).toEqual(before);
     expect(await attributes(url)).toMatchObject({ MaximumMessageSize: "2048", VisibilityTimeout: "0" });
     expect((await attributes(url))["MessageRetentionPeriod"]).toBeUndefined();
@@ -64,15 +72,26 @@ describe("a queue that SQS did not make", () => {
     await create(dead);
     const name = await put({ deadLetterQueue: dead });
     const before = await optionsOf(name);
-    const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: `arn:aws:sqs:us-east-1:000000000000:${dead}`, maxReceiveCount: 3 });
+    const RedrivePolicy = JSON.stringify({
+      deadLetterTargetArn: `arn:aws:sqs:us-east-1:000000000000:${dead}`,
+      maxReceiveCount: 3,
+    });
     const refused = (attribute: string, remedy: string) => ({
       name: "QueueNameExists",
-      message: expect.stringMatching(`different value for attribute ${attribute}\\. Reason: SQS did not make the queue .* ${remedy}`),
+      message: expect.stringMatching(
+        `different value for attribute ${attribute}\\. Reason: SQS did not make the queue .* ${remedy}`,
+      ),
     });
-    await expect(create(name, { RedrivePolicy })).rejects.toMatchObject(refused("RedrivePolicy", "set deadLetterQueue of that queue"));
-    await expect(create(name, { MessageRetentionPeriod: "345600" })).rejects.toMatchObject(refused("MessageRetentionPeriod", "set ttlSeconds of that queue"));
+    await expect(create(name, { RedrivePolicy })).rejects.toMatchObject(
+      refused("RedrivePolicy", "set deadLetterQueue of that queue"),
+    );
+    await expect(create(name, { MessageRetentionPeriod: "345600" })).rejects.toMatchObject(
+      refused("MessageRetentionPeriod", "set ttlSeconds of that queue"),
+    );
     const url = await create(name);
-    await expect(create(name, { MessageRetentionPeriod: "345600" })).rejects.toMatchObject(refused("MessageRetentionPeriod", "set ttlSeconds of that queue"));
+    await expect(create(name, { MessageRetentionPeriod: "345600" })).rejects.toMatchObject(
+      refused("MessageRetentionPeriod", "set ttlSeconds of that queue"),
+    );
     for (const Attributes of [{ RedrivePolicy }, { RedrivePolicy: "" }, { MessageRetentionPeriod: "60" }])
       await expect(client.send(new SetQueueAttributesCommand({ QueueUrl: url, Attributes }))).rejects.toMatchObject({
         name: "UnsupportedOperation",
@@ -83,16 +102,29 @@ describe("a queue that SQS did not make", () => {
 
   it("is FIFO when it hands out ordered batches, and only then [#19]", async () => {
     const plain = await put({ ordered: "batches" });
-    await expect(create(plain)).rejects.toMatchObject({ name: "QueueNameExists", message: expect.stringContaining("attribute FifoQueue") });
+    await expect(create(plain)).rejects.toMatchObject({
+      name: "QueueNameExists",
+      message: expect.stringContaining("attribute FifoQueue"),
+    });
     for (const ordered of [undefined, true] as const) {
       const name = await put(ordered === undefined ? {} : { ordered }, ".fifo");
-      await expect(create(name, { FifoQueue: "true" })).rejects.toMatchObject({ name: "QueueNameExists", message: expect.stringContaining('to "batches"') });
+      await expect(create(name, { FifoQueue: "true" })).rejects.toMatchObject({
+        name: "QueueNameExists",
+        message: expect.stringContaining('to "batches"'),
+      });
     }
     const name = await put({ ordered: "batches" }, ".fifo");
     const url = await create(name, { FifoQueue: "true" });
     expect(await create(name, { FifoQueue: "true" })).toBe(url);
     for (const MessageBody of ["1", "2"]) {
-      await client.send(new SendMessageCommand({ QueueUrl: url, MessageBody, MessageGroupId: "g", MessageDeduplicationId: MessageBody }));
+      await client.send(
+        new SendMessageCommand({
+          QueueUrl: url,
+          MessageBody,
+          MessageGroupId: "g",
+          MessageDeduplicationId: MessageBody,
+        }),
+      );
     }
     expect((await receive(url)).map(({ Body }) => Body)).toEqual(["1", "2"]);
   });
@@ -139,11 +171,20 @@ describe.each([
     return { name, url: await create(name, fifo ? { FifoQueue: "true", ContentBasedDeduplication: "true" } : {}) };
   };
   const send = (QueueUrl: string, MessageBody: string, DelaySeconds?: number) =>
-    client.send(new SendMessageCommand({ QueueUrl, MessageBody, ...(fifo ? { MessageGroupId: MessageBody } : { DelaySeconds }) }));
+    client.send(
+      new SendMessageCommand({ QueueUrl, MessageBody, ...(fifo ? { MessageGroupId: MessageBody } : { DelaySeconds }) }),
+    );
   const fill = async (name: string, url: string): Promise<void> => {
     await db.engine.enqueueMany("mail", [1, 2, 3], { queue: name });
     await db.engine.enqueue({ type: "mail", input: 4, queue: name, delaySeconds: 60 });
-    await db.engine.enqueue({ type: "mail", input: 5, queue: name, fingerprint: "mail", fingerprintMode: "window", fingerprintSeconds: 300 });
+    await db.engine.enqueue({
+      type: "mail",
+      input: 5,
+      queue: name,
+      fingerprint: "mail",
+      fingerprintMode: "window",
+      fingerprintSeconds: 300,
+    });
     await db.engine.claim({ queues: [name], types: ["mail"], limit: 1, worker: "w" });
     for (const body of ["a", "b", "c"]) await send(url, body);
     if (!fifo) await send(url, "d", 60);

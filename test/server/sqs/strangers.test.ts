@@ -11,12 +11,23 @@ const db = useDatabase();
 const keys = ["first-key", "second-key"].map((accessKeyId) => ({ accessKeyId, secretAccessKey: "a secret of theirs" }));
 let server: RunningServer;
 beforeAll(async () => {
-  server = await startServer({ connection: { connectionString: db.url, max: 8 }, port: 0, graceMs: 1000, bodyMemoryBytes: 6 * mebibyte, sqs: { keys } });
+  server = await startServer({
+    connection: { connectionString: db.url, max: 8 },
+    port: 0,
+    graceMs: 1000,
+    bodyMemoryBytes: 6 * mebibyte,
+    sqs: { keys },
+  });
 });
 afterAll(() => server.stop());
 
 function clientOf(accessKeyId: string, secretAccessKey = "a secret of theirs"): SQSClient {
-  const client = new SQSClient({ endpoint: server.url, region: "us-east-1", credentials: { accessKeyId, secretAccessKey }, maxAttempts: 1 });
+  const client = new SQSClient({
+    endpoint: server.url,
+    region: "us-east-1",
+    credentials: { accessKeyId, secretAccessKey },
+    maxAttempts: 1,
+  });
   onTestFinished(() => client.destroy());
   return client;
 }
@@ -43,9 +54,17 @@ describe("whoever has no key", () => {
   });
 
   it("hears of it, though it has a long message to send", async () => {
-    const send = new SendMessageCommand({ QueueUrl: `${server.url}/000000000000/any`, MessageBody: "x".repeat(1_000_000) });
-    await expect(clientOf("nobody's-key").send(send)).rejects.toMatchObject({ name: "UnrecognizedClientException", $metadata: { httpStatusCode: 403 } });
-    await expect(clientOf("first-key", "another secret").send(send)).rejects.toMatchObject({ name: "InvalidSignatureException" });
+    const send = new SendMessageCommand({
+      QueueUrl: `${server.url}/000000000000/any`,
+      MessageBody: "x".repeat(1_000_000),
+    });
+    await expect(clientOf("nobody's-key").send(send)).rejects.toMatchObject({
+      name: "UnrecognizedClientException",
+      $metadata: { httpStatusCode: 403 },
+    });
+    await expect(clientOf("first-key", "another secret").send(send)).rejects.toMatchObject({
+      name: "InvalidSignatureException",
+    });
   });
 
   it("takes no more memory by the name of a key than that key has, and others have theirs", async () => {

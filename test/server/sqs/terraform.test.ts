@@ -43,7 +43,9 @@ const computed = [
 
 /** Create, then wait until what is read is what was written: in the first try, here. */
 async function create({ name, attributes, tags = {} }: Wanted): Promise<string> {
-  const { QueueUrl } = await sqs.client.send(new CreateQueueCommand({ QueueName: name, Attributes: { ...attributes }, tags: { ...tags } }));
+  const { QueueUrl } = await sqs.client.send(
+    new CreateQueueCommand({ QueueName: name, Attributes: { ...attributes }, tags: { ...tags } }),
+  );
   expect(await plan({ name, attributes, tags })).toEqual({});
   return QueueUrl!;
 }
@@ -54,32 +56,42 @@ async function update(wanted: Wanted): Promise<void> {
   const { [tagKey]: _, ...attributes } = changes;
   const ought = withDefaults(wanted);
   const Attributes = Object.fromEntries(Object.keys(attributes).map((key) => [key, ought[key] ?? ""]));
-  if (Object.keys(Attributes).length > 0) await sqs.client.send(new SetQueueAttributesCommand({ QueueUrl, Attributes }));
+  if (Object.keys(Attributes).length > 0)
+    await sqs.client.send(new SetQueueAttributesCommand({ QueueUrl, Attributes }));
   const { Tags = {} } = await sqs.client.send(new ListQueueTagsCommand({ QueueUrl }));
   const gone = Object.keys(Tags).filter((key) => wanted.tags?.[key] === undefined);
   if (gone.length > 0) await sqs.client.send(new UntagQueueCommand({ QueueUrl, TagKeys: gone }));
-  if (wanted.tags && Object.keys(wanted.tags).length > 0) await sqs.client.send(new TagQueueCommand({ QueueUrl, Tags: { ...wanted.tags } }));
+  if (wanted.tags && Object.keys(wanted.tags).length > 0)
+    await sqs.client.send(new TagQueueCommand({ QueueUrl, Tags: { ...wanted.tags } }));
   expect(await plan(wanted)).toEqual({});
 }
 
 async function destroy(name: string): Promise<void> {
   const QueueUrl = await urlOf(name);
   await sqs.client.send(new DeleteQueueCommand({ QueueUrl }));
-  await expect(sqs.client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ["All"] }))).rejects.toMatchObject({ name: "QueueDoesNotExist" });
+  await expect(
+    sqs.client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ["All"] })),
+  ).rejects.toMatchObject({ name: "QueueDoesNotExist" });
   await expect(urlOf(name)).rejects.toMatchObject({ name: "QueueDoesNotExist" });
 }
 
 const tagKey = "tags";
-const urlOf = async (QueueName: string): Promise<string> => (await sqs.client.send(new GetQueueUrlCommand({ QueueName }))).QueueUrl!;
+const urlOf = async (QueueName: string): Promise<string> =>
+  (await sqs.client.send(new GetQueueUrlCommand({ QueueName }))).QueueUrl!;
 const arnOf = async (name: string): Promise<string> => (await read(name))["QueueArn"]!;
 
 async function read(name: string): Promise<Record<string, string>> {
-  return (await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl: await urlOf(name), AttributeNames: ["All"] }))).Attributes ?? {};
+  return (
+    (await sqs.client.send(new GetQueueAttributesCommand({ QueueUrl: await urlOf(name), AttributeNames: ["All"] })))
+      .Attributes ?? {}
+  );
 }
 
 const withDefaults = ({ name, attributes }: Wanted): Record<string, string> => ({
   ...defaults,
-  ...(name.endsWith(".fifo") ? { ContentBasedDeduplication: "false", DeduplicationScope: "queue", FifoThroughputLimit: "perQueue" } : {}),
+  ...(name.endsWith(".fifo")
+    ? { ContentBasedDeduplication: "false", DeduplicationScope: "queue", FifoThroughputLimit: "perQueue" }
+    : {}),
   ...attributes,
 });
 
@@ -109,13 +121,21 @@ function meaning(text: string | undefined): unknown {
 describe("apply, plan, change, plan, destroy [sqs 69]", () => {
   it("a standard queue with a policy and tags", async () => {
     const name = newName();
-    const first: Wanted = { name, attributes: { VisibilityTimeout: "60", DelaySeconds: "5" }, tags: { Team: "mill", "empty ": "" } };
+    const first: Wanted = {
+      name,
+      attributes: { VisibilityTimeout: "60", DelaySeconds: "5" },
+      tags: { Team: "mill", "empty ": "" },
+    };
     await create(first);
     const Policy = JSON.stringify({
       Version: "2012-10-17",
       Statement: [{ Effect: "Allow", Principal: "*", Action: "sqs:SendMessage", Resource: await arnOf(name) }],
     });
-    await update({ name, attributes: { VisibilityTimeout: "61", MessageRetentionPeriod: "86400", Policy }, tags: { Team: "race" } });
+    await update({
+      name,
+      attributes: { VisibilityTimeout: "61", MessageRetentionPeriod: "86400", Policy },
+      tags: { Team: "race" },
+    });
     await update({ name, attributes: {} });
     expect((await read(name))["Policy"]).toBeUndefined();
     await destroy(name);
@@ -124,7 +144,10 @@ describe("apply, plan, change, plan, destroy [sqs 69]", () => {
   it("a FIFO queue", async () => {
     const name = newName(".fifo");
     await create({ name, attributes: { FifoQueue: "true", ContentBasedDeduplication: "true" } });
-    await update({ name, attributes: { FifoQueue: "true", DeduplicationScope: "messageGroup", FifoThroughputLimit: "perMessageGroupId" } });
+    await update({
+      name,
+      attributes: { FifoQueue: "true", DeduplicationScope: "messageGroup", FifoThroughputLimit: "perMessageGroupId" },
+    });
     await update({ name, attributes: { FifoQueue: "true" } });
     await destroy(name);
   });
@@ -136,7 +159,10 @@ describe("apply, plan, change, plan, destroy [sqs 69]", () => {
     await create({ name, attributes: { RedrivePolicy } });
     const RedriveAllowPolicy = JSON.stringify({ redrivePermission: "byQueue", sourceQueueArns: [await arnOf(name)] });
     await update({ name: dead, attributes: { RedriveAllowPolicy } });
-    await update({ name, attributes: { RedrivePolicy: JSON.stringify({ maxReceiveCount: 7, deadLetterTargetArn: await arnOf(dead) }) } });
+    await update({
+      name,
+      attributes: { RedrivePolicy: JSON.stringify({ maxReceiveCount: 7, deadLetterTargetArn: await arnOf(dead) }) },
+    });
     await update({ name, attributes: {} });
     await update({ name: dead, attributes: {} });
     await destroy(name);
@@ -145,7 +171,14 @@ describe("apply, plan, change, plan, destroy [sqs 69]", () => {
 
   it("encryption is kept as it was written", async () => {
     const name = newName();
-    await create({ name, attributes: { KmsMasterKeyId: "alias/aws/sqs", KmsDataKeyReusePeriodSeconds: "600", SqsManagedSseEnabled: "false" } });
+    await create({
+      name,
+      attributes: {
+        KmsMasterKeyId: "alias/aws/sqs",
+        KmsDataKeyReusePeriodSeconds: "600",
+        SqsManagedSseEnabled: "false",
+      },
+    });
     await destroy(name);
   });
 });

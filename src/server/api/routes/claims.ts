@@ -51,8 +51,14 @@ const settlement = z
     error: "give a queue for dead letters, and only for them",
     path: ["queue"],
   })
-  .refine(({ outcome, results }) => outcome === "succeeded" || results === undefined, { error: "only jobs that succeeded have results", path: ["results"] })
-  .refine(({ jobs, results }) => results === undefined || results.length === jobs.length, { error: "give one result for each job", path: ["results"] })
+  .refine(({ outcome, results }) => outcome === "succeeded" || results === undefined, {
+    error: "only jobs that succeeded have results",
+    path: ["results"],
+  })
+  .refine(({ jobs, results }) => results === undefined || results.length === jobs.length, {
+    error: "give one result for each job",
+    path: ["results"],
+  })
   .meta({ id: "Settlement" });
 
 /** Each is a statement of its own, all in one transaction. */
@@ -74,13 +80,18 @@ export const claimRoutes = [
       limit: z.number().int().min(1).max(1000).default(1),
       leaseSeconds: z.number().positive().optional(),
       maxBytes: z.number().int().min(1).max(67_108_864).default(16_777_216),
-      worker: z.string().max(200).optional().meta({ description: "shown in listings; the token's name when not given" }),
+      worker: z
+        .string()
+        .max(200)
+        .optional()
+        .meta({ description: "shown in listings; the token's name when not given" }),
     }),
     answer: listOf(claimed),
     async handle({ mill, identity, body, exchange }) {
       const jobs = await mill.engine.claim({ ...given(body), worker: body.worker ?? identity.name });
       // Nobody is there to work on them: they go back now instead of at the end of their lease.
-      if (exchange.signal.aborted) await mill.engine.settle(byToken(jobs).map(([held, ids]) => ({ token: held, outcome: "released", jobs: ids })));
+      if (exchange.signal.aborted)
+        await mill.engine.settle(byToken(jobs).map(([held, ids]) => ({ token: held, outcome: "released", jobs: ids })));
       return { items: jobs.map(toClaimed) };
     },
   }),
@@ -89,7 +100,10 @@ export const claimRoutes = [
     path: "/claims/extend",
     role: "worker",
     summary: "prolong leases; a token or a job that is missing in the answer is lost",
-    body: z.strictObject({ tokens: z.array(token).min(1).max(1000), seconds: z.number().positive().max(43_200).default(30) }),
+    body: z.strictObject({
+      tokens: z.array(token).min(1).max(1000),
+      seconds: z.number().positive().max(43_200).default(30),
+    }),
     answer: listOf(z.strictObject({ token, leaseEndsAt: time, jobIds: z.array(jobId) })),
     async handle({ mill, body }) {
       const held = await mill.engine.extend(body.tokens, body.seconds);
@@ -115,23 +129,30 @@ export const claimRoutes = [
     summary: "report what became of claimed jobs, all in one transaction; `refused` are those the token no longer held",
     body: z
       .strictObject({ settlements: z.array(settlement).min(1).max(1000) })
-      .refine(({ settlements }) => lettersOf(settlements).reduce((sum, { jobs }) => sum + jobs.length, 0) <= mostLetters, {
-        error: `at most ${mostLetters} dead letters at once`,
-        path: ["settlements"],
-      }),
+      .refine(
+        ({ settlements }) => lettersOf(settlements).reduce((sum, { jobs }) => sum + jobs.length, 0) <= mostLetters,
+        {
+          error: `at most ${mostLetters} dead letters at once`,
+          path: ["settlements"],
+        },
+      ),
     bodyLimit: jobBodyBytes,
     answer: z.strictObject({ refused: z.array(jobId) }),
     async handle({ mill, body: { settlements } }) {
       const letters = lettersOf(settlements);
-      const others = settlements.filter(({ outcome }) => outcome !== "deadLetter").map(({ queue: _queue, ...rest }) => given(rest) as unknown as Settlement);
+      const others = settlements
+        .filter(({ outcome }) => outcome !== "deadLetter")
+        .map(({ queue: _queue, ...rest }) => given(rest) as unknown as Settlement);
       return mill.engine.transaction(async (tx) => {
         const refused = others.length === 0 ? [] : [...(await mill.engine.settle(others, undefined, { tx })).refused];
         for (const { token: held, jobs, queue, error } of letters) {
           for (const id of jobs) {
-            await mill.engine.deadLetter({ id, token: held }, queue!, error as JobError | undefined, { tx }).catch((lost: unknown) => {
-              if (!(lost instanceof LeaseLostError)) throw lost;
-              refused.push(id);
-            });
+            await mill.engine
+              .deadLetter({ id, token: held }, queue!, error as JobError | undefined, { tx })
+              .catch((lost: unknown) => {
+                if (!(lost instanceof LeaseLostError)) throw lost;
+                refused.push(id);
+              });
           }
         }
         return { refused };

@@ -52,7 +52,8 @@ export const failureRoutes = [
     method: "POST",
     path: "/failures/retry",
     role: "admin",
-    summary: "give failed jobs more attempts, oldest first: those of a group of failures, a queue or a type; `perSecond` spreads them over time",
+    summary:
+      "give failed jobs more attempts, oldest first: those of a group of failures, a queue or a type; `perSecond` spreads them over time",
     body: z.strictObject({
       fingerprint: z.string().optional(),
       queue: z.string().optional(),
@@ -71,7 +72,9 @@ export const failureRoutes = [
       if (isPretended) {
         const groups = await mill.engine.failures({ ...given({ queue, type }), limit: 10_000 });
         const all = groups.reduce((sum, group) => sum + group.jobs, 0);
-        const count = groups.filter((group) => fingerprint === undefined || group.fingerprint === fingerprint).reduce((sum, group) => sum + group.jobs, 0);
+        const count = groups
+          .filter((group) => fingerprint === undefined || group.fingerprint === fingerprint)
+          .reduce((sum, group) => sum + group.jobs, 0);
         return { count, isExact: all < 10_000 };
       }
       let count = 0;

@@ -43,11 +43,21 @@ const jobFilter = {
 };
 
 const details = z
-  .strictObject({ job: jobRecord, attempts: z.array(attemptRecord), progress: jsonValue, decisions: z.array(decisionRecord) })
+  .strictObject({
+    job: jobRecord,
+    attempts: z.array(attemptRecord),
+    progress: jsonValue,
+    decisions: z.array(decisionRecord),
+  })
   .meta({ id: "JobDetails" });
 
 const ids = z.array(jobId).min(1).max(1000);
-const cancelFilter = z.strictObject({ queue: z.string().optional(), type: z.string().optional(), tenant: z.string().optional(), key: z.string().optional() });
+const cancelFilter = z.strictObject({
+  queue: z.string().optional(),
+  type: z.string().optional(),
+  tenant: z.string().optional(),
+  key: z.string().optional(),
+});
 const retryFilter = z.strictObject({ type: z.string(), queue: z.string().optional() });
 
 export const jobRoutes = [
@@ -85,8 +95,14 @@ export const jobRoutes = [
     method: "GET",
     path: "/jobs",
     role: "reader",
-    summary: "jobs that match every filter given, newest first. It looks for two seconds: a page with `next` may be short, or empty",
-    query: z.strictObject({ ...jobFilter, undecided: flag.optional(), limit: limitOf(1000, 50), cursor: jobId.optional() }),
+    summary:
+      "jobs that match every filter given, newest first. It looks for two seconds: a page with `next` may be short, or empty",
+    query: z.strictObject({
+      ...jobFilter,
+      undecided: flag.optional(),
+      limit: limitOf(1000, 50),
+      cursor: jobId.optional(),
+    }),
     answer: listOf(jobRecord),
     async handle({ mill, looks, query }) {
       const { limit, cursor, ...filter } = query;
@@ -107,7 +123,12 @@ export const jobRoutes = [
     path: "/jobs/counts",
     role: "reader",
     summary: "how many jobs of a tenant are in each state",
-    query: z.strictObject({ tenant: z.string(), queue: z.string().optional(), type: z.string().optional(), group: z.string().optional() }),
+    query: z.strictObject({
+      tenant: z.string(),
+      queue: z.string().optional(),
+      type: z.string().optional(),
+      group: z.string().optional(),
+    }),
     answer: z.record(jobState, z.number().int()),
     handle: async ({ mill, query }) => mill.engine.count(given(query)),
   }),
@@ -132,13 +153,16 @@ export const jobRoutes = [
         })
         .meta({ id: "Durations" }),
     ),
-    handle: async ({ mill, query: { windows: windowsSeconds, ...rest } }) => ({ items: await mill.engine.runStats(given({ ...rest, windowsSeconds })) }),
+    handle: async ({ mill, query: { windows: windowsSeconds, ...rest } }) => ({
+      items: await mill.engine.runStats(given({ ...rest, windowsSeconds })),
+    }),
   }),
   route({
     method: "POST",
     path: "/jobs/cancel",
     role: "producer",
-    summary: "cancel jobs by id, or all that match: a filter needs a type, a tenant or a key. 100,000 at most in one request",
+    summary:
+      "cancel jobs by id, or all that match: a filter needs a type, a tenant or a key. 100,000 at most in one request",
     body: z.strictObject({ ids: ids.optional(), filter: cancelFilter.optional(), because, dryRun }),
     answer: counted,
     async handle({ mill, looks, body, act, pretend }) {
@@ -150,9 +174,14 @@ export const jobRoutes = [
       const { key: fingerprint, ...rest } = oneOf(body);
       const filter = given({ ...rest, fingerprint });
       if (filter.type === undefined && filter.tenant === undefined && fingerprint === undefined)
-        throw new InvalidArgumentError("cancelling needs a type, a tenant or a key", "use POST /queues/{queue}/purge to drop all waiting jobs of a queue");
+        throw new InvalidArgumentError(
+          "cancelling needs a type, a tenant or a key",
+          "use POST /queues/{queue}/purge to drop all waiting jobs of a queue",
+        );
       if (body.dryRun) return countJobs({ mill, looks }, { ...filter, isLive: true });
-      const count = await act(`jobs ${JSON.stringify(filter)}`, (tx) => mill.engine.cancelWhere({ ...filter, ...given({ because: body.because }) }, { tx }));
+      const count = await act(`jobs ${JSON.stringify(filter)}`, (tx) =>
+        mill.engine.cancelWhere({ ...filter, ...given({ because: body.because }) }, { tx }),
+      );
       return upToMost(count);
     },
   }),
@@ -179,7 +208,11 @@ export const jobRoutes = [
       }
       const filter = given(oneOf(body));
       if (body.dryRun) return countJobs({ mill, looks }, { ...filter, undecided: true });
-      return upToMost(await act(`jobs ${JSON.stringify(filter)}`, (tx) => mill.engine.addRetries(body.attempts, { ...filter, ...note }, { tx })));
+      return upToMost(
+        await act(`jobs ${JSON.stringify(filter)}`, (tx) =>
+          mill.engine.addRetries(body.attempts, { ...filter, ...note }, { tx }),
+        ),
+      );
     },
   }),
   route({
@@ -199,9 +232,12 @@ export const jobRoutes = [
     method: "GET",
     path: "/jobs/{id}/result",
     role: "reader",
-    summary: "how a job ended, with its result or its error; waits for that up to `waitSeconds`, and tells the state it is in when it has not ended by then",
+    summary:
+      "how a job ended, with its result or its error; waits for that up to `waitSeconds`, and tells the state it is in when it has not ended by then",
     query: z.strictObject({ waitSeconds: limitOf(20, 1) }),
-    answer: z.strictObject({ state: jobState, result: jsonValue, error: z.string().nullable() }).meta({ id: "Outcome" }),
+    answer: z
+      .strictObject({ state: jobState, result: jsonValue, error: z.string().nullable() })
+      .meta({ id: "Outcome" }),
     handle: outcome,
   }),
   route({
@@ -214,7 +250,11 @@ export const jobRoutes = [
     handle: async ({ mill, params, body, identity, act }) =>
       one(
         await act(`job ${params["id"]}`, (tx) =>
-          mill.engine.addRetries(body.attempts, { ids: [params["id"]!], by: identity.name, ...given({ because: body.because }) }, { tx }),
+          mill.engine.addRetries(
+            body.attempts,
+            { ids: [params["id"]!], by: identity.name, ...given({ because: body.because }) },
+            { tx },
+          ),
         ),
       ),
   }),
@@ -225,17 +265,23 @@ export const jobRoutes = [
     summary: "cancel a job; not done when it had ended already",
     body: z.strictObject({ because }),
     answer: done,
-    handle: async ({ mill, params, body, act }) => one(await act(`job ${params["id"]}`, (tx) => mill.engine.cancel([params["id"]!], body.because, { tx }))),
+    handle: async ({ mill, params, body, act }) =>
+      one(await act(`job ${params["id"]}`, (tx) => mill.engine.cancel([params["id"]!], body.because, { tx }))),
   }),
   route({
     method: "POST",
     path: "/jobs/{id}/discard",
     role: "admin",
-    summary: "decide that nobody will retry a failed or expired job; not done when it is in neither state, or was discarded before",
+    summary:
+      "decide that nobody will retry a failed or expired job; not done when it is in neither state, or was discarded before",
     body: z.strictObject({ because }),
     answer: done,
     handle: async ({ mill, params, body, identity, act }) =>
-      one(await act(`job ${params["id"]}`, (tx) => mill.engine.discard([params["id"]!], { by: identity.name, ...given({ because: body.because }) }, { tx }))),
+      one(
+        await act(`job ${params["id"]}`, (tx) =>
+          mill.engine.discard([params["id"]!], { by: identity.name, ...given({ because: body.because }) }, { tx }),
+        ),
+      ),
   }),
 ];
 
@@ -243,7 +289,11 @@ export const jobRoutes = [
 async function outcome({ mill, params, query, exchange }: Call<{ readonly waitSeconds: number }>): Promise<object> {
   const signal = AbortSignal.any([exchange.signal, exchange.stopping]);
   try {
-    return { state: "succeeded", result: await mill.result(params["id"]!, { timeout: query.waitSeconds * 1000, signal }), error: null };
+    return {
+      state: "succeeded",
+      result: await mill.result(params["id"]!, { timeout: query.waitSeconds * 1000, signal }),
+      error: null,
+    };
   } catch (error) {
     if (error instanceof JobFailedError) return { state: error.state, result: null, error: error.message };
     if (!(error instanceof TimeoutError) && !exchange.stopping.aborted) throw error;
@@ -256,7 +306,12 @@ async function outcome({ mill, params, query, exchange }: Call<{ readonly waitSe
 /** A job joins the trace of its request, unless it names another. */
 export function traced({ exchange }: Call, job: NewJob): NewJob {
   const trace = exchange.request.headers[traceHeader];
-  if (typeof trace !== "string" || !/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace) || job.headers?.[traceHeader] !== undefined) return job;
+  if (
+    typeof trace !== "string" ||
+    !/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace) ||
+    job.headers?.[traceHeader] !== undefined
+  )
+    return job;
   return { ...job, headers: { ...job.headers, [traceHeader]: trace } };
 }
 
@@ -264,15 +319,28 @@ const one = (count: number) => ({ done: count === 1 });
 const exactly = (count: number) => ({ count, isExact: true });
 /** One statement of the engine touches no more than this; whoever wants the rest asks again. */
 const upToMost = (count: number) => ({ count, isExact: count < 100_000 });
-const jobsName = (jobs: readonly JobId[]): string => (jobs.length === 1 ? `job ${jobs[0]}` : `${jobs.length} jobs from ${jobs[0]} on`);
+const jobsName = (jobs: readonly JobId[]): string =>
+  jobs.length === 1 ? `job ${jobs[0]}` : `${jobs.length} jobs from ${jobs[0]} on`;
 
 /** Ids or a filter, never both. */
-function oneOf<Filter>({ ids: given, filter }: { readonly ids?: unknown; readonly filter?: Filter | undefined }): Filter {
-  if ((given === undefined) === (filter === undefined)) throw new InvalidArgumentError("which jobs is not clear", "give either ids or a filter");
+function oneOf<Filter>({
+  ids: given,
+  filter,
+}: {
+  readonly ids?: unknown;
+  readonly filter?: Filter | undefined;
+}): Filter {
+  if ((given === undefined) === (filter === undefined))
+    throw new InvalidArgumentError("which jobs is not clear", "give either ids or a filter");
   return filter as Filter;
 }
 
-function filterOf({ since, until, key: fingerprint, ...rest }: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): JobFilter {
+function filterOf({
+  since,
+  until,
+  key: fingerprint,
+  ...rest
+}: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): JobFilter {
   return given({ ...rest, fingerprint, createdFrom: since, createdTo: until });
 }
 

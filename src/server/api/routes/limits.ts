@@ -44,7 +44,10 @@ export const limitRoutes = [
     path: "/resources/{name}",
     role: "admin",
     summary: "name something that jobs need while they run, and set its limits; null lifts one",
-    body: z.strictObject({ maxRunning: z.number().int().min(1).nullable().optional(), rate: rate.nullable().optional() }),
+    body: z.strictObject({
+      maxRunning: z.number().int().min(1).nullable().optional(),
+      rate: rate.nullable().optional(),
+    }),
     answer: z.looseObject({}),
     async handle({ mill, params, body, act }) {
       const name = params["name"]!;
@@ -68,7 +71,10 @@ export const limitRoutes = [
     answer: z.strictObject({ count: z.number().int(), isExact: z.boolean() }),
     async handle({ mill, body: { dryRun: isPretended, ...which }, act, pretend }) {
       const reset = (tx: object) => mill.engine.resetBreakers(given(which), { tx });
-      return { count: isPretended ? await pretend(reset) : await act(`breakers ${JSON.stringify(given(which))}`, reset), isExact: true };
+      return {
+        count: isPretended ? await pretend(reset) : await act(`breakers ${JSON.stringify(given(which))}`, reset),
+        isExact: true,
+      };
     },
   }),
   route({

@@ -66,7 +66,8 @@ export const liveRoutes = [
     method: "GET",
     path: "/history",
     role: "reader",
-    summary: "what was seen of a queue, or of all, within the last seconds: by the second up to ten minutes, by the minute up to a day",
+    summary:
+      "what was seen of a queue, or of all, within the last seconds: by the second up to ten minutes, by the minute up to a day",
     query: z.strictObject({ queue: z.string().optional(), seconds: limitOf(86_400, 600) }),
     answer: z.strictObject({ step: z.number().int(), points: z.array(point) }),
     async handle({ live, query }) {
@@ -90,7 +91,9 @@ export const liveRoutes = [
     role: "reader",
     summary: "those who hold jobs; a worker that holds none is not known to the database",
     answer: listOf(workerRecord),
-    handle: async ({ mill }) => ({ items: (await mill.engine.server.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })) }),
+    handle: async ({ mill }) => ({
+      items: (await mill.engine.server.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })),
+    }),
   }),
 ];
 

@@ -3,7 +3,12 @@ import { route } from "../route.js";
 import { limitOf, listOf, time } from "../schemas.js";
 
 const finding = z
-  .strictObject({ name: z.string(), state: z.enum(["ok", "wrong", "skipped"]), message: z.string(), remedy: z.string().optional() })
+  .strictObject({
+    name: z.string(),
+    state: z.enum(["ok", "wrong", "skipped"]),
+    message: z.string(),
+    remedy: z.string().optional(),
+  })
   .meta({ id: "Finding" });
 
 const auditRecord = z
@@ -27,7 +32,9 @@ export const operationRoutes = [
     role: "reader",
     summary: "what is wrong with the database, and what to do; looked at twice a minute at most",
     answer: listOf(finding),
-    handle: async ({ checkup }) => ({ items: (await checkup.findings()).map(({ check: name, ...rest }) => ({ name, ...rest })) }),
+    handle: async ({ checkup }) => ({
+      items: (await checkup.findings()).map(({ check: name, ...rest }) => ({ name, ...rest })),
+    }),
   }),
   route({
     method: "GET",
@@ -44,7 +51,11 @@ export const operationRoutes = [
     }),
     answer: listOf(auditRecord),
     async handle({ mill, query: { who, limit, cursor } }) {
-      const items = await mill.engine.server.audit({ limit, ...(who === undefined ? {} : { who }), ...(cursor === undefined ? {} : { before: cursor }) });
+      const items = await mill.engine.server.audit({
+        limit,
+        ...(who === undefined ? {} : { who }),
+        ...(cursor === undefined ? {} : { before: cursor }),
+      });
       return { items, ...(items.length === limit ? { next: items.at(-1)!.id } : {}) };
     },
   }),

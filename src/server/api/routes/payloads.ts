@@ -17,7 +17,8 @@ export const payloadRoutes = [
     method: "POST",
     path: "/jobs/stream",
     role: "producer",
-    summary: "enqueue one job whose payload is the body, of any content type and up to the payload limit; `job` is the rest of it, as JSON",
+    summary:
+      "enqueue one job whose payload is the body, of any content type and up to the payload limit; `job` is the rest of it, as JSON",
     query: z.strictObject({ job: z.string().max(16_384) }),
     answer: enqueued,
     async handle(call) {
@@ -30,13 +31,19 @@ export const payloadRoutes = [
         );
       const job = traced(call, toNewJob(checkValue(streamedJob, parsed(query.job), "job")));
       const size = Number(request.headers["content-length"] ?? Number.NaN);
-      if (!Number.isSafeInteger(size)) throw new InvalidArgumentError("the length of the payload is not known", "send Content-Length");
+      if (!Number.isSafeInteger(size))
+        throw new InvalidArgumentError("the length of the payload is not known", "send Content-Length");
       if (!shares.uploads.take(identity.name))
-        throw new ApiError("busy", "too many payloads are on their way already", "try again", { "retry-after": "1", connection: "close" });
+        throw new ApiError("busy", "too many payloads are on their way already", "try again", {
+          "retry-after": "1",
+          connection: "close",
+        });
       try {
         const contentType = job.contentType ?? request.headers["content-type"];
         const typed = { ...job, ...(contentType === undefined ? {} : { contentType }) };
-        const answer = await bounded(mill.engine, (tx) => mill.engine.enqueueStream(typed, size, request as AsyncIterable<Uint8Array>, { tx }));
+        const answer = await bounded(mill.engine, (tx) =>
+          mill.engine.enqueueStream(typed, size, request as AsyncIterable<Uint8Array>, { tx }),
+        );
         wake(job.queue ?? "default");
         return answer;
       } finally {
@@ -48,7 +55,8 @@ export const payloadRoutes = [
     method: "GET",
     path: "/jobs/{id}/payload",
     role: "reader",
-    summary: "the bytes of a job: its payload, or its input or result as JSON; a part of them with Range, or with offset and length",
+    summary:
+      "the bytes of a job: its payload, or its input or result as JSON; a part of them with Range, or with offset and length",
     query: z.strictObject({
       part: z.enum(["payload", "input", "result"]).default("payload"),
       offset: z.coerce.number().int().min(0).optional(),
@@ -64,15 +72,25 @@ export const payloadRoutes = [
         const bytes = Buffer.from(toJsonText(found.job[query.part]));
         return send(call, bytes.length, "json", async (offset, length) => bytes.subarray(offset, offset + length));
       }
-      if (found.job.payloadSize === null) throw new ApiError("noRoute", `job ${id} has no payload`, "ask for part=input or part=result");
-      return send(call, found.job.payloadSize, "bin", async (offset, length) => (await mill.engine.payloadRead(id, offset, length)) ?? new Uint8Array());
+      if (found.job.payloadSize === null)
+        throw new ApiError("noRoute", `job ${id} has no payload`, "ask for part=input or part=result");
+      return send(
+        call,
+        found.job.payloadSize,
+        "bin",
+        async (offset, length) => (await mill.engine.payloadRead(id, offset, length)) ?? new Uint8Array(),
+      );
     },
   }),
 ];
 
 /** Whatever it is, a browser keeps it as a file and runs nothing of it. */
 async function send(
-  { exchange, params, query }: Call<{ readonly part: string; readonly offset?: number | undefined; readonly length?: number | undefined }>,
+  {
+    exchange,
+    params,
+    query,
+  }: Call<{ readonly part: string; readonly offset?: number | undefined; readonly length?: number | undefined }>,
   size: number,
   kind: string,
   read: (offset: number, length: number) => Promise<Uint8Array>,
@@ -80,9 +98,14 @@ async function send(
   const { request, response, signal } = exchange;
   const asked = rangeOf(request.headers.range, size);
   const first = query.offset ?? asked?.first ?? 0;
-  const end = Math.min(size, query.length !== undefined ? first + query.length : query.offset === undefined && asked ? asked.end : size);
+  const end = Math.min(
+    size,
+    query.length !== undefined ? first + query.length : query.offset === undefined && asked ? asked.end : size,
+  );
   if (first > 0 && first >= size)
-    throw new ApiError("range", `there are ${size} bytes, and ${first} is beyond them`, "ask for what there is", { "content-range": `bytes */${size}` });
+    throw new ApiError("range", `there are ${size} bytes, and ${first} is beyond them`, "ask for what there is", {
+      "content-range": `bytes */${size}`,
+    });
   const isPart = first > 0 || end < size;
   response.writeHead(isPart ? 206 : 200, {
     "content-type": "application/octet-stream",
@@ -97,7 +120,8 @@ async function send(
   if (request.method === "HEAD") return;
   for (let offset = first; offset < end && !signal.aborted;) {
     const bytes = await read(offset, Math.min(pieceBytes, end - offset));
-    if (bytes.length === 0) throw new Error(`the payload of job ${params["id"]} ended at ${offset}, before its size`); // removed meanwhile: cut the connection, or the next answer would be taken for the rest
+    // removed meanwhile: cut the connection, or the next answer would be taken for the rest
+    if (bytes.length === 0) throw new Error(`the payload of job ${params["id"]} ended at ${offset}, before its size`);
     offset += bytes.length;
     if (!response.write(bytes)) await once(response, "drain", { signal }).catch(() => {});
   }
@@ -105,15 +129,21 @@ async function send(
 }
 
 /** One range of bytes; several at once are answered with everything, as HTTP allows. */
-function rangeOf(header: string | undefined, size: number): { readonly first: number; readonly end: number } | undefined {
+function rangeOf(
+  header: string | undefined,
+  size: number,
+): { readonly first: number; readonly end: number } | undefined {
   const [, from = "", to = ""] = /^bytes=(\d*)-(\d*)$/.exec(header ?? "") ?? [];
   if (from === "" && to === "") return undefined;
   if (from === "") return { first: Math.max(0, size - Number(to)), end: size };
   const first = Number(from);
   const end = to === "" ? size : Math.min(size, Number(to) + 1);
   if (first >= size || end <= first)
-    throw new ApiError("range", `there are ${size} bytes, and no such range of them`, "ask for what there is", { "content-range": `bytes */${size}` });
+    throw new ApiError("range", `there are ${size} bytes, and no such range of them`, "ask for what there is", {
+      "content-range": `bytes */${size}`,
+    });
   return { first, end };
 }
 
-const parsed = (job: string): unknown => fromJson(Buffer.from(job), "job", 'give an object such as {"type":"resize"}, percent-encoded');
+const parsed = (job: string): unknown =>
+  fromJson(Buffer.from(job), "job", 'give an object such as {"type":"resize"}, percent-encoded');

@@ -5,7 +5,21 @@ import { given } from "../given.js";
 import { pageBytes } from "../look.js";
 import type { Call } from "../route.js";
 import { route } from "../route.js";
-import { because, counted, done, dryRun, jobId, jobRecord, limitOf, listOf, queueDetails, queueRecord, rate, time, timeInput } from "../schemas.js";
+import {
+  because,
+  counted,
+  done,
+  dryRun,
+  jobId,
+  jobRecord,
+  limitOf,
+  listOf,
+  queueDetails,
+  queueRecord,
+  rate,
+  time,
+  timeInput,
+} from "../schemas.js";
 
 const part = { type: z.string().optional(), group: z.string().optional() };
 const note = z.strictObject({ because });
@@ -64,7 +78,9 @@ export const queueRoutes = [
     answer: listOf(queueRecord),
     async handle(call) {
       const { limit, cursor } = call.query;
-      const after = (await described(call)).filter(({ name }) => cursor === undefined || name > cursor).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      const after = (await described(call))
+        .filter(({ name }) => cursor === undefined || name > cursor)
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1));
       const items = after.slice(0, limit);
       return { items, ...(after.length > limit ? { next: items.at(-1)!.name } : {}) };
     },
@@ -77,7 +93,11 @@ export const queueRoutes = [
     answer: queueDetails,
     async handle(call) {
       const found = (await described(call)).find(({ name }) => name === call.params["queue"]);
-      if (!found) throw new QueueNotFoundError(`there is no queue "${call.params["queue"]}"`, "GET /queues tells those there are; PUT makes one");
+      if (!found)
+        throw new QueueNotFoundError(
+          `there is no queue "${call.params["queue"]}"`,
+          "GET /queues tells those there are; PUT makes one",
+        );
       return { ...found, depth: await call.mill.engine.depth(found.name) };
     },
   }),
@@ -102,7 +122,9 @@ export const queueRoutes = [
     answer: done,
     async handle(call) {
       const name = call.params["queue"]!;
-      await call.act(partName(name, call.body), (tx) => call.mill.engine.queuePause(name, { ...partOf(call.body), ...noted(call) }, { tx }));
+      await call.act(partName(name, call.body), (tx) =>
+        call.mill.engine.queuePause(name, { ...partOf(call.body), ...noted(call) }, { tx }),
+      );
       return { done: true };
     },
   }),
@@ -115,7 +137,9 @@ export const queueRoutes = [
     answer: done,
     async handle(call) {
       const name = call.params["queue"]!;
-      await call.act(partName(name, call.body), (tx) => call.mill.engine.queueResume(name, { ...partOf(call.body), ...noted(call) }, { tx }));
+      await call.act(partName(name, call.body), (tx) =>
+        call.mill.engine.queueResume(name, { ...partOf(call.body), ...noted(call) }, { tx }),
+      );
       call.wake(name);
       return { done: true };
     },
@@ -183,7 +207,8 @@ export const queueRoutes = [
     answer: counted,
     async handle({ mill, params, body, act, pretend }) {
       const name = params["queue"]!;
-      const setAside = (tx: object) => mill.engine.queueSetAside(name, body.type === undefined ? {} : { type: body.type }, { tx });
+      const setAside = (tx: object) =>
+        mill.engine.queueSetAside(name, body.type === undefined ? {} : { type: body.type }, { tx });
       return exactly(body.dryRun ? await pretend(setAside) : await act(partName(name, body), setAside));
     },
   }),
@@ -192,12 +217,17 @@ export const queueRoutes = [
     path: "/queues/{queue}/redrive",
     role: "admin",
     summary: "move waiting dead letters back to where they came from, or to a target",
-    body: z.strictObject({ target: z.string().optional(), limit: z.number().int().min(1).max(10_000).default(1000), dryRun }),
+    body: z.strictObject({
+      target: z.string().optional(),
+      limit: z.number().int().min(1).max(10_000).default(1000),
+      dryRun,
+    }),
     answer: counted,
     async handle({ mill, params, body, act, pretend }) {
       const name = params["queue"]!;
       const { target, limit } = body;
-      const redrive = (tx: object) => mill.engine.redrive(name, { limit, ...(target === undefined ? {} : { target }) }, { tx });
+      const redrive = (tx: object) =>
+        mill.engine.redrive(name, { limit, ...(target === undefined ? {} : { target }) }, { tx });
       const count = body.dryRun ? await pretend(redrive) : await act(`queue ${name}`, redrive);
       return { count, isExact: count < limit };
     },
@@ -228,7 +258,9 @@ export const queueRoutes = [
     answer: z.looseObject({}),
     async handle({ mill, params, body, act }) {
       const { queue, group } = params as { queue: string; group: string };
-      return act(`queue ${queue}, group ${group}`, (tx) => mill.engine.groupPut(queue, group, given(body) as GroupOptions, { tx }));
+      return act(`queue ${queue}, group ${group}`, (tx) =>
+        mill.engine.groupPut(queue, group, given(body) as GroupOptions, { tx }),
+      );
     },
   }),
   route({
@@ -238,13 +270,16 @@ export const queueRoutes = [
     summary: "the jobs a claim would look at next, untouched; fewer where their inputs are large",
     query: z.strictObject({ limit: limitOf(1000, 10) }),
     answer: listOf(jobRecord),
-    handle: async ({ mill, params, query }) => ({ items: await mill.engine.server.peek(params["queue"]!, query.limit, pageBytes) }),
+    handle: async ({ mill, params, query }) => ({
+      items: await mill.engine.server.peek(params["queue"]!, query.limit, pageBytes),
+    }),
   }),
   route({
     method: "GET",
     path: "/queues/{queue}/events",
     role: "reader",
-    summary: "what happened to a queue since the cursor of an earlier answer, or all of what is kept; `next` is always there",
+    summary:
+      "what happened to a queue since the cursor of an earlier answer, or all of what is kept; `next` is always there",
     query: z.strictObject({ cursor: z.string().max(10_000).optional() }),
     answer: z.strictObject({ items: z.array(queueEvent), next: z.string() }),
     async handle({ mill, params, query }) {
@@ -256,7 +291,8 @@ export const queueRoutes = [
     method: "GET",
     path: "/events",
     role: "reader",
-    summary: "what happened to all queues since the cursor of an earlier answer, or all of what is kept; `next` is always there",
+    summary:
+      "what happened to all queues since the cursor of an earlier answer, or all of what is kept; `next` is always there",
     query: z.strictObject({ cursor: z.string().max(10_000).optional() }),
     answer: z.strictObject({ items: z.array(queueEvent), next: z.string() }),
     async handle({ mill, query }) {
@@ -269,7 +305,11 @@ export const queueRoutes = [
     path: "/stages",
     role: "reader",
     summary: "the stages of queues that hold jobs",
-    answer: listOf(z.strictObject({ queue: z.string(), stage: z.string(), jobs: z.number().int(), since: time }).meta({ id: "Stage" })),
+    answer: listOf(
+      z
+        .strictObject({ queue: z.string(), stage: z.string(), jobs: z.number().int(), since: time })
+        .meta({ id: "Stage" }),
+    ),
     handle: async ({ mill }) => ({ items: await mill.engine.stageList() }),
   }),
   ...(["release", "cancel"] as const).map((verb) =>
@@ -282,7 +322,10 @@ export const queueRoutes = [
       answer: counted,
       async handle(call) {
         const { queue, stage } = call.params as { queue: string; stage: string };
-        if (call.body.dryRun) return exactly((await call.mill.engine.stageList()).find((one) => one.queue === queue && one.stage === stage)?.jobs ?? 0);
+        if (call.body.dryRun)
+          return exactly(
+            (await call.mill.engine.stageList()).find((one) => one.queue === queue && one.stage === stage)?.jobs ?? 0,
+          );
         const count = await call.act(`queue ${queue}, stage ${stage}`, (tx) =>
           verb === "release"
             ? call.mill.engine.stageRelease(queue, stage, noted(call), { tx })
@@ -319,5 +362,7 @@ function partOf({ type, group }: GivenPart): QueuePart {
 
 /** Its name in the audit. */
 function partName(queue: string, { type, group }: GivenPart): string {
-  return [`queue ${queue}`, type === undefined ? "" : `type ${type}`, group === undefined ? "" : `group ${group}`].filter(Boolean).join(", ");
+  return [`queue ${queue}`, type === undefined ? "" : `type ${type}`, group === undefined ? "" : `group ${group}`]
+    .filter(Boolean)
+    .join(", ");
 }

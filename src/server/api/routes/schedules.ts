@@ -8,10 +8,25 @@ import type { RuleInput } from "../../../schedule/rule.js";
 import { given } from "../given.js";
 import { pageBytes } from "../look.js";
 import { type Call, route } from "../route.js";
-import { because, counted, done, dryRun, jobId, jsonValue, limitOf, listOf, time, timeInput, windows } from "../schemas.js";
+import {
+  because,
+  counted,
+  done,
+  dryRun,
+  jobId,
+  jsonValue,
+  limitOf,
+  listOf,
+  time,
+  timeInput,
+  windows,
+} from "../schemas.js";
 import { upcoming } from "../upcoming.js";
 
-const rule = z.looseObject({}).meta({ id: "Rule", description: "one of cron, every, after, rrule, times and at, with its options: see docs/schedules.md" });
+const rule = z.looseObject({}).meta({
+  id: "Rule",
+  description: "one of cron, every, after, rrule, times and at, with its options: see docs/schedules.md",
+});
 const text = z.string().nullable();
 
 const scheduleRecord = z
@@ -86,8 +101,13 @@ const scheduleEvent = z
 
 const listStep = 20;
 const nameOf = ({ params }: Call): string => params["name"]!;
-const noteOf = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>) => ({ by: identity.name, ...given({ because: body.because }) });
-const described = <Record extends { readonly rule: Json }>(record: Record): Record & { description: string | null } => ({
+const noteOf = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>) => ({
+  by: identity.name,
+  ...given({ because: body.because }),
+});
+const described = <Record extends { readonly rule: Json }>(
+  record: Record,
+): Record & { description: string | null } => ({
   ...record,
   description: describe(record.rule),
 });
@@ -138,13 +158,18 @@ export const scheduleRoutes = [
     method: "POST",
     path: "/schedules/preview",
     role: "reader",
-    summary: "when a rule would run next, and the rule in words; stores nothing. It looks for a second: where slots are rare there may be fewer",
+    summary:
+      "when a rule would run next, and the rule in words; stores nothing. It looks for a second: where slots are rare there may be fewer",
     body: z.strictObject({ rule, count: z.number().int().min(1).max(1000).default(5), from: timeInput.optional() }),
     answer: z.strictObject({ items: z.array(time), description: text }),
     async handle({ mill: { engine }, body }) {
       const parsed = parseRule(body.rule);
       const now = (await engine.schedules.now()).getTime();
-      const items = await upcoming(engine, parsed, { createdAt: now, after: body.from?.getTime() ?? now, count: body.count });
+      const items = await upcoming(engine, parsed, {
+        createdAt: now,
+        after: body.from?.getTime() ?? now,
+        count: body.count,
+      });
       return { items, description: describeRule(parsed) };
     },
   }),
@@ -163,13 +188,22 @@ export const scheduleRoutes = [
     summary: "make a schedule, or change it; the same again changes nothing",
     body: z.strictObject({
       rule,
-      job: z.looseObject({ type: z.string() }).meta({ description: "the type, and options of an enqueue that do not name a time" }),
+      job: z
+        .looseObject({ type: z.string() })
+        .meta({ description: "the type, and options of an enqueue that do not name a time" }),
       input: z.unknown().optional(),
-      options: z.looseObject({}).optional().meta({ description: "overlap, missed, afterFailure, maxRuns, keepRuns: see docs/schedules.md" }),
+      options: z
+        .looseObject({})
+        .optional()
+        .meta({ description: "overlap, missed, afterFailure, maxRuns, keepRuns: see docs/schedules.md" }),
       version: z.number().int().optional(),
       app: z.string().optional().meta({ description: "the application it belongs to" }),
     }),
-    answer: z.strictObject({ name: z.string(), change: z.enum(["created", "changed", "unchanged", "older"]), next: z.array(time) }),
+    answer: z.strictObject({
+      name: z.string(),
+      change: z.enum(["created", "changed", "unchanged", "older"]),
+      next: z.array(time),
+    }),
     async handle(call) {
       const { mill, body, identity, act } = call;
       const name = nameOf(call);
@@ -177,8 +211,16 @@ export const scheduleRoutes = [
       const next = await mill.schedules.next(body.rule as unknown as RuleInput);
       if (next.length === 0) await mill.schedules.mustBeKnown(name, parsed, undefined);
       const { input, version, app } = body;
-      const schedule = { rule: parsed, job: body.job, options: body.options ?? {}, by: identity.name, ...given({ input, version, app }) };
-      const { change } = await act(`schedule ${name}`, (tx) => mill.engine.schedules.put(name, schedule as unknown as PutSchedule, { tx }));
+      const schedule = {
+        rule: parsed,
+        job: body.job,
+        options: body.options ?? {},
+        by: identity.name,
+        ...given({ input, version, app }),
+      };
+      const { change } = await act(`schedule ${name}`, (tx) =>
+        mill.engine.schedules.put(name, schedule as unknown as PutSchedule, { tx }),
+      );
       return { name, change, next };
     },
   }),
@@ -190,7 +232,9 @@ export const scheduleRoutes = [
     body: z.strictObject({ because }),
     answer: done,
     async handle(call) {
-      await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.remove(nameOf(call), noteOf(call), { tx }));
+      await call.act(`schedule ${nameOf(call)}`, (tx) =>
+        call.mill.engine.schedules.remove(nameOf(call), noteOf(call), { tx }),
+      );
       return { done: true };
     },
   }),
@@ -202,7 +246,9 @@ export const scheduleRoutes = [
     body: z.strictObject({ because }),
     answer: done,
     async handle(call) {
-      await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.pause(nameOf(call), noteOf(call), { tx }));
+      await call.act(`schedule ${nameOf(call)}`, (tx) =>
+        call.mill.engine.schedules.pause(nameOf(call), noteOf(call), { tx }),
+      );
       return { done: true };
     },
   }),
@@ -227,7 +273,9 @@ export const scheduleRoutes = [
     body: z.strictObject({ because }),
     answer: z.strictObject({ id: jobId }),
     handle: async (call) => ({
-      id: await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.trigger(nameOf(call), noteOf(call), { tx })),
+      id: await call.act(`schedule ${nameOf(call)}`, (tx) =>
+        call.mill.engine.schedules.trigger(nameOf(call), noteOf(call), { tx }),
+      ),
     }),
   }),
   route({
@@ -235,12 +283,22 @@ export const scheduleRoutes = [
     path: "/schedules/{name}/backfill",
     role: "admin",
     summary: "make up for the slots of a past time that have no run, so many of them at once",
-    body: z.strictObject({ from: timeInput, until: timeInput, concurrency: z.number().int().min(1).max(1000).default(1), because, dryRun }),
+    body: z.strictObject({
+      from: timeInput,
+      until: timeInput,
+      concurrency: z.number().int().min(1).max(1000).default(1),
+      because,
+      dryRun,
+    }),
     answer: counted,
     async handle(call) {
       const { from, until, concurrency } = call.body;
-      const backfill = (tx: object) => call.mill.schedules.backfill(nameOf(call), { from, until, concurrency, ...noteOf(call) }, { tx });
-      return { count: call.body.dryRun ? await call.pretend(backfill) : await call.act(`schedule ${nameOf(call)}`, backfill), isExact: true };
+      const backfill = (tx: object) =>
+        call.mill.schedules.backfill(nameOf(call), { from, until, concurrency, ...noteOf(call) }, { tx });
+      return {
+        count: call.body.dryRun ? await call.pretend(backfill) : await call.act(`schedule ${nameOf(call)}`, backfill),
+        isExact: true,
+      };
     },
   }),
   route({
@@ -280,7 +338,10 @@ export const scheduleRoutes = [
         .meta({ id: "ScheduleDurations" }),
     ),
     handle: async (call) => ({
-      items: await call.mill.engine.schedules.stats(nameOf(call), { runs: call.query.runs, ...given({ windows: call.query.windows }) }),
+      items: await call.mill.engine.schedules.stats(nameOf(call), {
+        runs: call.query.runs,
+        ...given({ windows: call.query.windows }),
+      }),
     }),
   }),
   route({
@@ -300,7 +361,9 @@ export const scheduleRoutes = [
     body: z.strictObject({ days: z.array(z.iso.date()).max(10_000) }),
     answer: done,
     async handle(call) {
-      await call.act(`calendar ${nameOf(call)}`, (tx) => call.mill.engine.schedules.calendarPut(nameOf(call), call.body.days, { tx }));
+      await call.act(`calendar ${nameOf(call)}`, (tx) =>
+        call.mill.engine.schedules.calendarPut(nameOf(call), call.body.days, { tx }),
+      );
       return { done: true };
     },
   }),
@@ -313,11 +376,16 @@ export const scheduleRoutes = [
     answer: listOf(time),
     async handle(call) {
       const { engine, schedules } = call.mill;
-      const [now, { rule: stored, createdAt, lastSlot, nextSlot }] = await Promise.all([engine.schedules.now(), schedules.get(nameOf(call))]);
+      const [now, { rule: stored, createdAt, lastSlot, nextSlot }] = await Promise.all([
+        engine.schedules.now(),
+        schedules.get(nameOf(call)),
+      ]);
       const parsed = parseRule(stored);
       if ("after" in parsed) return { items: nextSlot === null ? [] : [nextSlot] };
       const after = Math.max(now.getTime(), lastSlot?.getTime() ?? 0);
-      return { items: await upcoming(engine, parsed, { createdAt: createdAt.getTime(), after, count: call.query.count }) };
+      return {
+        items: await upcoming(engine, parsed, { createdAt: createdAt.getTime(), after, count: call.query.count }),
+      };
     },
   }),
 ];

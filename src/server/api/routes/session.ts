@@ -8,7 +8,18 @@ export const sessionRoutes = [
     path: "/session",
     role: "reader",
     summary: "who asks, what they may do, and what they talk to",
-    answer: z.strictObject({ name: z.string(), role: z.enum(roles), version: z.string(), schema: z.string(), isOpen: z.boolean() }),
-    handle: async ({ identity, version, mill, auth }) => ({ ...identity, version, schema: mill.engine.schema, isOpen: auth.isOpen }),
+    answer: z.strictObject({
+      name: z.string(),
+      role: z.enum(roles),
+      version: z.string(),
+      schema: z.string(),
+      isOpen: z.boolean(),
+    }),
+    handle: async ({ identity, version, mill, auth }) => ({
+      ...identity,
+      version,
+      schema: mill.engine.schema,
+      isOpen: auth.isOpen,
+    }),
   }),
 ];

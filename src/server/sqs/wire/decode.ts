@@ -15,7 +15,12 @@ export interface Source<Node> {
 }
 
 /** Read members out of a source. Objects have no prototype, so that a name such as `__proto__` is nothing but data. */
-export function decodeMembers<Node>(source: Source<Node>, node: Node, members: Members, prefix = ""): Record<string, unknown> {
+export function decodeMembers<Node>(
+  source: Source<Node>,
+  node: Node,
+  members: Members,
+  prefix = "",
+): Record<string, unknown> {
   const result = emptyObject();
   for (const [name, kind] of Object.entries(members)) {
     const found = source.member(node, name, kind);

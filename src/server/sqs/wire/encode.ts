@@ -1,11 +1,20 @@
 import type { Kind, Members } from "./model.js";
 
-/** The members of an output that are written: what is absent or empty is left out, because clients tell the two apart from "none". */
-export function membersToWrite(output: unknown, members: Members): (readonly [name: string, kind: Kind, value: unknown])[] {
+/**
+ * The members of an output that are written: what is absent or empty is left out, because clients tell the two apart
+ * from "none".
+ */
+export function membersToWrite(
+  output: unknown,
+  members: Members,
+): (readonly [name: string, kind: Kind, value: unknown])[] {
   const values = (output ?? {}) as Readonly<Record<string, unknown>>;
   return Object.entries(members)
     .map(([name, kind]) => [name, kind, values[name]] as const)
-    .filter(([, kind, value]) => value !== undefined && value !== null && (kind.isRequired || !isEmptyCollection(kind, value)));
+    .filter(
+      ([, kind, value]) =>
+        value !== undefined && value !== null && (kind.isRequired || !isEmptyCollection(kind, value)),
+    );
 }
 
 function isEmptyCollection(kind: Kind, value: unknown): boolean {
@@ -18,7 +27,9 @@ export type MapForm = "object" | "pairs";
 
 /** An output as what `JSON.stringify` takes. */
 export function plainMembers(output: unknown, members: Members, maps: MapForm): Record<string, unknown> {
-  return Object.fromEntries(membersToWrite(output, members).map(([name, kind, value]) => [name, plainValue(value, kind, maps)]));
+  return Object.fromEntries(
+    membersToWrite(output, members).map(([name, kind, value]) => [name, plainValue(value, kind, maps)]),
+  );
 }
 
 function plainValue(value: unknown, kind: Kind, maps: MapForm): unknown {
@@ -26,8 +37,12 @@ function plainValue(value: unknown, kind: Kind, maps: MapForm): unknown {
     case "list":
       return (value as readonly unknown[]).map((item) => plainValue(item, kind.of, maps));
     case "map": {
-      const entries = Object.entries(value as object).map(([key, item]) => [key, plainValue(item, kind.of, maps)] as const);
-      return maps === "object" ? Object.fromEntries(entries) : entries.map(([key, item]) => ({ [kind.keyName]: key, Value: item }));
+      const entries = Object.entries(value as object).map(
+        ([key, item]) => [key, plainValue(item, kind.of, maps)] as const,
+      );
+      return maps === "object"
+        ? Object.fromEntries(entries)
+        : entries.map(([key, item]) => ({ [kind.keyName]: key, Value: item }));
     }
     case "structure":
       return plainMembers(value, kind.members, maps);

@@ -24,7 +24,8 @@ const errors = {
   InvalidBatchEntryId: {
     status: 400,
     code: `${service}.InvalidBatchEntryId`,
-    message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
+    message:
+      "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
   },
   InvalidIdFormat: { status: 400 },
   InvalidMessageContents: { status: 400 },
@@ -44,7 +45,11 @@ const errors = {
     code: `${service}.QueueDeletedRecently`,
     message: "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
   },
-  QueueDoesNotExist: { status: 400, code: `${service}.NonExistentQueue`, message: "The specified queue does not exist." },
+  QueueDoesNotExist: {
+    status: 400,
+    code: `${service}.NonExistentQueue`,
+    message: "The specified queue does not exist.",
+  },
   QueueNameExists: { status: 400, code: "QueueAlreadyExists" },
   ReceiptHandleIsInvalid: { status: 404 },
   RequestThrottled: { status: 403 },
@@ -63,8 +68,16 @@ const errors = {
   SerializationException: { status: 400, code: "MalformedInput", isCommon: true },
   ThrottlingException: { status: 400, isCommon: true },
   UnknownOperationException: { status: 404, isCommon: true },
-  InternalFailure: { status: 500, isCommon: true, message: "The request processing has failed because of an unknown error, exception or failure." },
-  ServiceUnavailable: { status: 503, isCommon: true, message: "The request has failed due to a temporary failure of the server." },
+  InternalFailure: {
+    status: 500,
+    isCommon: true,
+    message: "The request processing has failed because of an unknown error, exception or failure.",
+  },
+  ServiceUnavailable: {
+    status: 503,
+    isCommon: true,
+    message: "The request has failed due to a temporary failure of the server.",
+  },
 
   // Who asks, and how it is proved.
   IncompleteSignatureException: { status: 400, code: "IncompleteSignature", isCommon: true },
@@ -112,7 +125,9 @@ export class SqsError extends Error {
     return this.status < 500 ? "Sender" : "Receiver";
   }
 
-  /** Code and fault for clients of JSON that still think in Query codes. Their SDKs name unmodelled errors by this one. */
+  /**
+   * Code and fault for clients of JSON that still think in Query codes. Their SDKs name unmodelled errors by this one.
+   */
   get queryError(): string {
     return `${this.#isCommon ? this.type : this.code};${this.fault}`;
   }

@@ -1,7 +1,9 @@
 import { SqsError } from "./errors.js";
 import { mostNameParts, mostParameters } from "./limits.js";
 
-/** Parameters as a tree: `Tag.1.Key=a` is the value `a` below `Tag`, `1`, `Key`. Maps, because names come from outside. */
+/**
+ * Parameters as a tree: `Tag.1.Key=a` is the value `a` below `Tag`, `1`, `Key`. Maps, because names come from outside.
+ */
 export interface FormNode {
   value?: string;
   readonly children: Map<string, FormNode>;
@@ -25,7 +27,11 @@ export function valueOf(form: FormNode, name: string): string | undefined {
 /** The pairs of a query string, still escaped. */
 export function pairsOf(text: string): [name: string, value: string][] {
   const pairs = text.split("&", mostParameters + 1);
-  if (pairs.length > mostParameters) throw new SqsError("MalformedQueryStringException", `A request can not have more than ${mostParameters} parameters.`);
+  if (pairs.length > mostParameters)
+    throw new SqsError(
+      "MalformedQueryStringException",
+      `A request can not have more than ${mostParameters} parameters.`,
+    );
   return pairs
     .filter((pair) => pair !== "")
     .map((pair) => {

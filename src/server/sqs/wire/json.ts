@@ -31,14 +31,17 @@ function parse(body: Buffer): unknown {
   try {
     return parseJson(body, mostLevels);
   } catch (error) {
-    throw malformed(error instanceof TooDeepError ? `The body has more than ${mostLevels} levels` : "The body is not JSON in UTF-8");
+    throw malformed(
+      error instanceof TooDeepError ? `The body has more than ${mostLevels} levels` : "The body is not JSON in UTF-8",
+    );
   }
 }
 
 const names = { string: "a String", integer: "an Integer", boolean: "a Boolean" } as const;
 
 const source: Source<unknown> = {
-  member: (node, name) => (Object.hasOwn(node as object, name) ? ((node as Record<string, unknown>)[name] ?? undefined) : undefined),
+  member: (node, name) =>
+    Object.hasOwn(node as object, name) ? ((node as Record<string, unknown>)[name] ?? undefined) : undefined,
   items(node) {
     if (!Array.isArray(node)) throw malformed("Expected list or null");
     refuseLonger(node.length);
@@ -55,7 +58,8 @@ const source: Source<unknown> = {
   },
   scalar(node, kind) {
     if (kind === "integer" ? isInteger(node) : typeof node === kind) return node as string | number | boolean;
-    if (typeof node === "object") throw malformed(`Start of ${Array.isArray(node) ? "list" : "structure or map"} found where not expected.`);
+    if (typeof node === "object")
+      throw malformed(`Start of ${Array.isArray(node) ? "list" : "structure or map"} found where not expected.`);
     throw malformed(`${tokenOf(node)} can not be converted to ${names[kind]}`);
   },
 };

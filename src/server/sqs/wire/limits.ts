@@ -11,9 +11,14 @@ export const mostMessageBytes = 1_048_576;
 export const mostParameters = 5_000;
 /** Items of a list and entries of a map; every action allows far fewer, and tells the client how many it counted. */
 export const mostItems = 1_000;
-/** Names between the dots of a parameter: `SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.BinaryListValue.1`. */
+/**
+ * Names between the dots of a parameter: `SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.BinaryListValue.1`.
+ */
 export const mostNameParts = 8;
 /** Structures, lists and maps within each other, in JSON. No action knows more than six. */
 export const mostLevels = 100;
-/** Of a refusal. One that tells the canonical form of a request has all of its headers in it; any other tells a value, which may be as long as the body. */
+/**
+ * Of a refusal. One that tells the canonical form of a request has all of its headers in it; any other tells a value,
+ * which may be as long as the body.
+ */
 export const mostErrorCharacters = 40_000;

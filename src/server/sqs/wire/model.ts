@@ -1,7 +1,7 @@
 /**
- * The actions of SQS: what each takes and what it answers, as one table.
- * Both protocols decode and encode by walking it, and the TypeScript types are read off it, so none of the three can drift.
- * Members stand in the order they are written to the wire: the alphabet, as AWS does.
+ * The actions of SQS: what each takes and what it answers, as one table. Both protocols decode and encode by walking
+ * it, and the TypeScript types are read off it, so none of the three can drift. Members stand in the order they are
+ * written to the wire: the alphabet, as AWS does.
  */
 
 const string = { kind: "string" } as const;
@@ -12,12 +12,17 @@ const blob = { kind: "blob" } as const;
 
 /** A list. `wireName` is the Query name of one item: `TagKey.1`, `<QueueUrl>`. */
 const listOf = <const M extends Kind>(wireName: string, of: M) => ({ kind: "list", wireName, of }) as const;
-/** A map from strings. `wireName` and `keyName` are the Query names of one entry and its key: `Tag.1.Key`, `Tag.1.Value`. */
-const mapOf = <const M extends Kind>(wireName: string, keyName: "Name" | "Key", of: M) => ({ kind: "map", wireName, keyName, of }) as const;
+/**
+ * A map from strings. `wireName` and `keyName` are the Query names of one entry and its key: `Tag.1.Key`,
+ * `Tag.1.Value`.
+ */
+const mapOf = <const M extends Kind>(wireName: string, keyName: "Name" | "Key", of: M) =>
+  ({ kind: "map", wireName, keyName, of }) as const;
 const structure = <const M extends Members>(members: M) => ({ kind: "structure", members }) as const;
 /**
- * Wire refuses a request without this member, except for lists and maps: Query cannot tell an empty one from an absent one,
- * so both arrive empty and the action says what is wrong. In an answer such a member is written even when it is empty.
+ * Wire refuses a request without this member, except for lists and maps: Query cannot tell an empty one from an absent
+ * one, so both arrive empty and the action says what is wrong. In an answer such a member is written even when it is
+ * empty.
  */
 const required = <const M extends Kind>(kind: M) => ({ ...kind, isRequired: true }) as const;
 
@@ -25,7 +30,13 @@ const required = <const M extends Kind>(kind: M) => ({ ...kind, isRequired: true
 export type Kind =
   | { readonly kind: "string" | "integer" | "boolean" | "blob"; readonly isRequired?: true }
   | { readonly kind: "list"; readonly wireName: string; readonly of: Kind; readonly isRequired?: true }
-  | { readonly kind: "map"; readonly wireName: string; readonly keyName: "Name" | "Key"; readonly of: Kind; readonly isRequired?: true }
+  | {
+      readonly kind: "map";
+      readonly wireName: string;
+      readonly keyName: "Name" | "Key";
+      readonly of: Kind;
+      readonly isRequired?: true;
+    }
   | { readonly kind: "structure"; readonly members: Members; readonly isRequired?: true };
 /** The members of a structure by name. */
 export interface Members {
@@ -55,9 +66,18 @@ const outgoing = {
 } as const;
 const sendEntry = structure({ Id: required(string), ...outgoing });
 const deleteEntry = structure({ Id: required(string), ReceiptHandle: required(string) });
-const visibilityEntry = structure({ Id: required(string), ReceiptHandle: required(string), VisibilityTimeout: integer });
+const visibilityEntry = structure({
+  Id: required(string),
+  ReceiptHandle: required(string),
+  VisibilityTimeout: integer,
+});
 
-const failedEntry = structure({ Code: required(string), Id: required(string), Message: string, SenderFault: required(boolean) });
+const failedEntry = structure({
+  Code: required(string),
+  Id: required(string),
+  Message: string,
+  SenderFault: required(boolean),
+});
 const failed = listOf("BatchResultErrorEntry", failedEntry);
 const sentEntry = structure({
   Id: required(string),
@@ -106,20 +126,34 @@ export const actions = {
       QueueUrl: required(string),
     },
   },
-  CancelMessageMoveTask: { input: { TaskHandle: required(string) }, output: { ApproximateNumberOfMessagesMoved: integer } },
-  ChangeMessageVisibility: { input: { QueueUrl: required(string), ReceiptHandle: required(string), VisibilityTimeout: required(integer) } },
+  CancelMessageMoveTask: {
+    input: { TaskHandle: required(string) },
+    output: { ApproximateNumberOfMessagesMoved: integer },
+  },
+  ChangeMessageVisibility: {
+    input: { QueueUrl: required(string), ReceiptHandle: required(string), VisibilityTimeout: required(integer) },
+  },
   ChangeMessageVisibilityBatch: {
-    input: { Entries: required(listOf("ChangeMessageVisibilityBatchRequestEntry", visibilityEntry)), QueueUrl: required(string) },
+    input: {
+      Entries: required(listOf("ChangeMessageVisibilityBatchRequestEntry", visibilityEntry)),
+      QueueUrl: required(string),
+    },
     output: { Failed: failed, Successful: listOf("ChangeMessageVisibilityBatchResultEntry", doneEntry) },
   },
-  CreateQueue: { input: { Attributes: queueAttributes, QueueName: required(string), tags }, output: { QueueUrl: string } },
+  CreateQueue: {
+    input: { Attributes: queueAttributes, QueueName: required(string), tags },
+    output: { QueueUrl: string },
+  },
   DeleteMessage: { input: { QueueUrl: required(string), ReceiptHandle: required(string) } },
   DeleteMessageBatch: {
     input: { Entries: required(listOf("DeleteMessageBatchRequestEntry", deleteEntry)), QueueUrl: required(string) },
     output: { Failed: failed, Successful: listOf("DeleteMessageBatchResultEntry", doneEntry) },
   },
   DeleteQueue: { input: { QueueUrl: required(string) } },
-  GetQueueAttributes: { input: { AttributeNames: listOf("AttributeName", string), QueueUrl: required(string) }, output: { Attributes: queueAttributes } },
+  GetQueueAttributes: {
+    input: { AttributeNames: listOf("AttributeName", string), QueueUrl: required(string) },
+    output: { Attributes: queueAttributes },
+  },
   GetQueueUrl: { input: { QueueName: required(string), QueueOwnerAWSAccountId: string }, output: { QueueUrl: string } },
   ListDeadLetterSourceQueues: {
     input: { MaxResults: integer, NextToken: string, QueueUrl: required(string) },
@@ -151,7 +185,13 @@ export const actions = {
   RemovePermission: { input: { Label: required(string), QueueUrl: required(string) } },
   SendMessage: {
     input: { ...outgoing, QueueUrl: required(string) },
-    output: { MD5OfMessageAttributes: string, MD5OfMessageBody: string, MD5OfMessageSystemAttributes: string, MessageId: string, SequenceNumber: string },
+    output: {
+      MD5OfMessageAttributes: string,
+      MD5OfMessageBody: string,
+      MD5OfMessageSystemAttributes: string,
+      MessageId: string,
+      SequenceNumber: string,
+    },
   },
   SendMessageBatch: {
     input: { Entries: required(listOf("SendMessageBatchRequestEntry", sendEntry)), QueueUrl: required(string) },

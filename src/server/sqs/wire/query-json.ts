@@ -6,7 +6,12 @@ import type { Members } from "./model.js";
 export const queryJsonType = "application/json";
 
 /** Write an output. */
-export function encodeQueryJson(action: string, output: unknown, members: Members | undefined, requestId: string): string {
+export function encodeQueryJson(
+  action: string,
+  output: unknown,
+  members: Members | undefined,
+  requestId: string,
+): string {
   const result = members ? { [`${action}Result`]: plainMembers(output, members, "pairs") } : {};
   return JSON.stringify({ [`${action}Response`]: { ...result, ResponseMetadata: { RequestId: requestId } } });
 }
@@ -14,5 +19,8 @@ export function encodeQueryJson(action: string, output: unknown, members: Member
 /** Write an error. */
 export function encodeQueryJsonError(error: SqsError, requestId: string): string {
   const { fault, code, queryMessage } = error;
-  return JSON.stringify({ Error: { Code: code, Detail: null, Message: queryMessage, Type: fault }, RequestId: requestId });
+  return JSON.stringify({
+    Error: { Code: code, Detail: null, Message: queryMessage, Type: fault },
+    RequestId: requestId,
+  });
 }

@@ -4,7 +4,8 @@ import type { Members } from "./model.js";
 
 /** Read an input out of the parameters of the Query protocol. `queueUrl` stands in when they have none. */
 export function decodeQuery(form: FormNode, members: Members, queueUrl: string | undefined): Record<string, unknown> {
-  if (queueUrl !== undefined && !form.children.has("QueueUrl")) form.children.set("QueueUrl", { value: queueUrl, children: new Map() });
+  if (queueUrl !== undefined && !form.children.has("QueueUrl"))
+    form.children.set("QueueUrl", { value: queueUrl, children: new Map() });
   return decodeMembers(source, form, members);
 }
 

@@ -17,7 +17,10 @@ export interface WireRequest extends WireHead {
   readonly body: Buffer;
 }
 
-/** A header by its lower-case name. One that was sent twice comes as one value with a comma, which none of those read here may have. */
+/**
+ * A header by its lower-case name. One that was sent twice comes as one value with a comma, which none of those read
+ * here may have.
+ */
 export function headerOf(request: Pick<WireHead, "headers">, name: string): string | undefined {
   return Object.hasOwn(request.headers, name) ? request.headers[name]?.join(",") : undefined;
 }
@@ -25,5 +28,7 @@ export function headerOf(request: Pick<WireHead, "headers">, name: string): stri
 /** Path and query string of the request target, as sent. */
 export function targetOf(request: WireHead): { readonly path: string; readonly search: string } {
   const at = request.url.indexOf("?");
-  return at < 0 ? { path: request.url, search: "" } : { path: request.url.slice(0, at), search: request.url.slice(at + 1) };
+  return at < 0
+    ? { path: request.url, search: "" }
+    : { path: request.url.slice(0, at), search: request.url.slice(at + 1) };
 }

@@ -7,9 +7,9 @@ import { type WireHead, type WireRequest, headerOf, targetOf } from "./request.j
  * AWS Signature Version 4: who sent a request, and that nobody changed it on the way.
  *
  * It does not tell a request from its copy, and neither do we: AWS takes copies within the window, too, and a memory of
- * signatures would refuse honest clients. The signed time counts in seconds, and boto3 and kombu sign nothing that differs
- * between two polls or two equal messages of one second, so that these carry the same signature. Against copies stand TLS,
- * the window below, receipt handles, and the deduplication of FIFO queues.
+ * signatures would refuse honest clients. The signed time counts in seconds, and boto3 and kombu sign nothing that
+ * differs between two polls or two equal messages of one second, so that these carry the same signature. Against copies
+ * stand TLS, the window below, receipt handles, and the deduplication of FIFO queues.
  */
 
 /** Someone who may sign. */
@@ -38,7 +38,10 @@ const mostExpirySeconds = 604_800;
 const algorithm = "AWS4-HMAC-SHA256";
 const unsignedPayload = "UNSIGNED-PAYLOAD";
 
-/** Check the signature of a request. Throws a refusal if there is none, or none of ours, or not of this request, or not of this time. */
+/**
+ * Check the signature of a request. Throws a refusal if there is none, or none of ours, or not of this request, or not
+ * of this time.
+ */
 export function verifySignature(request: WireRequest, keys: readonly AccessKey[], now: number): Caller {
   const { claim, key } = checkedClaim(request, keys, now);
   const payload = payloadHashOf(request, claim);
@@ -47,12 +50,19 @@ export function verifySignature(request: WireRequest, keys: readonly AccessKey[]
   return { account: key.account ?? defaultAccount, region: claim.region };
 }
 
-/** The key a request says it is signed with. Throws what can be told of a signature before the body is read: so nothing is read for those nobody knows. */
+/**
+ * The key a request says it is signed with. Throws what can be told of a signature before the body is read: so nothing
+ * is read for those nobody knows.
+ */
 export function claimedKey(request: WireHead, keys: readonly AccessKey[], now: number): AccessKey {
   return checkedClaim(request, keys, now).key;
 }
 
-function checkedClaim(request: WireHead, keys: readonly AccessKey[], now: number): { readonly claim: Claim; readonly key: AccessKey } {
+function checkedClaim(
+  request: WireHead,
+  keys: readonly AccessKey[],
+  now: number,
+): { readonly claim: Claim; readonly key: AccessKey } {
   const claim = claimOf(request);
   const key = keys.find(({ accessKeyId }) => accessKeyId === claim.accessKeyId);
   if (!key) throw new SqsError("UnrecognizedClientException");
@@ -101,7 +111,8 @@ function claimOf(request: WireHead): Claim {
 }
 
 function headerClaim(request: WireHead, authorization: string): Claim {
-  if (!authorization.startsWith(`${algorithm} `)) throw incomplete(`Authorization header requires the algorithm ${algorithm}.`);
+  if (!authorization.startsWith(`${algorithm} `))
+    throw incomplete(`Authorization header requires the algorithm ${algorithm}.`);
   const fields = authorization
     .slice(algorithm.length)
     .split(",")
@@ -109,8 +120,11 @@ function headerClaim(request: WireHead, authorization: string): Claim {
   const { Credential, Signature, SignedHeaders } = Object.fromEntries(fields);
   const date = headerOf(request, "x-amz-date") ?? basicDate(headerOf(request, "date"));
   if (!Credential || !Signature || !SignedHeaders || fields.length !== 3)
-    throw incomplete("Authorization header requires the parameters 'Credential', 'SignedHeaders' and 'Signature', and no others.");
-  if (date === undefined) throw incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
+    throw incomplete(
+      "Authorization header requires the parameters 'Credential', 'SignedHeaders' and 'Signature', and no others.",
+    );
+  if (date === undefined)
+    throw incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
   return {
     ...scopeOf(Credential),
     ...datesOf(date),
@@ -132,7 +146,8 @@ function presignedClaim(request: WireHead, search: string): Claim {
   };
   if (field("X-Amz-Algorithm") !== algorithm) throw incomplete(`Unsupported AWS 'algorithm': it must be ${algorithm}.`);
   const expiry = field("X-Amz-Expires");
-  if (!/^\d{1,6}$/.test(expiry) || Number(expiry) > mostExpirySeconds) throw incomplete(`'X-Amz-Expires' must be at most ${mostExpirySeconds} seconds.`);
+  if (!/^\d{1,6}$/.test(expiry) || Number(expiry) > mostExpirySeconds)
+    throw incomplete(`'X-Amz-Expires' must be at most ${mostExpirySeconds} seconds.`);
   return {
     ...scopeOf(field("X-Amz-Credential")),
     ...datesOf(field("X-Amz-Date")),
@@ -157,7 +172,8 @@ function scopeOf(credential: string): Pick<Claim, "accessKeyId" | "day" | "regio
 
 function datesOf(date: string): Pick<Claim, "date" | "madeAt"> {
   const madeAt = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
-  if (!/^\d{8}T\d{6}Z$/.test(date) || Number.isNaN(madeAt)) throw incomplete("Date must be in ISO-8601 'basic format', e.g. 20250603T040308Z.");
+  if (!/^\d{8}T\d{6}Z$/.test(date) || Number.isNaN(madeAt))
+    throw incomplete("Date must be in ISO-8601 'basic format', e.g. 20250603T040308Z.");
   return { date, madeAt };
 }
 
@@ -175,10 +191,15 @@ function refuseForeignScope({ day, date, service, end }: Claim): void {
   if (service !== "sqs") throw wrong("Credential should be scoped to correct service: 'sqs'.");
   if (end !== "aws4_request") throw wrong("Credential should be scoped with a valid terminator: 'aws4_request'.");
   if (day !== date.slice(0, 8))
-    throw wrong(`Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '${day}' != '${date.slice(0, 8)}'.`);
+    throw wrong(
+      `Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '${day}' != '${date.slice(0, 8)}'.`,
+    );
 }
 
-/** The date is always covered; the host must be, or the request could go elsewhere; so must be the header that names the action. */
+/**
+ * The date is always covered; the host must be, or the request could go elsewhere; so must be the header that names the
+ * action.
+ */
 function refuseUnsigned(request: WireHead, { signedHeaders }: Claim): void {
   const needed = headerOf(request, "x-amz-target") === undefined ? ["host"] : ["host", "x-amz-target"];
   for (const name of needed) if (!signedHeaders.includes(name)) throw wrong(`'${name}' must be a signed header.`);
@@ -187,7 +208,10 @@ function refuseUnsigned(request: WireHead, { signedHeaders }: Claim): void {
 function refuseWrongTime({ date, madeAt, expiryMs }: Claim, now: number): void {
   const at = basicDateOf(now);
   if (madeAt > now + windowMs)
-    throw new SqsError("RequestExpired", `Signature not yet current: ${date} is still later than ${basicDateOf(now + windowMs)} (${at} + 15 min.)`);
+    throw new SqsError(
+      "RequestExpired",
+      `Signature not yet current: ${date} is still later than ${basicDateOf(now + windowMs)} (${at} + 15 min.)`,
+    );
   if (madeAt + expiryMs < now)
     throw new SqsError(
       "RequestExpired",
@@ -196,22 +220,27 @@ function refuseWrongTime({ date, madeAt, expiryMs }: Claim, now: number): void {
 }
 
 /**
- * The hash the signature was made over. Where the client names one, it must be that of the body. `UNSIGNED-PAYLOAD` is good for requests without a body only: bodies say what is to be done, and
- * whoever stands between client and server could put another in. AWS allows for it with S3, over TLS; TLS ends before us, and no SQS client sends it.
+ * The hash the signature was made over. Where the client names one, it must be that of the body. `UNSIGNED-PAYLOAD` is
+ * good for requests without a body only: bodies say what is to be done, and whoever stands between client and server
+ * could put another in. AWS allows for it with S3, over TLS; TLS ends before us, and no SQS client sends it.
  */
 function payloadHashOf(request: WireRequest, { payload }: Claim): string {
   if (payload === unsignedPayload) {
-    if (request.body.length > 0) throw wrong(`A request with a body must be signed over it: x-amz-content-sha256 cannot be ${unsignedPayload}.`);
+    if (request.body.length > 0)
+      throw wrong(`A request with a body must be signed over it: x-amz-content-sha256 cannot be ${unsignedPayload}.`);
     return payload;
   }
   const made = hash("sha256", request.body);
-  if (payload !== undefined && payload !== made) throw wrong("The value of x-amz-content-sha256 is not the SHA-256 hash of the body.");
+  if (payload !== undefined && payload !== made)
+    throw wrong("The value of x-amz-content-sha256 is not the SHA-256 hash of the body.");
   return made;
 }
 
 function canonicalRequest(request: WireRequest, { signedHeaders }: Claim, query: string, payload: string): string {
   const headers = signedHeaders.map((name) => `${name}:${words(headerOf(request, name) ?? "").join(" ")}\n`).join("");
-  return [request.method, canonicalPath(targetOf(request).path), query, headers, signedHeaders.join(";"), payload].join("\n");
+  return [request.method, canonicalPath(targetOf(request).path), query, headers, signedHeaders.join(";"), payload].join(
+    "\n",
+  );
 }
 
 /** What stands between the spaces and tabs, which headers may have more of than they were signed with. */
@@ -224,7 +253,10 @@ function canonicalPath(path: string): string {
   return path.replace(/\/+/g, "/").split("/").map(escape).join("/");
 }
 
-/** As the rules have it, escaped anew with a plus as a space; and as it was sent, for botocore signs that. Both mean the same to us. */
+/**
+ * As the rules have it, escaped anew with a plus as a space; and as it was sent, for botocore signs that. Both mean the
+ * same to us.
+ */
 function canonicalQueries(search: string): string[] {
   const pairs = pairsOf(search);
   const anew = sortedPairs(pairs.map(([name, value]) => [escape(unescape(name)), escape(unescape(value))]));
@@ -241,7 +273,10 @@ function sortedPairs(pairs: readonly (readonly [string, string])[]): string {
 
 /** As RFC 3986 escapes: all but letters, digits and `-._~`. */
 function escape(text: string): string {
-  return encodeURIComponent(text.toWellFormed()).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 function isSignedBy(claim: Claim, key: AccessKey, canonical: string): boolean {

@@ -12,8 +12,9 @@ import { type AccessKey, type Caller, claimedKey, trustClaim, verifySignature } 
 import { encodeXml, encodeXmlError, xmlType } from "./xml.js";
 
 /**
- * From a request to the call of an action, and from its outcome to an answer: all that is particular to a protocol ends here.
- * The protocol is told by the content type, never by the path; the path only names a queue where the request does not.
+ * From a request to the call of an action, and from its outcome to an answer: all that is particular to a protocol ends
+ * here. The protocol is told by the content type, never by the path; the path only names a queue where the request does
+ * not.
  */
 
 /** Who may ask: holders of these keys, or anyone at all. */
@@ -49,10 +50,17 @@ export interface WireAnswer {
 }
 
 /** Read a request: the call it makes, or the answer that refuses it. */
-export function readRequest(request: WireRequest, access: Access, now = Date.now()): { readonly call: Call } | { readonly refusal: WireAnswer } {
+export function readRequest(
+  request: WireRequest,
+  access: Access,
+  now = Date.now(),
+): { readonly call: Call } | { readonly refusal: WireAnswer } {
   const replyTo = replyFormOf(request);
   try {
-    return { call: replyTo.form === "json" ? readJson(request, replyTo, access, now) : readQuery(request, replyTo, access, now) };
+    return {
+      call:
+        replyTo.form === "json" ? readJson(request, replyTo, access, now) : readQuery(request, replyTo, access, now),
+    };
   } catch (error) {
     if (error instanceof SqsError) return { refusal: writeError(replyTo, error) };
     throw error;
@@ -60,10 +68,14 @@ export function readRequest(request: WireRequest, access: Access, now = Date.now
 }
 
 /**
- * Read what comes before the body: who sent it, as far as that can be told by then, or the answer that refuses it. What has no body is left to `readRequest`.
- * A body is memory, so whoever has no key of ours gets none.
+ * Read what comes before the body: who sent it, as far as that can be told by then, or the answer that refuses it. What
+ * has no body is left to `readRequest`. A body is memory, so whoever has no key of ours gets none.
  */
-export function readHead(head: WireHead, access: Access, now = Date.now()): { readonly who: string } | { readonly refusal: WireAnswer } {
+export function readHead(
+  head: WireHead,
+  access: Access,
+  now = Date.now(),
+): { readonly who: string } | { readonly refusal: WireAnswer } {
   if (access === "open" || !hasBody(head)) return { who: anybody };
   const replyTo = replyFormOf(head);
   try {
@@ -85,13 +97,21 @@ export function refuseBody(request: WireHead): WireAnswer {
   const bytes = headerOf(request, "content-length") ?? mostBodyBytes;
   const isBatch = headerOf(request, "x-amz-target")?.endsWith("Batch") ?? false;
   const error = isBatch
-    ? new SqsError("BatchRequestTooLong", `Batch requests cannot be longer than ${mostMessageBytes} bytes. You have sent ${bytes} bytes.`)
-    : invalidParameter(`One or more parameters are invalid. Reason: Message must be shorter than ${mostMessageBytes} bytes.`);
+    ? new SqsError(
+        "BatchRequestTooLong",
+        `Batch requests cannot be longer than ${mostMessageBytes} bytes. You have sent ${bytes} bytes.`,
+      )
+    : invalidParameter(
+        `One or more parameters are invalid. Reason: Message must be shorter than ${mostMessageBytes} bytes.`,
+      );
   return writeError(replyFormOf(request), error);
 }
 
 /** Answer what an action gave. */
-export function writeOutput<A extends Action>({ action, replyTo }: CallFacts & { readonly action: A }, output: Output<A>): WireAnswer {
+export function writeOutput<A extends Action>(
+  { action, replyTo }: CallFacts & { readonly action: A },
+  output: Output<A>,
+): WireAnswer {
   const { form, requestId } = replyTo;
   const { output: members }: ActionModel = actions[action];
   if (form === "json") return answer(replyTo, 200, jsonType, encodeJson(output, members));
@@ -103,25 +123,36 @@ export function writeOutput<A extends Action>({ action, replyTo }: CallFacts & {
 export function writeError(replyTo: ReplyTo, thrown: unknown): WireAnswer {
   const error = thrown instanceof SqsError ? thrown.clipped(mostErrorCharacters) : new SqsError("InternalFailure");
   const { form, requestId } = replyTo;
-  if (form === "json") return answer(replyTo, error.status, jsonType, encodeJsonError(error), { "x-amzn-query-error": error.queryError });
+  if (form === "json")
+    return answer(replyTo, error.status, jsonType, encodeJsonError(error), { "x-amzn-query-error": error.queryError });
   // A request without any action is not one of this protocol, and AWS answers it in a form of its own.
-  if (error.type === "UnknownOperationException") return answer(replyTo, error.status, xmlType, "<UnknownOperationException/>\n");
+  if (error.type === "UnknownOperationException")
+    return answer(replyTo, error.status, xmlType, "<UnknownOperationException/>\n");
   if (form === "xml") return answer(replyTo, error.status, xmlType, encodeXmlError(error, requestId));
   return answer(replyTo, error.status, queryJsonType, encodeQueryJsonError(error, requestId));
 }
 
-function answer({ requestId }: ReplyTo, status: number, type: string, body: string, more: Readonly<Record<string, string>> = {}): WireAnswer {
+function answer(
+  { requestId }: ReplyTo,
+  status: number,
+  type: string,
+  body: string,
+  more: Readonly<Record<string, string>> = {},
+): WireAnswer {
   return { status, headers: { "x-amzn-RequestId": requestId, "content-type": type, ...more }, body };
 }
 
 function readJson(request: WireRequest, replyTo: ReplyTo, access: Access, now: number): Call {
-  return callOf(request, replyTo, actionOf(request), authenticate(request, access, now), (members, queueUrl) => decodeJson(request.body, members, queueUrl));
+  return callOf(request, replyTo, actionOf(request), authenticate(request, access, now), (members, queueUrl) =>
+    decodeJson(request.body, members, queueUrl),
+  );
 }
 
 /** The action that the headers of a JSON request name. */
 function actionOf(head: WireHead): Action {
   const [service, action = ""] = (headerOf(head, "x-amz-target") ?? "").split(".", 2);
-  if (head.method !== "POST" || service !== "AmazonSQS" || !isAction(action)) throw new SqsError("UnknownOperationException");
+  if (head.method !== "POST" || service !== "AmazonSQS" || !isAction(action))
+    throw new SqsError("UnknownOperationException");
   return action;
 }
 
@@ -141,7 +172,9 @@ function readQuery(request: WireRequest, replyTo: ReplyTo, access: Access, now: 
       `Without keys, ${action} needs a POST or a signature, by any key: a web page can make a browser send such a GET.`,
     );
   }
-  return callOf(request, replyTo, action, authenticate(request, access, now), (members, queueUrl) => decodeQuery(form, members, queueUrl));
+  return callOf(request, replyTo, action, authenticate(request, access, now), (members, queueUrl) =>
+    decodeQuery(form, members, queueUrl),
+  );
 }
 
 /** Actions that change nothing, whoever asks. */
@@ -155,8 +188,9 @@ const looks: ReadonlySet<Action> = new Set<Action>([
 ]);
 
 /**
- * Where anyone at all may ask, whether a web page could have: the address of an image is enough for a GET, and old browsers send it without a word of where it comes from.
- * None sends this header of its own accord; a POST tells its origin.
+ * Where anyone at all may ask, whether a web page could have: the address of an image is enough for a GET, and old
+ * browsers send it without a word of where it comes from. None sends this header of its own accord; a POST tells its
+ * origin.
  */
 function isForgeable(request: WireRequest, action: Action): boolean {
   return request.method === "GET" && !looks.has(action) && headerOf(request, "authorization") === undefined;
@@ -166,7 +200,8 @@ function isForgeable(request: WireRequest, action: Action): boolean {
 function formOf(request: WireRequest): FormNode {
   const { search } = targetOf(request);
   if (request.method !== "GET" && request.method !== "POST") return parseForm();
-  if (request.method === "GET" || mediaTypeOf(request) !== "application/x-www-form-urlencoded") return parseForm(search);
+  if (request.method === "GET" || mediaTypeOf(request) !== "application/x-www-form-urlencoded")
+    return parseForm(search);
   const body = textOf(request.body);
   if (body === undefined) throw malformedForm();
   return parseForm(search, body);

@@ -56,7 +56,13 @@ function textElement(name: string, text: string): string {
 }
 
 /** A carriage return is written as a reference, for parsers turn a plain one into a line feed. */
-const references: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;" };
+const references: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "\r": "&#xD;",
+};
 
 function escape(text: string): string {
   return replaceIllegalCharacters(text).replace(/[&<>"\r]/g, (character) => references[character]!);
