@@ -17,7 +17,7 @@ const migrations = sqlFiles("migrations").map(({ file, text }) => {
   if (!number) throw new Error(`sql/${file}: a migration is named 0001_name.sql`);
   return { number: Number(number), name, checksum: sha256(text), text };
 });
-// Views use the base functions, the rooms' functions return rows of views. Within the rooms functions may name each
+// Views use the base functions, the rooms' functions return rows of views. Apart from that functions may name each
 // other in any order: PostgreSQL looks into bodies when they run, and test/schema/functions.test.ts looks into all of
 // them.
 const rooms = readdirSync(folder("."), { withFileTypes: true })
@@ -25,9 +25,8 @@ const rooms = readdirSync(folder("."), { withFileTypes: true })
   .map((entry) => entry.name)
   .sort();
 const functions = [
-  ...["base", "views"].flatMap(sqlFiles).map(({ text }) => text),
   "set local check_function_bodies = off;",
-  ...rooms.flatMap(sqlFiles).map(({ text }) => text),
+  ...["base", "views", ...rooms].flatMap(sqlFiles).map(({ text }) => text),
 ].join("\n");
 
 const literal = (text) => JSON.stringify(text);

@@ -40,17 +40,10 @@ language sql immutable parallel safe as $$
   select hashtextextended(p_type || coalesce(' ' || p_resources::text, ''), p_queue_id::bigint * 16 + p_priority) & -4
 $$;
 
--- group_track: the fresh track of a group inside a lane; + 1 is again the one of jobs claimable again. Without a group:
--- the lane's own. Two groups that share a hash share their turns, which harms neither.
+-- group_track: the fresh track of a group inside a lane. Without a group: the lane's own. Two groups that share a hash
+-- share their turns, which harms neither.
 create or replace function group_track(p_lane bigint, p_group text) returns bigint
 language sql immutable parallel safe as $$ select p_lane # coalesce(hashtextextended(p_group, 1) & -4, 0) $$;
-
-create or replace function xid_now() returns bigint
-language sql stable as $$ select pg_current_xact_id()::text::bigint $$;
-
--- ticket_slot: the ring child of a ticket, from its transaction: 262,144 transactions each.
-create or replace function ticket_slot(p_xid bigint) returns smallint
-language sql immutable parallel safe as $$ select ((p_xid >> 18) % 8)::smallint $$;
 
 -- job_bytes: what a job adds to a claim, about: its input, its headers, and a payload that is small enough to travel
 -- with it, in base64.

@@ -110,7 +110,7 @@ begin
     v_lanes := lane_candidates(v_queue_ids, p_types, v_cell, v_aside, v_crowded);
     v_stop := v_stop or v_lanes is null;
     foreach l in array coalesce(v_lanes, '{}') loop
-      v_key := l.key & -4;
+      v_key := fresh_of(l.key);
       if not pg_try_advisory_xact_lock(lane_lock(v_key)) then
         v_locked := v_locked || v_key;
         continue;

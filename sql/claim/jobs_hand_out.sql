@@ -70,7 +70,7 @@ begin
 
   if p_held <> '{}' then
     insert into postponed (job_id, lane, track, attempt, version, alone)
-    select u.id, p_lane, track_again(p_lane, j.group_key, p_alone, p_track is not null), coalesce(u.attempt, 1),
+    select u.id, p_lane, job_track(p_lane, j.group_key, p_alone, p_track is not null), coalesce(u.attempt, 1),
       coalesce(u.version, 0), p_alone
       from unnest(p_jobs, p_attempts, p_versions) u (id, attempt, version) join job j on j.slot = p_slot and j.id = u.id
         where u.id = any (p_held);

@@ -2,9 +2,9 @@
 -- a claim tells of them, what limits them (lane_room), and how those that have groups treat them (turns_take). By
 -- priority, then by the oldest job; where there are groups, by who has been in line the longest. With agingSeconds, a
 -- lane is one step more urgent for each time that its next job has waited. Lanes of which something was set aside
--- (p_aside: there are some) come a second time, at the end, as key + 3. Where queues are crowded (p_crowded), some
--- lanes by chance (lanes_window), more of them until one has something; null when there are still others. As one array,
--- which costs less than rows. Without locks, so only a hint: lane_take decides. One lane alone is not probed.
+-- (p_aside: there are some) come a second time, at the end, as aside_of(key). Where queues are crowded (p_crowded),
+-- some lanes by chance (lanes_window), more of them until one has something; null when there are still others. As one
+-- array, which costs less than rows. Without locks, so only a hint: lane_take decides. One lane alone is not probed.
 create or replace function lane_candidates(p_queue_ids int[], p_types text[], p_cell jsonb, p_aside boolean,
   p_crowded boolean) returns lane_candidate[]
 language plpgsql volatile as $$
@@ -83,7 +83,8 @@ begin
             case when c.late_xids <> '{}' and late_ended(c.late_xids) then 0 end)),
                    case when u.limits @? '$[*].serial' then (select case when v_grouped then 0 else o.job_id end
                      from chain_first(u.key) o where o.job_id is not null) end) as oldest
-            from (values (u.key), (u.key + 1), (case when u.grouping is not null then u.key + 2 end)) track (key)
+            from (values (u.key), (again_of(u.key)), (case when u.grouping is not null
+              then line_of(u.key) end)) track (key)
             cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
             left join lateral (
               select n.jobs[1] as job, n.xid from ticket n
@@ -101,7 +102,7 @@ end $$;
 create or replace function late_ended(p_xids bigint[]) returns boolean
 language plpgsql stable as $$
 begin
-  return exists (select from unnest(p_xids) x where pg_visible_in_snapshot(x::text::xid8, pg_current_snapshot()));
+  return exists (select from unnest(p_xids) x where xid_seen(x, pg_current_snapshot()));
 end $$;
 
 -- lane_grouping: how a lane treats its groups: ordered, most (running at once), rate; own: some groups have limits of
@@ -116,7 +117,7 @@ begin
     'most', p_options -> 'groupMaxRunning',
     'rate', p_options -> 'groupRate', 'costs', nullif(p_costs, false), 'heavy', nullif(p_heavy, false), 'serial',
       nullif(chained(p_options, false), false),
-    'young', nullif(p_born_xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint, false),
+    'young', nullif(p_born_xid >= xmin_now(), false),
     'own', (select true from group_setting s where s.queue_id = p_queue_id
       and (s.max_running is not null or s.rate is not null) limit 1)));
 end $$;
@@ -126,7 +127,7 @@ create or replace function lanes_set_aside(p_lanes lane_candidate[]) returns boo
 language plpgsql stable as $$
 begin
   return exists (select from unnest(p_lanes) l join aside r on r.lane = l.key
-    where l.freshness is not null and not exists (select from unnest(p_lanes) x where x.key = l.key + 3));
+    where l.freshness is not null and not exists (select from unnest(p_lanes) x where x.key = aside_of(l.key)));
 end $$;
 
 -- Lanes that rest. A queue may have had very many types or sets of resources; each is a lane, and a claim cannot look

@@ -65,12 +65,12 @@ language plpgsql volatile set enable_seqscan = off set enable_nestloop = on as $
 declare
   -- A child that is empty now may get its first tickets before the next statement looks: it is that of a transaction
   -- that runs, or is still to come.
-  v_child constant bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint >> 18;
+  v_child constant bigint := ring_turn(xmin_now());
   v_children constant smallint[] := array(select c from generate_series(0, 7) c
     where c in (v_child % 8, (v_child + 1) % 8) or exists (select from ticket t where t.slot = c));
 begin
   return query
-  select u.key, least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
+  select u.key, least(xmin_now(), (
            select min(first.xid) from unnest(v_children) child cross join lateral (
              select t.xid from ticket t where t.slot = child and t.lane = u.key order by t.xid limit 1) first))
     from unnest(p_tracks) with ordinality u (key, i) order by u.i;

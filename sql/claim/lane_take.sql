@@ -30,14 +30,14 @@ begin
   jobs := 0; bytes := 0; more := false; stop := false;
   if p_aside then
     select * into v_range from aside r where r.lane = p_lane order by r.n limit 1;
-    v_cursors := array[aside_cursor(p_lane, v_range.n), aside_cursor(p_lane + 1, v_range.n)];
+    v_cursors := array[aside_cursor(p_lane, v_range.n), aside_cursor(again_of(p_lane), v_range.n)];
   else
     v_cursors := array[(select c from lane_cursor c where c.track = p_lane order by c.seq desc limit 1),
-                       (select c from lane_cursor c where c.track = p_lane + 1 order by c.seq desc limit 1)];
+                       (select c from lane_cursor c where c.track = again_of(p_lane) order by c.seq desc limit 1)];
   end if;
   c_f := v_cursors[1];
   c_a := v_cursors[2];
-  v_xmax := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+  v_xmax := xmax_now();
   -- Most tracks are empty most of the time. One is read only when it has something, or its cursor may enter the next
   -- ring child, or stands in the future.
   select exists (select from ticket k where k.slot = ticket_slot(c_f.head_xid) and k.lane = c_f.track
@@ -49,15 +49,15 @@ begin
                     and not (k.xid = c_a.head_xid and k.id = c_a.head_ticket
                       and cardinality(k.jobs) <= c_a.head_offset))
     into v_any_f, v_any_a;
-  if v_any_f or c_f.late_xids <> '{}' or v_xmax >> 18 <> c_f.head_xid >> 18 or v_xmax < c_f.head_xid then
+  if v_any_f or c_f.late_xids <> '{}' or ring_turn(v_xmax) <> ring_turn(c_f.head_xid) or v_xmax < c_f.head_xid then
     f := track_read(c_f, p_wanted, v_range.snapshot);
   end if;
-  if v_any_a or c_a.late_xids <> '{}' or v_xmax >> 18 <> c_a.head_xid >> 18 or v_xmax < c_a.head_xid then
+  if v_any_a or c_a.late_xids <> '{}' or ring_turn(v_xmax) <> ring_turn(c_a.head_xid) or v_xmax < c_a.head_xid then
     a := track_read(c_a, p_wanted, v_range.snapshot);
   end if;
   if p_fresh is not null and not p_aside and readings_older(f, a, p_fresh) and lane_set_aside(p_lane) then
     f := track_read(track_cursor(p_lane), p_wanted);
-    a := track_read(track_cursor(p_lane + 1), p_wanted);
+    a := track_read(track_cursor(again_of(p_lane)), p_wanted);
   end if;
   if p_serial and not p_aside then
     v_back := chain_first(p_lane);

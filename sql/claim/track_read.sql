@@ -15,7 +15,7 @@ declare
     boolean[];
   v_xid bigint; v_ticket bigint; v_offset int; v_end bigint; v_slot smallint; v_room int; v_bytes bigint; v_xmax bigint;
   v_own constant bigint := xid_now();
-  v_until constant bigint := pg_snapshot_xmax(p_seen)::text::bigint;
+  v_until constant bigint := xmax_of(p_seen);
   v_again constant boolean := c.track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
   -- In one go, because every assignment costs.
@@ -31,7 +31,7 @@ begin
   if r.late_xids <> '{}' then
     v_snapshot := pg_current_snapshot();
     r.late_done := array(
-      select pg_visible_in_snapshot(x::text::xid8, v_snapshot) and x <> v_own
+      select xid_seen(x, v_snapshot) and x <> v_own
         from unnest(r.late_xids) with ordinality l (x, i) order by i);
     if true = any (r.late_done) then
       select array_agg(l.job), array_agg(l.xid), array_agg(l.ticket), array_agg(l.ord), array_agg(l.attempt),
@@ -59,7 +59,7 @@ begin
   v_room := p_wanted - r.late_count;
   v_xid := r.head_xid; v_ticket := r.head_ticket; v_offset := r.head_offset;
   while v_room > 0 loop
-    v_end := least(((v_xid >> 18) + 1) << 18, v_until);
+    v_end := least(ring_turn_end(v_xid), v_until);
     v_slot := ticket_slot(v_xid);
     select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord),
            array_agg(x.attempt) filter (where v_again), array_agg(x.version) filter (where v_again), array_agg(x.alone)
@@ -74,7 +74,7 @@ begin
           from ticket k
          where k.slot = v_slot and k.lane = r.track and k.xid >= v_xid and k.xid < v_end
            and (k.xid, k.id) >= (v_xid, v_ticket)
-           and (p_seen is null or pg_visible_in_snapshot(k.xid::text::xid8, p_seen))
+           and (p_seen is null or xid_seen(k.xid, p_seen))
          order by k.xid, k.id
          limit v_room + v_offset) x
      where (x.xid, x.ticket, x.ord) > (v_xid, v_ticket, v_offset);
@@ -98,12 +98,12 @@ begin
     exit when v_end = v_until;
     if p_seen is null and pg_snapshot_xmin(v_snapshot) < pg_snapshot_xmax(v_snapshot) then
       r.running := r.running || array(
-        select x::text::bigint from pg_snapshot_xip(v_snapshot) x
-          where x >= v_xid::text::xid8 and x < v_end::text::xid8);
+        select x from xids_running(v_snapshot) x
+          where x >= v_xid and x < v_end);
     end if;
     -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as
     -- running.
-    v_xmax := pg_snapshot_xmax(v_snapshot)::text::bigint;
+    v_xmax := xmax_of(v_snapshot);
     if p_seen is null and v_own > v_xmax then
       r.running := r.running || array(select x from generate_series(greatest(v_xmax, v_xid),
         least(v_own, v_end) - 1) x);

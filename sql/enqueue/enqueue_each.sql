@@ -48,7 +48,7 @@ begin
       group by track, chunk order by track, chunk
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
-    select lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)
+    select line_of(lane), v_xid, ticket_slot(v_xid), array_agg(track order by first)
       from (select lane, track, min(id) as first from ready where track <> lane group by lane, track) t group by lane
   ), later as (
     insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage)

@@ -37,7 +37,7 @@ begin
     select * into l from lane where key = p.lane;
   end if;
   if p.track <> p.lane and p_due_at <= v_now then
-    insert into ticket (lane, xid, slot, jobs) values (p.lane + 2, v_xid, ticket_slot(v_xid), array[p.track]);
+    insert into ticket (lane, xid, slot, jobs) values (line_of(p.lane), v_xid, ticket_slot(v_xid), array[p.track]);
   end if;
   if l.key is null or l.rest_xid is not null or (l.queue_id, l.type, l.priority, l.resources)
     is distinct from (p.queue_id, p.type, p.priority, p.resources) or (p.track <> p.lane and not l.grouped)

@@ -14,7 +14,7 @@ begin
     select p_track, v_xid, ticket_slot(v_xid), p_attempt, p_version, p_alone, p_bytes, p_jobs[k : k + 99]
       from generate_series(1, cardinality(p_jobs), 100) k;
   end if;
-  if p_track & -4 <> p_lane then
+  if fresh_of(p_track) <> p_lane then
     perform line_append(p_lane, p_track);
   end if;
 end $$;
@@ -23,13 +23,14 @@ end $$;
 create or replace function line_append(p_lane bigint, p_track bigint) returns void
 language plpgsql as $$
 begin
-  insert into ticket (lane, xid, slot, jobs) values (p_lane + 2, xid_now(), ticket_slot(xid_now()), array[p_track]);
+  insert into ticket (lane, xid, slot, jobs) values (line_of(p_lane), xid_now(), ticket_slot(xid_now()),
+    array[p_track]);
 end $$;
 
--- track_again: where a job stands that is claimable again, or will be. One that is to run alone leaves its group, and
+-- job_track: where a job stands that is claimable again, or will be. One that is to run alone leaves its group, and
 -- whoever claims it claims nothing else; but not where what runs of a group is limited (p_named): there it keeps its
 -- group, and a claim of its own.
-create or replace function track_again(p_lane bigint, p_group text, p_alone boolean, p_named boolean) returns bigint
+create or replace function job_track(p_lane bigint, p_group text, p_alone boolean, p_named boolean) returns bigint
 language sql immutable parallel safe as $$
   select case when p_alone and not p_named then p_lane else group_track(p_lane, p_group) end
 $$;

@@ -26,7 +26,7 @@ begin
     into v_options;
   if p_options ?| '{maxRunning,rate}' then  -- it may have had no room, and have some now
     delete from snooze where lane in (select key from lane where queue_id = v_queue_id)
-      and track = lane # group_track(0, p_group);
+      and track = group_track(lane, p_group);
     perform group_announce(v_queue_id, group_track(0, p_group));
   end if;
   return v_options;

@@ -6,10 +6,10 @@ begin
   insert into snooze (track, lane, due_at)
   select g.track, p_lane, clock_now() + make_interval(secs
     => least((1 - g.level) / (g.rate ->> 'perSecond')::float8, 1e9))
-    from (select t.track, r.rate, bucket_level(group_bucket(p_queue_id, t.track # p_lane), r.rate) as level
-            from (select distinct x & -4 as track from unnest(p_tracks) x) t
+    from (select t.track, r.rate, bucket_level(group_bucket(p_queue_id, hash_of(t.track, p_lane)), r.rate) as level
+            from (select distinct fresh_of(x) as track from unnest(p_tracks) x) t
             cross join lateral (select coalesce((select s.rate from group_setting s
-              where s.queue_id = p_queue_id and s.hash = t.track # p_lane), p_rate) as rate) r
+              where s.queue_id = p_queue_id and s.hash = hash_of(t.track, p_lane)), p_rate) as rate) r
            where r.rate is not null) g
    where g.level < 1
   on conflict (track) do nothing;
@@ -26,7 +26,7 @@ begin
     delete from snooze where track = any (array(select track from snooze where due_at <= clock_now() order by due_at
       limit 1000 for update skip locked)) returning *
   ), turns as (
-    insert into ticket (lane, xid, slot, jobs) select lane + 2, xid_now(), ticket_slot(xid_now()),
+    insert into ticket (lane, xid, slot, jobs) select line_of(lane), xid_now(), ticket_slot(xid_now()),
       array_agg(track order by due_at) from due group by lane
   )
   select count(*) into v_woken from due;

@@ -31,12 +31,12 @@ begin
   -- after the line was read: who put a group in line has ended its claim
   if v_most is not null or p_grouping ? 'own' then
     v_running := (select coalesce(jsonb_object_agg(x.hash, x.n), '{}') from (
-      select k.track # k.lane as hash, sum(cardinality(k.jobs)) as n from claim k join lane l on l.key = k.lane
+      select hash_of(k.track, k.lane) as hash, sum(cardinality(k.jobs)) as n from claim k join lane l on l.key = k.lane
         where l.queue_id = v_queue and k.track is not null group by 1) x);
   end if;
   if v_batches then
     v_first := (select coalesce(jsonb_object_agg(x.hash, x.first), '{}') from (
-      select k.track # k.lane as hash, min(case when k.lane = p_lane then j else 0 end) as first from claim k
+      select hash_of(k.track, k.lane) as hash, min(case when k.lane = p_lane then j else 0 end) as first from claim k
         join lane l on l.key = k.lane cross join unnest(k.jobs) j where l.queue_id = v_queue and k.track is not null
         group by 1) x);
   end if;
@@ -46,11 +46,12 @@ begin
     where x & 1 = 1 and not exists (select from lane_cursor c where c.track = x));
   if v_again <> '{}' then
     perform tracks_open(v_again, p_lane);
-    update lane_cursor c set since = null from unnest(v_again) x where c.track = x & -4 and c.since is not null;
+    update lane_cursor c set since = null from unnest(v_again) x where c.track = fresh_of(x) and c.since is not null;
   end if;
   select array_agg(u.x), array_agg(u.i) into v_called, v_at
     from (select u.x, u.i::int from unnest(s.jobs, s.tickets, s.xids) with ordinality u (x, ticket, xid, i)
-            left join lateral (select c.turn, c.since from lane_cursor c where c.track = u.x & -4 order by c.seq desc
+            left join lateral (select c.turn, c.since from lane_cursor c where c.track = fresh_of(u.x)
+              order by c.seq desc
               limit 1) c on true
            where u.ticket >= c.turn or ((c.turn is null or v_batches) and (u.xid < c.since) is not true) order by u.i
              limit p_most) u;
@@ -74,14 +75,14 @@ begin
                      case when v_batches then least((p_grouping ->> 'limit')::int, p_room) end,
                          case when (c.c).turn = s.tickets[e.place] then (c.c).credit end,
                            coalesce(w.weight, 1) * p_turn_size), a.room) as quantum
-              from (select u.x & -4 as key, min(u.place) as place from unnest(v_called, v_at) u (x, place)
-                group by u.x & -4) e
+              from (select fresh_of(u.x) as key, min(u.place) as place from unnest(v_called, v_at) u (x, place)
+                group by fresh_of(u.x)) e
               left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc
                 limit 1) c on true
               left join lateral (select w.weight, w.max_running, w.rate from group_setting w
-                where w.queue_id = v_queue and w.hash = e.key # p_lane limit 1) w on true
+                where w.queue_id = v_queue and w.hash = hash_of(e.key, p_lane) limit 1) w on true
               left join lateral (
-                select least((v_first ->> (e.key # p_lane)::text)::bigint,
+                select least((v_first ->> (hash_of(e.key, p_lane))::text)::bigint,
                   (select min(g.job_id) from agenda g where g.track = e.key and g.chain is not null and g.due_at > v_now
                   and not agenda_dropped(g)),
                              (select min(o.job_id) from postponed o where o.track = e.key)) as barrier
@@ -89,15 +90,15 @@ begin
               cross join lateral (
                 select coalesce(w.rate, v_rate) as rate,
                        least(case when v_single then 1 else coalesce(w.max_running, v_most) end
-                         - coalesce((v_running ->> (e.key # p_lane)::text)::int, 0),
+                         - coalesce((v_running ->> (hash_of(e.key, p_lane))::text)::int, 0),
                              case when b.barrier is not null then (
                                select count(*) from (select from agenda g
                                  where g.track = e.key and g.chain is not null and g.due_at <= v_now
                                  and g.job_id < b.barrier and not agenda_dropped(g) limit p_room) n) end,
-                             case when v_rated then floor(bucket_level(group_bucket(v_queue, e.key # p_lane),
+                             case when v_rated then floor(bucket_level(group_bucket(v_queue, hash_of(e.key, p_lane)),
                                coalesce(w.rate, v_rate))) end)::int as room) a
              where (a.room > 0) is not false and (e.key = any (r.owing)) is not true
-               and not exists (select from pause z where z.queue_id = v_queue and z.hash = e.key # p_lane
+               and not exists (select from pause z where z.queue_id = v_queue and z.hash = hash_of(e.key, p_lane)
                  and (z.type is null or z.type = (select l.type from lane l where l.key = p_lane)))) x) x
      where x.before < p_room or v_batches;
     exit when r.keys is not null or r.owing is null;
@@ -106,13 +107,14 @@ begin
   -- A group that is passed over leaves the line; from now on it is known by its cursor (lane_waiting).
   if v_ordered or v_rated or v_most is not null or exists (select from pause z
     where z.queue_id = v_queue and z.hash is not null) then
-    perform tracks_open(array(select distinct x & -4 from unnest(v_called) x
-      where (x & -4 = any (r.keys)) is not true and not exists (select from lane_cursor c where c.track = x & -4)),
+    perform tracks_open(array(select distinct fresh_of(x) from unnest(v_called) x
+      where (fresh_of(x) = any (r.keys)) is not true and not exists (select from lane_cursor c
+        where c.track = fresh_of(x))),
       p_lane);
   end if;
   if p_grouping ? 'young' then  -- who ends the reason may not know this lane yet: the next claim looks again
-    insert into snooze (track, lane, due_at) select distinct x & -4, p_lane, v_now from unnest(v_called) x
-      where (x & -4 = any (r.keys)) is not true on conflict (track) do nothing;
+    insert into snooze (track, lane, due_at) select distinct fresh_of(x), p_lane, v_now from unnest(v_called) x
+      where (fresh_of(x) = any (r.keys)) is not true on conflict (track) do nothing;
   end if;
   if p_time is not null then
     r.starts := array(select d.starts[array_position(d.keys, k)] from unnest(r.keys) with ordinality u (k, i)

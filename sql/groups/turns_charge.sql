@@ -12,10 +12,10 @@ begin
       sum(coalesce(j.cost, 1))::numeric as cost
             from claim k cross join lateral unnest(k.jobs) u (id) join job j on j.slot = k.slot and j.id = u.id
            where k.token = any (p_tokens) group by 1) x
-    left join group_setting w on w.queue_id = x.queue_id and w.hash = x.track # p_lane
+    left join group_setting w on w.queue_id = x.queue_id and w.hash = hash_of(x.track, p_lane)
    where c.track = x.track and c.seq = (select max(m.seq) from lane_cursor m where m.track = x.track);
   update lane_cursor c set served = p_time, turn = p_round
-   where c.track = p_lane + 2 and c.seq = (select max(m.seq) from lane_cursor m where m.track = c.track)
+   where c.track = line_of(p_lane) and c.seq = (select max(m.seq) from lane_cursor m where m.track = c.track)
      and (c.served, c.turn) is distinct from (p_time, p_round);
 end $$;
 
@@ -40,12 +40,12 @@ begin
     into d.keys, d.starts, d.quanta, d.owing, d.owing_places, d.due
     from (select e.key, e.place, b.start, turn_left(b.start, p_time + p_turn_size) as turn,
       coalesce(w.weight, 1) as weight
-            from (select u.x & -4 as key, min(u.place) as place from unnest(p_called, p_places) u (x, place)
-              group by u.x & -4) e
+            from (select fresh_of(u.x) as key, min(u.place) as place from unnest(p_called, p_places) u (x, place)
+              group by fresh_of(u.x)) e
             left join lateral (select c.turn, c.served from lane_cursor c where c.track = e.key order by c.seq desc
               limit 1) c on true
             left join lateral (select w.weight from group_setting w
-              where w.queue_id = p_queue_id and w.hash = e.key # p_lane limit 1) w on true
+              where w.queue_id = p_queue_id and w.hash = hash_of(e.key, p_lane) limit 1) w on true
             cross join lateral (  -- what a group missed since its last turn does not lapse while it is in line
               select case when c.turn = p_tickets[e.place] then coalesce(c.served, p_time)
                 else greatest(c.served, p_time) end as start) b) x;

@@ -32,11 +32,11 @@ begin
   select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'),
     v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
     from unnest(p_keys) with ordinality u (key, i) cross join lateral (select c from lane_cursor c
-      where c.track = u.key + 1 order by c.seq desc limit 1) c;
+      where c.track = again_of(u.key) order by c.seq desc limit 1) c;
   select * into v_purge from lane_purge where lane = p_lane and before is null;
   if found then  -- a purge moves the cursors of groups when their turn comes, as it moved those of the lane itself
-    v_purge_end := pg_snapshot_xmax(v_purge.snapshot)::text::bigint;
-    v_late := array(select x::text::bigint from pg_snapshot_xip(v_purge.snapshot) x)
+    v_purge_end := xmax_of(v_purge.snapshot);
+    v_late := array(select x from xids_running(v_purge.snapshot) x)
       || case when v_purge.own_xid < v_purge_end then array[v_purge.own_xid] else '{}' end;
     v_cursors := array(
       select (c.track, c.seq, c.uses, greatest(c.head_xid, v_purge_end), case when old then 0 else c.head_ticket end,
@@ -53,15 +53,14 @@ begin
   with snap as materialized (
     -- Our own tickets may carry us past the end of the snapshot; whoever is between is unknown to it, so counts as
     -- running.
-    select pg_current_snapshot() as s, greatest(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, v_own)
-      >> 18 as child,
-           array(select x::text::bigint from pg_snapshot_xip(pg_current_snapshot()) x)
-           || array(select generate_series(pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+    select pg_current_snapshot() as s, ring_turn(greatest(xmax_now(), v_own)) as child,
+           array(select x from xids_running(pg_current_snapshot()) x)
+           || array(select generate_series(xmax_now(),
              v_own - 1)) as running,
-           least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, v_own) as low
+           least(xmin_now(), v_own) as low
   ), found as materialized (
     select c.i, c.g, c.quantum, f.late, f.xid, f.ticket, f.n, f.job, f.attempt, f.version, f.alone, f.bytes,
-      start.xid >> 18 < snap.child as behind,
+      ring_turn(start.xid) < snap.child as behind,
            row_number() over (partition by c.g order by f.job is null, c.i desc, f.late desc, f.nth, f.xid, f.ticket,
              f.n) as place
       from (select c.*, p_quanta[c.g] as quantum from unnest(v_cursors, v_groups) with ordinality
@@ -69,7 +68,7 @@ begin
                 turn, credit, since, served, g, i) offset 0) c
       cross join snap
       cross join lateral (
-        select case when c.head_xid >> 18 = snap.child then c.head_xid else (
+        select case when ring_turn(c.head_xid) = snap.child then c.head_xid else (
                  select k.xid from ticket k
                   where k.lane = c.track and k.xid >= c.head_xid and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
                     and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset)
@@ -88,7 +87,7 @@ begin
              order by k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
          where c.late_xids <> '{}' and k.before - l.n <= c.quantum and l.xid <> v_own
-           and pg_visible_in_snapshot(l.xid::text::xid8, pg_current_snapshot())
+           and xid_seen(l.xid, pg_current_snapshot())
            and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true
         union all
         select false, 0, k.xid, k.id, k.skip + j.n::int, j.job, k.attempt, k.version, k.alone, k.bytes
@@ -99,7 +98,7 @@ begin
                    sum(cardinality(k.jobs)) over (order by k.xid, k.id) - cardinality(k.jobs) as before
               from ticket k
              where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid >= start.xid
-               and k.xid < ((start.xid >> 18) + 1) << 18 and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
+               and k.xid < ring_turn_end(start.xid) and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
              order by k.xid, k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
          where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is
@@ -129,7 +128,7 @@ begin
               from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (xid, ticket, n, nth)
               left join lateral (select p.ticket, p.n from unnest(t.xids, t.tickets, t.ns, t.lates) p (xid, ticket, n,
                 late) where p.late and p.xid = l.xid order by p.ticket desc, p.n desc limit 1) p on true
-             where l.xid = v_own or not pg_visible_in_snapshot(l.xid::text::xid8, snap.s) or l.xid = any (t.open_xids)
+             where l.xid = v_own or not xid_seen(l.xid, snap.s) or l.xid = any (t.open_xids)
             union all
             select 1000000, x, 0, 0 from unnest(snap.running) x where x >= c.head_xid and x < t.head[2]
             union all  -- this transaction may still write behind the new head

@@ -2,7 +2,8 @@
 -- line, as long as there is room. A turn is as many jobs as the group's weight, times a two-hundredth of the room, or
 -- more when there are fewer groups than room. A group that has more gets in line again, at the end; a turn that did not
 -- fit goes on with the next claim. Jobs without a group have a turn as if they were one. The line is a track like
--- others (lane + 2), whose tickets name tracks; producers append to it too, so a group may be named again although it
+-- others (line_of(lane)), whose tickets name tracks; producers append to it too, so a group may be named again although
+-- it
 -- is in line: lane_cursor.turn tells which entry counts (turns_call). Where what runs of a group is limited
 -- (groupMaxRunning; ordered: one at a time), each group has claims of its own, which name it: whoever ends one of them
 -- puts it in line again (claim_announce). Ordered groups go by the ids of their jobs: those that came back, or came
@@ -20,7 +21,7 @@ declare
   s track_reading;
   r turns_called;
   g turns_reading;
-  c_line lane_cursor := track_cursor(p_lane + 2);
+  c_line lane_cursor := track_cursor(line_of(p_lane));
   c_own lane_cursor := track_cursor(p_lane);
   v_costs constant boolean := p_grouping ? 'costs';
   v_ordered constant boolean := p_grouping ? 'ordered';
@@ -29,7 +30,7 @@ declare
   v_named constant boolean := p_grouping ?| '{own,most,rate,ordered}';
   v_rated constant boolean := p_grouping ?| '{own,rate}';
   -- who ends from now on may be unseen below, and counts
-  v_low constant bigint := case when v_ordered then pg_snapshot_xmin(pg_current_snapshot())::text::bigint end;
+  v_low constant bigint := case when v_ordered then xmin_now() end;
   v_time numeric := case when v_costs then coalesce(c_line.served, 0) end;
   v_turn_size int := greatest(1, p_wanted / 200);
   v_need constant int := greatest(p_wanted / v_turn_size, case when v_costs then 50 end);  -- with costs, many may owe
@@ -90,7 +91,7 @@ begin
     elsif r.is_all then
       v_look := least(v_look * 10, 20000);
     end if;
-    s := track_read(track_cursor(p_lane + 2), v_look);
+    s := track_read(track_cursor(line_of(p_lane)), v_look);
     if s.jobs is null then
       v_moved := track_advance(s, 0);
       more := not v_own_turn;
@@ -213,7 +214,8 @@ begin
     v_used[h.g] := v_used[h.g] + t.jobs;
   end loop;
   if v_rated then
-    perform buckets_spend(array_agg(group_bucket((p_grouping ->> 'queue')::int, u.key # p_lane)), array_agg(u.rate),
+    perform buckets_spend(array_agg(group_bucket((p_grouping ->> 'queue')::int, hash_of(u.key, p_lane))),
+      array_agg(u.rate),
       array_agg(u.used))
        from unnest(r.keys, r.rates[1:cardinality(r.keys)], v_used) u (key, rate, used) where u.rate is not null;
   end if;
@@ -241,7 +243,7 @@ begin
     r.owing := turns_pass(r.owing, r.owing_places, v_last, v_turn);
   end if;
   insert into ticket (lane, xid, id, slot, jobs)
-  select p_lane + 2, xid_now(), v_turn, ticket_slot(xid_now()), array_agg(u.key order by u.i)
+  select line_of(p_lane), xid_now(), v_turn, ticket_slot(xid_now()), array_agg(u.key order by u.i)
     from (select u.key, u.i from unnest(r.keys, g.more) with ordinality u (key, more, i) where u.more
       union all select x, 0 from unnest(r.owing) x) u having count(*) > 0;
   more := true;  -- there may be others in line; whoever asks once too often is told soon

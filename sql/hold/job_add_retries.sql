@@ -93,7 +93,7 @@ begin
     v_track := group_track(v_lane, d.group_key);
     v_chained := (select chained(q.options, v_track <> v_lane) from queue q where q.id = d.queue_id);
     if v_due <= v_now and not v_chained then
-      perform tickets_append(v_lane, v_track + 1, array[d.id], d.attempt + 1, v_version, false);
+      perform tickets_append(v_lane, again_of(v_track), array[d.id], d.attempt + 1, v_version, false);
       insert into tally (lane, ready) values (v_lane, 1);
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, created_at, chain)

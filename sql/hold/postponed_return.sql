@@ -19,7 +19,8 @@ begin
        or exists (select from amendment m where m.slot = job_slot(p.job_id) and m.job_id = p.job_id
          and m.version > p.version) then
       -- who follows it may have been passed over meanwhile
-      perform group_announce(l.queue_id, p.track # p.lane) from lane l where l.key = p.lane and p.track <> p.lane;
+      perform group_announce(l.queue_id, hash_of(p.track, p.lane)) from lane l
+        where l.key = p.lane and p.track <> p.lane;
       continue;
     end if;
     if (select chained(q.options, p.track <> p.lane) from lane l join queue q on q.id = l.queue_id where l.key = p.lane)
@@ -28,7 +29,7 @@ begin
         values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, p.alone, clock_now(), 1);
       perform line_append(p.lane, p.track) from (select) one where p.track <> p.lane;
     else
-      perform tickets_append(p.lane, p.track + 1, array[p.job_id], p.attempt, p.version, p.alone);
+      perform tickets_append(p.lane, again_of(p.track), array[p.job_id], p.attempt, p.version, p.alone);
     end if;
     v_n := v_n + 1;
   end loop;

@@ -7,6 +7,6 @@ begin
   select checksum into functions from migration where number = 0;
   select c.payload_limit into payload_limit from cell c;
   restored := exists (select from cell c where c.server_id <> server_id())
-    or coalesce((select max(x) > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+    or coalesce((select max(x) > xmax_now()
          from (select floor_xid as x from cell union all select max(head_xid) from lane_cursor) known), false);
 end $$;

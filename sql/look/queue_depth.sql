@@ -53,7 +53,8 @@ begin
   return query
   select first.id from scout s cross join lateral (
     select u.id from (select k.jobs from ticket k
-                       where k.lane = case when s.grouped then (select n.jobs[1] from ticket n where n.lane = s.lane + 2
+                       where k.lane = case when s.grouped then (select n.jobs[1] from ticket n
+                         where n.lane = line_of(s.lane)
                          order by n.xid, n.id limit 1) else s.lane end order by k.xid, k.id limit 50) k
      cross join unnest(k.jobs) u (id) where job_state(u.id) in ('ready', 'blocked') limit 1) first
    where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane);
@@ -85,13 +86,14 @@ create or replace function lane_next(p_lane bigint, p_own int, p_groups int, p_e
 language plpgsql as $$
 declare
   v_jobs bigint[] := array(select id from unnest((track_read(track_cursor(p_lane), p_own)).jobs
-    || (track_read(track_cursor(p_lane + 1), p_own)).jobs) id order by id);
+    || (track_read(track_cursor(again_of(p_lane)), p_own)).jobs) id order by id);
   v_line bigint[];
   v_cursors lane_cursor[];
 begin
   if exists (select from lane where key = p_lane and grouped) then
     select array_agg(e.key order by e.i), array_agg(c.c order by e.i) into v_line, v_cursors
-      from (select u.x & -4 as key, min(u.i) as i from unnest((track_read(track_cursor(p_lane + 2), p_groups)).jobs)
+      from (select fresh_of(u.x) as key, min(u.i) as i from unnest((track_read(track_cursor(line_of(p_lane)),
+        p_groups)).jobs)
         with ordinality u (x, i) group by 1) e
       left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true;
     if v_line is not null then

@@ -66,13 +66,14 @@ begin
        left join lateral (select * from lane_cursor c where c.track = k.lane order by c.seq desc limit 1) c on true
        cross join lateral (  -- the first of its jobs that was not passed
          select case when c.track is null or (k.xid, k.id) > (c.head_xid, c.head_ticket) then 1
-                     when v_aside and k.lane & -4 = any (p_lanes) then coalesce(aside_first(k.lane, k.xid, k.id),
+                     when v_aside and fresh_of(k.lane) = any (p_lanes) then coalesce(aside_first(k.lane, k.xid, k.id),
                        ticket_first(c, k.xid, k.id))
                      when k.xid = c.head_xid and k.id = c.head_ticket or k.xid = any (c.late_xids)
                        then ticket_first(c, k.xid, k.id) end as first) f
        cross join lateral (select f.first + floor(random() * (cardinality(k.jobs) - f.first + 1))::int as any) o
        cross join lateral unnest(case when p_sample is null then k.jobs[f.first:] else k.jobs[o.any:o.any] end) u (id)
-      where f.first <= cardinality(k.jobs) and (k.lane & -4 = any (p_lanes) or coalesce(c.lane = any (p_lanes), true))
+      where f.first <= cardinality(k.jobs) and (fresh_of(k.lane) = any (p_lanes)
+        or coalesce(c.lane = any (p_lanes), true))
       order by case when p_sample is not null then random() end limit p_sample)
     union all
     select p.job_id, p.xid, p.attempt, p.version, null, 1 from postponed p where p.lane = any (p_lanes)
@@ -113,7 +114,7 @@ $$;
 create or replace function aside_first(p_track bigint, p_xid bigint, p_ticket bigint) returns int
 language sql volatile as $$
   select min(ticket_first(aside_cursor(p_track, r.n), p_xid, p_ticket)) from aside r
-    where r.lane = p_track & -4 and pg_visible_in_snapshot(p_xid::text::xid8, r.snapshot)
+    where r.lane = fresh_of(p_track) and xid_seen(p_xid, r.snapshot)
 $$;
 
 -- tickets_ahead: the tickets of lanes, and of the groups in their lines, that are not passed as a whole.
@@ -124,7 +125,8 @@ declare
 begin
   v_tracks := v_tracks || array(  -- every group that has something waiting is in line
     select t.key + a.n from (
-      select distinct unnest(k.jobs) & -4 as key from tracks_ahead(array(select l + 2 from unnest(p_lanes) l)) k) t
+      select distinct fresh_of(unnest(k.jobs)) as key from tracks_ahead(array(select line_of(l)
+        from unnest(p_lanes) l)) k) t
         cross join (values (0), (1)) a (n));
   return query select * from tracks_ahead(v_tracks);
 end $$;
@@ -188,7 +190,7 @@ begin
     cross join lateral unnest(
       case when g.keys is not null then (turns_read(l.key, g.keys, g.each, g.cursors)).jobs end
       || case when array_position(p_groups, null) is not null
-        then (track_read(track_cursor(l.key), 5)).jobs || (track_read(track_cursor(l.key + 1), 5)).jobs
+        then (track_read(track_cursor(l.key), 5)).jobs || (track_read(track_cursor(again_of(l.key)), 5)).jobs
         || aside_next(l.key, 5) end) n (id)
     join job j on j.slot = job_slot(n.id) and j.id = n.id
    where job_state(j.id) in ('ready', 'blocked')

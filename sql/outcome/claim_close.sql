@@ -81,7 +81,7 @@ begin
       from unnest(h.jobs, h.attempts) u (id, attempt)
       join job j on j.slot = h.slot and j.id = u.id
       left join amendment m on m.slot = h.slot and m.job_id = u.id
-      cross join lateral (select track_again(h.lane, j.group_key, v_alone, h.track is not null) as track) y
+      cross join lateral (select job_track(h.lane, j.group_key, v_alone, h.track is not null) as track) y
       cross join lateral (
         select coalesce(v_rule -> 'delays', v_rule -> 'retry', j.retry, v_options -> 'retry') as retry,
                case when v_rule ? 'delays' then coalesce(m.revived_after, 0) else 0 end as before,
@@ -116,12 +116,12 @@ begin
       case when chained then (due_at <= v_now)::int end from again where due_at > v_now or chained
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
-    select track + 1, v_xid, ticket_slot(v_xid), attempt + 1, version, v_alone, array_agg(id order by id)
+    select again_of(track), v_xid, ticket_slot(v_xid), attempt + 1, version, v_alone, array_agg(id order by id)
       from again where due_at <= v_now and not chained group by track, attempt, version, (case when v_alone then id end)
         order by min(id)
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
-    select h.lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)
+    select line_of(h.lane), v_xid, ticket_slot(v_xid), array_agg(track order by first)
       from (select track + case when chained then 0 else 1 end as track, min(id) as first from again
         where due_at <= v_now and track <> h.lane group by 1) t having count(*) > 0
   ), counted as (

@@ -69,6 +69,6 @@ create or replace function claim_announce(c claim) returns void
 language plpgsql as $$
 begin
   if c.track is not null then
-    perform group_announce(l.queue_id, c.track # c.lane) from lane l where l.key = c.lane;
+    perform group_announce(l.queue_id, hash_of(c.track, c.lane)) from lane l where l.key = c.lane;
   end if;
 end $$;

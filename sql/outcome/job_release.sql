@@ -49,12 +49,12 @@ begin
        select v_apart and (p_lost or (u.attempt > 1 and exists (
          select from attempt a where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt - 1
            and a.outcome = 'lost'))) as alone) x
-     cross join lateral (select track_again(h.lane, j.group_key, x.alone, h.track is not null) as track) t
+     cross join lateral (select job_track(h.lane, j.group_key, x.alone, h.track is not null) as track) t
      where u.id not in (select unnest(v_expired))
      group by u.attempt, coalesce(m.version, 0), x.alone, t.track, case when x.alone then u.id end order by min(u.id)
   loop
     if p_due_at <= v_now and not chained(v_options, g.track <> h.lane) then
-      perform tickets_append(h.lane, g.track + 1, g.jobs, g.attempt, g.version, g.alone);
+      perform tickets_append(h.lane, again_of(g.track), g.jobs, g.attempt, g.version, g.alone);
       insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)

@@ -9,22 +9,23 @@ language plpgsql as $$
 declare
   v_own constant bigint := xid_now();
   v_snapshot constant pg_snapshot := pg_current_snapshot();
-  v_xmax constant bigint := pg_snapshot_xmax(v_snapshot)::text::bigint;
+  v_xmax constant bigint := xmax_of(v_snapshot);
   v_end constant bigint := greatest(v_xmax, v_own);
   v_running constant bigint[] := array(
-    select x::text::bigint from pg_snapshot_xip(v_snapshot) x
+    select x from xids_running(v_snapshot) x
     union select generate_series(v_xmax, v_own - 1)
     union select v_own where v_own < v_xmax order by 1);
-  v_seen constant pg_snapshot := (least(pg_snapshot_xmin(v_snapshot)::text::bigint, v_own) || ':' || v_end || ':'
+  v_seen constant pg_snapshot := (least(xmin_of(v_snapshot), v_own) || ':' || v_end || ':'
     || array_to_string(v_running, ','))::pg_snapshot;
   v_n bigint;
 begin
-  if (track_read(track_cursor(p_lane), 1)).jobs is null and (track_read(track_cursor(p_lane + 1), 1)).jobs is null then
+  if (track_read(track_cursor(p_lane), 1)).jobs is null and (track_read(track_cursor(again_of(p_lane)), 1)).jobs is null
+    then
     return false;
   end if;
   insert into aside (lane, snapshot, set_at) values (p_lane, v_seen, clock_now()) returning n into v_n;
   with c as materialized (
-    select c.* from (values (p_lane), (p_lane + 1)) t (key)
+    select c.* from (values (p_lane), (again_of(p_lane))) t (key)
       cross join lateral (select * from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
   ), kept as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
@@ -33,7 +34,7 @@ begin
         select coalesce(array_agg(l.x order by l.i), '{}') as xids,
           coalesce(array_agg(l.t order by l.i), '{}') as tickets, coalesce(array_agg(l.o order by l.i), '{}') as offsets
           from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (x, t, o, i)
-            where pg_visible_in_snapshot(l.x::text::xid8, v_seen)) l
+            where xid_seen(l.x, v_seen)) l
   ), fresh as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets,
       lane, turn, credit, since, served)
@@ -69,7 +70,8 @@ $$;
 create or replace function aside_end(p_lane bigint, p_n bigint) returns boolean
 language plpgsql as $$
 begin
-  delete from lane_cursor where track in (p_lane, p_lane + 1) and seq >= aside_seq(p_n) and seq < aside_seq(p_n - 1);
+  delete from lane_cursor where track in (p_lane, again_of(p_lane)) and seq >= aside_seq(p_n)
+    and seq < aside_seq(p_n - 1);
   delete from aside where lane = p_lane and n = p_n;
   return true;
 end $$;
@@ -83,7 +85,7 @@ declare
 begin
   select * into r from aside x where x.lane = p_lane order by x.n limit 1;
   return array(select id from unnest((track_read(aside_cursor(p_lane, r.n), p_most, r.snapshot)).jobs
-    || (track_read(aside_cursor(p_lane + 1, r.n), p_most, r.snapshot)).jobs) id order by id);
+    || (track_read(aside_cursor(again_of(p_lane), r.n), p_most, r.snapshot)).jobs) id order by id);
 end $$;
 
 -- readings_older: whether the next job of a lane has waited for more than p_seconds. One that comes back after an

@@ -10,13 +10,13 @@ declare
   r aside;
 begin
   more := false; dropped := 0;
-  select max(pg_snapshot_xmax(p.snapshot)::text::bigint) into v_end from lane_purge p
+  select max(xmax_of(p.snapshot)) into v_end from lane_purge p
     where p.lane = p_lane and p.is_open;
   is_open := v_end is not null;
   if not is_open then
     return;
   end if;
-  foreach v_track in array array[p_lane, p_lane + 1] loop
+  foreach v_track in array array[p_lane, again_of(p_lane)] loop
     for i in 1 .. 5 loop
       s := track_shed(p_lane, track_cursor(v_track), null);
       dropped := dropped + s.dropped;
@@ -33,10 +33,10 @@ begin
   if not exists (select from aside x where x.lane = p_lane)
     and not exists (select from lane l where l.key = p_lane and l.grouped)
      and not exists (
-       select from (values (p_lane), (p_lane + 1)) t (key) cross join lateral track_cursor(t.key) c
+       select from (values (p_lane), (again_of(p_lane))) t (key) cross join lateral track_cursor(t.key) c
         where (c.head_xid < v_end and (track_read(c, 1)).jobs is not null) 
            or exists (select from unnest(c.late_xids) x join lane_purge p on p.lane = p_lane and p.is_open
-             and (x = p.own_xid or pg_visible_in_snapshot(x::text::xid8, p.snapshot)))) then
+             and (x = p.own_xid or xid_seen(x, p.snapshot)))) then
     update lane_purge p set is_open = false where p.lane = p_lane and p.is_open;
     is_open := false;
   end if;
@@ -57,7 +57,7 @@ declare
 begin
   passed := 0; dropped := 0;
   if exists (select from lane_purge p where p.lane = p_lane and p.before is null
-    and pg_snapshot_xmax(p.snapshot)::text::bigint > c.head_xid) then
+    and xmax_of(p.snapshot) > c.head_xid) then
     return;  -- a group that has not followed a purge yet (turns_read): what it stands before is no longer counted
   end if;
   r := track_read(c, case when v_quick then 20000 else 500 end, p_seen);

@@ -17,6 +17,6 @@ begin
              order by e.id), '[]')
     into cursor, events
     from queue_event e
-   where v_since is null or e.xid >= pg_snapshot_xmin(v_since)::text::bigint
-     and not pg_visible_in_snapshot(e.xid::text::xid8, v_since);
+   where v_since is null or e.xid >= xmin_of(v_since)
+     and not xid_seen(e.xid, v_since);
 end $$;

@@ -29,11 +29,11 @@ begin
   perform lanes_seize(p_lanes);
   perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(p_lanes) lane;
   with snap as materialized (
-    select pg_current_snapshot() as s, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax,
-           array(select x::text::bigint from pg_snapshot_xip(pg_current_snapshot()) x order by x) as running
+    select pg_current_snapshot() as s, xmax_now() as xmax,
+           array(select x from xids_running(pg_current_snapshot()) x order by x) as running
   ), track as materialized (
     select l.key as lane, t.key, c.*, own.id as own_ticket, own.jobs as own_jobs
-      from lane l cross join lateral (values (l.key), (l.key + 1)) t (key)
+      from lane l cross join lateral (values (l.key), (again_of(l.key))) t (key)
       cross join lateral (select c.seq from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
       left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k where k.lane = t.key and k.xid = v_own
         order by k.id desc limit 1) own on true

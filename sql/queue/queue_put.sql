@@ -38,7 +38,7 @@ begin
     perform agenda_unchain();
   end if;
   if p_options ?| '{ordered,groupMaxRunning}' then  -- groups that had no room may have some now
-    perform group_announce(v_id, x.hash) from (select distinct k.track # k.lane as hash from claim k
+    perform group_announce(v_id, x.hash) from (select distinct hash_of(k.track, k.lane) as hash from claim k
       join lane l on l.key = k.lane where l.queue_id = v_id and k.track is not null) x;
   end if;
   return v_options;

@@ -86,7 +86,7 @@ begin
   select q.id, q.name, q.options -> 'finalStages', coalesce(live.delayed, 0) from queue q
     left join live on live.queue_id = q.id
    where q.id = any (p_queue_ids) and q.closed_at is not null and q.finished_at is null
-     and q.closed_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+     and q.closed_before <= xmin_now()
      and coalesce(live.ready, 0) = 0 and coalesce(live.delayed, 0) = coalesce(live.staged, 0)
      and queue_waits(q.id) is null
      and not exists (select from pause z where z.queue_id = q.id and z.job_id is not null)

@@ -21,7 +21,7 @@ begin
       filter (where (chain = 1) is not true), -count(stage) from gone group by lane
   ), announced as (
     select group_announce(x.queue_id, x.hash) from (
-      select distinct l.queue_id, g.track # g.lane as hash from gone g join lane l on l.key = g.lane
+      select distinct l.queue_id, hash_of(g.track, g.lane) as hash from gone g join lane l on l.key = g.lane
         join queue q on q.id = l.queue_id
        where g.track <> g.lane and coalesce(q.options -> 'ordered', 'false') <> 'false') x
   )

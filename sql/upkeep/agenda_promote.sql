@@ -34,7 +34,7 @@ begin
        order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
   ), kept as (
-    select d.*, d.track + 1 as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone
+    select d.*, again_of(d.track) as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone
       order by d.job_id) - 1) / 100 as chunk from due d
   ), tickets as (
     insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
@@ -42,8 +42,8 @@ begin
       from kept group by again, track, attempt, version, alone, chunk order by min(job_id)
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
-    select lane + 2, v_xid, ticket_slot(v_xid), array_agg(again order by first)
-      from (select lane, again, min(job_id) as first from kept where again <> lane + 1 group by lane, again) t
+    select line_of(lane), v_xid, ticket_slot(v_xid), array_agg(again order by first)
+      from (select lane, again, min(job_id) as first from kept where again <> again_of(lane) group by lane, again) t
         group by lane
   ), counted as (
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from kept group by lane
@@ -68,7 +68,7 @@ begin
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from due group by lane
   )
   insert into ticket (lane, xid, slot, jobs)
-  select lane + 2, xid_now(), ticket_slot(xid_now()), array_agg(track order by first)
+  select line_of(lane), xid_now(), ticket_slot(xid_now()), array_agg(track order by first)
     from (select lane, track, min(job_id) as first from due where track <> lane group by 1, 2) t group by lane;
 end $$;
 
@@ -87,7 +87,7 @@ begin
   loop
     if g.chain = 1 then
       delete from agenda where job_id = g.job_id;
-      perform tickets_append(g.lane, g.track + 1, array[g.job_id], g.attempt, g.version, g.alone);
+      perform tickets_append(g.lane, again_of(g.track), array[g.job_id], g.attempt, g.version, g.alone);
     else
       update agenda set chain = null where job_id = g.job_id;
     end if;

@@ -22,7 +22,7 @@ begin
    where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs);
   delete from scout;
   insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l
-    cross join lateral (values (l.key), (l.key + 1), (l.key + 2)) t (key);
+    cross join lateral (values (l.key), (again_of(l.key)), (line_of(l.key))) t (key);
 
   with waiting as materialized (
     select j.id, lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, j.group_key,
@@ -45,7 +45,7 @@ begin
      group by track, attempt, version, chunk order by track, chunk
   ), turns as (
     insert into ticket (lane, xid, slot, jobs)
-    select lane + 2, v_xid, ticket_slot(v_xid), array_agg(track order by first)
+    select line_of(lane), v_xid, ticket_slot(v_xid), array_agg(track order by first)
       from (select lane, track + again as track, min(id) as first
               from (select w.id, w.lane, group_track(w.lane, w.group_key) as track,
                 case when w.attempt = 1 and w.version = 0 then 0 else 1 end as again from waiting w

@@ -67,7 +67,7 @@ begin
   end loop;
   perform fingerprint_release(v_closed);
   if p_before is not null and not v_skipped and cardinality(v_due) < p_limit
-    and pg_snapshot_xmin(v_snapshot)::text::bigint > s.candidate_xid then
+    and xmin_of(v_snapshot) > s.candidate_xid then
     update expiry_sweep set swept_until = s.candidate, candidate = p_before, candidate_xid = xid_now();
   end if;
   return cardinality(v_closed);

@@ -7,7 +7,7 @@ language plpgsql security definer set search_path from current set jit = off set
   set enable_seqscan = off as $$
 declare
   v_from bigint := hashint8extended((random() * 1e15)::bigint, 0);
-  v_child bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18;
+  v_child bigint := ring_turn(xmax_now());
   v_tracks bigint[];
   v_lane bigint;
   v_gone int;
@@ -21,7 +21,7 @@ begin
         union all
       (select c.track, c.lane, c.head_xid from lane_cursor c where c.track < v_from order by c.track limit p_limit)
         limit p_limit) c
-     where c.lane is not null and c.head_xid >> 18 < v_child
+     where c.lane is not null and ring_turn(c.head_xid) < v_child
        and not exists (select from ticket t where t.lane = c.track));
   for v_lane in select distinct c.lane from unnest(v_tracks) u (track) join lane_cursor c on c.track = u.track
     order by 1 loop

@@ -14,12 +14,12 @@ language plpgsql stable set plan_cache_mode = force_custom_plan set enable_seqsc
 begin
   return query
   with track as materialized (
-    select p_lane as key union select p_lane + 1
+    select p_lane as key union select again_of(p_lane)
     union select c.track from lane_cursor c where c.lane = p_lane
     union select x.key from (  -- groups that nobody has visited yet: each is still in line
       select unnest(k.jobs) as key from ticket k left join lateral (select * from lane_cursor c
-        where c.track = p_lane + 2 order by c.seq desc limit 1) c on true
-       where k.lane = p_lane + 2 and (c.track is null or k.xid >= c.head_xid or k.xid = any (c.late_xids))) x
+        where c.track = line_of(p_lane) order by c.seq desc limit 1) c on true
+       where k.lane = line_of(p_lane) and (c.track is null or k.xid >= c.head_xid or k.xid = any (c.late_xids))) x
      where not exists (select from lane_cursor c where c.track = x.key)
   -- who will read the track, from where on: its cursor, and those of ranges that were set aside
   ), reader as materialized (
@@ -27,7 +27,7 @@ begin
       left join lateral (select c from lane_cursor c where c.track = t.key and c.seq >= 0 order by c.seq desc
       limit 1) c on true
     union all
-    select s.track, s, r.snapshot from aside r join lane_cursor s on s.track in (p_lane, p_lane + 1)
+    select s.track, s, r.snapshot from aside r join lane_cursor s on s.track in (p_lane, again_of(p_lane))
       and s.seq >= aside_seq(r.n) and s.seq < aside_seq(r.n - 1) where r.lane = p_lane
   ), ahead as (
     select u.id, k.version from reader r
@@ -38,11 +38,11 @@ begin
          join ticket k on k.lane = r.key and k.xid = late.xid) k
      cross join lateral (select case when (r.c).track is null then 1 else ticket_first(r.c, k.xid, k.id) end as first) f
      cross join lateral unnest(k.jobs[f.first:]) u (id)
-     where f.first is not null and (r.seen is null or pg_visible_in_snapshot(k.xid::text::xid8, r.seen))
-       and (r.key & -4 = p_lane or not exists (  -- groups follow a purge when their turn comes
+     where f.first is not null and (r.seen is null or xid_seen(k.xid, r.seen))
+       and (fresh_of(r.key) = p_lane or not exists (  -- groups follow a purge when their turn comes
          select from lane_purge p where p.lane = p_lane and p.before is null
             and case when k.xid = p.own_xid then k.id < p.own_ticket
-              else pg_visible_in_snapshot(k.xid::text::xid8, p.snapshot) end))
+              else xid_seen(k.xid, p.snapshot) end))
      limit p_most
   )
   select a.id, 'track', false, job_purged_at(j, m) is not null

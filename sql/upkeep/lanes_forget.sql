@@ -12,7 +12,7 @@ begin
   v_keys := array(
     select x.key from ((select key from lane where is_asleep and key >= v_from order by key limit p_most)
       union all (select key from lane where is_asleep and key < v_from order by key limit p_most) limit p_most) x
-     where not exists (select from (values (x.key), (x.key + 1), (x.key + 2)) track (key)
+     where not exists (select from (values (x.key), (again_of(x.key)), (line_of(x.key))) track (key)
        join ticket t on t.lane = track.key)
        and not exists (select from lane_cursor c where c.lane = x.key));
   v_keys := array(select key from lane where key = any (v_keys) and is_asleep order by key for update skip locked);

@@ -38,7 +38,7 @@ end $$;
 create or replace function lanes_settle(p_most int) returns int
 language plpgsql set enable_seqscan = off as $$
 declare
-  v_low constant bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+  v_low constant bigint := xmin_now();
   v_keys bigint[];
   v_empty bigint[];
   v_told int;
@@ -66,7 +66,7 @@ begin
   return array(
     select k.key from unnest(p_lanes) u (key) join lane k on k.key = u.key
      where not exists (
-             select from (values (k.key), (k.key + 1)) track (key)
+             select from (values (k.key), (again_of(k.key))) track (key)
                left join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc
                limit 1) c on true
               where c.track is null

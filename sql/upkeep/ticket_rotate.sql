@@ -8,8 +8,8 @@ create or replace function ticket_rotate() returns int
 language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms'
   set enable_seqscan = off as $$
 declare
-  v_now bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18;
-  v_running bigint[] := array(select x::text::bigint >> 18 from pg_snapshot_xip(pg_current_snapshot()) x);
+  v_now bigint := ring_turn(xmax_now());
+  v_running bigint[] := array(select ring_turn(x) from xids_running(pg_current_snapshot()) x);
 begin
   perform isolation_check('maintenance');
   for v_turn in v_now - 7 .. v_now - 1 loop
@@ -17,7 +17,7 @@ begin
       continue when not exists (select from ticket t where t.slot = (v_turn + 8) % 8)
         or not tickets_passed(((v_turn + 8) % 8)::smallint);
       execute format('lock table %I in access exclusive mode', 'ticket_' || (v_turn + 8) % 8);
-      if pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 18 < v_turn + 8
+      if ring_turn(xmax_now()) < v_turn + 8
         and (v_turn <> all (v_running) or tickets_passed(((v_turn + 8) % 8)::smallint)) then
         execute format('truncate %I', 'ticket_' || (v_turn + 8) % 8);
         return 1;
@@ -49,10 +49,10 @@ begin
        or exists (select from unnest(c.late_xids) x where exists (select from ticket t
          where t.slot = p_slot and t.lane = track.key and t.xid = x))
        or exists (
-         select from lane_cursor s join aside r on r.lane = track.key & -4 and r.n = -(s.seq >> 32)
+         select from lane_cursor s join aside r on r.lane = fresh_of(track.key) and r.n = -(s.seq >> 32)
           where s.track = track.key and s.seq < 0 and (
             exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= s.head_xid
-              and t.xid < pg_snapshot_xmax(r.snapshot)::text::bigint)
+              and t.xid < xmax_of(r.snapshot))
             or exists (select from unnest(s.late_xids) x where exists (select from ticket t
               where t.slot = p_slot and t.lane = track.key and t.xid = x))))));
 end $$;

@@ -108,7 +108,7 @@ describe("the simulation finds bugs", () => {
       true,
     ],
     "what came into a range after it was set aside is part of it": [
-      "and (p_seen is null or pg_visible_in_snapshot(k.xid::text::xid8, p_seen))",
+      "and (p_seen is null or xid_seen(k.xid, p_seen))",
       "",
       handedOutTwice,
       0,
