@@ -88,7 +88,7 @@ begin
             cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
             left join lateral (
               select n.jobs[1] as job, n.xid from ticket n
-               where n.lane = track.key and n.xid >= c.head_xid and (n.xid, n.id) >= (c.head_xid, c.head_ticket)
+               where n.lane = track.key and (n.xid, n.id) >= (c.head_xid, c.head_ticket)
                  and not (n.xid = c.head_xid and n.id = c.head_ticket and cardinality(n.jobs) <= c.head_offset)
                order by n.xid, n.id limit 1) n on true
           union all

@@ -41,11 +41,11 @@ begin
   -- Most tracks are empty most of the time. One is read only when it has something, or its cursor may enter the next
   -- ring child, or stands in the future.
   select exists (select from ticket k where k.slot = ticket_slot(c_f.head_xid) and k.lane = c_f.track
-    and k.xid >= c_f.head_xid and (k.xid, k.id) >= (c_f.head_xid, c_f.head_ticket)
+    and (k.xid, k.id) >= (c_f.head_xid, c_f.head_ticket)
                     and not (k.xid = c_f.head_xid and k.id = c_f.head_ticket
                       and cardinality(k.jobs) <= c_f.head_offset)),
          exists (select from ticket k where k.slot = ticket_slot(c_a.head_xid) and k.lane = c_a.track
-           and k.xid >= c_a.head_xid and (k.xid, k.id) >= (c_a.head_xid, c_a.head_ticket)
+           and (k.xid, k.id) >= (c_a.head_xid, c_a.head_ticket)
                     and not (k.xid = c_a.head_xid and k.id = c_a.head_ticket
                       and cardinality(k.jobs) <= c_a.head_offset))
     into v_any_f, v_any_a;

@@ -72,8 +72,7 @@ begin
           k.version, k.alone,
                coalesce(k.bytes, 2147483647)::bigint as bytes
           from ticket k
-         where k.slot = v_slot and k.lane = r.track and k.xid >= v_xid and k.xid < v_end
-           and (k.xid, k.id) >= (v_xid, v_ticket)
+         where k.slot = v_slot and k.lane = r.track and (k.xid, k.id) >= (v_xid, v_ticket) and k.xid < v_end
            and (p_seen is null or xid_seen(k.xid, p_seen))
          order by k.xid, k.id
          limit v_room + v_offset) x

@@ -70,7 +70,7 @@ begin
       cross join lateral (
         select case when ring_turn(c.head_xid) = snap.child then c.head_xid else (
                  select k.xid from ticket k
-                  where k.lane = c.track and k.xid >= c.head_xid and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
+                  where k.lane = c.track and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
                     and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset)
                   order by k.xid, k.id limit 1) end as xid) start
       left join lateral (
@@ -97,8 +97,8 @@ begin
                    case when k.xid = c.head_xid and k.id = c.head_ticket then c.head_offset else 0 end as skip,
                    sum(cardinality(k.jobs)) over (order by k.xid, k.id) - cardinality(k.jobs) as before
               from ticket k
-             where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid >= start.xid
-               and k.xid < ring_turn_end(start.xid) and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
+             where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid < ring_turn_end(start.xid)
+               and (k.xid, k.id) >= (start.xid, case when start.xid = c.head_xid then c.head_ticket else 0 end)
              order by k.xid, k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
          where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is

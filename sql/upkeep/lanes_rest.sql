@@ -74,7 +74,7 @@ begin
                    join ticket n on n.lane = track.key and n.xid = late.xid
                              where n.id > late.ticket or n.id = late.ticket and cardinality(n.jobs) > late.skip)
                  or exists (
-                select from ticket n where n.lane = track.key and n.xid >= c.head_xid
+                select from ticket n where n.lane = track.key
                   and (n.xid, n.id) >= (c.head_xid, c.head_ticket)
                    and not (n.xid = c.head_xid and n.id = c.head_ticket and cardinality(n.jobs) <= c.head_offset)))
        and not exists (select from agenda a where a.lane = k.key)

@@ -43,7 +43,7 @@ begin
       left join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c on true
      where track.key is not null and (
        c.seq is null
-       or exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= c.head_xid
+       or exists (select from ticket t where t.slot = p_slot and t.lane = track.key
          and (t.xid, t.id) >= (c.head_xid, c.head_ticket)
                      and not (t.xid = c.head_xid and t.id = c.head_ticket and cardinality(t.jobs) <= c.head_offset))
        or exists (select from unnest(c.late_xids) x where exists (select from ticket t
