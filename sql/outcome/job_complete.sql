@@ -5,7 +5,7 @@
 -- then.
 create or replace function job_complete(p_token uuid, p_jobs bigint[] default null, p_results json default null,
   p_logs json default null) returns bigint[]
-language plpgsql security definer set search_path from current set jit = off
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
   set plan_cache_mode = force_generic_plan as $$
 declare
   v_part record;
@@ -14,14 +14,16 @@ declare
   v_all bigint[] := '{}';
   v_given json;
 begin
-  foreach v_given in array array[p_results, p_logs] loop
-    if v_given is not null and (p_jobs is null or json_typeof(v_given) <> 'array'
-      or json_array_length(v_given) <> cardinality(p_jobs)) then
-      perform raise_error('MR001', 'results or logs and jobs differ in number',
-        'give one per job id, null where there is none');
-    end if;
-  end loop;
-  perform jsons_check('result', p_results, bound('resultBytes')), jsons_check('log', p_logs, bound('logBytes'));
+  if p_results is not null or p_logs is not null then
+    foreach v_given in array array[p_results, p_logs] loop
+      if v_given is not null and (p_jobs is null or json_typeof(v_given) <> 'array'
+        or json_array_length(v_given) <> cardinality(p_jobs)) then
+        perform raise_error('MR001', 'results or logs and jobs differ in number',
+          'give one per job id, null where there is none');
+      end if;
+    end loop;
+    perform jsons_check('result', p_results, bound('resultBytes')), jsons_check('log', p_logs, bound('logBytes'));
+  end if;
   for v_part in select d as part, (select breakers from cell) as watched from claim_detach(p_token, p_jobs) d loop
     h := v_part.part;
     perform fingerprint_release(h.jobs);

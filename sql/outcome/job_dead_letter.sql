@@ -4,7 +4,7 @@
 -- finished.
 create or replace function job_dead_letter(p_token uuid, p_jobs bigint[], p_queue text, p_error json default null)
   returns bigint[]
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_target int := queue_id(p_queue);
 begin

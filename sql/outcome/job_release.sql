@@ -2,7 +2,7 @@
 -- Locks: the claim's rows. Writes: claim, ticket or agenda, tally. Raises: MR001, MR002.
 create or replace function job_release(p_token uuid, p_jobs bigint[] default null, p_delay_seconds float8 default 0)
   returns bigint[]
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   h claim;
   v_all bigint[] := '{}';

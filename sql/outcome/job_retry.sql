@@ -4,7 +4,7 @@
 -- Raises: MR001, MR002.
 create or replace function job_retry(p_token uuid, p_jobs bigint[] default null, p_error json default null,
   p_delay_seconds float8 default null) returns bigint[]
-language plpgsql security definer set search_path from current set jit = off
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
   set plan_cache_mode = force_generic_plan as $$
 begin
   if not p_delay_seconds between 0 and 1e9 then

@@ -2,7 +2,7 @@
 -- 0 ends the lease at once. Returns the new end, or null when the token does not hold the job. Writes: claim. Raises:
 -- MR001, MR002.
 create or replace function job_set_visibility(p_token uuid, p_job bigint, p_seconds float8) returns timestamptz
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   h claim;
   v_until timestamptz;

@@ -7,7 +7,7 @@
 -- each]}. Locks and writes as the single verbs. Raises: MR001, MR002.
 create or replace function job_settle(p_settlements json, p_claims json default null, p_async boolean default false)
   returns json
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_settlements settlement[];
   v_requests claim_request[];
@@ -16,12 +16,10 @@ declare
   v_jobs bigint[];
   v_refused bigint[] := '{}';
   v_claims json[] := '{}';
+  v_async constant boolean := p_async and p_settlements::text = '[]' and pg_current_xact_id_if_assigned() is null;
 begin
   if json_typeof(p_settlements) is distinct from 'array' or json_typeof(p_claims) <> 'array' then
     perform raise_error('MR001', 'settlements or claims are not a list', 'give a JSON array');
-  end if;
-  if p_settlements::text = '[]' and pg_current_xact_id_if_assigned() is null and p_async then
-    perform set_config('synchronous_commit', 'off', true);  -- only claims follow
   end if;
   begin  -- all of it is read before anything is done; this writes nothing, so that undoing it costs nothing
     v_settlements := array(select x from json_populate_recordset(null::settlement, p_settlements) x);
@@ -56,8 +54,7 @@ begin
   foreach c in array v_requests loop
     v_claims := v_claims || job_claim_json(coalesce(c.queues, '{default}'), c.types, coalesce(c."limit", 1), c.worker,
       c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds",
-                                           coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false),
-                                             p_group_limit => c."groupLimit");
+      coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false), v_async, c."groupLimit");
   end loop;
   return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;

@@ -1,7 +1,7 @@
 -- job_start: say that the handler of these jobs has begun. Only for claims made with p_track_start: when such a claim
 -- is lost, jobs never started go back without using an attempt. Returns the ids not held. Writes: claim. Raises: MR002.
 create or replace function job_start(p_token uuid, p_jobs bigint[]) returns bigint[]
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   c claim;
   v_all bigint[] := '{}';

@@ -2,7 +2,7 @@
 -- lease nor the attempt changes. progress_put returns false when the token does not hold the job. Raises: MR001, MR002,
 -- MR004; 40001 in REPEATABLE READ when the value was moved since (job_rotate).
 create or replace function progress_put(p_token uuid, p_job bigint, p_value json) returns boolean
-language plpgsql security definer set search_path from current set jit = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_now timestamptz := clock_now();
   v_held boolean;
