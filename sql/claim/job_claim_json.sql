@@ -27,6 +27,7 @@ declare
   v_key bigint;
   v_busy bigint;
   v_set text;
+  v_asked text;
   v_most int;
   v_flagged boolean;
   v_may_wait boolean := pg_current_xact_id_if_assigned() is null;  -- what has written may hold what others wait for
@@ -52,21 +53,29 @@ declare
   f record;
   t record;
 begin
-  if p_limit is null or p_limit not between 1 and 10000 then
-    perform raise_error('MR001', format('a claim takes 1 to 10000 jobs, not %s', p_limit), null);
-  elsif length(p_worker) > bound('nameLength') then
-    perform name_check('worker', p_worker);
-  elsif p_group_limit < 1 then
-    perform raise_error('MR001', format('a claim takes at least 1 job of a group, not %s', p_group_limit), null);
-  elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9
-    or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then
-    perform raise_error('MR001', 'lease and bytes must be above 0, the factor at least 1', null);
+  -- In one expression, because each costs; what is wrong is told by the check.
+  if (p_limit between 1 and 10000 and coalesce(length(p_worker), 0) <= bound('nameLength')
+      and coalesce(p_group_limit, 1) >= 1 and coalesce(p_lease_seconds, 1) between 0.001 and 1e9
+      and coalesce(p_lease_factor, 1) between 1 and 1e9 and coalesce(p_lease_cap_seconds, 1) between 0.001 and 1e9
+      and p_max_bytes > 0) is not true then
+    perform claim_check(p_limit, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap_seconds, p_max_bytes,
+      p_group_limit);
   end if;
   if current_setting('transaction_isolation') <> 'read committed' then
     perform isolation_check('a claim');
   end if;
   if current_setting('millrace.at_home', true) is distinct from current_schema() then
     perform cell_at_home();
+  end if;
+  if p_async then
+    v_set := set_config('synchronous_commit', 'off', true);
+  end if;
+  if v_may_wait and (p_limit <= 10 or p_async) and p_lease_factor is null and p_lease_cap_seconds is null then
+    v_asked := express_asked(p_queues, p_types, p_limit);
+    v_result := claim_express(v_asked, p_limit, p_worker, p_lease_seconds, p_max_bytes, p_track_start);
+    if v_result is not null then
+      return ('[' || v_result || ']')::json;
+    end if;
   end if;
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them
   -- when nothing else was found.
@@ -81,9 +90,6 @@ begin
            and k.rest_xid is null offset crowd_from())), false)
     into v_queue_ids, v_cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost, v_aside, v_sheds, v_crowded
     from unnest(p_queues) n (name) left join queue q on q.name = n.name;
-  if p_async then
-    v_set := set_config('synchronous_commit', 'off', true);
-  end if;
   if v_scouts then
     perform lane_discover(case when v_may_wait then v_queue_ids end, 1000);
     -- somebody else has them in hand, or there are very many
@@ -194,6 +200,9 @@ begin
     exit when claim_reap(100) = 0 and (not exists (select from lane where rest_xid is not null and not is_asleep)
       or lanes_settle(100) = 0);
   end loop;
+  if p_async and v_asked is not null and v_room < p_limit then
+    perform express_learn(v_asked, v_queue_ids[1], p_types);
+  end if;
   -- other lanes may have more
   v_stop := v_stop or v_crowded and v_room > 0 and v_lanes <> '{}'
     and (v_room < p_limit or not v_limited and v_locked is null);
@@ -206,4 +215,21 @@ begin
       case when v_wait is not null then greatest(v_wait, 0) end));
   end if;
   return ('[' || coalesce(v_result, '') || ']')::json;
+end $$;
+
+-- claim_check: say what is wrong with what a claim asks for. Raises: MR001, MR004.
+create or replace function claim_check(p_limit int, p_worker text, p_lease_seconds float8, p_lease_factor float8,
+  p_lease_cap_seconds float8, p_max_bytes bigint, p_group_limit int) returns void
+language plpgsql as $$
+begin
+  if p_limit is null or p_limit not between 1 and 10000 then
+    perform raise_error('MR001', format('a claim takes 1 to 10000 jobs, not %s', p_limit), null);
+  elsif length(p_worker) > bound('nameLength') then
+    perform name_check('worker', p_worker);
+  elsif p_group_limit < 1 then
+    perform raise_error('MR001', format('a claim takes at least 1 job of a group, not %s', p_group_limit), null);
+  elsif not p_lease_seconds between 0.001 and 1e9 or not p_lease_factor between 1 and 1e9
+    or not p_lease_cap_seconds between 0.001 and 1e9 or p_max_bytes <= 0 then
+    perform raise_error('MR001', 'lease and bytes must be above 0, the factor at least 1', null);
+  end if;
 end $$;

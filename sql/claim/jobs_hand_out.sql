@@ -97,14 +97,21 @@ begin
     track)
   values (v_token, p_lane, p_slot, p_worker, v_alive, v_attempts,
           case when p_track_start and not p_alone then v_alive end, v_deadline, v_now, v_now, v_until, p_track);
-  claimed := '{"token":"' || v_token || '",' || p_about || ',"claimedAt":' || to_json(v_now) || ',"leaseEndsAt":'
-    || to_json(v_until)
-         || case when p_alone then ',"alone":true' else '' end || ',"maxAttempts":' || v_limits
-         || case when v_attempts is not null then ',"attempts":[' || array_to_string(v_attempts, ',') || ']' else '' end
-         || ',"ids":["' || array_to_string(v_alive, '","') || '"]' || coalesce(',"extras":[' || v_extras || ']', '')
-           || ',"inputs":[' || v_inputs || ']}';
+  claimed := claim_told(v_token, p_about, v_now, v_until, p_alone, v_limits, v_attempts, v_alive, v_extras, v_inputs);
 end $$;
 
 -- claim_token: the token of a claim as it is told.
 create or replace function claim_token(p_claimed text) returns uuid
 language sql immutable parallel safe as $$ select substr(p_claimed, 11, 36)::uuid $$;
+
+-- claim_told: a claim as a worker is told of it. p_limits, p_extras, p_inputs: JSON, or members of a list of it. The
+-- token comes first (claim_token).
+create or replace function claim_told(p_token uuid, p_about text, p_now timestamptz, p_until timestamptz,
+  p_alone boolean, p_limits text, p_attempts int[], p_jobs bigint[], p_extras text, p_inputs text) returns text
+language sql stable parallel safe as $$
+  select '{"token":"' || p_token || '",' || p_about || ',"claimedAt":' || to_json(p_now)
+    || ',"leaseEndsAt":' || to_json(p_until) || case when p_alone then ',"alone":true' else '' end
+    || ',"maxAttempts":' || p_limits || coalesce(',"attempts":[' || array_to_string(p_attempts, ',') || ']', '')
+    || ',"ids":["' || array_to_string(p_jobs, '","') || '"]' || coalesce(',"extras":[' || p_extras || ']', '')
+    || ',"inputs":[' || p_inputs || ']}'
+$$;

@@ -37,7 +37,7 @@ language plpgsql volatile as $$
 begin
   return array(
     select (k.key, k.priority,
-            '"queue":' || to_json(q.name) || ',"type":' || to_json(k.type) || ',"priority":' || k.priority,
+            lane_about(q.name, k.type, k.priority),
             coalesce((o.options ->> 'leaseSeconds')::float8, 30), (o.options ->> 'leaseFactor')::float8,
               (o.options ->> 'leaseCapSeconds')::float8,
             case when q.options ?| '{maxRunning,rate}' or ty.options ?| '{maxRunning,rate}' or k.resources is not null
@@ -97,6 +97,12 @@ begin
        order by first.part, case when u.aging is null then u.priority
          else u.priority - floor(lane_age(u.key) / u.aging) end, first.oldest, u.key);
 end $$;
+
+-- lane_about: what a claim tells of its lane, as members of an object.
+create or replace function lane_about(p_queue text, p_type text, p_priority int) returns text
+language sql stable parallel safe as $$
+  select '"queue":' || to_json(p_queue) || ',"type":' || to_json(p_type) || ',"priority":' || p_priority
+$$;
 
 -- late_ended: whether one of some late transactions has ended, so that what it wrote can be read.
 create or replace function late_ended(p_xids bigint[]) returns boolean

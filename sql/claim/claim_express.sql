@@ -1,0 +1,133 @@
+-- claim_express: the claim of the common case, in four statements: one lane that nothing limits, whose next ticket has
+-- all that is wanted, or all there is. Null when anything is otherwise; then the general way goes, and nothing was
+-- done. It keeps the rules of track_read and track_advance (sql/README.md, the cursor), with what makes them simple:
+-- this transaction has no number yet, so that its own will be above all it reads; the head and the newest transaction
+-- are in one ring child; and no late transaction has ended.
+-- p_asked: what express_lane was learned for (express_asked). Locks: the lane, which it waits for, and its flag.
+-- Writes: lane_cursor, claim, tally.
+create or replace function claim_express(p_asked text, p_wanted int, p_worker text, p_lease float8, p_max_bytes bigint,
+  p_track_start boolean) returns text
+language plpgsql as $$
+declare
+  v_lane bigint; v_about text; v_lease float8; v_epoch numeric;
+  v_seq bigint; v_uses int; v_head_xid bigint; v_head_ticket bigint; v_head_offset int;
+  v_late_xids bigint[]; v_late_tickets bigint[]; v_late_offsets int[]; v_missed bigint[];
+  v_xid bigint; v_ticket bigint; v_offset int; v_jobs bigint[]; v_snapshot pg_snapshot; v_plain boolean;
+  v_lines job_lines;
+  v_now timestamptz; v_until timestamptz; v_slot smallint;
+  v_token constant uuid := gen_random_uuid();
+begin
+  select x.lane, x.about, coalesce(p_lease, x.lease), x.epoch into v_lane, v_about, v_lease, v_epoch
+    from express_lane x where x.asked = p_asked;
+  -- The lane is ours, and nobody holds a job of it. (As expressions, which cost less than statements.)
+  if v_lane is null or pg_advisory_xact_lock(lane_lock(v_lane)) is null
+     or not pg_try_advisory_xact_lock(lane_flag(v_lane)) then
+    return null;
+  end if;
+  select seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets
+    into v_seq, v_uses, v_head_xid, v_head_ticket, v_head_offset, v_late_xids, v_late_tickets, v_late_offsets
+    from lane_cursor where track = v_lane order by seq desc limit 1;
+  if v_uses >= 64 or ring_turn(v_head_xid) <> ring_turn(xmax_now()) or v_late_xids <> '{}' and late_ended(v_late_xids)
+    then
+    return null;
+  end if;
+  v_now := clock_now();
+
+  -- The next ticket, who was running when it was read, and whether all is as it was learned: nothing changed, nothing
+  -- announced, due, let go, lost or claimable again; and nothing behind the ticket where more is wanted.
+  select n.xid, n.id, s.skip + cardinality(s.jobs), s.jobs, pg_current_snapshot(),
+         n.bytes <= p_max_bytes and v_epoch = (select sum(n) from rule_change)
+         and not exists (select from scout) and not exists (select from postponed)
+         and not exists (select from agenda where due_at <= v_now and (chain = 1) is not true)
+         and not exists (select from claim k where k.ctid < '(1,0)'::tid and k.until <= v_now)
+         and not exists (
+           select from (select * from lane_cursor a where a.track = again_of(v_lane) order by a.seq desc limit 1) a
+            where a.late_xids <> '{}' or ring_turn(a.head_xid) <> ring_turn(v_head_xid) or exists (
+              select from ticket k
+               where k.slot = ticket_slot(v_head_xid) and k.lane = again_of(v_lane)
+                 and (k.xid, k.id) >= (a.head_xid, a.head_ticket)
+                 and not (k.xid = a.head_xid and k.id = a.head_ticket and cardinality(k.jobs) <= a.head_offset)))
+         and (cardinality(s.jobs) = p_wanted or not exists (
+           select from ticket k
+            where k.slot = ticket_slot(v_head_xid) and k.lane = v_lane
+              and (k.xid, k.id) > (n.xid, n.id)))
+    into v_xid, v_ticket, v_offset, v_jobs, v_snapshot, v_plain
+    from (select k.xid, k.id, k.jobs, k.bytes,
+                 case when k.xid = v_head_xid and k.id = v_head_ticket then v_head_offset else 0 end as skip
+            from ticket k
+           where k.slot = ticket_slot(v_head_xid) and k.lane = v_lane
+             and (k.xid, k.id) >= (v_head_xid, v_head_ticket)
+             and not (k.xid = v_head_xid and k.id = v_head_ticket and cardinality(k.jobs) <= v_head_offset)
+           order by k.xid, k.id limit 1) n
+    cross join lateral (select n.skip, n.jobs[n.skip + 1 : n.skip + p_wanted] as jobs) s;
+  if v_plain is not true then
+    return null;
+  end if;
+  v_slot := job_slot(v_jobs[1]);
+  v_lines := job_lines_read(v_slot, v_jobs);
+  if v_lines.ids is distinct from v_jobs or v_lines.amended or v_lines.start_by <= v_now then
+    return null;
+  end if;
+
+  if v_xid > v_head_xid and xmin_of(v_snapshot) < v_xid then
+    v_missed := array(select x from xids_running(v_snapshot) x where x >= v_head_xid and x < v_xid);
+    v_late_xids := v_late_xids || v_missed;
+    v_late_tickets := v_late_tickets || array_fill(0::bigint, array[cardinality(v_missed)]);
+    v_late_offsets := v_late_offsets || array_fill(0, array[cardinality(v_missed)]);
+  end if;
+  v_until := v_now + seconds(v_lease);
+  with moved as (
+    update lane_cursor set uses = uses + 1, head_xid = v_xid, head_ticket = v_ticket, head_offset = v_offset,
+      late_xids = v_late_xids, late_tickets = v_late_tickets, late_offsets = v_late_offsets
+     where track = v_lane and seq = v_seq
+  ), counted as (
+    insert into tally (lane, ready) values (v_lane, -cardinality(v_jobs))
+  )
+  insert into claim (token, lane, slot, worker, jobs, unstarted, deadline, started_at, touched_at, until)
+  values (v_token, v_lane, v_slot, p_worker, v_jobs, case when p_track_start then v_jobs end, v_lines.deadline,
+          v_now, v_now, v_until);
+  return claim_told(v_token, v_about, v_now, v_until, false, v_lines.max_attempts, null, v_jobs, v_lines.extras,
+    v_lines.inputs);
+end $$;
+
+-- express_asked: a request in words, to be found again. Null when only the general way will do: with more than one
+-- queue, a lease of its own kind, or very many jobs.
+create or replace function express_asked(p_queues text[], p_types text[], p_wanted int) returns text
+language sql stable parallel safe as $$
+  select case when cardinality(p_queues) = 1 and p_wanted <= 100 then p_queues[1] || coalesce(' ' || p_types::text, '')
+    end
+$$;
+
+-- express_learn: note whether a request is plain, as things stand. Only for a transaction that does nothing else: who
+-- learns the same waits for it. Writes: express_lane.
+create or replace function express_learn(p_asked text, p_queue_id int, p_types text[]) returns void
+language plpgsql as $$
+begin
+  if exists (select from express_lane x where x.asked = p_asked and x.epoch = rules_epoch()) then
+    return;
+  end if;
+  insert into express_lane as x (asked, lane, about, lease, epoch)
+  select p_asked, min(l.key), min(l.about), min(l.lease), min(e.epoch)
+    from (select rules_epoch() as epoch) e
+    left join lateral (
+      select k.key, lane_about(q.name, k.type, k.priority) as about,
+             coalesce((o.options ->> 'leaseSeconds')::float8, 30) as lease,
+             count(*) over () = 1 and q.paused_at is null and k.resources is null
+             and not (k.grouped or k.heavy or o.options ?| express_foes())
+             and not exists (select from pause z where z.queue_id = q.id and z.group_key is null)
+             and not exists (select from aside r where r.lane = k.key)
+             and not exists (select from lane_purge p where p.lane = k.key and p.is_open) as is_plain
+        from queue q cross join cell c join lane k on k.queue_id = q.id and k.rest_xid is null
+        left join job_type t on t.type = k.type
+        cross join lateral (select c.options || q.options || coalesce(t.options, '{}') as options) o
+       where q.id = p_queue_id and (p_types is null or k.type = any (p_types))
+       limit 2) l on l.is_plain
+  on conflict (asked) do update set lane = excluded.lane, about = excluded.about, lease = excluded.lease,
+    epoch = excluded.epoch;
+end $$;
+
+-- express_foes: the options whose lanes only the general way may claim from.
+create or replace function express_foes() returns text[]
+language sql immutable parallel safe as $$
+  select '{maxRunning, rate, breaker, waitsFor, freshnessSeconds, leaseFactor, leaseCapSeconds}'::text[]
+$$;
