@@ -4,6 +4,7 @@ import { migrate } from "../../src/db/migrate.js";
 import { startEmbeddedServer } from "../../src/embedded/server.js";
 import { alternate, median, payloads, rate } from "./measure.js";
 import { RawTables, UpdateDeleteQueue } from "./raw.js";
+import { claimOneBesideSkipLocked, claimOneProcessorTime, manyTypes } from "./small.js";
 
 const quick = process.argv.includes("--quick");
 const json = process.argv.includes("--json");
@@ -23,7 +24,8 @@ const server = process.env["DATABASE_URL"]
         max_connections: "100",
       },
     });
-const pool = new pg.Pool({ connectionString: server?.url ?? process.env["DATABASE_URL"] ?? "", max: 20 });
+const url = server?.url ?? process.env["DATABASE_URL"] ?? "";
+const pool = new pg.Pool({ connectionString: url, max: 20 });
 const results: Record<string, number> = {};
 
 try {
@@ -57,6 +59,25 @@ try {
   if (isWanted("held_snapshot")) await heldSnapshot();
   if (isWanted("deep_backlog")) await deepBacklog();
   if (isWanted("claim10_vs_claim1")) await manyClaimers();
+  const usual = await UpdateDeleteQueue.create(pool);
+  if (isWanted("claim1_vs_skip_locked"))
+    report(
+      "claim of 1 by 16 connections against SKIP LOCKED and update (1)",
+      "claim1_vs_skip_locked",
+      await claimOneBesideSkipLocked(engine, usual, { seconds: size.seconds, rounds: quick ? 5 : 9 }),
+    );
+  if (isWanted("claim1_cpu_us")) {
+    const one = new pg.Pool({ connectionString: url, max: 1 });
+    results["claim1_cpu_us"] = await claimOneProcessorTime(new Engine({ pool: one }), one, size.rounds);
+    await one.end();
+    console.log(
+      `claim of 1 and its completion: ${results["claim1_cpu_us"].toFixed(0)} µs of the server's processor (400)`,
+    );
+  }
+  if (isWanted("types_20000_vs_10")) {
+    results["types_20000_vs_10"] = await manyTypes(engine, 20_000, 10);
+    console.log(`claim of 1 among 20,000 types: ${results["types_20000_vs_10"].toFixed(2)} times one among 10 (2)`);
+  }
   if (isWanted("wal_bytes_per_job")) await wal();
 
   async function againstRaw(): Promise<void> {
@@ -178,7 +199,6 @@ try {
   /** WAL of enqueue + claim + finish in batches of 100, next to a table that is updated and deleted from. */
   async function wal(): Promise<void> {
     const hundred = payloads(100);
-    const usual = await UpdateDeleteQueue.create(pool);
     const written = async (work: () => Promise<void>) => {
       await pool.query("checkpoint");
       const [{ at }] = (await pool.query("select pg_current_wal_insert_lsn() as at")).rows as [{ at: string }];

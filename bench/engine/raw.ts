@@ -58,6 +58,30 @@ export class UpdateDeleteQueue {
     return new UpdateDeleteQueue(pool);
   }
 
+  async fill(inputs: string, atLeast: number): Promise<void> {
+    for (let jobs = 0; jobs < atLeast; jobs += 1000)
+      await this.pool.query(
+        "insert into usual_job (queue, type, priority, input) select 'default', 'noop', 5, e from json_array_elements($1) e",
+        [inputs],
+      );
+    await this.pool.query("vacuum analyze usual_job");
+  }
+
+  /** The claim of one that most queues on PostgreSQL have. Returns how many jobs it got. */
+  async claimOne(): Promise<number> {
+    const { rows } = await this.pool.query({
+      name: "usual-claim-one",
+      text: `update usual_job set state = 'running', attempts = attempts + 1, locked_until = now() + interval '30 s'
+              where id = (select id from usual_job where state = 'ready' and queue = 'default' and run_at <= now()
+                           order by priority, run_at, id limit 1 for update skip locked) returning id, input`,
+    });
+    return rows.length;
+  }
+
+  async clear(): Promise<void> {
+    await this.pool.query("truncate usual_job");
+  }
+
   async pass(inputs: string, n: number): Promise<void> {
     await this.pool.query(
       "insert into usual_job (queue, type, priority, input) select 'default', 'noop', 5, e from json_array_elements($1) e",
