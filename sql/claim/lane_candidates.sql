@@ -1,27 +1,29 @@
--- lane_candidates: lanes that may have something to claim, in the order to try them, with the lease of their type, what
--- a claim tells of them, what limits them (lane_room), and how those that have groups treat them (turns_take). By
--- priority, then by the oldest job; where there are groups, by who has been in line the longest. With agingSeconds, a
--- lane is one step more urgent for each time that its next job has waited. Lanes of which something was set aside
--- (p_aside: there are some) come a second time, at the end, as aside_of(key). Where queues are crowded (p_crowded),
--- some lanes by chance (lanes_window), more of them until one has something; null when there are still others. As one
--- array, which costs less than rows. Without locks, so only a hint: lane_take decides. One lane alone is not probed.
-create or replace function lane_candidates(p_queue_ids int[], p_types text[], p_cell jsonb, p_aside boolean,
-  p_crowded boolean) returns lane_candidate[]
+-- lane_candidates: lanes that may have something to claim, in the order to try them, with all that a claim must know of
+-- them. By priority, then by the oldest job; where there are groups, by who has been in line the longest. With
+-- agingSeconds, a lane is one step more urgent for each time that its next job has waited. Lanes of which something was
+-- set aside come a second time, at the end (asides_offer). Where queues are crowded, some lanes by chance
+-- (lanes_window), more of them until one has something; null when there are still others. As one array, which costs
+-- less than rows. Without locks, so only a hint: lane_take decides. One lane alone is not probed.
+create or replace function lane_candidates(w claim_scene, p_types text[]) returns lane_candidate[]
 language plpgsql volatile as $$
 declare
   v_most int := 16;
   v_keys bigint[];
   v_lanes lane_candidate[];
+  v_probed lane_candidate[];
 begin
-  if not p_crowded then
-    return lanes_probe(lanes_read(p_queue_ids, p_types, p_cell, null), p_aside);
-  end if;
   loop
-    -- From another place each time: claims empty lanes one after another, so that what has nothing lies together.
-    v_keys := lanes_window(p_queue_ids, p_types, (random() * 2147483647)::int, v_most);
-    v_lanes := lanes_probe(lanes_read(p_queue_ids, p_types, p_cell, v_keys), p_aside);
-    if v_lanes <> '{}' or cardinality(v_keys) < v_most then
-      return v_lanes;
+    if w.is_crowded then
+      -- From another place each time: claims empty lanes one after another, so that what has nothing lies together.
+      v_keys := lanes_window(w.queue_ids, p_types, (random() * 2147483647)::int, v_most);
+    end if;
+    v_lanes := lanes_read(w.queue_ids, p_types, w.cell, v_keys);
+    v_probed := lanes_probe(v_lanes);
+    if w.has_asides then
+      v_probed := v_probed || asides_offer(v_lanes);
+    end if;
+    if not w.is_crowded or v_probed <> '{}' or cardinality(v_keys) < v_most then
+      return v_probed;
     elsif v_most > 1000 then
       return null;
     end if;
@@ -43,7 +45,7 @@ begin
             case when q.options ?| '{maxRunning,rate}' or ty.options ?| '{maxRunning,rate}' or k.resources is not null
               or b.open_until is not null
                  then lane_limits(q.id, q.options, k.type, ty.options, k.resources, b.open_until is not null) end,
-            case when k.grouped then lane_grouping(q.id, q.options, k.costs, k.born_xid, k.heavy) end,
+            case when k.grouped then group_rules_of(q.id, q.options, k.costs, k.born_xid) end,
             (q.options ->> 'freshnessSeconds')::float8, (o.options ->> 'agingSeconds')::float8, k.heavy)::lane_candidate
       from unnest(p_queue_ids) u (id) join queue q on q.id = u.id and q.paused_at is null
       cross join lateral (
@@ -65,38 +67,44 @@ begin
      order by k.priority, k.key);
 end $$;
 
--- lanes_probe: of lanes, those that may have something, in the order to try them.
-create or replace function lanes_probe(p_lanes lane_candidate[], p_aside boolean) returns lane_candidate[]
+-- lanes_probe: of lanes, those that may have something, in the order to try them. The next ticket of each track is
+-- looked at; a late transaction that has ended counts as the oldest.
+create or replace function lanes_probe(p_lanes lane_candidate[]) returns lane_candidate[]
 language plpgsql volatile as $$
 declare
   v_grouped boolean;
 begin
-  if cardinality(p_lanes) < 2 and not p_aside then
+  if cardinality(p_lanes) < 2 then
     return p_lanes;
   end if;
-  v_grouped := exists (select from unnest(p_lanes) u where u.grouping is not null);
+  v_grouped := exists (select from unnest(p_lanes) u where (u.groups).queue_id is not null);
   return array(
-      select (u.key + first.part, u.priority, u.about, u.lease, u.lease_factor, u.lease_cap, u.limits, u.grouping,
-        u.freshness, u.aging, u.heavy)::lane_candidate
-        from unnest(p_lanes) u cross join lateral (
-          select 0 as part, least(min(coalesce(case when v_grouped then n.xid else n.job end,
-            case when c.late_xids <> '{}' and late_ended(c.late_xids) then 0 end)),
-                   case when u.limits @? '$[*].serial' then (select case when v_grouped then 0 else o.job_id end
-                     from chain_first(u.key) o where o.job_id is not null) end) as oldest
-            from (values (u.key), (again_of(u.key)), (case when u.grouping is not null
-              then line_of(u.key) end)) track (key)
-            cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
-            left join lateral (
-              select n.jobs[1] as job, n.xid from ticket n
-               where n.lane = track.key and (n.xid, n.id) >= (c.head_xid, c.head_ticket)
-                 and not (n.xid = c.head_xid and n.id = c.head_ticket and cardinality(n.jobs) <= c.head_offset)
-               order by n.xid, n.id limit 1) n on true
-          union all
-          select 3, min(r.n) from aside r where p_aside and r.lane = u.key) first
-       where first.oldest is not null
-       order by first.part, case when u.aging is null then u.priority
-         else u.priority - floor(lane_age(u.key) / u.aging) end, first.oldest, u.key);
+    select u::lane_candidate
+      from unnest(p_lanes) u
+      cross join lateral (
+        select min(coalesce(case when v_grouped then n.xid else n.job end,
+                            case when c.late_xids <> '{}' and late_ended(c.late_xids) then 0 end)) as oldest
+          from (values (u.key), (again_of(u.key)),
+                       (case when (u.groups).queue_id is not null then line_of(u.key) end)) track (key)
+          cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
+          left join lateral (
+            select n.jobs[1] as job, n.xid from ticket n
+             where n.lane = track.key and (n.xid, n.id) >= (c.head_xid, c.head_ticket)
+               and not (n.xid = c.head_xid and n.id = c.head_ticket and cardinality(n.jobs) <= c.head_offset)
+             order by n.xid, n.id limit 1) n on true) log
+      cross join lateral (
+        select least(log.oldest, case when u.limits @? '$[*].serial' then (
+                 select case when v_grouped then 0 else o.job_id end from chain_first(u.key) o
+                  where o.job_id is not null) end) as oldest) first
+     where first.oldest is not null
+     order by lane_urgency(u.key, u.priority, u.aging), first.oldest, u.key);
 end $$;
+
+-- lane_urgency: a lane's priority, one step more urgent for each time of p_aging seconds that its next job has waited.
+create or replace function lane_urgency(p_lane bigint, p_priority int, p_aging float8) returns float8
+language sql volatile as $$
+  select case when p_aging is null then p_priority else p_priority - floor(lane_age(p_lane) / p_aging) end
+$$;
 
 -- lane_about: what a claim tells of its lane, as members of an object.
 create or replace function lane_about(p_queue text, p_type text, p_priority int) returns text
@@ -111,29 +119,16 @@ begin
   return exists (select from unnest(p_xids) x where xid_seen(x, pg_current_snapshot()));
 end $$;
 
--- lane_grouping: how a lane treats its groups: ordered, most (running at once), rate; own: some groups have limits of
--- their own; costs: some jobs cost more than 1;
--- serial: jobs without a group that come back are taken by their ids; young: somebody may still be open who put groups
--- in line without knowing the lane. Only what is so is named.
-create or replace function lane_grouping(p_queue_id int, p_options jsonb, p_costs boolean, p_born_xid bigint,
-  p_heavy boolean) returns jsonb
+-- group_rules_of: how a lane treats its groups.
+create or replace function group_rules_of(p_queue_id int, p_options jsonb, p_costs boolean, p_born_xid bigint)
+  returns group_rules
 language plpgsql stable as $$
 begin
-  return jsonb_strip_nulls(jsonb_build_object('queue', p_queue_id, 'ordered', nullif(p_options -> 'ordered', 'false'),
-    'most', p_options -> 'groupMaxRunning',
-    'rate', p_options -> 'groupRate', 'costs', nullif(p_costs, false), 'heavy', nullif(p_heavy, false), 'serial',
-      nullif(chained(p_options, false), false),
-    'young', nullif(p_born_xid >= xmin_now(), false),
-    'own', (select true from group_setting s where s.queue_id = p_queue_id
-      and (s.max_running is not null or s.rate is not null) limit 1)));
-end $$;
-
--- lanes_set_aside: of lanes that set aside what is too old, some have done so since they were listed.
-create or replace function lanes_set_aside(p_lanes lane_candidate[]) returns boolean
-language plpgsql stable as $$
-begin
-  return exists (select from unnest(p_lanes) l join aside r on r.lane = l.key
-    where l.freshness is not null and not exists (select from unnest(p_lanes) x where x.key = aside_of(l.key)));
+  return (p_queue_id, nullif(p_options ->> 'ordered', 'false'), (p_options ->> 'groupMaxRunning')::int,
+    p_options -> 'groupRate',
+    exists (select from group_setting s where s.queue_id = p_queue_id
+      and (s.max_running is not null or s.rate is not null)),
+    p_costs, chained(p_options, false), p_born_xid >= xmin_now())::group_rules;
 end $$;
 
 -- Lanes that rest. A queue may have had very many types or sets of resources; each is a lane, and a claim cannot look

@@ -5,11 +5,11 @@
 -- before those who were faster). A group may not go when it is paused, has no room (groupMaxRunning, or ordered and one
 -- of it runs) or no token (rate): these leave the line, and are put back by whoever makes the change. One that owes
 -- (p_time: the lane's time, where jobs have costs) may not go either, but keeps its place. An ordered group goes up to
--- the first of its jobs that came back and waits for its time, is held by somebody or, in batches (p_grouping: limit,
--- of one group in one claim), runs (barriers; 0: one of another lane does). When all of them owe, the lane's time moves
+-- the first of its jobs that came back and waits for its time, is held by somebody or, in batches (group_limit: of
+-- one group in one claim), runs (barriers; 0: one of another lane does). When all of them owe, the lane's time moves
 -- on to the first that is due: there is always somebody who may go. The caller has the lane's lock. Writes:
 -- lane_cursor, snooze.
-create or replace function turns_call(p_lane bigint, p_grouping jsonb, s track_reading, p_most int, p_room int,
+create or replace function turns_call(o claim_order, g group_rules, s track_reading, p_most int, p_room int,
   p_turn_size int, p_time numeric) returns turns_called
 language plpgsql as $$
 declare
@@ -17,19 +17,20 @@ declare
   v_called bigint[]; v_at int[];
   v_again bigint[]; v_running jsonb;
   d turns_due;
-  v_queue constant int := (p_grouping ->> 'queue')::int;
-  v_ordered constant boolean := p_grouping ? 'ordered';
-  v_batches constant boolean := coalesce(p_grouping ->> 'ordered' = 'batches', false);
+  v_queue constant int := g.queue_id;
+  p_lane constant bigint := o.lane;
+  v_ordered constant boolean := g.ordered is not null;
+  v_batches constant boolean := coalesce(g.ordered = 'batches', false);
   v_first jsonb;
   v_now constant timestamptz := clock_now();
   v_single constant boolean := v_ordered and not v_batches;  -- one job of a group at a time
-  v_most constant int := case when v_single then 1 else (p_grouping ->> 'most')::int end;
-  v_rate constant jsonb := p_grouping -> 'rate';
-  v_rated constant boolean := p_grouping ?| '{own,rate}';
+  v_most constant int := case when v_single then 1 else g.most end;
+  v_rate constant jsonb := g.rate;
+  v_rated constant boolean := g.has_own or g.rate is not null;
 begin
   r.time := p_time;
   -- after the line was read: who put a group in line has ended its claim
-  if v_most is not null or p_grouping ? 'own' then
+  if v_most is not null or g.has_own then
     v_running := (select coalesce(jsonb_object_agg(x.hash, x.n), '{}') from (
       select hash_of(k.track, k.lane) as hash, sum(cardinality(k.jobs)) as n from claim k join lane l on l.key = k.lane
         where l.queue_id = v_queue and k.track is not null group by 1) x);
@@ -72,7 +73,7 @@ begin
           from (
             select e.key, c.c, e.place, a.room, a.rate, b.barrier,
                    least(coalesce(d.quanta[array_position(d.keys, e.key)],
-                     case when v_batches then least((p_grouping ->> 'limit')::int, p_room) end,
+                     case when v_batches then least(o.group_limit, p_room) end,
                          case when (c.c).turn = s.tickets[e.place] then (c.c).credit end,
                            coalesce(w.weight, 1) * p_turn_size), a.room) as quantum
               from (select fresh_of(u.x) as key, min(u.place) as place from unnest(v_called, v_at) u (x, place)
@@ -83,18 +84,18 @@ begin
                 where w.queue_id = v_queue and w.hash = hash_of(e.key, p_lane) limit 1) w on true
               left join lateral (
                 select least((v_first ->> (hash_of(e.key, p_lane))::text)::bigint,
-                  (select min(g.job_id) from agenda g where g.track = e.key and g.chain is not null and g.due_at > v_now
-                  and not agenda_dropped(g)),
-                             (select min(o.job_id) from postponed o where o.track = e.key)) as barrier
+                  (select min(a.job_id) from agenda a where a.track = e.key and a.chain is not null and a.due_at > v_now
+                  and not agenda_dropped(a)),
+                             (select min(z.job_id) from postponed z where z.track = e.key)) as barrier
                                where v_ordered) b on true
               cross join lateral (
                 select coalesce(w.rate, v_rate) as rate,
                        least(case when v_single then 1 else coalesce(w.max_running, v_most) end
                          - coalesce((v_running ->> (hash_of(e.key, p_lane))::text)::int, 0),
                              case when b.barrier is not null then (
-                               select count(*) from (select from agenda g
-                                 where g.track = e.key and g.chain is not null and g.due_at <= v_now
-                                 and g.job_id < b.barrier and not agenda_dropped(g) limit p_room) n) end,
+                               select count(*) from (select from agenda x
+                                 where x.track = e.key and x.chain is not null and x.due_at <= v_now
+                                 and x.job_id < b.barrier and not agenda_dropped(x) limit p_room) n) end,
                              case when v_rated then floor(bucket_level(group_bucket(v_queue, hash_of(e.key, p_lane)),
                                coalesce(w.rate, v_rate))) end)::int as room) a
              where (a.room > 0) is not false and (e.key = any (r.owing)) is not true
@@ -112,7 +113,7 @@ begin
         where c.track = fresh_of(x))),
       p_lane);
   end if;
-  if p_grouping ? 'young' then  -- who ends the reason may not know this lane yet: the next claim looks again
+  if g.is_young then  -- who ends the reason may not know this lane yet: the next claim looks again
     insert into snooze (track, lane, due_at) select distinct fresh_of(x), p_lane, v_now from unnest(v_called) x
       where (fresh_of(x) = any (r.keys)) is not true on conflict (track) do nothing;
   end if;

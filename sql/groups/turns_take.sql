@@ -1,266 +1,380 @@
--- turns_take: claim up to p_wanted jobs of a lane that has groups: one turn each, in the order in which they got in
--- line, as long as there is room. A turn is as many jobs as the group's weight, times a two-hundredth of the room, or
--- more when there are fewer groups than room. A group that has more gets in line again, at the end; a turn that did not
--- fit goes on with the next claim. Jobs without a group have a turn as if they were one. The line is a track like
--- others (line_of(lane)), whose tickets name tracks; producers append to it too, so a group may be named again although
--- it
--- is in line: lane_cursor.turn tells which entry counts (turns_call). Where what runs of a group is limited
--- (groupMaxRunning; ordered: one at a time), each group has claims of its own, which name it: whoever ends one of them
--- puts it in line again (claim_announce). Ordered groups go by the ids of their jobs: those that came back, or came
--- due, wait in the agenda and are taken from there (turns_recall). In batches several of a group may run, handed out by
--- one claim. Where jobs have costs, groups are charged for what they took (turns_charge), and pass their turns while
--- they owe. The caller has the lane's lock, and with limits that of the queue's limits. Returns as lane_take. Writes:
--- lane_cursor, ticket, claim, tally, postponed.
-create or replace function turns_take(
-  p_lane bigint, p_grouping jsonb, p_about text, p_wanted int, p_max_bytes bigint, p_worker text,
-    p_lease_seconds float8, p_lease_factor float8,
-  p_lease_cap float8, p_track_start boolean, p_first boolean, p_flagged boolean, p_shed boolean,
-  out claimed text, out jobs int, out bytes bigint, out more boolean, out stop boolean)
+-- turns_take: claim jobs of a lane that has groups: one turn each, in the order in which they got in line, as long as
+-- there is room. A group that has more gets in line again, at the end; a turn that did not fit goes on with the next
+-- claim. Jobs without a group have a turn as if they were one. The line is a track like others (line_of(lane)), whose
+-- tickets name tracks; producers append to it too, so a group may be named again although it is in line:
+-- lane_cursor.turn tells which entry counts (turns_call). The caller has the lane's lock, and with limits that of the
+-- queue's limits.
+--
+-- Groups go in one of three modes, which differ in two steps only:
+--               how long turns are, and their order      what they have
+--   fair        turns_pick_fair                          turns_read
+--   ordered     turns_pick_fair                          turns_read_ordered
+--   batches     turns_pick_batches                       turns_read_ordered, unless all of it was read
+-- Where jobs have costs, groups get what they can pay for (turns_pay) and are charged for it (turns_charge); they pass
+-- their turns while they owe.
+-- Returns as lane_take. Writes: lane_cursor, ticket, claim, tally, postponed.
+create or replace function turns_take(o claim_order, g group_rules) returns claim_taken
 language plpgsql set enable_hashagg = off as $$
 declare
-  s track_reading;
-  r turns_called;
-  g turns_reading;
-  c_line lane_cursor := track_cursor(line_of(p_lane));
-  c_own lane_cursor := track_cursor(p_lane);
-  v_costs constant boolean := p_grouping ? 'costs';
-  v_ordered constant boolean := p_grouping ? 'ordered';
-  v_batches constant boolean := coalesce(p_grouping ->> 'ordered' = 'batches', false);
-  -- claims name their group, so that what runs of it can be counted, and what comes back stays in it
-  v_named constant boolean := p_grouping ?| '{own,most,rate,ordered}';
-  v_rated constant boolean := p_grouping ?| '{own,rate}';
+  v_batches constant boolean := coalesce(g.ordered = 'batches', false);
   -- who ends from now on may be unseen below, and counts
-  v_low constant bigint := case when v_ordered then xmin_now() end;
-  v_time numeric := case when v_costs then coalesce(c_line.served, 0) end;
-  v_turn_size int := greatest(1, p_wanted / 200);
-  v_need constant int := greatest(p_wanted / v_turn_size, case when v_costs then 50 end);  -- with costs, many may owe
-  -- those who have waited longest are looked for among them
+  v_low constant bigint := case when g.ordered is not null then xmin_now() end;
+  v_turn_size constant int := greatest(1, o.wanted / 200);
+  -- with costs, many may owe
+  v_need constant int := greatest(o.wanted / v_turn_size, case when g.has_costs then 50 end);
+  -- in batches, those who have waited longest are looked for among them
   v_most constant int := v_need * 2 + case when v_batches then 20 else 0 end;
   v_look int := v_need + case when v_batches then 50 else 20 end;
-  v_passed int := 0;
-  v_own_turn boolean;
-  v_tokens uuid[];
-  v_keys bigint[];
-  v_back boolean := false;  -- some jobs of ordered groups came back
-  v_back_bytes bigint := 0;
-  v_left boolean[];  -- and these have more of them
-  v_held bigint[] := '{}';  -- by one look: who holds a job from now on waits for this claim
-  v_factor int; v_rest int; v_last int; v_cut int; v_used int[]; v_turn bigint; v_round boolean;
-  v_moved boolean;  -- assigned, because that costs less than perform
-  t record;
+  c_line constant lane_cursor := track_cursor(line_of(o.lane));
+  c_own constant lane_cursor := track_cursor(o.lane);
+  v_time constant numeric := case when g.has_costs then coalesce(c_line.served, 0) end;
+  t claim_taken := (null, 0, 0, false, false)::claim_taken;
+  s track_reading;
+  r turns_called;
+  k turns_picked;
   h record;
+  v_own_turn boolean;
+  v_passed int := 0;
+  v_held bigint[] := '{}';  -- by one look: who holds a job from now on waits for this claim
+  v_moved boolean;  -- assigned, because that costs less than perform
 begin
-  jobs := 0; bytes := 0; more := false; stop := false;
   s := track_read(c_line, v_look);
-
-  -- Jobs without a group.
   v_own_turn := s.jobs is null or ((c_own.turn is null or c_own.turn <= s.tickets[1])
-    and (not v_costs or turn_left(coalesce(c_own.served, 0), v_time + v_turn_size) > 0));
+    and (not g.has_costs or turn_left(coalesce(c_own.served, 0), v_time + v_turn_size) > 0));
   if v_own_turn then
-    t := lane_take(p_lane, p_about, case when s.jobs is null then p_wanted
-      else greatest(1, p_wanted / (1 + cardinality(s.jobs))) end, p_max_bytes,
-                   p_worker, p_lease_seconds, p_lease_factor, p_lease_cap, p_track_start, p_first, p_flagged, p_shed,
-                     false, null, p_grouping ? 'serial', p_grouping ? 'heavy');
-    claimed := t.claimed; jobs := t.jobs; bytes := t.bytes; more := t.more; stop := t.stop;
-    if jobs > 0 and s.jobs is not null then
-      update lane_cursor set turn = nextval('ticket_id_seq')
-        where track = p_lane and seq = (select max(c.seq) from lane_cursor c where c.track = p_lane);
-    end if;
-    if v_costs and jobs > 0 then
-      perform turns_charge(p_lane, array[claim_token(t.claimed)], array[p_lane], array[greatest(c_own.served, v_time)],
-        case when s.jobs is null then greatest(c_own.served, v_time) else v_time end, c_line.turn);
-    end if;
-    if s.jobs is null or stop or jobs = p_wanted then
+    t := turns_own(o, g, s, c_line, c_own, v_time);
+    if s.jobs is null or t.stop or t.jobs = o.wanted then
       v_moved := track_advance(s, 0);
-      return;
+      return t;
     end if;
   end if;
 
   -- Whose turn it is.
   loop
-    r := turns_call(p_lane, p_grouping, s, v_most, p_wanted - jobs, v_turn_size, v_time);
+    r := turns_call(o, g, s, v_most, o.wanted - t.jobs, v_turn_size, v_time);
     exit when r.keys is not null;
     v_moved := track_advance(s, case when r.is_all then cardinality(s.jobs) else r.last_place end);
     v_passed := v_passed + 1;
     if r.is_all and cardinality(s.jobs) < v_look then
-      more := not v_own_turn;  -- nobody in line may go, but there may be jobs without a group
-      return;
+      t.more := not v_own_turn;  -- nobody in line may go, but there may be jobs without a group
+      return t;
     elsif v_passed = 20 then
-      stop := true;  -- up to 400,000 entries that do not count are enough for one claim; the caller asks again
-      return;
+      t.stop := true;  -- up to 400,000 entries that do not count are enough for one claim; the caller asks again
+      return t;
     elsif r.is_all then
       v_look := least(v_look * 10, 20000);
     end if;
-    s := track_read(track_cursor(line_of(p_lane)), v_look);
+    s := track_read(track_cursor(line_of(o.lane)), v_look);
     if s.jobs is null then
       v_moved := track_advance(s, 0);
-      more := not v_own_turn;
-      return;
+      t.more := not v_own_turn;
+      return t;
     end if;
   end loop;
 
-  if v_batches then
-    t := turns_sort(p_lane, r, cardinality(s.jobs), p_wanted - jobs);
-    r := t.called; g := t.reading;
+  -- How long their turns are, and what they have.
+  k := case when v_batches then turns_pick_batches(o.lane, r, s, o.wanted - t.jobs)
+    else turns_pick_fair(r, s, o.wanted - t.jobs, v_look, v_turn_size) end;
+  if o.is_shed then
+    k := turns_shed(o.lane, k);
+  end if;
+  o.is_first := o.is_first and t.jobs = 0;
+  if g.ordered is null then
+    k.reading := turns_read(o.lane, k.keys, (k.called).quanta, (k.called).cursors);
+  elsif (k.reading).low is null then
+    k := turns_read_ordered(o, k);
+  end if;
+  if g.has_costs then
+    k := turns_pay(o.lane, k);
+  end if;
+  if o.is_heavy or (k.reading).bytes + coalesce((k.back).bytes, 0) > o.max_bytes then
+    k := turns_fit(o, k, v_batches);
+    if (k.called).keys is null then
+      v_moved := track_advance(s, 0);
+      t.stop := true;
+      return t;
+    end if;
+  end if;
+  k.reading := turns_join(k.back, k.reading, v_low);
+  if o.is_flagged then
+    v_held := jobs_held((k.reading).jobs);
+    if g.ordered is not null and v_held <> '{}' then
+      k.reading := turns_hold_back(o.lane, k.keys, k.reading, v_held);
+    end if;
   end if;
 
-  -- When all that are in line fit, their turns grow to fill the room. What does not fit of the last one's turn is left
-  -- for the next claim.
-  r.is_all := r.is_all and cardinality(r.keys) = r.live;
-  v_factor := (p_wanted - jobs) / r.total;
-  if r.is_all and cardinality(s.jobs) < v_look and v_factor > 1 and not v_batches then
-    v_turn_size := v_turn_size * v_factor;
+  h := turns_hand_out(o, g, k, v_held);
+  perform turns_save(o.lane, g, s, k, c_line.turn, h.tokens);
+  return (nullif(concat_ws(',', t.claimed, h.claimed), ''), t.jobs + h.jobs, t.bytes + h.bytes, true,
+    k.stop)::claim_taken;
+end $$;
+
+-- turns_own: the turn of jobs without a group: all the room when nobody is in line, else a share of it.
+-- Writes: as lane_take.
+create or replace function turns_own(o claim_order, g group_rules, s track_reading, c_line lane_cursor,
+  c_own lane_cursor, p_time numeric) returns claim_taken
+language plpgsql as $$
+declare
+  v_start constant numeric := greatest(c_own.served, p_time);
+  t claim_taken;
+begin
+  if s.jobs is not null then
+    o.wanted := greatest(1, o.wanted / (1 + cardinality(s.jobs)));
+  end if;
+  o.is_serial := g.is_serial;
+  t := lane_take(o);
+  if t.jobs > 0 and s.jobs is not null then
+    update lane_cursor set turn = nextval('ticket_id_seq')
+     where track = o.lane and seq = (select max(c.seq) from lane_cursor c where c.track = o.lane);
+  end if;
+  if t.jobs > 0 and g.has_costs then
+    perform turns_charge(o.lane, array[claim_token(t.claimed)], array[o.lane], array[v_start],
+      case when s.jobs is null then v_start else p_time end, c_line.turn);
+  end if;
+  return t;
+end $$;
+
+-- turns_pick_fair: a turn is as many jobs as a group's weight, times a two-hundredth of the room. When all that are in
+-- line fit, turns grow to fill the room; what does not fit of the last one's turn is left for the next claim.
+create or replace function turns_pick_fair(r turns_called, s track_reading, p_room int, p_look int, p_turn_size int)
+  returns turns_picked
+language plpgsql as $$
+declare
+  k turns_picked;
+  v_all constant boolean := r.is_all and cardinality(r.keys) = r.live;
+  v_factor constant int := p_room / r.total;
+begin
+  k.turn_size := p_turn_size;
+  if v_all and cardinality(s.jobs) < p_look and v_factor > 1 then
+    k.turn_size := p_turn_size * v_factor;
     select array_agg(least(u.q * v_factor, u.room) order by u.i), sum(least(u.q * v_factor, u.room))
       into r.quanta, r.total from unnest(r.quanta, r.rooms) with ordinality u (q, room, i);
   end if;
-  v_rest := greatest(r.total - (p_wanted - jobs), 0);
+  k.rest := greatest(r.total - p_room, 0);
   -- when all go, what follows does not count
-  v_last := case when v_batches then r.last_place when v_rest = 0 and r.is_all then cardinality(s.jobs)
-    else r.places[cardinality(r.places)] end;
-  if v_rest > 0 then
-    r.quanta[cardinality(r.quanta)] := r.quanta[cardinality(r.quanta)] - v_rest;
+  k.last_place := case when k.rest = 0 and v_all then cardinality(s.jobs) else r.places[cardinality(r.places)] end;
+  if k.rest > 0 then
+    r.quanta[cardinality(r.quanta)] := r.quanta[cardinality(r.quanta)] - k.rest;
   end if;
+  k.called := r; k.keys := r.keys; k.stop := false;
+  return k;
+end $$;
 
-  -- What they have, as much of it as they can pay for, and as many bytes as fit, which may cut the turn of the last of
-  -- them.
-  if p_shed then  -- past what was dropped, so that nobody's turn is wasted on it
-    perform track_shed(p_lane, track_cursor(k.key + o.again), null) from unnest(r.keys) k (key)
-      cross join (values (0), (1)) o (again);
-    r.cursors := array(select c.c from unnest(r.keys) with ordinality k (key, i)
-      left join lateral (select c from lane_cursor c where c.track = k.key order by c.seq desc limit 1) c on true
-      order by k.i);
+-- turns_pick_batches: in ordered batches groups go in the order in which the first job of each became claimable, with
+-- all they have (turns_sort).
+create or replace function turns_pick_batches(p_lane bigint, r turns_called, s track_reading, p_room int)
+  returns turns_picked
+language plpgsql as $$
+declare
+  k turns_picked;
+  v_sorted constant record := turns_sort(p_lane, r, cardinality(s.jobs), p_room);
+begin
+  r := v_sorted.called;
+  k.reading := v_sorted.reading;
+  k.rest := greatest(r.total - p_room, 0);
+  k.last_place := r.last_place;
+  if k.rest > 0 then
+    r.quanta[cardinality(r.quanta)] := r.quanta[cardinality(r.quanta)] - k.rest;
   end if;
-  v_keys := r.keys;
-  if g.low is null or p_shed then  -- not read yet, or something was dropped since
-    if v_ordered then  -- while one of a group waits, nothing fresh follows
-      v_used := array(select case when u.barrier is null then u.quantum else 0 end from unnest(r.quanta, r.barriers)
-        with ordinality u (quantum, barrier, i) order by u.i);
-      g := turns_read(p_lane, r.keys, v_used, r.cursors);
-      h := turns_recall(p_lane, r, g, v_used, p_max_bytes, p_first and jobs = 0);
-      r.quanta := h.fresh;
-      v_back := h.jobs is not null;
-      v_back_bytes := h.bytes;
-      stop := h.cut;
-      v_left := h.remains;
-    end if;
-    if g.low is null or r.quanta <> v_used then
-      g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
-    end if;
-  end if;
-  if v_costs and g.jobs is not null then
-    v_used := turns_afford(g, r);
-    if v_used is not null then
-      r.quanta := v_used;
-      g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
-    end if;
-  end if;
-  if g.bytes + v_back_bytes > p_max_bytes or p_grouping ? 'heavy' then
-    t := turns_fit(g, p_max_bytes - v_back_bytes, p_first and jobs = 0 and not v_back);
-    if t.groups = 0 then
-      stop := true;
-      r.quanta := array_fill(0, array[cardinality(r.keys)]);
-      v_rest := 0;
-      if not v_back then  -- what came back has been taken, and goes
-        v_moved := track_advance(s, 0);
-        return;
-      end if;
-      g := turns_read(p_lane, r.keys, r.quanta, r.cursors);
-    elsif t.groups is not null then
-      stop := true;
-      v_rest := r.quanta[t.groups] - t.quantum + case when t.groups = cardinality(r.keys) then v_rest else 0 end;
-      v_last := case when v_batches then least(r.last_place, (select min(x) - 1 from unnest(r.places[t.groups + 1:]) x))
-        else r.places[t.groups] end;
-      r.keys := r.keys[1:t.groups];
-      r.quanta := r.quanta[1:t.groups - 1] || t.quantum;
-      g := turns_read(p_lane, r.keys, r.quanta, r.cursors[1:t.groups]);
-    end if;
-  end if;
+  k.called := r; k.keys := r.keys; k.stop := false;
+  return k;
+end $$;
 
-  if v_back then
-    g.jobs := h.jobs || g.jobs; g.attempts := h.attempts || g.attempts; g.versions := h.versions
-      || g.versions; g.groups := h.groups || g.groups;
-    g.alones := h.alones || g.alones;
-  end if;
-  g.low := least(g.low, v_low);
+-- turns_shed: let the cursors of groups go past what was dropped, so that nobody's turn is wasted on it. What was read
+-- of them has to be read again. Writes: lane_cursor, tally.
+create or replace function turns_shed(p_lane bigint, k turns_picked) returns turns_picked
+language plpgsql as $$
+declare
+  r turns_called := k.called;
+begin
+  perform track_shed(p_lane, track_cursor(x.track), null)
+     from unnest(r.keys) u (key) cross join lateral (values (u.key), (again_of(u.key))) x (track);
+  r.cursors := array(
+    select c.c from unnest(r.keys) with ordinality u (key, i)
+      left join lateral (select c from lane_cursor c where c.track = u.key order by c.seq desc limit 1) c on true
+     order by u.i);
+  k.called := r;
+  k.reading := null;
+  return k;
+end $$;
 
-  if p_flagged then
-    v_held := jobs_held(g.jobs);
-    if v_ordered and v_held <> '{}' then
-      g := turns_hold_back(p_lane, v_keys, g, v_held);
-    end if;
+-- turns_read_ordered: what ordered groups have: fresh jobs, and those that came back or came due, merged by their ids
+-- (turns_recall). While one of a group waits, nothing fresh follows. Writes: agenda, tally.
+create or replace function turns_read_ordered(o claim_order, k turns_picked) returns turns_picked
+language plpgsql as $$
+declare
+  r turns_called := k.called;
+  v_fresh constant int[] := array(
+    select case when u.barrier is null then u.quantum else 0 end
+      from unnest(r.quanta, r.barriers) with ordinality u (quantum, barrier, i) order by u.i);
+  h record;
+begin
+  k.reading := turns_read(o.lane, r.keys, v_fresh, r.cursors);
+  h := turns_recall(o.lane, r, k.reading, v_fresh, o.max_bytes, o.is_first);
+  if h.fresh <> v_fresh then
+    k.reading := turns_read(o.lane, r.keys, h.fresh, r.cursors);
   end if;
+  r.quanta := h.fresh;
+  k.called := r;
+  k.back := (h.jobs, h.attempts, h.versions, h.alones, h.groups, h.bytes, null, null, null)::turns_reading;
+  k.remains := h.remains;
+  k.stop := h.cut;
+  return k;
+end $$;
 
-  -- Their jobs, in claims of their own where they are counted.
-  v_used := array_fill(0, array[cardinality(v_keys)]);
+-- turns_pay: where jobs have costs, groups get as much as they can pay for (turns_afford).
+create or replace function turns_pay(p_lane bigint, k turns_picked) returns turns_picked
+language plpgsql as $$
+declare
+  r turns_called := k.called;
+  v_affordable constant int[] := case when (k.reading).jobs is not null then turns_afford(k.reading, r) end;
+begin
+  if v_affordable is not null then
+    r.quanta := v_affordable;
+    k.called := r;
+    k.reading := turns_read(p_lane, r.keys, r.quanta, r.cursors);
+  end if;
+  return k;
+end $$;
+
+-- turns_join: jobs that came back, before fresh ones. p_low: who ended before it was seen.
+create or replace function turns_join(p_back turns_reading, g turns_reading, p_low bigint) returns turns_reading
+language plpgsql as $$
+begin
+  if p_back.jobs is not null then
+    g.jobs := p_back.jobs || g.jobs; g.attempts := p_back.attempts || g.attempts;
+    g.versions := p_back.versions || g.versions; g.alones := p_back.alones || g.alones;
+    g.groups := p_back.groups || g.groups;
+  end if;
+  g.low := least(g.low, p_low);
+  return g;
+end $$;
+
+-- turns_hand_out: the jobs of groups whose turn it is, in claims of their own for each group where what runs of groups
+-- is counted. Writes: as jobs_hand_out; token buckets.
+create or replace function turns_hand_out(o claim_order, g group_rules, k turns_picked, p_held bigint[],
+  out claimed text, out jobs int, out bytes bigint, out tokens uuid[])
+language plpgsql as $$
+declare
+  r constant turns_called := k.called;
+  v_reading constant turns_reading := k.reading;
+  -- claims name their group, so that what runs of it can be counted, and what comes back stays in it
+  v_named constant boolean := groups_limited(g);
+  v_used int[] := array_fill(0, array[cardinality(k.keys)]);
+  h record;
+  t claim_taken;
+begin
+  jobs := 0; bytes := 0;
   for h in
     select x.slot, array_agg(x.id order by x.id, x.i) as ids, array_agg(x.attempt order by x.id, x.i) as attempts,
-      array_agg(x.version order by x.id, x.i) as versions,
-           bool_or(x.alone) as alone, min(x.g) as g
-      from (select job_slot(u.id) as slot, u.* from unnest(g.jobs, g.attempts, g.versions, g.alones, g.groups)
-        with ordinality u (id, attempt, version, alone, g, i)) x
-     group by x.slot, case when p_lease_factor is not null then x.attempt end, case when v_named then x.g end,
-       case when x.alone then x.id end order by case when v_batches then min(x.g) end, min(x.i)
+           array_agg(x.version order by x.id, x.i) as versions, bool_or(x.alone) as alone, min(x.g) as g
+      from (select job_slot(u.id) as slot, u.*
+              from unnest(v_reading.jobs, v_reading.attempts, v_reading.versions, v_reading.alones, v_reading.groups)
+                with ordinality u (id, attempt, version, alone, g, i)) x
+     group by x.slot, case when o.lease_factor is not null then x.attempt end, case when v_named then x.g end,
+              case when x.alone then x.id end
+     order by case when g.ordered = 'batches' then min(x.g) end, min(x.i)
   loop
-    t := jobs_hand_out(p_lane, p_about, h.slot, h.ids, h.attempts, h.versions, h.alone, p_worker, p_lease_seconds,
-      p_lease_factor, p_lease_cap, p_track_start, v_held,
-                       case when v_named then v_keys[h.g] end, p_shed);
+    t := jobs_hand_out(o, h.slot, h.ids, h.attempts, h.versions, h.alone, p_held,
+      case when v_named then k.keys[h.g] end);
     if t.claimed is not null then
       claimed := coalesce(claimed || ',', '') || t.claimed;
-      if v_costs then
-        v_tokens := v_tokens || claim_token(t.claimed);
+      if g.has_costs then
+        tokens := tokens || claim_token(t.claimed);
       end if;
     end if;
     jobs := jobs + t.jobs; bytes := bytes + t.bytes;
     v_used[h.g] := v_used[h.g] + t.jobs;
   end loop;
-  if v_rated then
-    perform buckets_spend(array_agg(group_bucket((p_grouping ->> 'queue')::int, hash_of(u.key, p_lane))),
-      array_agg(u.rate),
-      array_agg(u.used))
+  if g.has_own or g.rate is not null then
+    perform buckets_spend(array_agg(group_bucket(g.queue_id, hash_of(u.key, o.lane))), array_agg(u.rate),
+              array_agg(u.used))
        from unnest(r.keys, r.rates[1:cardinality(r.keys)], v_used) u (key, rate, used) where u.rate is not null;
   end if;
+end $$;
 
-  -- Back in line, those that have more, and the line moves on.
-  if true = any (v_left) then
-    g.more := array(select u.more or u.remains from unnest(g.more, v_left[1:cardinality(g.more)])
-      with ordinality u (more, remains, i) order by u.i);
+-- turns_save: groups that have more get in line again, the cursors of all stand where they were read to, and the line
+-- moves on. A turn that did not fit keeps its entry, with the rest of it. Where jobs have costs, groups are charged;
+-- those that owe get in line again without a turn. p_round: the ticket that ends the round of the lane's time.
+-- Writes: lane_cursor, ticket.
+create or replace function turns_save(p_lane bigint, g group_rules, s track_reading, k turns_picked, p_round bigint,
+  p_tokens uuid[]) returns void
+language plpgsql as $$
+declare
+  v_batches constant boolean := coalesce(g.ordered = 'batches', false);
+  r turns_called := k.called;
+  v_reading turns_reading := k.reading;
+  v_turn constant bigint := nextval('ticket_id_seq');
+  v_cut constant int := cardinality(r.keys);
+  v_last int := k.last_place;
+  v_ends_round boolean;
+  v_moved boolean;
+begin
+  if true = any (k.remains) then
+    v_reading.more := array(
+      select u.more or u.remains from unnest(v_reading.more, k.remains[1:cardinality(v_reading.more)])
+        with ordinality u (more, remains, i) order by u.i);
   end if;
-  v_turn := nextval('ticket_id_seq');
-  v_cut := cardinality(r.keys);
-  if v_rest > 0 and g.more[v_cut] and not v_batches then
+  if k.rest > 0 and v_reading.more[v_cut] and not v_batches then
     v_last := r.places[v_cut] - 1;
-    v_moved := turns_advance(g, v_turn, v_cut, s.tickets[v_last + 1], v_rest, v_batches);
-    g.more[v_cut] := false;
+    v_moved := turns_advance(v_reading, v_turn, v_cut, s.tickets[v_last + 1], k.rest, v_batches);
+    v_reading.more[v_cut] := false;
   else
-    v_moved := turns_advance(g, v_turn, null, null, null, v_batches);
+    v_moved := turns_advance(v_reading, v_turn, null, null, null, v_batches);
   end if;
   v_moved := track_advance(s, v_last);
-  if v_costs then
+  if g.has_costs then
     -- everybody in line has been visited
-    v_round := s.tickets[v_last] >= coalesce(c_line.turn, 0) and s.tickets[v_last + 1] is distinct from c_line.turn;
-    perform turns_charge(p_lane, v_tokens, r.keys, r.starts, r.time + case when v_round then v_turn_size else 0 end,
-      case when v_round then v_turn else c_line.turn end);
+    v_ends_round := s.tickets[v_last] >= coalesce(p_round, 0) and s.tickets[v_last + 1] is distinct from p_round;
+    perform turns_charge(p_lane, p_tokens, r.keys, r.starts,
+      r.time + case when v_ends_round then k.turn_size else 0 end, case when v_ends_round then v_turn else p_round end);
     r.owing := turns_pass(r.owing, r.owing_places, v_last, v_turn);
   end if;
   insert into ticket (lane, xid, id, slot, jobs)
   select line_of(p_lane), xid_now(), v_turn, ticket_slot(xid_now()), array_agg(u.key order by u.i)
-    from (select u.key, u.i from unnest(r.keys, g.more) with ordinality u (key, more, i) where u.more
-      union all select x, 0 from unnest(r.owing) x) u having count(*) > 0;
-  more := true;  -- there may be others in line; whoever asks once too often is told soon
+    from (select u.key, u.i from unnest(r.keys, v_reading.more) with ordinality u (key, more, i) where u.more
+          union all
+          select x, 0 from unnest(r.owing) x) u having count(*) > 0;
 end $$;
 
--- turns_fit: up to which group, and how many jobs of that one, no more bytes than that are read; at least one job if
--- p_first, and nulls when all of it fits.
-create or replace function turns_fit(g turns_reading, p_max_bytes bigint, p_first boolean, out groups int,
-  out quantum int)
+-- turns_fit: cut what groups have to no more bytes than the claim may take: the turn of the group that is too much goes
+-- on with the next claim, and those after it wait. One job goes in any case where the claim has nothing yet. No keys:
+-- nothing fits.
+create or replace function turns_fit(o claim_order, k turns_picked, p_batches boolean) returns turns_picked
 language plpgsql as $$
 declare
-  v_k constant int := greatest(jobs_that_fit(g.jobs, p_max_bytes), case when p_first then 1 else 0 end);
+  r turns_called := k.called;
+  v_reading constant turns_reading := k.reading;
+  v_back constant boolean := (k.back).jobs is not null;
+  v_fit constant int := greatest(jobs_that_fit(v_reading.jobs, o.max_bytes - coalesce((k.back).bytes, 0)),
+    case when o.is_first and not v_back then 1 else 0 end);
+  v_groups int;
+  v_quantum int;
 begin
-  if v_k < cardinality(g.jobs) then
-    groups := coalesce(g.groups[v_k], 0);
-    quantum := (select count(*) from unnest(g.groups[1:v_k]) x where x = groups);
+  if v_fit >= coalesce(cardinality(v_reading.jobs), 0) then
+    return k;
   end if;
+  k.stop := true;
+  v_groups := coalesce(v_reading.groups[v_fit], 0);
+  if v_groups = 0 then
+    r.quanta := array_fill(0, array[cardinality(r.keys)]);
+    k.rest := 0;
+    if not v_back then
+      r.keys := null;
+    else  -- what came back has been taken, and goes
+      k.reading := turns_read(o.lane, r.keys, r.quanta, r.cursors);
+    end if;
+  else
+    v_quantum := (select count(*) from unnest(v_reading.groups[1:v_fit]) x where x = v_groups);
+    k.rest := r.quanta[v_groups] - v_quantum + case when v_groups = cardinality(r.keys) then k.rest else 0 end;
+    k.last_place := case when p_batches then least(r.last_place, (select min(x) - 1
+      from unnest(r.places[v_groups + 1:]) x)) else r.places[v_groups] end;
+    r.keys := r.keys[1:v_groups];
+    r.quanta := r.quanta[1:v_groups - 1] || v_quantum;
+    k.reading := turns_read(o.lane, r.keys, r.quanta, r.cursors[1:v_groups]);
+  end if;
+  k.called := r;
+  return k;
 end $$;
 
 -- turns_hold_back: in ordered groups nothing goes before a job that somebody holds: what was read of its group behind

@@ -52,9 +52,11 @@ begin
     end;
   end loop;
   foreach c in array v_requests loop
-    v_claims := v_claims || job_claim_json(coalesce(c.queues, '{default}'), c.types, coalesce(c."limit", 1), c.worker,
-      c."leaseSeconds", c."leaseFactor", c."leaseCapSeconds",
-      coalesce(c."maxBytes", 67108864), coalesce(c."trackStart", false), v_async, c."groupLimit");
+    c.queues := coalesce(c.queues, '{default}');
+    c."limit" := coalesce(c."limit", 1);
+    c."maxBytes" := coalesce(c."maxBytes", 67108864);
+    c."trackStart" := coalesce(c."trackStart", false);
+    v_claims := v_claims || claim_do(c, v_async);
   end loop;
   return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;
