@@ -1,10 +1,11 @@
 -- claim_do: a claim from its request to its answer: see that the request is sound, try the express way, prepare, take
--- from lanes, answer. As job_claim_json says.
-create or replace function claim_do(r claim_request, p_async boolean) returns json
+-- from lanes, answer. As job_claim_json says. p_may_wait: this transaction has no lane yet, so that it may wait for
+-- one.
+create or replace function claim_do(r claim_request, p_async boolean, p_may_wait boolean) returns json
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-  v_may_wait constant boolean := pg_current_xact_id_if_assigned() is null;
+  v_may_wait boolean := p_may_wait and pg_current_xact_id_if_assigned() is null;
   v_asked text;
   v_told text;
   v_lanes lane_candidate[];
@@ -31,9 +32,10 @@ begin
   if v_may_wait and (r."limit" <= 10 or p_async) and r."leaseFactor" is null and r."leaseCapSeconds" is null then
     v_asked := express_asked(r.queues, r.types, r."limit");
     v_told := claim_express(v_asked, r."limit", r.worker, r."leaseSeconds", r."maxBytes", r."trackStart");
-    if v_told is not null then
+    if v_told <> '' then
       return ('[' || v_told || ']')::json;
     end if;
+    v_may_wait := v_told is null;  -- who has a lane waits for nothing that comes before lanes
   end if;
 
   w := claim_prepare(r.queues, v_may_wait);

@@ -1,8 +1,9 @@
 -- claim_express: the claim of the common case, in four statements: one lane that nothing limits, whose next ticket has
--- all that is wanted, or all there is. Null when anything is otherwise; then the general way goes, and nothing was
--- done. It keeps the rules of track_read and track_advance (sql/README.md, the cursor), with what makes them simple:
--- this transaction has no number yet, so that its own will be above all it reads; the head and the newest transaction
--- are in one ring child; and no late transaction has ended.
+-- all that is wanted, or all there is. Empty when anything is otherwise: then the general way goes, with the lane in
+-- its hands, and nothing else was done. Null when it is not known which lane that would be. It keeps the rules of
+-- track_read and track_advance (sql/README.md, the cursor), with what makes them simple: this transaction has no number
+-- yet, so that its own will be above all it reads; the head and the newest transaction are in one ring child; and no
+-- late transaction has ended.
 -- p_asked: what express_lane was learned for (express_asked). Locks: the lane, which it waits for, and its flag.
 -- Writes: lane_cursor, claim, tally.
 create or replace function claim_express(p_asked text, p_wanted int, p_worker text, p_lease float8, p_max_bytes bigint,
@@ -20,16 +21,17 @@ begin
   select x.lane, x.about, coalesce(p_lease, x.lease), x.epoch into v_lane, v_about, v_lease, v_epoch
     from express_lane x where x.asked = p_asked;
   -- The lane is ours, and nobody holds a job of it. (As expressions, which cost less than statements.)
-  if v_lane is null or pg_advisory_xact_lock(lane_lock(v_lane)) is null
-     or not pg_try_advisory_xact_lock(lane_flag(v_lane)) then
+  if v_lane is null then
     return null;
+  elsif pg_advisory_xact_lock(lane_lock(v_lane)) is null or not pg_try_advisory_xact_lock(lane_flag(v_lane)) then
+    return '';
   end if;
   select seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets
     into v_seq, v_uses, v_head_xid, v_head_ticket, v_head_offset, v_late_xids, v_late_tickets, v_late_offsets
     from lane_cursor where track = v_lane order by seq desc limit 1;
   if v_uses >= 64 or ring_turn(v_head_xid) <> ring_turn(xmax_now()) or v_late_xids <> '{}' and late_ended(v_late_xids)
     then
-    return null;
+    return '';
   end if;
   v_now := clock_now();
 
@@ -39,7 +41,7 @@ begin
          n.bytes <= p_max_bytes and v_epoch = (select sum(n) from rule_change)
          and not exists (select from scout) and not exists (select from postponed)
          and not exists (select from agenda where due_at <= v_now and (chain = 1) is not true)
-         and not exists (select from claim k where k.ctid < '(1,0)'::tid and k.until <= v_now)
+         and not exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now)
          and not exists (
            select from (select * from lane_cursor a where a.track = again_of(v_lane) order by a.seq desc limit 1) a
             where a.late_xids <> '{}' or ring_turn(a.head_xid) <> ring_turn(v_head_xid) or exists (
@@ -61,12 +63,12 @@ begin
            order by k.xid, k.id limit 1) n
     cross join lateral (select n.skip, n.jobs[n.skip + 1 : n.skip + p_wanted] as jobs) s;
   if v_plain is not true then
-    return null;
+    return '';
   end if;
   v_slot := job_slot(v_jobs[1]);
   v_lines := job_lines_read(v_slot, v_jobs);
   if v_lines.ids is distinct from v_jobs or v_lines.amended or v_lines.start_by <= v_now then
-    return null;
+    return '';
   end if;
 
   if v_xid > v_head_xid and xmin_of(v_snapshot) < v_xid then

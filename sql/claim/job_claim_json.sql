@@ -17,5 +17,5 @@ create or replace function job_claim_json(
 language plpgsql security definer set search_path from current set jit = off as $$
 begin
   return claim_do((p_queues, p_types, p_limit, p_worker, p_lease_seconds, p_lease_factor, p_lease_cap_seconds,
-    p_max_bytes, p_track_start, p_group_limit)::claim_request, p_async);
+    p_max_bytes, p_track_start, p_group_limit)::claim_request, p_async, true);
 end $$;

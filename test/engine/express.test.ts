@@ -104,6 +104,25 @@ describe("the express claim", () => {
     await holder.query("rollback");
   });
 
+  it("remembers transactions that were running when it passed them", async () => {
+    const queue = await knownQueue();
+    expect(await db.engine.claim({ queues: [queue], limit: 5 })).toHaveLength(5);
+    const open = [await db.connect(), await db.connect()];
+    for (const [i, tx] of open.entries()) {
+      await tx.query("begin");
+      await db.engine.enqueue({ type: "t", queue, input: `late ${i}` }, { tx });
+    }
+    await db.engine.enqueue({ type: "t", queue, input: "in time" });
+    expect(await claimOne(queue)).toMatchObject({ isExpress: true, job: { input: "in time" } });
+    await db.engine.enqueue({ type: "t", queue, input: "later" });
+    expect(await claimOne(queue)).toMatchObject({ isExpress: true, job: { input: "later" } });
+    for (const [i, tx] of open.entries()) {
+      await tx.query("commit");
+      expect((await claimOne(queue)).job).toMatchObject({ input: `late ${i}` });
+    }
+    expect((await claimOne(queue)).job).toBeUndefined();
+  });
+
   it("is for the types it was asked for", async () => {
     const queue = await knownQueue();
     await db.engine.enqueue({ type: "v", queue });

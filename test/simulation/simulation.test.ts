@@ -85,7 +85,6 @@ describe("the simulation finds bugs", () => {
       handedOutTwice,
     ],
     "running transactions are forgotten": ["x >= r.head_xid and x < v_xid", "false", lost],
-    "running transactions are forgotten, by an express claim": ["x >= v_head_xid and x < v_xid", "false", lost],
     "running transactions are forgotten, in a group": ["x >= c.head_xid and x < t.head[2]", "false", lost, 1],
     "a half-taken late transaction loses its position, in a group": [
       "coalesce(p.ticket, l.ticket) as ticket",
