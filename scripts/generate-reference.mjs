@@ -34,9 +34,11 @@ export function readReference({ readFile } = {}) {
   try {
     const [project] = api.updateSnapshot({ openProjects: [`${root}tsconfig.build.json`] }).getProjects();
     const reader = new SymbolReader(project);
-    const parts = entries.map(({ name, file }) => [
+    const exported = entries.map(({ name, file }) => ({ name, symbols: reader.exportsOf(file) }));
+    for (const { symbols } of exported) for (const { id } of symbols) reader.publicIds.add(id);
+    const parts = exported.map(({ name, symbols }) => [
       `## ${name}`,
-      ...reader.exportsOf(file).map((symbol) => reader.section(symbol)),
+      ...symbols.map((symbol) => reader.section(symbol)),
     ]);
     const head = [
       "# Reference",
@@ -59,6 +61,8 @@ export function checkReference(options) {
 
 class SymbolReader {
   undocumented = [];
+  /** What is exported. A class of ours that is not, but that an exported one extends, is shown as a part of that. */
+  publicIds = new Set();
   #checker;
   #emitter;
   #program;
@@ -135,14 +139,16 @@ class SymbolReader {
     const statics = [...symbol.getExports().values()]
       .filter(({ name }) => name !== "prototype")
       .map((member) => ({ symbol: member, prefix: "static " }));
+    const hidden = this.#hiddenBases(symbol);
+    const order = [symbol.id, ...hidden.map(({ id }) => id).toReversed()];
     const own = this.#checker
       .getPropertiesOfType(this.#checker.getDeclaredTypeOfSymbol(symbol))
-      .filter((member) => member.getParent()?.id === symbol.id)
-      .map((member) => ({ symbol: member, prefix: "" }));
+      .filter((member) => order.includes(member.getParent()?.id))
+      .map((member) => ({ symbol: member, prefix: "", place: order.indexOf(member.getParent().id) }));
     return [...statics, ...own]
       .filter((member) => member.symbol.declarations.length > 0)
       .map((member) => ({ ...member, declaration: member.symbol.declarations[0].resolve() }))
-      .toSorted((a, b) => a.declaration.pos - b.declaration.pos)
+      .toSorted((a, b) => (a.place ?? 0) - (b.place ?? 0) || a.declaration.pos - b.declaration.pos)
       .filter(({ declaration }) => declaration.name.kind !== SyntaxKind.PrivateIdentifier)
       .filter(
         ({ declaration }) => (declaration.modifierFlags & (ModifierFlags.Private | ModifierFlags.Protected)) === 0,
@@ -150,9 +156,21 @@ class SymbolReader {
       .map((member) => ({ ...member, name: this.#emitter.printNode(member.declaration.name) }));
   }
 
+  /** The classes of ours that it extends and nobody else sees, the nearest first. */
+  #hiddenBases(symbol) {
+    const parents = this.#checker
+      .getPropertiesOfType(this.#checker.getDeclaredTypeOfSymbol(symbol))
+      .map((member) => member.getParent())
+      .filter((parent) => parent && parent.id !== symbol.id && !this.publicIds.has(parent.id) && isOurs(parent));
+    return [...new Map(parents.map((parent) => [parent.id, parent])).values()];
+  }
+
   #classText(symbol, declaration, members) {
+    const hidden = new Set(this.#hiddenBases(symbol).map(({ name }) => `extends ${name}`));
     const heritage = (declaration.heritageClauses ?? [])
-      .map((clause) => ` ${this.#emitter.printNode(clause).trim()}`)
+      .map((clause) => this.#emitter.printNode(clause).trim())
+      .filter((clause) => !hidden.has(clause))
+      .map((clause) => ` ${clause}`)
       .join("");
     const constructors = this.#signatures(
       this.#checker.getTypeOfSymbol(symbol),
@@ -209,6 +227,8 @@ class SymbolReader {
     return `const ${symbol.name}: ${this.#checker.typeToString(this.#checker.getTypeOfSymbol(symbol), declaration, printFlags | NodeBuilderFlags.MultilineObjectLiterals)};`;
   }
 }
+
+const isOurs = ({ declarations }) => declarations[0].path.toLowerCase().startsWith(`${root}src/`.toLowerCase());
 
 /** TypeScript indents by four; this house by two. */
 const fence = (code) =>

@@ -1,4 +1,4 @@
-export { Engine, type EngineOptions, type Held } from "./db/engine.js";
+export { Engine, type EngineOptions } from "./db/engine.js";
 export {
   DatabaseUnavailableError,
   InputError,
@@ -70,6 +70,7 @@ export type {
   ResourceOptions,
   LimitRecord,
   GroupRecord,
+  Held,
   JobCounts,
   JobDetails,
   JobError,

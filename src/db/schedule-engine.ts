@@ -4,6 +4,7 @@ import { InvalidArgumentError } from "./errors.js";
 import { bounds } from "./limits.js";
 import type { CallOptions } from "./queryable.js";
 import type { DecisionNote, EnqueueOptions, JobError, JobId, Json } from "./types.js";
+import { Verbs } from "./verbs/verbs.js";
 
 /** What a schedule does with slots that come while a run goes on, that were missed, and with runs that fail. */
 export interface SchedulePolicy {
@@ -205,24 +206,11 @@ export interface DueAnswer {
 /** A schedule's name and a job of it. */
 export type SettleCursor = readonly [name: string, job: JobId] | null;
 
-type Call = (
-  name: string,
-  text: string,
-  values: unknown[],
-  call?: CallOptions,
-) => Promise<readonly Record<string, unknown>[]>;
-
 /** The engine's verbs on schedules, one method per SQL function: `engine.schedules`. */
-export class ScheduleEngine {
-  readonly #call: Call;
-
-  constructor(call: Call) {
-    this.#call = call;
-  }
-
+export class ScheduleEngine extends Verbs {
   /** The database's clock. */
   async now(call?: CallOptions): Promise<Date> {
-    const [row] = await this.#call("clock_now", "select :clock_now() as now", [], call);
+    const [row] = await this.db.rows("clock_now", "select :clock_now() as now", [], call);
     return asDate(row?.["now"]) as Date;
   }
 
@@ -247,7 +235,7 @@ export class ScheduleEngine {
     ];
     const text =
       "select :schedule_put($1::text, $2::jsonb, $3::jsonb, $4::json, $5::jsonb, $6::text, $7::text, $8::int) as answer";
-    const [row] = await this.#call("schedule_put", text, values, call);
+    const [row] = await this.db.rows("schedule_put", text, values, call);
     const { change, was } = row!["answer"] as ScheduleChange & {
       readonly was?: { readonly declaredAt: string | null };
     };
@@ -256,7 +244,7 @@ export class ScheduleEngine {
 
   /** Forget a schedule. Jobs it made go on. */
   async remove(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    await this.#call(
+    await this.db.rows(
       "schedule_remove",
       "select :schedule_remove($1::text, $2::text, $3::text)",
       [name, ...noted(note)],
@@ -266,7 +254,7 @@ export class ScheduleEngine {
 
   /** Make no runs until it is resumed. */
   async pause(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    await this.#call(
+    await this.db.rows(
       "schedule_pause",
       "select :schedule_pause($1::text, $2::text, $3::text)",
       [name, ...noted(note)],
@@ -282,7 +270,7 @@ export class ScheduleEngine {
   ): Promise<void> {
     const { catchUp = false, ...rest } = note;
     const values = [name, ...noted(rest), catchUp];
-    await this.#call(
+    await this.db.rows(
       "schedule_resume",
       "select :schedule_resume($1::text, $2::text, $3::text, $4::boolean)",
       values,
@@ -292,7 +280,7 @@ export class ScheduleEngine {
 
   /** Run it now, beside whatever runs of it. */
   async trigger(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<JobId> {
-    const [row] = await this.#call(
+    const [row] = await this.db.rows(
       "schedule_trigger",
       "select :schedule_trigger($1::text, $2::text, $3::text)::text as id",
       [name, ...noted(note)],
@@ -312,7 +300,7 @@ export class ScheduleEngine {
     if (!Number.isInteger(concurrency))
       throw new InvalidArgumentError(`a concurrency of ${concurrency} is not possible`, "give 1 to 1,000");
     const values = [name, `{${slots.map((slot) => slot.getTime()).join(",")}}`, concurrency, ...noted(note)];
-    const [row] = await this.#call(
+    const [row] = await this.db.rows(
       "schedule_backfill",
       "select :schedule_backfill($1::text, $2::bigint[], $3::int, $4::text, $5::text) as n",
       values,
@@ -325,14 +313,19 @@ export class ScheduleEngine {
   async calendarPut(name: string, days: readonly string[], call?: CallOptions): Promise<void> {
     const wrong = days.find((day) => !isDay(day));
     if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a day`, "give days such as 2026-12-25");
-    await this.#call("calendar_put", "select :calendar_put($1::text, $2::date[])", [name, `{${days.join(",")}}`], call);
+    await this.db.rows(
+      "calendar_put",
+      "select :calendar_put($1::text, $2::date[])",
+      [name, `{${days.join(",")}}`],
+      call,
+    );
   }
 
   /** The days of some calendars. */
   async blockedDays(calendars: readonly string[], call?: CallOptions): Promise<string[]> {
     if (calendars.length === 0) return [];
     const text = "select distinct unnest(days)::text as day from :calendars where name = any ($1::text[])";
-    return (await this.#call("calendars", text, [calendars], call)).map((row) => row["day"] as string);
+    return (await this.db.rows("calendars", text, [calendars], call)).map((row) => row["day"] as string);
   }
 
   /** Schedules by name, so many beyond one; or the one of a name. */
@@ -344,7 +337,7 @@ export class ScheduleEngine {
     const text = `select *, open_jobs::text[] as open_ids from :schedules
                    where ($1::text is null or name = $1) and ($2::text is null or name > $2) order by name limit $3`;
     return (
-      await this.#call(
+      await this.db.rows(
         "schedules",
         text,
         [filter.name ?? null, filter.after ?? null, checkLimit(filter.limit ?? 1000)],
@@ -355,7 +348,7 @@ export class ScheduleEngine {
 
   /** Schedules of an application other than these. */
   async undeclared(app: string, names: readonly string[], call?: CallOptions): Promise<string[]> {
-    const rows = await this.#call(
+    const rows = await this.db.rows(
       "schedules_undeclared",
       "select name from :schedules_undeclared($1::text, $2::text[]) as name",
       [app, names],
@@ -368,14 +361,14 @@ export class ScheduleEngine {
   async runs(name: string, limit = 100, call?: CallOptions): Promise<ScheduleRunRecord[]> {
     const text =
       "select *, job_id::text as id_text from :schedule_runs where schedule = $1 order by slot_at desc limit $2";
-    return (await this.#call("schedule_runs", text, [name, checkLimit(limit)], call)).map(decodeRun);
+    return (await this.db.rows("schedule_runs", text, [name, checkLimit(limit)], call)).map(decodeRun);
   }
 
   /** What happened to a schedule, or to all, newest first. */
   async events(name?: string, limit = 100, call?: CallOptions): Promise<ScheduleEvent[]> {
     const text =
       "select *, id::text as id_text from :schedule_events where $1::text is null or schedule = $1 order by schedule_events.id desc limit $2";
-    return (await this.#call("schedule_events", text, [name ?? null, checkLimit(limit)], call)).map(decodeEvent);
+    return (await this.db.rows("schedule_events", text, [name ?? null, checkLimit(limit)], call)).map(decodeEvent);
   }
 
   /** How many runs ended, and how long they took: the last ones, and those of windows up to now. */
@@ -387,13 +380,18 @@ export class ScheduleEngine {
     checkKeys(options, new Set(["runs", "windows"]));
     const values = [name, options.runs ?? 10, `{${(options.windows ?? [3600, 86_400, 604_800]).join(",")}}`];
     return (
-      await this.#call("schedule_stats", "select * from :schedule_stats($1::text, $2::int, $3::float8[])", values, call)
+      await this.db.rows(
+        "schedule_stats",
+        "select * from :schedule_stats($1::text, $2::int, $3::float8[])",
+        values,
+        call,
+      )
     ).map(decodeStats);
   }
 
   /** Which schedules are due, for the one process that has this duty. */
   async due(holder: string, leaseSeconds: number, limit: number, call?: CallOptions): Promise<DueAnswer> {
-    const [row] = await this.#call(
+    const [row] = await this.db.rows(
       "schedules_due",
       "select :schedules_due($1::text, $2::float8, $3::int) as answer",
       [holder, leaseSeconds, limit],
@@ -407,7 +405,7 @@ export class ScheduleEngine {
    * is left alone.
    */
   async fire(targets: readonly FireTarget[], call?: CallOptions): Promise<number> {
-    const [row] = await this.#call(
+    const [row] = await this.db.rows(
       "schedules_fire",
       "select :schedules_fire($1::jsonb) as n",
       [JSON.stringify(targets)],
@@ -423,7 +421,7 @@ export class ScheduleEngine {
     error: JobError,
     call?: CallOptions,
   ): Promise<void> {
-    await this.#call(
+    await this.db.rows(
       "schedules_hold",
       "select :schedules_hold($1::text, $2::int, $3::float8, $4::json)",
       [name, revision, seconds, toJson(error)],
@@ -441,7 +439,7 @@ export class ScheduleEngine {
     call?: CallOptions,
   ): Promise<{ readonly settled: number; readonly after: SettleCursor }> {
     const values = [jobs === undefined ? null : encodeIds(jobs), after];
-    const [row] = await this.#call(
+    const [row] = await this.db.rows(
       "schedules_settle",
       "select settled, after from :schedules_settle($1::bigint[], $2::text[])",
       values,
@@ -452,7 +450,7 @@ export class ScheduleEngine {
 
   /** Give up the duty to make slots. */
   async yield(holder: string, call?: CallOptions): Promise<void> {
-    await this.#call("schedules_yield", "select :schedules_yield($1::text)", [holder], call);
+    await this.db.rows("schedules_yield", "select :schedules_yield($1::text)", [holder], call);
   }
 }
 

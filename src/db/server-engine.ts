@@ -13,6 +13,7 @@ import type {
   RunningJob,
   WorkerRecord,
 } from "./types.js";
+import { Verbs } from "./verbs/verbs.js";
 
 const findKeys = new Set<string>([
   "queue",
@@ -31,20 +32,11 @@ const findKeys = new Set<string>([
   "seconds",
 ] satisfies (keyof FindFilter)[]);
 
-type Call = (
-  name: string,
-  text: string,
-  values: unknown[],
-  call?: CallOptions,
-) => Promise<readonly Record<string, unknown>[]>;
-
 /**
  * What only a server asks for: jobs that somebody looks for, who does what right now, live samples, the audit, and
  * requests that are repeated.
  */
-export class ServerEngine {
-  constructor(private readonly call: Call) {}
-
+export class ServerEngine extends Verbs {
   /**
    * Jobs that match every filter given, newest first, as far as a look of some seconds gets: for people who look for
    * something rare among many. `byIds` shows them.
@@ -85,7 +77,7 @@ export class ServerEngine {
     ];
     const text = `select to_json(ids::text[]) as ids, next::text
                     from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8)`;
-    const [row] = await this.call(
+    const [row] = await this.db.rows(
       "job_find",
       text,
       values.map((value) => value ?? null),
@@ -103,20 +95,20 @@ export class ServerEngine {
                     from (select v.*, row_number() over newest as n, sum(coalesce(octet_length(v.input::text), 0) + coalesce(octet_length(v.result::text), 0) + coalesce(octet_length(v.last_error::text), 0)) over newest as bytes
                             from :jobs v where v.id = any ($1::bigint[]) window newest as (order by v.id desc)) shown
                    where n = 1 or bytes <= $2::bigint order by shown.id desc`;
-    return (await this.call("jobs", text, [encodeIds(ids), maxBytes], call)).map(decodeJob);
+    return (await this.db.rows("jobs", text, [encodeIds(ids), maxBytes], call)).map(decodeJob);
   }
 
   /** Jobs that somebody holds just now, those that began first ahead. */
   async running(limit = 100, call?: CallOptions): Promise<RunningJob[]> {
     const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims order by started_at, job_id limit $1::int`;
-    return (await this.call("claims", text, [limit], call)).map(decodeRunning);
+    return (await this.db.rows("claims", text, [limit], call)).map(decodeRunning);
   }
 
   /** Those who hold jobs just now, and how many. */
   async workers(call?: CallOptions): Promise<WorkerRecord[]> {
     const text = `select worker, count(*) as held, count(*) filter (where started) as running, json_agg(distinct type) as types, json_agg(distinct queue) as queues, min(started_at) as since
                     from :claims group by worker order by worker nulls last`;
-    return (await this.call("workers", text, [], call)).map(decodeWorker);
+    return (await this.db.rows("workers", text, [], call)).map(decodeWorker);
   }
 
   /**
@@ -127,7 +119,7 @@ export class ServerEngine {
     checkKeys(since, new Set(["from", "ends", "ages", "failures"]));
     const values = [since.from ?? null, since.ends ?? null, since.ages ?? true, since.failures ?? true];
     const value = valueOf(
-      await this.call(
+      await this.db.rows(
         "live_sample",
         "select :live_sample($1::timestamptz, $2::int[], $3::boolean, $4::boolean) as value",
         values,
@@ -147,7 +139,7 @@ export class ServerEngine {
       entry.address ?? null,
       entry.requestId ?? null,
     ];
-    await this.call(
+    await this.db.rows(
       "audit_add",
       "select :audit_add($1::text, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text)",
       values,
@@ -167,7 +159,7 @@ export class ServerEngine {
       filter.limit ?? 100,
       filter.who ?? null,
     ];
-    return (await this.call("audits", text, values, call)).map(decodeAudit);
+    return (await this.db.rows("audits", text, values, call)).map(decodeAudit);
   }
 
   /**
@@ -182,7 +174,7 @@ export class ServerEngine {
     call: { readonly tx: Queryable },
   ): Promise<{ readonly answer: T; readonly isNew: boolean } | null> {
     const found = valueOf(
-      await this.call(
+      await this.db.rows(
         "idempotent_begin",
         "select :idempotent_begin($1::text, $2::text) as value",
         [key, request],
@@ -192,7 +184,7 @@ export class ServerEngine {
     if (found !== null)
       return (found as { other?: boolean }).other ? null : { answer: (found as { value: T }).value, isNew: false };
     const answer = await work();
-    await this.call(
+    await this.db.rows(
       "idempotent_end",
       "select :idempotent_end($1::text, $2::json)",
       [key, JSON.stringify({ value: answer })],
@@ -207,7 +199,7 @@ export class ServerEngine {
                     from (select p.*, sum(coalesce(octet_length(p.input::text), 0) + coalesce(octet_length(p.last_error::text), 0)) over (order by p.ordinality) as bytes
                             from :job_peek($1::text, $2::int) with ordinality p) shown
                    where ordinality = 1 or bytes <= $3::bigint order by ordinality`;
-    return (await this.call("job_peek", text, [queue, limit, maxBytes])).map(decodeJob);
+    return (await this.db.rows("job_peek", text, [queue, limit, maxBytes])).map(decodeJob);
   }
 }
 

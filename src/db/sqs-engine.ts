@@ -1,6 +1,6 @@
 import { checkId, checkToken, encodeDefaults, encodeIds, toJson } from "./encode.js";
-import type { CallOptions } from "./queryable.js";
 import type { Defaults, Enqueued, JobId, Json } from "./types.js";
+import { Verbs } from "./verbs/verbs.js";
 
 /** A queue as SQS clients see it. */
 export interface SqsQueueRecord {
@@ -57,17 +57,8 @@ export interface SqsMoveRecord {
 }
 
 type Values = Readonly<Record<string, string | null>>;
-type Call = (
-  name: string,
-  text: string,
-  values: unknown[],
-  call?: CallOptions,
-) => Promise<readonly Record<string, unknown>[]>;
-
 /** The SQL functions `sqs_…`, one method each. */
-export class SqsEngine {
-  constructor(private readonly call: Call) {}
-
+export class SqsEngine extends Verbs {
   queueCreate(
     name: string,
     queue: string,
@@ -119,7 +110,7 @@ export class SqsEngine {
   async depth(
     queue: string,
   ): Promise<{ readonly visible: number; readonly invisible: number; readonly delayed: number }> {
-    const [row] = await this.call("sqs_depth", "select * from :sqs_depth($1::text)", [queue]);
+    const [row] = await this.db.rows("sqs_depth", "select * from :sqs_depth($1::text)", [queue]);
     return {
       visible: Number(row?.["visible"]),
       invisible: Number(row?.["invisible"]),
@@ -142,7 +133,7 @@ export class SqsEngine {
    */
   async send(inputs: readonly string[], options: string, waitMs: number): Promise<Enqueued[]> {
     // One statement, and the setting comes first: the function is given what depends on it.
-    const [row] = await this.call(
+    const [row] = await this.db.rows(
       "sqs_send",
       `select to_json(job_ids::text[]) as job_ids, to_json(duplicates) as duplicates
          from (select set_config('lock_timeout', $3::text, true) as wait) bound
@@ -219,8 +210,7 @@ export class SqsEngine {
     return this.#value("sqs_move_step", "select :sqs_move_step() as value", []);
   }
 
-  async #value<T>(name: string, text: string, values: unknown[]): Promise<T> {
-    const [row] = await this.call(name, text, values);
-    return (row?.["value"] ?? null) as T;
+  #value<T>(name: string, text: string, values: unknown[]): Promise<T> {
+    return this.db.value(name, text, values, undefined);
   }
 }

@@ -36,9 +36,9 @@ describe("docs list exactly what the code has", () => {
     const defaults = [...read("sql/check/options_check.sql").matchAll(/'\{([\w,\s]+)\}'|v_key = '(\w+)'/g)].flatMap(
       ([, list, one]) => list?.trim().split(/,\s*/) ?? [one],
     );
-    const claim = [...read("src/db/types.ts").matchAll(/export interface ClaimOptions \{([\s\S]*?)\n\}/g)].flatMap(
-      ([, body]) => [...body!.matchAll(/readonly (\w+)\?/g)].map(([, name]) => name),
-    );
+    const claim = [
+      ...read("src/db/types/claim.ts").matchAll(/export interface ClaimOptions \{([\s\S]*?)\n\}/g),
+    ].flatMap(([, body]) => [...body!.matchAll(/readonly (\w+)\?/g)].map(([, name]) => name));
     expect(jobOptions.length).toBeGreaterThan(15);
     expect(claim.length).toBeGreaterThan(5);
     for (const name of [...jobOptions.filter((option) => option !== "type"), ...defaults, ...claim])

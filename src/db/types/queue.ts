@@ -1,0 +1,146 @@
+import type { JobId, Json } from "./job.js";
+import type { Rate } from "./options.js";
+
+/** A queue as the view `queues` shows it. */
+export interface QueueRecord {
+  readonly name: string;
+  /** `finished`, `paused`, `waiting` for other queues, `closed` for new jobs, or `active`: the first that holds. */
+  readonly state: QueueState;
+  readonly options: Json;
+  readonly pausedAt: Date | null;
+  readonly pausedBy: string | null;
+  readonly pausedBecause: string | null;
+  readonly createdAt: Date;
+  readonly waiting: number;
+  /** Staged ones among them. */
+  readonly delayed: number;
+  readonly running: number;
+  readonly staged: number;
+  /** The queues it waits for: those of `waitsFor` that have not finished. */
+  readonly waitsFor: readonly string[];
+  readonly closedAt: Date | null;
+  readonly closedBy: string | null;
+  readonly closedBecause: string | null;
+  readonly finishedAt: Date | null;
+}
+
+/** The states of a queue. */
+export type QueueState = "active" | "paused" | "waiting" | "closed" | "finished";
+
+/** What can happen to a queue; see docs/queue-states.md. */
+export const queueEventNames = [
+  "paused",
+  "resumed",
+  "closed",
+  "opened",
+  "finished",
+  "released",
+  "stageReleased",
+  "stageCancelled",
+  "recounted",
+] as const;
+
+/** Something that happened to a queue. */
+export interface QueueEvent {
+  readonly at: Date;
+  readonly queue: string;
+  readonly event: (typeof queueEventNames)[number];
+  /** Who did it; `millrace` when nobody did. */
+  readonly by?: string;
+  readonly because?: string;
+  /** The part of the queue that was paused or resumed. */
+  readonly type?: string;
+  readonly group?: string;
+  /** The job whose failure paused the queue. */
+  readonly jobId?: JobId;
+  readonly stage?: string;
+  /** How many jobs were released or cancelled with their stage. */
+  readonly jobs?: number;
+}
+
+/** A stage of a queue that holds jobs, as the view `stages` shows it. */
+export interface StageRecord {
+  readonly queue: string;
+  readonly stage: string;
+  readonly jobs: number;
+  /** When the oldest of them was enqueued. */
+  readonly since: Date;
+}
+
+/** A part of a queue: a type, a group, or a group's jobs of a type. */
+export interface QueuePart {
+  readonly type?: string;
+  readonly group?: string;
+}
+
+/** Something that is paused, as the view `pauses` shows it; without a type and a group, a whole queue. */
+export interface PauseRecord {
+  readonly queue: string;
+  readonly type: string | null;
+  readonly group: string | null;
+  readonly pausedAt: Date;
+  readonly pausedBy: string | null;
+  readonly pausedBecause: string | null;
+  /** The job whose failure paused the queue; see `onFailure`. */
+  readonly jobId: JobId | null;
+}
+
+/** A group that something was set for, as the view `groups` shows it. */
+export interface GroupRecord {
+  readonly queue: string;
+  readonly group: string;
+  readonly weight: number;
+  readonly maxRunning: number | null;
+  readonly rate: Rate | null;
+}
+
+/** A limit that was set, as the view `limits` shows it. */
+export interface LimitRecord {
+  readonly kind: "queue" | "each group" | "group" | "type" | "resource";
+  readonly queue: string | null;
+  /** Of the group, the type or the resource. */
+  readonly name: string | null;
+  readonly maxRunning: number | null;
+  readonly rate: Rate | null;
+  /** Jobs, or units of a resource. Null for groups. */
+  readonly inUse: number | null;
+}
+
+/** How much a queue holds. */
+export interface Depth {
+  readonly ready: number;
+  readonly blocked: number;
+  readonly delayed: number;
+  readonly running: number;
+  /** How many of the delayed ones are staged. */
+  readonly staged: number;
+  readonly oldestReadyAt: Date | null;
+  readonly oldestAgeSeconds: number | null;
+}
+
+/** What one group has in a queue. */
+export interface GroupDepth {
+  /** Null for jobs without a group. */
+  readonly group: string | null;
+  /** Ready or blocked. */
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly running: number;
+  /** For how long the oldest waiting one could have run; null when none waits. */
+  readonly oldestAgeSeconds: number | null;
+  /** Its part of all that waits in the queue, from 0 to 1. */
+  readonly share: number;
+  /** So much waits that `waiting`, `delayed` and `share` were estimated from a sample. */
+  readonly estimated: boolean;
+}
+
+/** What one type has in a queue. */
+export interface TypeDepth {
+  readonly type: string;
+  /** Ready or blocked. */
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly running: number;
+  /** For how long the oldest waiting one could have run; null when none waits. */
+  readonly oldestAgeSeconds: number | null;
+}

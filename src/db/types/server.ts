@@ -1,0 +1,92 @@
+import type { JobId, Json } from "./job.js";
+import type { QueueState } from "./queue.js";
+
+/** A job that somebody holds, as the view `claims` shows it. */
+export interface RunningJob {
+  readonly id: JobId;
+  readonly queue: string;
+  readonly type: string;
+  readonly priority: number;
+  readonly attempt: number;
+  readonly worker: string | null;
+  /** When it was claimed. */
+  readonly startedAt: Date;
+  readonly elapsedSeconds: number;
+  readonly leaseEndsAt: Date;
+  /** False while it waits in its worker; see `ClaimOptions.trackStart`. */
+  readonly isStarted: boolean;
+  readonly progress: Json;
+}
+
+/** Somebody who holds jobs. Workers that hold none are not known to the database. */
+export interface WorkerRecord {
+  /** As it calls itself: by default the name of its host and its process id. Null for claims without a name. */
+  readonly name: string | null;
+  readonly held: number;
+  /** Of those held, how many have started. */
+  readonly running: number;
+  readonly types: readonly string[];
+  readonly queues: readonly string[];
+  /** The oldest of its claims. */
+  readonly since: Date;
+}
+
+/** What a sample is to tell beside counts. */
+export interface LiveSampleOptions {
+  /** What was enqueued and ended since then, which is the `to` of an earlier sample. Default nothing of it. */
+  readonly from?: Date;
+  /** The `ends` of a sample that was taken before `from`. Default only the last pages of the logs are read. */
+  readonly ends?: readonly number[];
+  /** Since when the oldest ready jobs wait. Default true. */
+  readonly ages?: boolean;
+  /** How many jobs failed within the last hour. Default true. */
+  readonly failures?: boolean;
+}
+
+/** All queues at one moment, and what happened to them since another; see `Engine.liveSample`. */
+export interface LiveSample {
+  readonly now: Date;
+  /** The time that `made` and `ended` are about; `from` is null when no time was given. `to` is for the next call. */
+  readonly from: Date | null;
+  readonly to: Date;
+  /** Where the logs end: for a later call. */
+  readonly ends: readonly number[];
+  /** Jobs enqueued, by queue; null when no time was given. */
+  readonly made: { readonly [queue: string]: number } | null;
+  /** What ended, by queue; `""` is all of them. Null when no time was given. */
+  readonly ended: {
+    readonly [queue: string]: {
+      readonly ended: number;
+      readonly failed: number;
+      readonly p50: number | null;
+      readonly p95: number | null;
+    };
+  } | null;
+  readonly failedLastHour: number | null;
+  readonly workers: number;
+  readonly queues: readonly {
+    readonly queue: string;
+    readonly state: QueueState;
+    readonly waiting: number;
+    readonly delayed: number;
+    readonly running: number;
+    readonly oldestReadyAt: Date | null;
+  }[];
+}
+
+/** Something that was done through the server, as the view `audits` shows it. */
+export interface AuditRecord {
+  readonly id: string;
+  readonly at: Date;
+  /** The name of the token. */
+  readonly who: string;
+  /** The route, such as `POST /queues/{queue}/pause`. */
+  readonly action: string;
+  readonly object: string;
+  /** `done`, or the code of the error. */
+  readonly result: string;
+  /** How many jobs it touched, where that is known. */
+  readonly count?: number | null;
+  readonly address?: string | null;
+  readonly requestId?: string | null;
+}

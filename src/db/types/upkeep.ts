@@ -1,0 +1,25 @@
+/** How much a round of upkeep did. */
+export interface MaintenanceReport {
+  readonly lanes: number;
+  readonly promoted: number;
+  readonly reaped: number;
+  readonly expired: number;
+  readonly folded: number;
+  /** Queues that have finished. */
+  readonly finished: number;
+  /** Some queue has very many lanes: `lanesRest` has something to do. */
+  readonly crowded?: boolean;
+  /** Parts that failed, each with its error; the others were done. */
+  readonly failed?: Readonly<Record<string, string>>;
+}
+
+/** Which space a round of upkeep gave back. */
+export interface SpaceReport {
+  readonly ticketChildren: number;
+  readonly jobChildren: number;
+  readonly compacted: readonly string[];
+  /** Cursors of groups that nothing is left of. */
+  readonly groupsForgotten: number;
+  /** Lanes that had nothing, and of which nothing is left. */
+  readonly lanesForgotten: number;
+}

@@ -1,0 +1,158 @@
+import { checkList, checkObject, checkPayload } from "../check-options.js";
+import { checkType, encodeJob, encodeOptions, hasLargePayload, toJson, toJsonList } from "../encode.js";
+import { InvalidArgumentError, PayloadError } from "../errors.js";
+import { bounds } from "../limits.js";
+import { payloadChunks } from "../payload.js";
+import type { CallOptions, Queryable } from "../queryable.js";
+import type { EnqueueOptions, Enqueued, JobId, NewJob } from "../types.js";
+import { Verbs } from "./verbs.js";
+
+/** Jobs come in (`sql/enqueue`). */
+export abstract class EnqueueVerbs extends Verbs {
+  /**
+   * Append one job. Returns its id before anything commits. `wake`: a queue whose sleeping workers this very commit
+   * wakes.
+   */
+  async enqueue(job: NewJob, call?: CallOptions, wake?: string): Promise<Enqueued> {
+    checkObject(job, "the job");
+    const { type, input, payload, ...options } = job;
+    checkPayload(payload);
+    const values = [
+      checkType(type),
+      toJson(input, "input", bounds.inputBytes),
+      encodeOptions(options),
+      payload ?? null,
+      ...(wake === undefined ? [] : [wake]),
+    ];
+    if (payload) await this.#checkPayload(payload.length, call);
+    const told = wake === undefined ? "" : ", :queue_notify(array[$5::text])";
+    const [row] = await this.db.rows(
+      "job_enqueue",
+      `select job_id::text, duplicate${told} from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)`,
+      values,
+      call,
+    );
+    return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
+  }
+
+  /** Append many jobs that share their options, in one statement: the fastest way in. `wake` as in `enqueue`. */
+  async enqueueMany(
+    type: string,
+    inputs: readonly unknown[],
+    options: Omit<EnqueueOptions, "payload"> = {},
+    call?: CallOptions,
+    wake?: string,
+  ): Promise<Enqueued[]> {
+    checkList(inputs, "inputs");
+    checkObject(options, "options");
+    return this.#enqueueMany(
+      toJsonList(inputs, "inputs", bounds.inputBytes),
+      encodeOptions({ ...options, type: checkType(type) }),
+      call,
+      wake,
+    );
+  }
+
+  /** Append many jobs, each with its own options. Large payloads follow in pieces, in the same transaction. */
+  async enqueueEach(jobs: readonly NewJob[], call?: CallOptions): Promise<Enqueued[]> {
+    checkList(jobs, "jobs");
+    for (const job of jobs) checkObject(job, "a job");
+    const inputs = toJsonList(
+      jobs.map((job) => job.input),
+      "inputs",
+      bounds.inputBytes,
+    );
+    const options = `[${jobs.map(encodeJob).join(",")}]`;
+    for (const { payload } of jobs) if (payload) await this.#checkPayload(payload.length, call);
+    if (!jobs.some(hasLargePayload)) return this.#enqueueMany(inputs, options, call);
+    return this.db.inTransaction(call, async (tx) => {
+      const enqueued = await this.#enqueueMany(inputs, options, { tx });
+      for (const [i, { id, duplicate }] of enqueued.entries()) {
+        if (!duplicate && hasLargePayload(jobs[i]!)) await this.#appendPayload(id, [jobs[i]!.payload!], tx);
+      }
+      return enqueued;
+    });
+  }
+
+  /**
+   * Append one job whose payload comes as a stream, a piece of 1 MiB at a time. `size` is its exact length in bytes.
+   * Job and payload commit together.
+   */
+  async enqueueStream(
+    job: NewJob,
+    size: number,
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    call?: CallOptions,
+  ): Promise<Enqueued> {
+    if (!Number.isSafeInteger(size) || size < 0)
+      throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
+    checkObject(job, "the job");
+    const { type, input, payload: _payload, ...options } = job;
+    const values = [checkType(type), toJson(input, "input", bounds.inputBytes), encodeOptions(options, size)];
+    await this.#checkPayload(size, call);
+    return this.db.inTransaction(call, async (tx) => {
+      const [row] = await this.db.rows(
+        "job_enqueue",
+        "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json)",
+        values,
+        { tx },
+      );
+      const id = String(row?.["job_id"]);
+      const duplicate = row?.["duplicate"] === true;
+      if (duplicate) return { id, duplicate };
+      const seen = await this.#appendPayload(id, bytes, tx);
+      if (seen !== size)
+        throw new InvalidArgumentError(`the payload had ${seen} bytes, not ${size}`, "give its exact length");
+      return { id, duplicate };
+    });
+  }
+
+  async #enqueueMany(inputs: string, options: string, call?: CallOptions, wake?: string): Promise<Enqueued[]> {
+    const told = wake === undefined ? "" : ", :queue_notify(array[$3::text])";
+    const [row] = await this.db.rows(
+      "job_enqueue_many",
+      `select to_json(job_ids::text[]) as job_ids, to_json(duplicates) as duplicates${told} from :job_enqueue_many($1::json, $2::json)`,
+      [inputs, options, ...(wake === undefined ? [] : [wake])],
+      call,
+    );
+    const ids = (row?.["job_ids"] ?? []) as unknown[];
+    const duplicates = row?.["duplicates"] as boolean[] | null;
+    return ids.map((id, i) => ({ id: String(id), duplicate: duplicates?.[i] ?? false }));
+  }
+
+  /** Send a payload in pieces, in the transaction that enqueued its job. Returns its length. */
+  async #appendPayload(
+    id: JobId,
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    tx: Queryable,
+  ): Promise<number> {
+    let piece = 0;
+    let seen = 0;
+    for await (const chunk of payloadChunks(bytes)) {
+      seen += chunk.length;
+      await this.db.rows(
+        "payload_append",
+        "select :payload_append($1::bigint, $2::int, $3::bytea)",
+        [id, piece, chunk],
+        {
+          tx,
+        },
+      );
+      piece += 1;
+    }
+    return seen;
+  }
+
+  /**
+   * Refuse a payload before anything is sent, so that the caller's transaction stays usable. The server checks again.
+   */
+  async #checkPayload(bytes: number, call: CallOptions | undefined): Promise<void> {
+    const [row] = await this.db.rows("cell_status", "select payload_limit, restored from :cell_status()", [], call);
+    const limit = Number(row?.["payload_limit"]);
+    if (bytes >= limit)
+      throw new PayloadError(
+        `the payload has ${bytes} bytes; the limit is ${limit}, exclusive`,
+        "store it elsewhere and enqueue a reference",
+      );
+  }
+}

@@ -1,0 +1,181 @@
+import { decodeQueueEvent } from "../decode.js";
+import { checkKeys, encodeDefaults, encodeGroupOptions, encodeResourceOptions } from "../encode.js";
+import { InvalidArgumentError } from "../errors.js";
+import type { CallOptions } from "../queryable.js";
+import type { DecisionNote, Defaults, GroupOptions, ResourceOptions, Json, QueueEvent, QueuePart } from "../types.js";
+import { HoldVerbs } from "./hold.js";
+
+/** What is set for queues, their types and groups, and done to them as a whole (`sql/queue`, `sql/groups`). */
+export abstract class QueueVerbs extends HoldVerbs {
+  /** Wake workers that sleep on these queues. Jobs are found without it, by polling. */
+  async notify(queues: readonly string[], call?: CallOptions): Promise<void> {
+    await this.db.rows("queue_notify", "select :queue_notify($1::text[])", [queues], call);
+  }
+
+  /** Create a queue, or change its defaults. Returns them. */
+  async queuePut(name: string, defaults: Defaults = {}, call?: CallOptions): Promise<Json> {
+    return this.db.value(
+      "queue_put",
+      "select :queue_put($1::text, $2::jsonb) as value",
+      [name, encodeDefaults(defaults)],
+      call,
+    );
+  }
+
+  /** Set the defaults of a job type, in all queues. */
+  async typePut(type: string, defaults: Defaults, call?: CallOptions): Promise<Json> {
+    return this.db.value(
+      "type_put",
+      "select :type_put($1::text, $2::jsonb) as value",
+      [type, encodeDefaults(defaults)],
+      call,
+    );
+  }
+
+  /** Set how a group of a queue is treated. Returns what is set now. */
+  async groupPut(queue: string, group: string, options: GroupOptions, call?: CallOptions): Promise<GroupOptions> {
+    const values = [queue, group, encodeGroupOptions(options)];
+    return (await this.db.value(
+      "group_put",
+      "select :group_put($1::text, $2::text, $3::jsonb) as value",
+      values,
+      call,
+    )) as GroupOptions;
+  }
+
+  /** Name something that jobs need while they run, and set its limits. Returns what is set now. */
+  async resourcePut(name: string, options: ResourceOptions, call?: CallOptions): Promise<ResourceOptions> {
+    const values = [name, encodeResourceOptions(options)];
+    return (await this.db.value(
+      "resource_put",
+      "select :resource_put($1::text, $2::jsonb) as value",
+      values,
+      call,
+    )) as ResourceOptions;
+  }
+
+  /**
+   * Hand out no more jobs of a queue, or only of a type or a group of it, until that is resumed. Running ones go on.
+   */
+  async queuePause(
+    name: string,
+    why: QueuePart & { readonly by?: string; readonly because?: string } = {},
+    call?: CallOptions,
+  ): Promise<void> {
+    checkKeys(why, new Set(["by", "because", "type", "group"]));
+    const values = [name, why.by ?? null, why.because ?? null, why.type ?? null, why.group ?? null];
+    await this.db.rows(
+      "queue_pause",
+      "select :queue_pause($1::text, $2::text, $3::text, $4::text, $5::text)",
+      values,
+      call,
+    );
+  }
+
+  /** Hand out jobs of a paused queue, or of the part of it that was paused, again. */
+  async queueResume(name: string, part: QueuePart & DecisionNote = {}, call?: CallOptions): Promise<void> {
+    checkKeys(part, new Set(["by", "because", "type", "group"]));
+    const values = [name, part.type ?? null, part.group ?? null, part.by ?? null, part.because ?? null];
+    await this.db.rows(
+      "queue_resume",
+      "select :queue_resume($1::text, $2::text, $3::text, $4::text, $5::text)",
+      values,
+      call,
+    );
+  }
+
+  /** Take no more jobs into a queue. It is finished when its last job has ended. */
+  async queueClose(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
+    checkKeys(note, new Set(["by", "because"]));
+    await this.db.rows(
+      "queue_close",
+      "select :queue_close($1::text, $2::text, $3::text)",
+      [name, note.by ?? null, note.because ?? null],
+      call,
+    );
+  }
+
+  /** Take jobs into a closed queue again, as long as it has not finished. */
+  async queueOpen(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
+    checkKeys(note, new Set(["by", "because"]));
+    await this.db.rows(
+      "queue_open",
+      "select :queue_open($1::text, $2::text, $3::text)",
+      [name, note.by ?? null, note.because ?? null],
+      call,
+    );
+  }
+
+  /**
+   * What happened to queues since an earlier call returned this cursor, and the next cursor. Without one: the newest
+   * 10,000 events. Nothing is missed, and nothing comes twice.
+   */
+  async queueEvents(
+    since?: string,
+    call?: CallOptions,
+  ): Promise<{ readonly cursor: string; readonly events: QueueEvent[] }> {
+    const [row] = await this.db.rows(
+      "queue_events",
+      "select cursor, events from :queue_events($1::text)",
+      [since ?? null],
+      call,
+    );
+    return {
+      cursor: String(row?.["cursor"]),
+      events: ((row?.["events"] ?? []) as Record<string, unknown>[]).map(decodeQueueEvent),
+    };
+  }
+
+  /**
+   * Set what waits in a queue, or only its jobs of a type, aside: jobs that come from now on go first, the others are
+   * handed out when there are no such jobs. The cost does not depend on how much it is. Returns how many jobs now wait
+   * set aside.
+   */
+  async queueSetAside(name: string, part: Pick<QueuePart, "type"> = {}, call?: CallOptions): Promise<number> {
+    checkKeys(part, new Set(["type"]));
+    return this.db.count(
+      "queue_set_aside",
+      "select :queue_set_aside($1::text, $2::text) as n",
+      [name, part.type ?? null],
+      call,
+    );
+  }
+
+  /**
+   * Drop the waiting jobs of a queue, or only of a type or a group of it, that were enqueued before a time. The cost
+   * does not depend on how many are ready. They are cancelled at once. Returns how many were taken out of the depth
+   * already; beyond 100,000, and those of groups, follow as claims and maintenance pass over them.
+   */
+  async queueShed(name: string, before: Date, part: QueuePart = {}, call?: CallOptions): Promise<number> {
+    checkKeys(part, new Set(["type", "group"]));
+    if (!(before instanceof Date) || Number.isNaN(before.getTime()))
+      throw new InvalidArgumentError("before is not a time", "give a Date");
+    const values = [name, before.toISOString(), part.type ?? null, part.group ?? null];
+    return this.db.count(
+      "queue_shed",
+      "select :queue_shed($1::text, $2::timestamptz, $3::text, $4::text) as n",
+      values,
+      call,
+    );
+  }
+
+  /** Drop all waiting jobs of a queue, whatever their number, at the same cost. Returns how many. */
+  async purge(queue: string, call?: CallOptions): Promise<number> {
+    return this.db.count("queue_purge", "select :queue_purge($1::text) as n", [queue], call);
+  }
+
+  /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
+  async redrive(
+    queue: string,
+    options: { readonly target?: string; readonly limit?: number } = {},
+    call?: CallOptions,
+  ): Promise<number> {
+    checkKeys(options, new Set(["target", "limit"]));
+    return this.db.count(
+      "queue_redrive",
+      "select :queue_redrive($1::text, $2::text, $3::int) as n",
+      [queue, options.target ?? null, options.limit ?? 1000],
+      call,
+    );
+  }
+}

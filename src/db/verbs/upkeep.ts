@@ -1,0 +1,68 @@
+import type { CallOptions } from "../queryable.js";
+import type { MaintenanceReport, SpaceReport } from "../types.js";
+import { AccessVerbs } from "./access.js";
+
+/** What any process may do for all (`sql/upkeep`). */
+export abstract class UpkeepVerbs extends AccessVerbs {
+  /**
+   * What any process may do for all, once: promote, reap, expire, fold, finish. With `everySeconds`, unless anybody did
+   * within that time.
+   */
+  async maintain({
+    everySeconds,
+    ...call
+  }: CallOptions & { readonly everySeconds?: number } = {}): Promise<MaintenanceReport> {
+    return (await this.db.value(
+      "maintain",
+      "select :maintain($1::float8) as value",
+      [everySeconds ?? null],
+      call,
+    )) as unknown as MaintenanceReport;
+  }
+
+  /**
+   * Put lanes (types, priorities, sets of resources) that have nothing to rest, in queues that have very many. Returns
+   * how many changed.
+   */
+  async lanesRest(call?: CallOptions): Promise<number> {
+    return this.db.count("lanes_rest", "select :lanes_rest() as n", [], call);
+  }
+
+  /**
+   * Give space back: rotate rings, compact control tables. Each step is a transaction of its own, so that no lock is
+   * held for long.
+   */
+  async maintainSpace(options: { readonly compactBound?: number } = {}): Promise<SpaceReport> {
+    const bound = options.compactBound ?? 20_000;
+    const ticketChildren = await this.#untilZero("ticket_rotate", 8);
+    const jobChildren = await this.#untilZero("job_rotate", 32);
+    const compacted: string[] = [];
+    for (let i = 0; i < 6; i += 1) {
+      const table = await this.db.value(
+        "control_compact",
+        "select :control_compact($1::bigint) as value",
+        [bound],
+        undefined,
+      );
+      if (table === null) break;
+      compacted.push(table as string);
+    }
+    const groupsForgotten = await this.db.count("groups_forget", "select :groups_forget() as n", [], undefined);
+    const lanesForgotten = await this.db.count("lanes_forget", "select :lanes_forget() as n", [], undefined);
+    return { ticketChildren, jobChildren, compacted, groupsForgotten, lanesForgotten };
+  }
+
+  async #untilZero(name: "ticket_rotate" | "job_rotate", most: number): Promise<number> {
+    for (let done = 0; done < most; done += 1) {
+      if ((await this.db.count(name, `select :${name}() as n`, [], undefined)) === 0) return done;
+    }
+    return most;
+  }
+
+  /**
+   * After a dump was restored into another server: give waiting jobs new tickets. Run it once, while nothing else runs.
+   */
+  async repair(call?: CallOptions): Promise<number> {
+    return this.db.count("cell_repair", "select :cell_repair() as n", [], call);
+  }
+}
