@@ -4,6 +4,7 @@ import type {
   BreakerRecord,
   ClaimedJob,
   DecisionRecord,
+  Enqueued,
   FailureGroup,
   JobDetails,
   JobId,
@@ -114,6 +115,13 @@ function toDate(value: string | number | Date): Date {
   const date = new Date(value);
   if (!Number.isNaN(date.getTime())) return date;
   return new Date(/^-|BC$/.test(String(value)) ? -outermostMs : outermostMs);
+}
+
+/** What an enqueue of many answered; no list of duplicates when there is none. */
+export function decodeEnqueued(row: Row | undefined): Enqueued[] {
+  const ids = (row?.["job_ids"] ?? []) as unknown[];
+  const duplicates = row?.["duplicates"] as boolean[] | null;
+  return ids.map((id, i) => ({ id: String(id), duplicate: duplicates?.[i] ?? false }));
 }
 
 export function decodeJob(row: Row): JobRecord {

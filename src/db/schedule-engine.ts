@@ -2,6 +2,7 @@ import { asDate } from "./decode.js";
 import { checkKeys, encodeIds, encodeOptions, toJson } from "./encode.js";
 import { InvalidArgumentError } from "./errors.js";
 import { bounds } from "./limits.js";
+import { noted } from "./note.js";
 import type { CallOptions } from "./queryable.js";
 import type { DecisionNote, EnqueueOptions, JobError, JobId, Json } from "./types.js";
 import { Verbs } from "./verbs/verbs.js";
@@ -452,12 +453,6 @@ export class ScheduleEngine extends Verbs {
   async yield(holder: string, call?: CallOptions): Promise<void> {
     await this.db.rows("schedules_yield", "select :schedules_yield($1::text)", [holder], call);
   }
-}
-
-/** Who decided it, and why, as parameters. */
-function noted(note: DecisionNote): (string | null)[] {
-  checkKeys(note, new Set(["by", "because"]));
-  return [note.by ?? null, note.because ?? null];
 }
 
 /** A date that is in the calendar: not the 30th of February. */

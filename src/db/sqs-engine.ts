@@ -1,3 +1,4 @@
+import { decodeEnqueued } from "./decode.js";
 import { checkId, checkToken, encodeDefaults, encodeIds, toJson } from "./encode.js";
 import type { Defaults, Enqueued, JobId, Json } from "./types.js";
 import { Verbs } from "./verbs/verbs.js";
@@ -140,8 +141,7 @@ export class SqsEngine extends Verbs {
         cross join lateral :job_enqueue_many($1::json, case when bound.wait is not null then $2::json end)`,
       [`[${inputs.join(",")}]`, options, `${waitMs}ms`],
     );
-    const duplicates = row?.["duplicates"] as boolean[] | null;
-    return ((row?.["job_ids"] ?? []) as JobId[]).map((id, i) => ({ id, duplicate: duplicates?.[i] ?? false }));
+    return decodeEnqueued(row);
   }
 
   /** Claim messages. `more`: there may be more right now. */

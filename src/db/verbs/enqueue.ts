@@ -1,4 +1,5 @@
 import { checkList, checkObject, checkPayload } from "../check-options.js";
+import { decodeEnqueued } from "../decode.js";
 import { checkType, encodeJob, encodeOptions, hasLargePayload, toJson, toJsonList } from "../encode.js";
 import { InvalidArgumentError, PayloadError } from "../errors.js";
 import { bounds } from "../limits.js";
@@ -115,9 +116,7 @@ export abstract class EnqueueVerbs extends Verbs {
       [inputs, options, ...(wake === undefined ? [] : [wake])],
       call,
     );
-    const ids = (row?.["job_ids"] ?? []) as unknown[];
-    const duplicates = row?.["duplicates"] as boolean[] | null;
-    return ids.map((id, i) => ({ id: String(id), duplicate: duplicates?.[i] ?? false }));
+    return decodeEnqueued(row);
   }
 
   /** Send a payload in pieces, in the transaction that enqueued its job. Returns its length. */

@@ -1,4 +1,5 @@
 import { checkId, checkKeys, encodeIds } from "../encode.js";
+import { noted } from "../note.js";
 import type { CallOptions } from "../queryable.js";
 import type { CancelFilter, DecisionNote, FailureRetry, FailuresRetried, JobId, Replay, Replayed } from "../types.js";
 import { OutcomeVerbs } from "./outcome.js";
@@ -129,11 +130,10 @@ export abstract class HoldVerbs extends OutcomeVerbs {
    * alone.
    */
   async discard(ids: readonly JobId[], note: DecisionNote = {}, call?: CallOptions): Promise<number> {
-    checkKeys(note, new Set(["by", "because"]));
     return this.db.count(
       "job_discard",
       "select :job_discard($1::bigint[], $2::text, $3::text) as n",
-      [encodeIds(ids), note.by ?? null, note.because ?? null],
+      [encodeIds(ids), ...noted(note)],
       call,
     );
   }
@@ -155,15 +155,10 @@ export abstract class HoldVerbs extends OutcomeVerbs {
     note: DecisionNote,
     call: CallOptions | undefined,
   ): Promise<number> {
-    checkKeys(note, new Set(["by", "because"]));
     const text = `select :${name}($1::text, $2::text, $3::int, $4::text, $5::text) as n`;
+    const values = [queue, stage, stageBatch, ...noted(note)];
     for (let jobs = 0; ;) {
-      const some = await this.db.count(
-        name,
-        text,
-        [queue, stage, stageBatch, note.by ?? null, note.because ?? null],
-        call,
-      );
+      const some = await this.db.count(name, text, values, call);
       jobs += some;
       if (some < stageBatch) return jobs;
     }

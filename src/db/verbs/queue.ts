@@ -1,6 +1,7 @@
 import { decodeQueueEvent } from "../decode.js";
 import { checkKeys, encodeDefaults, encodeGroupOptions, encodeResourceOptions } from "../encode.js";
 import { InvalidArgumentError } from "../errors.js";
+import { noted } from "../note.js";
 import type { CallOptions } from "../queryable.js";
 import type { DecisionNote, Defaults, GroupOptions, ResourceOptions, Json, QueueEvent, QueuePart } from "../types.js";
 import { HoldVerbs } from "./hold.js";
@@ -86,24 +87,17 @@ export abstract class QueueVerbs extends HoldVerbs {
 
   /** Take no more jobs into a queue. It is finished when its last job has ended. */
   async queueClose(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    checkKeys(note, new Set(["by", "because"]));
     await this.db.rows(
       "queue_close",
       "select :queue_close($1::text, $2::text, $3::text)",
-      [name, note.by ?? null, note.because ?? null],
+      [name, ...noted(note)],
       call,
     );
   }
 
   /** Take jobs into a closed queue again, as long as it has not finished. */
   async queueOpen(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    checkKeys(note, new Set(["by", "because"]));
-    await this.db.rows(
-      "queue_open",
-      "select :queue_open($1::text, $2::text, $3::text)",
-      [name, note.by ?? null, note.because ?? null],
-      call,
-    );
+    await this.db.rows("queue_open", "select :queue_open($1::text, $2::text, $3::text)", [name, ...noted(note)], call);
   }
 
   /**
