@@ -39,7 +39,8 @@ export {
   migrationScript,
   migrationStatus,
 } from "./db/migrate.js";
-export type { CallOptions, ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
+export type { CallOptions, Transaction } from "./db/foreign.js";
+export type { ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
 export type {
   AttemptRecord,
   AuditRecord,
@@ -110,17 +111,16 @@ export {
   type JobDefinitionOptions,
   type Upcast,
   defineJob,
-} from "./client/define-job.js";
-export type { Duration, DurationParts } from "./client/duration.js";
-export type { JobDefaults, JobOptions, RetryDelay } from "./client/job-options.js";
+} from "./job/define-job.js";
+export type { Duration, DurationParts } from "./job/duration.js";
+export type { JobDefaults, JobOptions, RetryDelay } from "./job/job-options.js";
 export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";
 export { type EnqueueCallOptions, Millrace, type MillraceOptions, type ResultOptions } from "./client/millrace.js";
 export type { EventsOptions, Queues } from "./client/queues.js";
 export type { ScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
 export type { Resources } from "./client/resources.js";
-export type { SchemaInput, SchemaOutput, StandardSchema } from "./client/standard-schema.js";
-export type { Transaction } from "./db/foreign.js";
+export type { SchemaInput, SchemaOutput, StandardSchema } from "./job/standard-schema.js";
 export { type Labels, type MetricName, type Metrics, metricNames } from "./observe/metrics.js";
 export { type OpenTelemetryApi, openTelemetryMetrics, openTelemetryTracing } from "./observe/opentelemetry.js";
 export { PrometheusMetrics } from "./observe/prometheus.js";

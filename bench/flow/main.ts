@@ -2,7 +2,7 @@
 // itself, in one run.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { Millrace } from "../../src/client/millrace.js";
 import { migrate } from "../../src/db/migrate.js";
 import { startEmbeddedServer } from "../../src/embedded/server.js";

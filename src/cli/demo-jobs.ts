@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineJob } from "../client/define-job.js";
+import { defineJob } from "../job/define-job.js";
 import type { Millrace } from "../client/millrace.js";
 import type { Worker } from "../worker/worker.js";
 

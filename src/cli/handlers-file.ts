@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { type AnyJobDefinition, defineJob } from "../client/define-job.js";
+import { type AnyJobDefinition, defineJob } from "../job/define-job.js";
 import type { Millrace } from "../client/millrace.js";
 import type { Handler, HandlerOptions } from "../worker/handler.js";
 import type { Worker } from "../worker/worker.js";

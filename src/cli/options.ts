@@ -1,4 +1,4 @@
-import { durationMs } from "../client/duration.js";
+import { durationMs } from "../job/duration.js";
 import { MillraceError } from "../db/errors.js";
 import { UsageError } from "./usage-error.js";
 

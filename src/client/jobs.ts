@@ -22,7 +22,7 @@ import type {
   RunStats,
 } from "../db/types.js";
 import { type TxOptions, batchSize, callOf, idOf, noteOf } from "./call.js";
-import { type Duration, durationSeconds } from "./duration.js";
+import { type Duration, durationSeconds } from "../job/duration.js";
 
 /** Which runs to look at, and how far back. */
 export interface DurationsFilter {

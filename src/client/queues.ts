@@ -15,7 +15,7 @@ import type {
   StageRecord,
 } from "../db/types.js";
 import { type TxOptions, callOf } from "./call.js";
-import { type Duration, timerMs } from "./duration.js";
+import { type Duration, timerMs } from "../job/duration.js";
 
 /** Options of `mill.queues.events`. */
 export interface EventsOptions {

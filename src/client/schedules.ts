@@ -11,15 +11,15 @@ import type {
   ScheduleRunRecord,
   ScheduleStats,
 } from "../db/schedule-engine.js";
-import type { CallOptions } from "../db/queryable.js";
+import type { CallOptions } from "../db/foreign.js";
 import type { DecisionNote, EnqueueOptions, JobId, Json } from "../db/types.js";
 import { visible } from "../db/visible.js";
 import { parseRule } from "../schedule/parse-rule.js";
 import type { Rule, RuleInput } from "../schedule/rule.js";
 import { Slots } from "../schedule/slots.js";
 import { type TxOptions, callOf, noteOf } from "./call.js";
-import { type Duration, durationSeconds } from "./duration.js";
-import { type JobOptions, jobOptionKeys } from "./job-options.js";
+import { type Duration, durationSeconds } from "../job/duration.js";
+import { type JobOptions, jobOptionKeys } from "../job/job-options.js";
 
 /**
  * Options of `mill.schedule`: those of its jobs, and how it deals with slots that are late or overlap, and with

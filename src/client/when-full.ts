@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, QueueFullError } from "../db/errors.js";
-import { type Duration, durationMs } from "./duration.js";
+import { type Duration, durationMs } from "../job/duration.js";
 
 /** What an enqueue does when its queue accepts no more jobs. */
 export interface WhenFullOptions {

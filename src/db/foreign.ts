@@ -8,6 +8,12 @@ import type { QueryResult, Queryable } from "./queryable.js";
  */
 export type Transaction = Queryable | object;
 
+/** Options of every call. */
+export interface CallOptions {
+  /** The transaction to use, and only it. Default: the call commits by itself. */
+  readonly tx?: Transaction;
+}
+
 type Row = Readonly<Record<string, unknown>>;
 type Run = (text: string, values: readonly unknown[]) => Promise<readonly Row[]>;
 type Shape = Readonly<Record<string, unknown>>;

@@ -1,5 +1,4 @@
 import { translateError } from "./errors.js";
-import type { Transaction } from "./foreign.js";
 
 /** A result as the `pg` driver returns it. */
 export interface QueryResult {
@@ -21,12 +20,6 @@ export interface PooledConnection extends Queryable {
   release(error?: boolean | Error): void;
   on?(event: "error", listener: (error: Error) => void): unknown;
   off?(event: "error", listener: (error: Error) => void): unknown;
-}
-
-/** Options of every call. */
-export interface CallOptions {
-  /** The transaction to use, and only it. Default: the call commits by itself. */
-  readonly tx?: Transaction;
 }
 
 export async function runQuery(

@@ -3,7 +3,7 @@ import { checkKeys, encodeIds, encodeOptions, toJson } from "./encode.js";
 import { InvalidArgumentError } from "./errors.js";
 import { bounds } from "./limits.js";
 import { noted } from "./note.js";
-import type { CallOptions } from "./queryable.js";
+import type { CallOptions } from "./foreign.js";
 import type { DecisionNote, EnqueueOptions, JobError, JobId, Json } from "./types.js";
 import { Verbs } from "./verbs/verbs.js";
 

@@ -1,6 +1,7 @@
 import { decodeAudit, decodeJob, decodeRunning, decodeSample, decodeWorker } from "./decode.js";
 import { checkId, checkKeys, encodeIds } from "./encode.js";
-import type { CallOptions, Queryable } from "./queryable.js";
+import type { CallOptions } from "./foreign.js";
+import type { Queryable } from "./queryable.js";
 import type {
   AuditRecord,
   FindFilter,

@@ -1,8 +1,8 @@
 import { checkText, shown } from "./check-options.js";
 import { checkKeys } from "./encode.js";
 import { InvalidArgumentError } from "./errors.js";
-import { asQueryable } from "./foreign.js";
-import { type CallOptions, type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
+import { type CallOptions, asQueryable } from "./foreign.js";
+import { type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
 import { statementPrefix } from "./schema-name.js";
 import type { Json } from "./types.js";
 

@@ -1,5 +1,5 @@
 import { Temporal } from "temporal-polyfill";
-import { durationMs, type Duration } from "../client/duration.js";
+import { durationMs, type Duration } from "../job/duration.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import { checkExcept } from "./blocked-days.js";
 import { checkCron, runsEveryHour } from "./cron.js";

@@ -1,4 +1,4 @@
-import type { Duration } from "../client/duration.js";
+import type { Duration } from "../job/duration.js";
 
 /** A moment: a `Date`, or an ISO 8601 text with its offset, such as `"2026-03-01T09:00:00+01:00"`. */
 export type Moment = Date | string;

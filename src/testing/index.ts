@@ -5,8 +5,8 @@
 import { AssertionError } from "node:assert";
 import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
-import type { AnyJobDefinition, JobDefinition } from "../client/define-job.js";
-import { type Duration, durationMs } from "../client/duration.js";
+import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
+import { type Duration, durationMs } from "../job/duration.js";
 import { type EnqueueCallOptions, Millrace, type MillraceOptions } from "../client/millrace.js";
 import { migrate } from "../db/migrate.js";
 import type { JobDetails, JobRecord } from "../db/types.js";

@@ -1,4 +1,4 @@
-import type { AnyJobDefinition } from "../client/define-job.js";
+import type { AnyJobDefinition } from "../job/define-job.js";
 import type { Transaction } from "../db/foreign.js";
 import type { ClaimedJob } from "../db/types.js";
 import type { Decision } from "./outcome.js";

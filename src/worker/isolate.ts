@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Worker as Thread } from "node:worker_threads";
-import { timerMs } from "../client/duration.js";
+import { timerMs } from "../job/duration.js";
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { JobError } from "../db/types.js";

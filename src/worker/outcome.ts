@@ -1,5 +1,5 @@
 import { inspect, types } from "node:util";
-import { type Duration, durationSeconds } from "../client/duration.js";
+import { type Duration, durationSeconds } from "../job/duration.js";
 import { InputError } from "../db/errors.js";
 import type { JobError, Json } from "../db/types.js";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { defineJob } from "../client/define-job.js";
+import { defineJob } from "../job/define-job.js";
 import type { Engine } from "../db/engine.js";
 import type { ClaimedJob } from "../db/types.js";
 import { Dispatcher } from "./dispatcher.js";

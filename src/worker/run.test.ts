@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { defineJob } from "../client/define-job.js";
+import { defineJob } from "../job/define-job.js";
 import { type ClaimColumns, decodeClaims } from "../db/decode.js";
 import type { Engine } from "../db/engine.js";
 import type { Outcome } from "./outcome.js";

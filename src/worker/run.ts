@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { storedVersion } from "../client/define-job.js";
+import { storedVersion } from "../job/define-job.js";
 import { toJson } from "../db/encode.js";
 import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";

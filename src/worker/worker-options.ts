@@ -1,6 +1,6 @@
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
-import { type Duration, durationMs, timerMs } from "../client/duration.js";
+import { type Duration, durationMs, timerMs } from "../job/duration.js";
 
 /** Options of `mill.worker`. */
 export interface WorkerOptions {

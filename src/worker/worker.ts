@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import type pg from "pg";
-import type { AnyJobDefinition, JobDefinition } from "../client/define-job.js";
+import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";

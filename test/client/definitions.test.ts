@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type JobDefinitionOptions, defineJob } from "../../src/client/define-job.js";
-import { durationMs } from "../../src/client/duration.js";
+import { type JobDefinitionOptions, defineJob } from "../../src/job/define-job.js";
+import { durationMs } from "../../src/job/duration.js";
 import type { InputError } from "../../src/db/errors.js";
 import type { JobRecord } from "../../src/db/types.js";
 import { useMill } from "../support/mill.js";

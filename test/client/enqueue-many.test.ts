@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { useMill } from "../support/mill.js";
 import { Unfit, schemaOf } from "../support/schemas.js";
 import { invalidArgument } from "../support/steps.js";

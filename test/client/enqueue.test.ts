@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type AnyJobDefinition, defineJob } from "../../src/client/define-job.js";
+import { type AnyJobDefinition, defineJob } from "../../src/job/define-job.js";
 import type { EnqueueCallOptions } from "../../src/client/millrace.js";
 import type { Engine } from "../../src/db/engine.js";
 import { useMill } from "../support/mill.js";

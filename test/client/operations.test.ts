@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { PermanentError, retryLater } from "../../src/worker/outcome.js";
 import { useMill } from "../support/mill.js";
 import { invalidArgument } from "../support/steps.js";

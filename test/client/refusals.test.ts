@@ -1,6 +1,6 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import type { Millrace } from "../../src/client/millrace.js";
 import type { Engine } from "../../src/db/engine.js";
 import { useMill } from "../support/mill.js";

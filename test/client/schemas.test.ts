@@ -2,7 +2,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { type AnyJobDefinition, type JobDefinition, defineJob } from "../../src/client/define-job.js";
+import { type AnyJobDefinition, type JobDefinition, defineJob } from "../../src/job/define-job.js";
 import { InputError } from "../../src/db/errors.js";
 import type { JobRecord } from "../../src/db/types.js";
 import { jobOf } from "../support/jobs.js";

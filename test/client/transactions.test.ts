@@ -1,10 +1,10 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { Millrace } from "../../src/client/millrace.js";
 import type { Engine } from "../../src/db/engine.js";
 import { LeaseLostError, QueueNotFoundError } from "../../src/db/errors.js";
-import type { CallOptions } from "../../src/db/queryable.js";
+import type { CallOptions } from "../../src/db/foreign.js";
 import { claimIds, claimOne, idsOf, jobOf, stateOf } from "../support/jobs.js";
 import { type Connected, libraries } from "../support/libraries.js";
 import { useMill } from "../support/mill.js";

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { PayloadError } from "../../src/db/errors.js";
-import type { CallOptions, Queryable } from "../../src/db/queryable.js";
+import type { CallOptions } from "../../src/db/foreign.js";
+import type { Queryable } from "../../src/db/queryable.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, enqueue, newQueue } from "../support/jobs.js";
 

@@ -50,9 +50,9 @@ describe("docs list exactly what the code has", () => {
       [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name),
     );
     for (const [file, name] of [
-      ["src/client/job-options.ts", "JobDefaults"],
-      ["src/client/job-options.ts", "JobOptions"],
-      ["src/client/define-job.ts", "JobDefinitionOptions"],
+      ["src/job/job-options.ts", "JobDefaults"],
+      ["src/job/job-options.ts", "JobOptions"],
+      ["src/job/define-job.ts", "JobDefinitionOptions"],
       ["src/client/millrace.ts", "MillraceOptions"],
       ["src/client/millrace.ts", "EnqueueCallOptions"],
       ["src/worker/worker-options.ts", "WorkerOptions"],

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { Engine } from "../../src/db/engine.js";
 import { MillraceError } from "../../src/db/errors.js";
 import { checkSchema, migrate, thisRelease } from "../../src/db/migrate.js";
-import type { CallOptions } from "../../src/db/queryable.js";
+import type { CallOptions } from "../../src/db/foreign.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
 import { pidOf } from "../support/sessions.js";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
-import type { CallOptions } from "../../src/db/queryable.js";
+import type { CallOptions } from "../../src/db/foreign.js";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { day } from "../support/clock.js";
 import { useDatabase } from "../support/database.js";

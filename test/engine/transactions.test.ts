@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { Engine } from "../../src/db/engine.js";
-import type { CallOptions, ConnectionPool } from "../../src/db/queryable.js";
+import type { CallOptions } from "../../src/db/foreign.js";
+import type { ConnectionPool } from "../../src/db/queryable.js";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";

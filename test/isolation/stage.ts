@@ -1,7 +1,8 @@
 import pg from "pg";
 import { Engine } from "../../src/db/engine.js";
 import { migrate } from "../../src/db/migrate.js";
-import type { CallOptions, ConnectionPool } from "../../src/db/queryable.js";
+import type { CallOptions } from "../../src/db/foreign.js";
+import type { ConnectionPool } from "../../src/db/queryable.js";
 import { type EmbeddedServer, startEmbeddedServer } from "../../src/embedded/server.js";
 import { inDatabase, onServer } from "../support/server.js";
 import { Clock } from "./clock.js";

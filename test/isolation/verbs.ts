@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Engine } from "../../src/db/engine.js";
 import { LeaseLostError } from "../../src/db/errors.js";
-import type { CallOptions } from "../../src/db/queryable.js";
+import type { CallOptions } from "../../src/db/foreign.js";
 import type { ClaimedJob, Enqueued, JobId, JobState, Json, NewJob, QueuePart } from "../../src/db/types.js";
 import type { Combination } from "./combination.js";
 import type { Scene } from "./scenes.js";

@@ -610,7 +610,7 @@ describe("a schedule that is changed", () => {
     expect(await after.schedules.undeclared()).toEqual([gone]);
     const worker = test.worker(queue, {}, after);
     const reported = new Promise((resolve) => worker.once("undeclared", resolve));
-    const { defineJob } = await import("../../src/client/define-job.js");
+    const { defineJob } = await import("../../src/job/define-job.js");
     await worker.handle(defineJob("other"), () => {}).start();
     expect(await reported).toEqual([gone]);
     await after.schedules.remove(gone);

@@ -1,4 +1,4 @@
-import type { CallOptions } from "../../src/db/queryable.js";
+import type { CallOptions } from "../../src/db/foreign.js";
 import type { ClaimOptions, ClaimedJob, Defaults, JobId, JobRecord, NewJob } from "../../src/db/types.js";
 import type { TestDatabase } from "./database.js";
 

@@ -1,4 +1,4 @@
-import type { StandardSchema } from "../../src/client/standard-schema.js";
+import type { StandardSchema } from "../../src/job/standard-schema.js";
 
 /** A Standard Schema by hand: `read` gives the value back, or throws why not, naming the field. */
 export function schemaOf<Input, Output = Input>(

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { type AnyJobDefinition, defineJob } from "../../src/client/define-job.js";
+import { type AnyJobDefinition, defineJob } from "../../src/job/define-job.js";
 import { Millrace } from "../../src/client/millrace.js";
 import type { JobDetails } from "../../src/db/types.js";
 import type { HandlerOptions } from "../../src/worker/handler.js";

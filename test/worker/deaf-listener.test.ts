@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, type Socket, connect, createServer } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { useMill } from "../support/mill.js";
 import { until } from "../support/wait.js";
 

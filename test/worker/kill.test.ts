@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import type { JobDetails, JobId } from "../../src/db/types.js";
 import { useMill } from "../support/mill.js";
 import { type WorkerProcess, it } from "../support/processes.js";

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { useMill } from "../support/mill.js";
 import { it } from "../support/processes.js";
 

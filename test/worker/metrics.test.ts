@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { type Labels, type Metrics, metricNames } from "../../src/observe/metrics.js";
 import { PrometheusMetrics } from "../../src/observe/prometheus.js";
 import { PermanentError, release, retryLater } from "../../src/worker/outcome.js";

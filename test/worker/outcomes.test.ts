@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import type { JobDetails, JobId } from "../../src/db/types.js";
 import { PermanentError, failed, release, retryLater } from "../../src/worker/outcome.js";
 import { clockNow } from "../support/clock.js";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect } from "vitest";
-import { type AnyJobDefinition, defineJob } from "../../src/client/define-job.js";
+import { type AnyJobDefinition, defineJob } from "../../src/job/define-job.js";
 import type { Enqueued } from "../../src/db/types.js";
 import { suspectMs } from "../../src/worker/quarantine.js";
 import { useMill } from "../support/mill.js";

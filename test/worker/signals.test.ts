@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import type { ClaimedJob, JobDetails, JobId } from "../../src/db/types.js";
 import { PrometheusMetrics } from "../../src/observe/prometheus.js";
 import { clockNow } from "../support/clock.js";

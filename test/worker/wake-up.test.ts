@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { describe, expect, it } from "vitest";
-import { defineJob } from "../../src/client/define-job.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { useMill } from "../support/mill.js";
 import { until } from "../support/wait.js";
 

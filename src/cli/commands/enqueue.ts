@@ -1,4 +1,4 @@
-import type { JobOptions } from "../../client/job-options.js";
+import type { JobOptions } from "../../job/job-options.js";
 import { Millrace } from "../../client/millrace.js";
 import { type Command, databaseOptions } from "../command.js";
 import { databaseUrl } from "../database.js";

@@ -2,7 +2,7 @@ import type { ScheduleChange, SchedulePolicy } from "../../db/schedule-engine.js
 import type { Json } from "../../db/types.js";
 import { describeRule } from "../../schedule/describe-rule.js";
 import { Slots } from "../../schedule/slots.js";
-import { durationSeconds } from "../../client/duration.js";
+import { durationSeconds } from "../../job/duration.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { time } from "../format.js";

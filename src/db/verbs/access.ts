@@ -1,5 +1,5 @@
 import { encodeDefaults } from "../encode.js";
-import type { CallOptions } from "../queryable.js";
+import type { CallOptions } from "../foreign.js";
 import type { Defaults, Json, Retention } from "../types.js";
 import { LookVerbs } from "./look.js";
 

@@ -1,6 +1,6 @@
 import { type ClaimColumns, type Claimed, decodeClaims } from "../decode.js";
 import { checkKeys } from "../encode.js";
-import type { CallOptions } from "../queryable.js";
+import type { CallOptions } from "../foreign.js";
 import type { ClaimOptions, ClaimedJob } from "../types.js";
 import { EnqueueVerbs } from "./enqueue.js";
 

@@ -4,7 +4,8 @@ import { checkType, encodeJob, encodeOptions, hasLargePayload, toJson, toJsonLis
 import { InvalidArgumentError, PayloadError } from "../errors.js";
 import { bounds } from "../limits.js";
 import { payloadChunks } from "../payload.js";
-import type { CallOptions, Queryable } from "../queryable.js";
+import type { CallOptions } from "../foreign.js";
+import type { Queryable } from "../queryable.js";
 import type { EnqueueOptions, Enqueued, JobId, NewJob } from "../types.js";
 import { Verbs } from "./verbs.js";
 

@@ -11,7 +11,7 @@ import {
   decodeStage,
 } from "../decode.js";
 import { checkId, checkKeys, encodeIds } from "../encode.js";
-import type { CallOptions } from "../queryable.js";
+import type { CallOptions } from "../foreign.js";
 import type {
   BreakerRecord,
   CountFilter,

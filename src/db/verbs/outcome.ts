@@ -14,7 +14,7 @@ import {
 } from "../encode.js";
 import { LeaseLostError } from "../errors.js";
 import { bounds } from "../limits.js";
-import type { CallOptions } from "../queryable.js";
+import type { CallOptions } from "../foreign.js";
 import type { ClaimOptions, ClaimedJob, JobError, JobId, Settlement, Held } from "../types.js";
 import { ClaimVerbs, claimKeys } from "./claim.js";
 

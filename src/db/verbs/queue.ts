@@ -2,7 +2,7 @@ import { decodeQueueEvent } from "../decode.js";
 import { checkKeys, encodeDefaults, encodeGroupOptions, encodeResourceOptions } from "../encode.js";
 import { InvalidArgumentError } from "../errors.js";
 import { noted } from "../note.js";
-import type { CallOptions } from "../queryable.js";
+import type { CallOptions } from "../foreign.js";
 import type { DecisionNote, Defaults, GroupOptions, ResourceOptions, Json, QueueEvent, QueuePart } from "../types.js";
 import { HoldVerbs } from "./hold.js";
 

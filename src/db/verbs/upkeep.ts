@@ -1,4 +1,4 @@
-import type { CallOptions } from "../queryable.js";
+import type { CallOptions } from "../foreign.js";
 import type { MaintenanceReport, SpaceReport } from "../types.js";
 import { AccessVerbs } from "./access.js";
 

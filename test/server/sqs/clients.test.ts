@@ -14,7 +14,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Consumer } from "sqs-consumer";
 import { afterAll, describe, expect, it } from "vitest";
-import { defineJob } from "../../../src/client/define-job.js";
+import { defineJob } from "../../../src/job/define-job.js";
 import { Millrace } from "../../../src/client/millrace.js";
 import { useDatabase } from "../../support/database.js";
 import { newName, useSqs } from "../../support/sqs.js";
