@@ -58,6 +58,7 @@ export interface SqsMoveRecord {
 }
 
 type Values = Readonly<Record<string, string | null>>;
+
 /** The SQL functions `sqs_…`, one method each. */
 export class SqsEngine extends Verbs {
   queueCreate(

@@ -65,6 +65,14 @@ describe("rooms of the engine", () => {
   });
 });
 
+it("ARCHITECTURE.md says of every table what a row of it is", () => {
+  const tables = [...read("sql/schema.dump.txt").matchAll(/^table (\w+)/gm)].map(([, name]) => name!);
+  const model = read("ARCHITECTURE.md").split("\n## Data model\n")[1]!.split("\n## ")[0]!;
+  const rows = [...model.matchAll(/^\|.*$/gm)].join("\n");
+  expect(tables.length).toBeGreaterThan(45);
+  expect(tables.filter((name) => !/_\d+$/.test(name) && !rows.includes(`\`${name}\``))).toEqual([]);
+});
+
 describe("the READMEs of rooms", () => {
   const plain = (definition: string) =>
     definition

@@ -2,9 +2,9 @@ import { checkList, checkObject, checkPayload } from "../check-options.js";
 import { decodeEnqueued } from "../decode.js";
 import { checkType, encodeJob, encodeOptions, hasLargePayload, toJson, toJsonList } from "../encode.js";
 import { InvalidArgumentError, PayloadError } from "../errors.js";
+import type { CallOptions } from "../foreign.js";
 import { bounds } from "../limits.js";
 import { payloadChunks } from "../payload.js";
-import type { CallOptions } from "../foreign.js";
 import type { Queryable } from "../queryable.js";
 import type { EnqueueOptions, Enqueued, JobId, NewJob } from "../types.js";
 import { Verbs } from "./verbs.js";
@@ -130,14 +130,8 @@ export abstract class EnqueueVerbs extends Verbs {
     let seen = 0;
     for await (const chunk of payloadChunks(bytes)) {
       seen += chunk.length;
-      await this.db.rows(
-        "payload_append",
-        "select :payload_append($1::bigint, $2::int, $3::bytea)",
-        [id, piece, chunk],
-        {
-          tx,
-        },
-      );
+      const text = "select :payload_append($1::bigint, $2::int, $3::bytea)";
+      await this.db.rows("payload_append", text, [id, piece, chunk], { tx });
       piece += 1;
     }
     return seen;

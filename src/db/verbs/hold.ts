@@ -1,6 +1,6 @@
 import { checkId, checkKeys, encodeIds } from "../encode.js";
-import { noted } from "../note.js";
 import type { CallOptions } from "../foreign.js";
+import { noted } from "../note.js";
 import type { CancelFilter, DecisionNote, FailureRetry, FailuresRetried, JobId, Replay, Replayed } from "../types.js";
 import { OutcomeVerbs } from "./outcome.js";
 

@@ -5,17 +5,17 @@ import {
   checkKeys,
   checkSeconds,
   checkToken,
-  encodeHeld,
   encodeError,
+  encodeHeld,
   encodeIds,
   encodeSettlements,
   toJson,
   toJsonList,
 } from "../encode.js";
 import { LeaseLostError } from "../errors.js";
-import { bounds } from "../limits.js";
 import type { CallOptions } from "../foreign.js";
-import type { ClaimOptions, ClaimedJob, JobError, JobId, Settlement, Held } from "../types.js";
+import { bounds } from "../limits.js";
+import type { ClaimOptions, ClaimedJob, Held, JobError, JobId, Settlement } from "../types.js";
 import { ClaimVerbs, claimKeys } from "./claim.js";
 
 const settlementKeys = new Set(["token", "outcome", "jobs", "results", "logs", "error", "delaySeconds"]);

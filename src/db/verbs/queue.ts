@@ -1,9 +1,9 @@
 import { decodeQueueEvent } from "../decode.js";
 import { checkKeys, encodeDefaults, encodeGroupOptions, encodeResourceOptions } from "../encode.js";
 import { InvalidArgumentError } from "../errors.js";
-import { noted } from "../note.js";
 import type { CallOptions } from "../foreign.js";
-import type { DecisionNote, Defaults, GroupOptions, ResourceOptions, Json, QueueEvent, QueuePart } from "../types.js";
+import { noted } from "../note.js";
+import type { DecisionNote, Defaults, GroupOptions, Json, QueueEvent, QueuePart, ResourceOptions } from "../types.js";
 import { HoldVerbs } from "./hold.js";
 
 /** What is set for queues, their types and groups, and done to them as a whole (`sql/queue`, `sql/groups`). */
@@ -36,23 +36,13 @@ export abstract class QueueVerbs extends HoldVerbs {
   /** Set how a group of a queue is treated. Returns what is set now. */
   async groupPut(queue: string, group: string, options: GroupOptions, call?: CallOptions): Promise<GroupOptions> {
     const values = [queue, group, encodeGroupOptions(options)];
-    return (await this.db.value(
-      "group_put",
-      "select :group_put($1::text, $2::text, $3::jsonb) as value",
-      values,
-      call,
-    )) as GroupOptions;
+    return this.db.value("group_put", "select :group_put($1::text, $2::text, $3::jsonb) as value", values, call);
   }
 
   /** Name something that jobs need while they run, and set its limits. Returns what is set now. */
   async resourcePut(name: string, options: ResourceOptions, call?: CallOptions): Promise<ResourceOptions> {
     const values = [name, encodeResourceOptions(options)];
-    return (await this.db.value(
-      "resource_put",
-      "select :resource_put($1::text, $2::jsonb) as value",
-      values,
-      call,
-    )) as ResourceOptions;
+    return this.db.value("resource_put", "select :resource_put($1::text, $2::jsonb) as value", values, call);
   }
 
   /**

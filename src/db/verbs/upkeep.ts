@@ -12,12 +12,7 @@ export abstract class UpkeepVerbs extends AccessVerbs {
     everySeconds,
     ...call
   }: CallOptions & { readonly everySeconds?: number } = {}): Promise<MaintenanceReport> {
-    return (await this.db.value(
-      "maintain",
-      "select :maintain($1::float8) as value",
-      [everySeconds ?? null],
-      call,
-    )) as unknown as MaintenanceReport;
+    return this.db.value("maintain", "select :maintain($1::float8) as value", [everySeconds ?? null], call);
   }
 
   /**
@@ -38,14 +33,10 @@ export abstract class UpkeepVerbs extends AccessVerbs {
     const jobChildren = await this.#untilZero("job_rotate", 32);
     const compacted: string[] = [];
     for (let i = 0; i < 6; i += 1) {
-      const table = await this.db.value(
-        "control_compact",
-        "select :control_compact($1::bigint) as value",
-        [bound],
-        undefined,
-      );
+      const text = "select :control_compact($1::bigint) as value";
+      const table = await this.db.value<string | null>("control_compact", text, [bound], undefined);
       if (table === null) break;
-      compacted.push(table as string);
+      compacted.push(table);
     }
     const groupsForgotten = await this.db.count("groups_forget", "select :groups_forget() as n", [], undefined);
     const lanesForgotten = await this.db.count("lanes_forget", "select :lanes_forget() as n", [], undefined);
