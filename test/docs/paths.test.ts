@@ -14,7 +14,6 @@ const files = [
       .map((file) => `${folder}/${file}`),
   ),
 ];
-const names = new Set(files.map((file) => path.basename(file)));
 const texts = files.filter((file) => /(^|\/)(README|ARCHITECTURE|CONTRIBUTING)\.md$/.test(file));
 /** What is made when something is installed or runs is not there before. */
 const ignored = read(".gitignore").trim().split("\n");
@@ -32,12 +31,12 @@ function pathsIn(text: string): string[] {
   return [...quoted, ...linked.filter((target) => !/^https?:/.test(target))];
 }
 
-/** From the text's own folder, from the root, or, a bare name, anywhere. */
+/** From the text's own folder, from the root, or, when only the end of it is given, anywhere. */
 const isThere = (word: string, from: string) =>
   existsSync(path.join(root, path.dirname(from), word)) ||
   existsSync(path.join(root, word)) ||
   isMade(word) ||
-  (!word.includes("/") && names.has(word));
+  files.some((file) => file.endsWith(`/${word}`));
 
 it("every folder of src has a README", () => {
   const subsystems = readdirSync(path.join(root, "src"), { withFileTypes: true }).filter((entry) =>

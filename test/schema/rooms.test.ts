@@ -50,6 +50,13 @@ describe("rooms of the engine", () => {
     for (const room of rooms) expect(read(`sql/${room}/README.md`)).toContain("\n## Invariants\n");
   });
 
+  it("have their words in the glossary", () => {
+    const glossary = read("sql/README.md").split("\n## Glossary\n")[1]!;
+    const words = functions.filter(({ room, file }) => room === "base" && file === "words").map(({ name }) => name);
+    expect(words.length).toBeGreaterThan(10);
+    expect(words.filter((word) => !glossary.includes(`\`${word}\``))).toEqual([]);
+  });
+
   it("have the verbs of the library in files of the same names", () => {
     const files = readdirSync(new URL("../../src/db/verbs/", import.meta.url)).filter((file) => file !== "verbs.ts");
     // A payload is checked before it is sent; groups have one verb, which stands with those of queues.
