@@ -42,7 +42,7 @@ begin
       f.follow_up := null;
     end if;
 
-    if v_state is null or v_state in ('succeeded', 'failed', 'expired', 'cancelled')
+    if v_state is null or state_is_final(v_state)
       or (p.fingerprint_mode = 'window' and f.until <= clock_now()) then
       if f.follow_up is not null then  -- its end was not noticed yet
         perform pg_advisory_xact_lock(job_mark(f.follow_up));

@@ -49,5 +49,5 @@ begin
   return (select age_seconds(clock_now(), min(greatest(job_created_at(j.id), j.run_at)))
             from queue_oldest(p_queue_id, 50, false) first (job)
             cross join lateral (select * from job j where j.slot = job_slot(first.job) and j.id = first.job offset 0) j
-              where job_state(j.id) in ('ready', 'blocked'));
+              where counts_as_ready(job_state(j.id)));
 end $$;

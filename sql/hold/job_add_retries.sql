@@ -125,7 +125,8 @@ begin
     greatest(j.run_at, job_created_at(j.id)), ended.attempt, j.cost
     from (
       select a.slot, a.job_id, a.attempt from attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
-       where a.state in ('failed', 'expired') and a.attempt > coalesce(m.revived_after, 0) and m.discarded_at is null
+       where a.state in ('failed', 'expired') and attempt_is_end(a.state, a.attempt, m.revived_after)
+         and m.discarded_at is null
       union
       select m.slot, m.job_id, coalesce((select max(a.attempt) from attempt a
         where a.slot = m.slot and a.job_id = m.job_id), 0)

@@ -50,7 +50,7 @@ declare
   v_delayed int;
   v_stage text;
 begin
-  if job_state(p_job_id) in ('succeeded', 'failed', 'cancelled', 'expired') then
+  if state_is_final(job_state(p_job_id)) then
     return false;
   end if;
   -- waits for whoever is promoting it

@@ -20,7 +20,7 @@ begin
          where f.fingerprint = p_fingerprint))
        and (  -- the limit makes sure that each is looked up by itself: joined, all that ever ended would be read
          select true from job_attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
-          where a.slot = j.slot and a.job_id = j.id and a.state is not null and a.attempt > coalesce(m.revived_after, 0)
+          where a.slot = j.slot and a.job_id = j.id and attempt_is_end(a.state, a.attempt, m.revived_after)
             limit 1) is null
      order by j.id limit p_limit), p_because);
 end $$;

@@ -51,7 +51,7 @@ begin
       left join amendment m on m.slot = k.slot and m.job_id = k.id
       left join lateral (select a.attempt, a.state, a.finished_at from job_attempt a
         where a.slot = k.slot and a.job_id = k.id order by a.attempt desc limit 1) last on true
-      cross join lateral (select last.state is not null and last.attempt > coalesce(m.revived_after, 0) as ended) e
+      cross join lateral (select attempt_is_end(last.state, last.attempt, m.revived_after) as ended) e
      where (v_queue_id is null or k.queue_id = v_queue_id) and (p_type is null or k.type = p_type)
        and (case when e.ended then last.state else m.closed_as end)::text = any (p_states)
        and case when e.ended then last.finished_at else m.closed_at end >= p_from

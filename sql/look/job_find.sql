@@ -20,11 +20,8 @@ declare
   v_part int := 200;
   v_some bigint[];
 begin
-  if p_state is not null and p_state not in ('delayed', 'ready', 'running', 'blocked', 'succeeded', 'failed', 'expired',
-    'cancelled') then
-    perform raise_error('MR001', format('unknown state "%s"', p_state),
-      'use delayed, ready, running, blocked, succeeded, failed, expired or cancelled');
-  elsif p_limit is null or p_limit not between 1 and 10000 then
+  perform state_check(p_state);
+  if p_limit is null or p_limit not between 1 and 10000 then
     perform raise_error('MR001', format('a list has 1 to 10000 rows, not %s', p_limit), null);
   end if;
   ids := '{}';
@@ -46,8 +43,8 @@ begin
     ids := ids || array(
       select v.id from jobs v
        where v.id = any (v_some) and (p_state is null or v.state = p_state)
-         and (not coalesce(p_live, false) or v.state in ('delayed', 'ready', 'running', 'blocked'))
-         and (not coalesce(p_undecided, false) or v.state in ('failed', 'expired') and v.discarded_at is null)
+         and (not coalesce(p_live, false) or not state_is_final(v.state))
+         and (not coalesce(p_undecided, false) or is_undecided(v.state, v.discarded_at))
          and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type)
            and (p_tenant is null or v.tenant = p_tenant)
          and (p_group is null or v."group" = p_group) and (p_fingerprint is null or v.fingerprint = p_fingerprint)

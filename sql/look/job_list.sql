@@ -13,11 +13,8 @@ declare
   v_to bigint := least(coalesce(p_before, 9223372036854775807), coalesce(job_id_at(p_created_to), 9223372036854775807));
   v_ids bigint[];
 begin
-  if p_state is not null and p_state not in ('delayed', 'ready', 'running', 'blocked', 'succeeded', 'failed', 'expired',
-    'cancelled') then
-    perform raise_error('MR001', format('unknown state "%s"', p_state),
-      'use delayed, ready, running, blocked, succeeded, failed, expired or cancelled');
-  elsif p_limit is null or p_limit not between 1 and 10000 then
+  perform state_check(p_state);
+  if p_limit is null or p_limit not between 1 and 10000 then
     perform raise_error('MR001', format('a list has 1 to 10000 rows, not %s', p_limit), null);
   elsif p_queue is not null then
     perform queue_id(p_queue);
@@ -32,7 +29,7 @@ begin
       order by v.id desc limit p_limit;
   else
     return query select v.* from jobs v where v.id >= v_from and v.id < v_to and (p_state is null or v.state = p_state)
-        and (not coalesce(p_undecided, false) or v.state in ('failed', 'expired') and v.discarded_at is null)
+        and (not coalesce(p_undecided, false) or is_undecided(v.state, v.discarded_at))
         and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type)
           and (p_tenant is null or v.tenant = p_tenant)
       order by v.id desc limit p_limit;

@@ -15,11 +15,11 @@ begin
       order by a.attempt desc limit 1) last on true
     cross join lateral (
       select case when j.id is null then 'unknown'
-                  when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.state::text
+                  when attempt_is_end(last.state, last.attempt, m.revived_after) then last.state::text
                   when m.closed_at is not null then m.closed_as::text
                   when coalesce(m.start_by, j.start_by) <= clock_now()
                     or exists (select from lane_purge p where p.lane
                     = lane_key(j.queue_id, j.type, j.priority, j.resources))
                   then job_state(u.id) end as state) s
-   where s.state not in ('ready', 'delayed', 'blocked', 'running');
+   where s.state = 'unknown' or state_is_final(s.state);
 end $$;

@@ -21,5 +21,5 @@ begin
   -- one by one, whatever the planner thinks
   select v.* from unnest(v_ids || v_aside) with ordinality u (id, i)
     cross join lateral (select * from jobs x where x.id = u.id offset 0) v
-   where v.state in ('ready', 'blocked') order by u.i limit p_limit;
+   where counts_as_ready(v.state) order by u.i limit p_limit;
 end $$;

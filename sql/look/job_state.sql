@@ -18,7 +18,7 @@ begin
   v_running := exists (select from claim c where p_job_id = any (c.jobs));
   select * into a from job_attempt t where t.slot = v_slot and t.job_id = p_job_id order by t.attempt desc limit 1;
   select * into m from amendment where slot = v_slot and job_id = p_job_id;
-  if a.state is not null and a.attempt > coalesce(m.revived_after, 0) then
+  if attempt_is_end(a.state, a.attempt, m.revived_after) then
     return a.state;
   elsif m.closed_at is not null then
     return m.closed_as;
@@ -44,7 +44,7 @@ end $$;
 -- job_over: whether a job has ended, or is not there any more.
 create or replace function job_over(p_job_id bigint) returns boolean
 language plpgsql as $$
-  begin return coalesce(job_state(p_job_id), 'gone') in ('gone', 'succeeded', 'failed', 'expired', 'cancelled'); end
+  begin return coalesce(state_is_final(job_state(p_job_id)), true); end
 $$;
 
 -- job_purged_at: when a waiting job was purged together with its lane; null when it was not.

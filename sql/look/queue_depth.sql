@@ -56,7 +56,7 @@ begin
                        where k.lane = case when s.grouped then (select n.jobs[1] from ticket n
                          where n.lane = line_of(s.lane)
                          order by n.xid, n.id limit 1) else s.lane end order by k.xid, k.id limit 50) k
-     cross join unnest(k.jobs) u (id) where job_state(u.id) in ('ready', 'blocked') limit 1) first
+     cross join unnest(k.jobs) u (id) where counts_as_ready(job_state(u.id)) limit 1) first
    where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane);
 end $$;
 
@@ -72,7 +72,7 @@ declare
 begin
   for v_id in select id from unnest(lane_next(p_lane, 50, p_groups, 1)
     || case when p_aside then aside_next(p_lane, 50) end) id order by id limit 200 loop
-    if job_state(v_id) in ('ready', 'blocked') then
+    if counts_as_ready(job_state(v_id)) then
       return v_id;
     end if;
     v_first := coalesce(v_first, v_id);

@@ -193,6 +193,6 @@ begin
         then (track_read(track_cursor(l.key), 5)).jobs || (track_read(track_cursor(again_of(l.key)), 5)).jobs
         || aside_next(l.key, 5) end) n (id)
     join job j on j.slot = job_slot(n.id) and j.id = n.id
-   where job_state(j.id) in ('ready', 'blocked')
+   where counts_as_ready(job_state(j.id))
    group by 1;
 end $$;

@@ -19,7 +19,7 @@ begin
                      (select coalesce(sum(cardinality(c.jobs)), 0) from claim c where c.lane = l.key) as running,
                      (select greatest(job_created_at(j.id), j.run_at) from lane_oldest(l.key) o (id)
                        join job j on j.slot = job_slot(o.id) and j.id = o.id
-                       where job_state(j.id) in ('ready', 'blocked')) as oldest
+                       where counts_as_ready(job_state(j.id))) as oldest
                 from (select lane, t.ready, t.delayed from lane_depth t union all select lane, t.ready, t.delayed
                   from tally t) n where n.lane = l.key) d
            where l.queue_id = v_id group by l.type) x

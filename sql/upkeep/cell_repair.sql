@@ -31,7 +31,7 @@ begin
       left join lateral (select a.state, a.attempt from job_attempt a where a.slot = j.slot and a.job_id = j.id
         order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = j.slot and m.job_id = j.id
-     where not coalesce(last.state is not null and last.attempt > coalesce(m.revived_after, 0), false)
+     where not attempt_is_end(last.state, last.attempt, m.revived_after)
        and m.closed_at is null
        and not exists (select from agenda g where g.job_id = j.id)
        and not exists (select from claim c where j.id = any (c.jobs))

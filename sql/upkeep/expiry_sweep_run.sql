@@ -34,8 +34,9 @@ begin
           where m.start_by > s.swept_until and m.start_by <= v_now) due
         left join amendment m on m.slot = due.slot and m.job_id = due.id
        where coalesce(m.start_by, due.start_by) <= v_now and m.closed_at is null
-         and (select true from job_attempt a where a.slot = due.slot and a.job_id = due.id and a.state is not null
-           and a.attempt > coalesce(m.revived_after, 0) limit 1) is null
+         and (select true from job_attempt a
+               where a.slot = due.slot and a.job_id = due.id and attempt_is_end(a.state, a.attempt, m.revived_after)
+               limit 1) is null
       offset 0) due
      where not exists (select from claim c where due.id = any (c.jobs))
        and not exists (select from agenda g where g.job_id = due.id and g.due_at = 'infinity')
@@ -83,8 +84,9 @@ begin
   return exists (
     select from job j left join amendment m on m.slot = v_slot and m.job_id = j.id
      where j.slot = v_slot and j.id = p_job_id and coalesce(m.start_by, j.start_by) <= p_now and m.closed_at is null
-       and not exists (select from job_attempt a where a.slot = v_slot and a.job_id = j.id and a.state is not null
-         and a.attempt > coalesce(m.revived_after, 0))
+       and not exists (select from job_attempt a
+                        where a.slot = v_slot and a.job_id = j.id
+                          and attempt_is_end(a.state, a.attempt, m.revived_after))
        and not exists (select from claim c where j.id = any (c.jobs))
        and not exists (select from agenda g where g.job_id = j.id and g.due_at = 'infinity')
        and job_purged_at(j, m) is null);

@@ -81,7 +81,7 @@ begin
      where j.slot = p_slot
        and case when j.id = any (v_running) then true
                 when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) > p_now
-                when last.state is not null and last.attempt > coalesce(m.revived_after, 0)
+                when attempt_is_end(last.state, last.attempt, m.revived_after)
                   then last.finished_at + kept_for(v_kept, last.state) > p_now
                 -- what was shed is counted until it is passed
                 when p.purged_at + v_kept[4] <= p_now then p.is_open
@@ -148,7 +148,7 @@ begin
       left join amendment m on m.slot = p_slot and m.job_id = j.id
      where j.slot = p_slot and j.id <> all (v_running)
        and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) <= p_now
-                when last.state is not null and last.attempt > coalesce(m.revived_after, 0)
+                when attempt_is_end(last.state, last.attempt, m.revived_after)
                   then last.finished_at + kept_for(v_kept, last.state) <= p_now
                 else coalesce(job_purged_at(j, m) + v_kept[4] <= p_now, false)
                      and not exists (select from lane_purge p where p.lane

@@ -4,7 +4,7 @@
 -- computes the view for all jobs before it chooses any (8 s instead of 30 ms for the newest 100 of 200,000).
 create or replace view jobs as
 select j.id, q.name as queue, j.type,
-       case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.state::text
+       case when e.ended then last.state::text
             when m.closed_at is not null then m.closed_as::text
             when c.id is not null then 'running'
             when p.purged_at is not null then 'cancelled'
@@ -15,7 +15,7 @@ select j.id, q.name as queue, j.type,
               or exists (select from pause z where z.queue_id = j.queue_id and coalesce(z.type = j.type, true)
                 and (z.group_key is null or z.group_key is not distinct from j.group_key)) then 'blocked'
             else 'ready' end as state,
-       case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.reason::text
+       case when e.ended then last.reason::text
             when c.id is null and m.closed_at is null and p.purged_at is not null then 'purged' end as reason,
        j.priority, j.group_key as "group", j.tenant,
        coalesce(c.attempt, last.attempt, 0) as attempts,
@@ -26,7 +26,7 @@ select j.id, q.name as queue, j.type,
        coalesce(nullif(g.due_at, 'infinity'), last.retry_at, m.run_at, j.run_at) as run_at,
        nullif(coalesce(m.start_by, j.start_by), 'infinity') as expires_at, coalesce(m.deadline, j.deadline) as deadline,
        coalesce(c.started_at, last.started_at) as last_attempt_at,
-       case when last.state is not null and last.attempt > coalesce(m.revived_after, 0) then last.finished_at
+       case when e.ended then last.finished_at
             when m.closed_at is not null then m.closed_at
             when c.id is null then p.purged_at end as finished_at,
        coalesce(c.worker, last.worker) as worker, c.until as lease_ends_at,
@@ -42,6 +42,7 @@ select j.id, q.name as queue, j.type,
   left join lateral (select a.* from job_attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc
     limit 1) last on true
   left join amendment m on m.slot = j.slot and m.job_id = j.id
+  cross join lateral (select last.state is not null and last.attempt > coalesce(m.revived_after, 0) as ended) e
   left join (select u.id, coalesce(u.attempt, 1) as attempt, k.worker, k.started_at, k.touched_at, k.until
                from claim k cross join lateral unnest(k.jobs, k.attempts) u (id, attempt)) c on c.id = j.id
   left join agenda g on g.job_id = j.id

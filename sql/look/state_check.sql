@@ -1,0 +1,9 @@
+-- state_check: a state that jobs are asked for by; null for any. Raises: MR001 for one that there is not.
+create or replace function state_check(p_state text) returns void
+language plpgsql immutable as $$
+begin
+  if not (state_is_final(p_state) or p_state in ('delayed', 'ready', 'running', 'blocked')) then
+    perform raise_error('MR001', format('unknown state "%s"', p_state),
+      'use delayed, ready, running, blocked, succeeded, failed, expired or cancelled');
+  end if;
+end $$;
