@@ -4,10 +4,10 @@
 create or replace function enqueue_each(p_inputs json, p_options json, out job_ids bigint[], out duplicates boolean[])
 language plpgsql as $$
 declare
-  v_xid bigint := xid_now();
   v_plans job_plan[]; v_inputs json[];  -- of fingerprinted jobs
   v_taken int[];  -- those whose slot was taken
-  v_stored int; v_scouted bigint;  -- read so that it is done
+  v_stored int; v_scouted int;  -- read so that it is done
+  v_tickets ticket[];
   v_n int;
   e record;
 begin
@@ -33,13 +33,14 @@ begin
            (row_number() over (partition by track order by id) - 1) / 100 as chunk
       from x where is_ready
   ), tickets as (
-    insert into ticket (lane, xid, slot, bytes, jobs)
-    select track, v_xid, ticket_slot(v_xid), least(sum(bytes), 2147483647), array_agg(id order by id) from ready
-      group by track, chunk order by track, chunk
+    select array_agg(ticket_of(track, jobs, 1, 0, false, bytes) order by track, chunk) as made
+      from (select track, chunk, array_agg(id order by id) as jobs, least(sum(bytes), 2147483647)::int as bytes
+              from ready group by track, chunk) t
   ), turns as (
-    insert into ticket (lane, xid, slot, jobs)
-    select line_of(lane), v_xid, ticket_slot(v_xid), array_agg(track order by first)
-      from (select lane, track, min(id) as first from ready where track <> lane group by lane, track) t group by lane
+    select array_agg(line_ticket_of(lane, tracks)) as made
+      from (select lane, array_agg(track order by first) as tracks
+              from (select lane, track, min(id) as first from ready where track <> lane group by lane, track) t
+             group by lane) t
   ), later as (
     insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage)
     select id, case when stage is null then (plan).run_at else 'infinity' end, lane, track, 1, clock_now(), stage
@@ -57,9 +58,12 @@ begin
   select array_agg(x.id order by plan.n), array_agg(plan.plan order by plan.n)
     filter (where plan.is_unique), array_agg(plan.input order by plan.n) filter (where plan.is_unique),
          array_agg(plan.n) filter (where x.id is null and not plan.is_unique), (select jobs from stored),
-         (select count(*) from scouted)
-    into job_ids, v_plans, v_inputs, v_taken, v_stored, v_scouted
+         (select count(*) from scouted), (select made from tickets) || (select made from turns)
+    into job_ids, v_plans, v_inputs, v_taken, v_stored, v_scouted, v_tickets
     from plan left join x on x.n = plan.n;
+  if v_tickets is not null then
+    perform tickets_write(v_tickets);
+  end if;
 
   if v_plans is null and v_taken is null then
     return;

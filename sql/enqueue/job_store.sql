@@ -26,7 +26,7 @@ begin
     perform payload_store(p_id, p.payload);
   end if;
   if p_due_at <= v_now then
-    with opened as (
+    with opened as (  -- by tickets_append a single enqueue would take 5 % longer
       insert into ticket (lane, xid, slot, bytes, jobs) values (p.track, v_xid, ticket_slot(v_xid),
         job_bytes(p_input, p.headers, p.payload), array[p_id])
     ), counted as (
@@ -41,7 +41,7 @@ begin
     select * into l from lane where key = p.lane;
   end if;
   if p.track <> p.lane and p_due_at <= v_now then
-    insert into ticket (lane, xid, slot, jobs) values (line_of(p.lane), v_xid, ticket_slot(v_xid), array[p.track]);
+    perform line_append(p.lane, array[p.track]);
   end if;
   if l.key is null or l.rest_xid is not null or (l.queue_id, l.type, l.priority, l.resources)
     is distinct from (p.queue_id, p.type, p.priority, p.resources) or (p.track <> p.lane and not l.grouped)

@@ -101,7 +101,9 @@ begin
         case when v_chained then (v_due <= v_now)::int end);
       insert into tally (lane, ready, delayed) values (v_lane, case when v_due <= v_now then 1 else 0 end,
         case when v_due <= v_now then 0 else 1 end);
-      perform line_append(v_lane, v_track) from (select) one where v_due <= v_now and v_track <> v_lane;
+      if v_due <= v_now and v_track <> v_lane then
+        perform line_append(v_lane, array[v_track]);
+      end if;
     end if;
     v_count := v_count + 1;
   end loop;

@@ -27,7 +27,9 @@ begin
       then
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
         values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, p.alone, clock_now(), 1);
-      perform line_append(p.lane, p.track) from (select) one where p.track <> p.lane;
+      if p.track <> p.lane then
+        perform line_append(p.lane, array[p.track]);
+      end if;
     else
       perform tickets_append(p.lane, again_of(p.track), array[p.job_id], p.attempt, p.version, p.alone);
     end if;

@@ -41,7 +41,7 @@ create or replace function attempts_close(h claim, p_outcome job_outcome, p_erro
 language plpgsql as $$
 declare
   v_now timestamptz := lane_enter(h.lane);
-  v_xid bigint := xid_now();
+  v_tickets ticket[];
   v_final bigint[];
   v_buried record;
   v_options jsonb;
@@ -115,15 +115,15 @@ begin
     select id, due_at, h.lane, track, attempt + 1, version, v_alone, v_now,
       case when chained then (due_at <= v_now)::int end from again where due_at > v_now or chained
   ), tickets as (
-    insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
-    select again_of(track), v_xid, ticket_slot(v_xid), attempt + 1, version, v_alone, array_agg(id order by id)
-      from again where due_at <= v_now and not chained group by track, attempt, version, (case when v_alone then id end)
-        order by min(id)
+    select array_agg(ticket_of(again_of(track), jobs, attempt + 1, version, v_alone, null) order by first) as made
+      from (select track, attempt, version, array_agg(id order by id) as jobs, min(id) as first from again
+             where due_at <= v_now and not chained
+             group by track, attempt, version, (case when v_alone then id end)) t
   ), turns as (
-    insert into ticket (lane, xid, slot, jobs)
-    select line_of(h.lane), v_xid, ticket_slot(v_xid), array_agg(track order by first)
+    select array[line_ticket_of(h.lane, array_agg(track order by first))] as made
       from (select track + case when chained then 0 else 1 end as track, min(id) as first from again
-        where due_at <= v_now and track <> h.lane group by 1) t having count(*) > 0
+             where due_at <= v_now and track <> h.lane group by 1) t
+    having count(*) > 0
   ), counted as (
     insert into tally (lane, ready, delayed)
     select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now) from again
@@ -131,8 +131,13 @@ begin
   )
   select array_agg(f.id) filter (where f.state is not null),
          array_agg(f.id) filter (where f.computed is not null and f.state is distinct from 'failed'),
-         array_agg(f.computed) filter (where f.computed is not null and f.state is distinct from 'failed')
-    into v_final, v_timed, v_ends from fate f;
+         array_agg(f.computed) filter (where f.computed is not null and f.state is distinct from 'failed'),
+         (select made from tickets) || (select made from turns)
+    into v_final, v_timed, v_ends, v_tickets
+    from fate f;
+  if v_tickets is not null then
+    perform tickets_write(v_tickets);
+  end if;
 
   if v_timed is not null then
     insert into amendment (job_id, slot, updated_at) select id, h.slot, v_now from unnest(v_timed) id

@@ -64,7 +64,9 @@ begin
         insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
       else
         insert into tally (lane, ready) values (h.lane, cardinality(g.jobs));
-        perform line_append(h.lane, g.track) from (select) one where g.track <> h.lane;
+        if g.track <> h.lane then
+          perform line_append(h.lane, array[g.track]);
+        end if;
       end if;
     end if;
   end loop;

@@ -29,7 +29,6 @@ end $$;
 create or replace function group_announce(p_queue_id int, p_hash bigint) returns void
 language plpgsql as $$
 begin
-  insert into ticket (lane, xid, slot, jobs) select line_of(l.key), xid_now(), ticket_slot(xid_now()),
-    array[track_of(p_hash, l.key)]
-    from lane l where l.queue_id = p_queue_id and l.grouped;
+  perform line_append(l.key, array[track_of(p_hash, l.key)]) from lane l
+    where l.queue_id = p_queue_id and l.grouped;
 end $$;

@@ -6,8 +6,8 @@
 create or replace function agenda_promote(p_limit int default 1000) returns int
 language plpgsql set enable_sort = off as $$
 declare
-  v_xid bigint := xid_now();
   v_promoted int;
+  v_tickets ticket[];
   v_now timestamptz := clock_now();
   v_lanes bigint[];
   v_ordered bigint[];  -- those whose groups are chained
@@ -37,18 +37,20 @@ begin
     select d.*, again_of(d.track) as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone
       order by d.job_id) - 1) / 100 as chunk from due d
   ), tickets as (
-    insert into ticket (lane, xid, slot, attempt, version, alone, jobs)
-    select again, v_xid, ticket_slot(v_xid), attempt, version, alone, array_agg(job_id order by job_id)
-      from kept group by again, track, attempt, version, alone, chunk order by min(job_id)
+    select array_agg(ticket_of(again, jobs, attempt, version, alone, null) order by first) as made
+      from (select again, attempt, version, alone, array_agg(job_id order by job_id) as jobs, min(job_id) as first
+              from kept group by again, attempt, version, alone, chunk) t
   ), turns as (
-    insert into ticket (lane, xid, slot, jobs)
-    select line_of(lane), v_xid, ticket_slot(v_xid), array_agg(again order by first)
-      from (select lane, again, min(job_id) as first from kept where again <> again_of(lane) group by lane, again) t
-        group by lane
+    select array_agg(line_ticket_of(lane, tracks)) as made
+      from (select lane, array_agg(again order by first) as tracks
+              from (select lane, again, min(job_id) as first
+                      from kept where again <> again_of(lane) group by lane, again) t
+             group by lane) t
   ), counted as (
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from kept group by lane
   )
-  select count(*) into v_promoted from kept;
+  select count(*), (select made from tickets) || (select made from turns) into v_promoted, v_tickets from kept;
+  perform tickets_write(v_tickets);
   return v_promoted;
 end $$;
 
@@ -57,6 +59,8 @@ end $$;
 create or replace function agenda_chain(p_ordered bigint[], p_serial bigint[], p_now timestamptz, p_limit int)
   returns void
 language plpgsql set enable_sort = off as $$
+declare
+  v_tickets ticket[];
 begin
   with due as (
     update agenda set chain = 1 where job_id = any (array(
@@ -67,9 +71,11 @@ begin
   ), counted as (
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from due group by lane
   )
-  insert into ticket (lane, xid, slot, jobs)
-  select line_of(lane), xid_now(), ticket_slot(xid_now()), array_agg(track order by first)
-    from (select lane, track, min(job_id) as first from due where track <> lane group by 1, 2) t group by lane;
+  select array_agg(line_ticket_of(lane, tracks)) into v_tickets
+    from (select lane, array_agg(track order by first) as tracks
+            from (select lane, track, min(job_id) as first from due where track <> lane group by lane, track) t
+           group by lane) t;
+  perform tickets_write(v_tickets);
 end $$;
 
 -- agenda_unchain: jobs that were chained, in queues that have another order now: nobody takes them by their ids any

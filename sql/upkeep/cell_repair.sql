@@ -7,6 +7,7 @@ language plpgsql security definer set search_path from current set jit = off as 
 declare
   v_xid bigint := xid_now();
   v_ready bigint;
+  v_tickets bigint; v_turns bigint;  -- read so that it is done
 begin
   perform isolation_check('a repair');
   lock table lane, lane_cursor, postponed, claim, agenda, tally, lane_depth in access exclusive mode;
@@ -25,39 +26,39 @@ begin
     cross join lateral (values (l.key), (again_of(l.key)), (line_of(l.key))) t (key);
 
   with waiting as materialized (
-    select j.id, lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, j.group_key,
-      coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt
+    select j.id, l.lane, j.group_key, n.version, n.attempt,
+           case when n.attempt = 1 and n.version = 0 then g.track else again_of(g.track) end as track
       from job j
       left join lateral (select a.state, a.attempt from job_attempt a where a.slot = j.slot and a.job_id = j.id
-        order by a.attempt desc limit 1) last on true
+                          order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = j.slot and m.job_id = j.id
+      cross join lateral (select coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt) n
+      cross join lateral (select lane_key(j.queue_id, j.type, j.priority, j.resources) as lane) l
+      cross join lateral (select group_track(l.lane, j.group_key) as track) g
      where not attempt_is_end(last.state, last.attempt, m.revived_after)
        and m.closed_at is null
        and not exists (select from agenda g where g.job_id = j.id)
        and not exists (select from claim c where j.id = any (c.jobs))
   ), tickets as (
-    insert into ticket (lane, xid, slot, attempt, version, jobs)
-    select track + case when attempt = 1 and version = 0 then 0 else 1 end, v_xid, ticket_slot(v_xid), attempt, version,
-      array_agg(id order by id)
-      from (select w.*, group_track(lane, group_key) as track,
-        (row_number() over (partition by lane, group_key, attempt, version order by id) - 1) / 100 as chunk
-        from waiting w) x
-     group by track, attempt, version, chunk order by track, chunk
+    -- one by one: all of them may be too large for one value
+    select tickets_write(array[ticket_of(track, jobs, attempt, version, false, null)])
+      from (select track, attempt, version, array_agg(id order by id) as jobs
+              from (select w.*,
+                           (row_number() over (partition by track, attempt, version order by id) - 1) / 100 as chunk
+                      from waiting w) x
+             group by track, attempt, version, chunk order by track, chunk) t
   ), turns as (
-    insert into ticket (lane, xid, slot, jobs)
-    select line_of(lane), v_xid, ticket_slot(v_xid), array_agg(track order by first)
-      from (select lane, track + again as track, min(id) as first
-              from (select w.id, w.lane, group_track(w.lane, w.group_key) as track,
-                case when w.attempt = 1 and w.version = 0 then 0 else 1 end as again from waiting w
-                where w.group_key is not null) t
-             group by lane, track + again) t group by lane
+    select line_append(lane, array_agg(track order by first))
+      from (select lane, track, min(id) as first from waiting where group_key is not null group by lane, track) t
+     group by lane
   ), counted as (
     insert into lane_depth (lane, ready, delayed, staged)
     select lane, sum(r), sum(d), sum(s) from (
       select lane, 1 as r, 0 as d, 0 as s from waiting union all select lane, 0, 1,
         case when stage is not null then 1 else 0 end from agenda) n group by lane
   )
-  select count(*) into v_ready from waiting;
+  select count(*), (select count(*) from tickets), (select count(*) from turns)
+    into v_ready, v_tickets, v_turns from waiting;
   update lane set born_xid = 0, rest_xid = null, is_asleep = false where born_xid > 0 or rest_xid is not null;
   update queue set closed_before = null;  -- a number of the other server
   update queue_event set xid = 0;
