@@ -31,9 +31,10 @@ begin
   end if;
   insert into breaker_event (queue_id, type, kind, at, jobs, pause_seconds, open_until, error)
   values (l.queue_id, l.type, case when v_pause is null then 'failed' else 'opened' end, v_now, cardinality(h.jobs),
-    v_pause, v_now + make_interval(secs => v_pause),
-          json_strip_nulls(json_build_object('name', error_member(p_error, 'name'), 'code',
-            error_member(p_error, 'code'), 'message', error_message(p_error))));
+          v_pause, v_now + make_interval(secs => v_pause),
+          json_strip_nulls(json_build_object(
+            'name', error_member(p_error, 'name'), 'code', error_member(p_error, 'code'),
+            'message', error_message(p_error))));
   if v_pause is not null then
     perform breaker_tell(l.queue_id, l.type, 'open');
   end if;
@@ -49,8 +50,9 @@ declare
   e breaker_event;
 begin
   select * into l from lane where key = h.lane;
-  if (select b.kind from breaker_event b where b.queue_id = l.queue_id and b.type = l.type order by b.id desc limit 1)
-    in ('failed', 'opened') then
+  if (select b.kind from breaker_event b
+       where b.queue_id = l.queue_id and b.type = l.type
+       order by b.id desc limit 1) in ('failed', 'opened') then
     e := breaker_state(l.queue_id, l.type);
     if e.open_until is null or h.started_at >= e.open_until then
       perform breaker_close(l.queue_id, l.type, e.open_until is not null);
@@ -60,8 +62,9 @@ end $$;
 
 create or replace function breaker_state(p_queue_id int, p_type text) returns breaker_event
 language sql stable as $$
-  select b from breaker_event b where b.queue_id = p_queue_id and b.type = p_type and b.kind <> 'failed'
-    order by b.id desc limit 1
+  select b from breaker_event b
+   where b.queue_id = p_queue_id and b.type = p_type and b.kind <> 'failed'
+   order by b.id desc limit 1
 $$;
 
 create or replace function breaker_close(p_queue_id int, p_type text, p_was_open boolean) returns void
@@ -69,8 +72,8 @@ language plpgsql as $$
 begin
   insert into breaker_event (queue_id, type, kind, at) values (p_queue_id, p_type, 'closed', clock_now());
   if p_was_open then
-    perform breaker_tell(p_queue_id, p_type, 'closed'), queue_notify(array(select name from queue
-      where id = p_queue_id));
+    perform breaker_tell(p_queue_id, p_type, 'closed'),
+      queue_notify(array(select name from queue where id = p_queue_id));
   end if;
 end $$;
 
@@ -79,5 +82,5 @@ create or replace function breaker_tell(p_queue_id int, p_type text, p_state tex
 language sql volatile as $$
   select pg_notify(channel, json_build_object('queue', q.name, 'type', p_type, 'state', p_state)::text)
     from queue q, concat('millrace:', current_schema(), ':breakers') channel
-      where q.id = p_queue_id and octet_length(channel) < 64
+   where q.id = p_queue_id and octet_length(channel) < 64
 $$;

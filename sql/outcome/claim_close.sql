@@ -1,8 +1,7 @@
 -- claim_close: end attempts that did not succeed. Each job is retried, or closed as failed or expired.
 -- p_reason permanent closes at once. Used by job_fail, job_retry and job_dead_letter. Returns the ids not held.
 create or replace function claim_close(p_token uuid, p_jobs bigint[], p_outcome job_outcome, p_error json,
-  p_delay_seconds float8,
-  p_reason failure_reason, p_dead_letter int default null) returns bigint[]
+  p_delay_seconds float8, p_reason failure_reason, p_dead_letter int default null) returns bigint[]
 language plpgsql as $$
 declare
   h claim;
@@ -23,8 +22,8 @@ create or replace function lane_enter(p_lane bigint) returns timestamptz
 language plpgsql as $$
 begin
   perform pg_advisory_xact_lock_shared(lane_entry(p_lane));
-  return greatest(clock_now(), (select max(p.purged_at) + interval '1 microsecond' from lane_purge p
-    where p.lane = p_lane));
+  return greatest(clock_now(),
+    (select max(p.purged_at) + interval '1 microsecond' from lane_purge p where p.lane = p_lane));
 end $$;
 
 -- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each. The
@@ -73,7 +72,7 @@ begin
 
   with fate as materialized (
     select u.id, u.attempt, coalesce(m.version, 0) as version, y.track, chained(v_queue, y.track <> h.lane) as chained,
-      d.due_at, d.computed,
+           d.due_at, d.computed,
            case when p_reason = 'permanent' then 'failed'
                 when u.attempt >= p.last then 'failed'
                 when coalesce(d.computed, m.start_by, j.start_by) <= greatest(d.due_at, v_now)
@@ -85,27 +84,29 @@ begin
       cross join lateral (
         select coalesce(v_rule -> 'delays', v_rule -> 'retry', j.retry, v_options -> 'retry') as retry,
                case when v_rule ? 'delays' then coalesce(m.revived_after, 0) else 0 end as before,
-               case when v_rule ? 'delays' then least(coalesce(m.revived_after, 0)
-                 + jsonb_array_length(v_rule -> 'delays') + 1, m.max_attempts)
+               case when v_rule ? 'delays'
+                    then least(coalesce(m.revived_after, 0) + jsonb_array_length(v_rule -> 'delays') + 1,
+                               m.max_attempts)
                     else least(coalesce(m.max_attempts, j.max_attempts), v_most) end as last) p
       cross join lateral (
         select case when v_batches and p_outcome = 'lost' and v_rule is null then least(h.until, v_now) else v_now end
-               + case when p_outcome = 'lost' and v_rule is null then interval '0' when p_delay_seconds is not null
-                 then seconds(p_delay_seconds)
-                            else retry_delay(p.retry, u.attempt - p.before) end as due_at) x
+               + case when p_outcome = 'lost' and v_rule is null then interval '0'
+                      when p_delay_seconds is not null then seconds(p_delay_seconds)
+                      else retry_delay(p.retry, u.attempt - p.before) end as due_at) x
       cross join lateral (
         select case when v_options ? 'blocked' then calendar_free(v_options -> 'blocked', x.due_at)
-          else x.due_at end as due_at,
+                    else x.due_at end as due_at,
                case when coalesce(m.start_by, j.start_by) = 'infinity'
-                    then h.started_at + make_interval(secs => ttl_computed(p.retry, u.attempt - p.before,
-                      p.last - p.before, j.attempt_timeout_ms)) end as computed) d
+                    then h.started_at + make_interval(secs => ttl_computed(
+                           p.retry, u.attempt - p.before, p.last - p.before, j.attempt_timeout_ms)) end as computed) d
   ), recorded as (
-    insert into attempt (job_id, started_at, finished_at, retry_at, attempt, slot, outcome, state, reason, worker,
-      error)
+    insert into attempt (
+      job_id, started_at, finished_at, retry_at, attempt, slot, outcome, state, reason, worker, error)
     select f.id, h.started_at, greatest(v_now, h.started_at), case when f.state is null then f.due_at end, f.attempt,
-      h.slot, p_outcome, f.state,
-           case when f.state = 'failed' then coalesce(p_reason,
-             case when p_outcome = 'lost' then 'lost' else 'exhausted' end::failure_reason) end,
+           h.slot, p_outcome, f.state,
+           case when f.state = 'failed'
+                then coalesce(p_reason, case when p_outcome = 'lost' then 'lost' else 'exhausted' end::failure_reason)
+                end,
            h.worker, p_error
       from fate f
   ), again as materialized (
@@ -113,21 +114,27 @@ begin
   ), later as (
     insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
     select id, due_at, h.lane, track, attempt + 1, version, v_alone, v_now,
-      case when chained then (due_at <= v_now)::int end from again where due_at > v_now or chained
+           case when chained then (due_at <= v_now)::int end
+      from again
+     where due_at > v_now or chained
   ), tickets as (
     select array_agg(ticket_of(again_of(track), jobs, attempt + 1, version, v_alone, null) order by first) as made
-      from (select track, attempt, version, array_agg(id order by id) as jobs, min(id) as first from again
+      from (select track, attempt, version, array_agg(id order by id) as jobs, min(id) as first
+              from again
              where due_at <= v_now and not chained
              group by track, attempt, version, (case when v_alone then id end)) t
   ), turns as (
     select array[line_ticket_of(h.lane, array_agg(track order by first))] as made
-      from (select track + case when chained then 0 else 1 end as track, min(id) as first from again
-             where due_at <= v_now and track <> h.lane group by 1) t
+      from (select track + case when chained then 0 else 1 end as track, min(id) as first
+              from again
+             where due_at <= v_now and track <> h.lane
+             group by 1) t
     having count(*) > 0
   ), counted as (
     insert into tally (lane, ready, delayed)
-    select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now) from again
-      having count(*) > 0
+    select h.lane, count(*) filter (where due_at <= v_now), count(*) filter (where due_at > v_now)
+      from again
+    having count(*) > 0
   )
   select array_agg(f.id) filter (where f.state is not null),
          array_agg(f.id) filter (where f.computed is not null and f.state is distinct from 'failed'),
@@ -140,10 +147,12 @@ begin
   end if;
 
   if v_timed is not null then
-    insert into amendment (job_id, slot, updated_at) select id, h.slot, v_now from unnest(v_timed) id
-      on conflict do nothing;
+    insert into amendment (job_id, slot, updated_at)
+    select id, h.slot, v_now from unnest(v_timed) id
+    on conflict do nothing;
     update amendment m set start_by = u.ends_at, deadline = u.ends_at, updated_at = v_now
-      from unnest(v_timed, v_ends) u (id, ends_at) where m.slot = h.slot and m.job_id = u.id;
+      from unnest(v_timed, v_ends) u (id, ends_at)
+     where m.slot = h.slot and m.job_id = u.id;
   end if;
   if v_final is not null then
     if v_options ->> 'onFailure' = 'pause' then
@@ -151,8 +160,11 @@ begin
     end if;
     -- into a finished queue nothing goes: the job stays failed where it is
     if v_target is not null and queues_reenter(array[v_target]) = '{}' then
-      for v_buried in select a.job_id, a.attempt from attempt a
-        where a.slot = h.slot and a.job_id = any (v_final) and a.state = 'failed' order by a.job_id loop
+      for v_buried in
+        select a.job_id, a.attempt from attempt a
+         where a.slot = h.slot and a.job_id = any (v_final) and a.state = 'failed'
+         order by a.job_id
+      loop
         perform job_copy(v_buried.job_id, v_target, json_build_object('attempts', v_buried.attempt, 'error', p_error));
       end loop;
     end if;

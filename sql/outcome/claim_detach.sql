@@ -24,7 +24,7 @@ begin
                array_agg(u.id) filter (where not u.named), array_agg(u.attempt) filter (where not u.named)
           into c.jobs, c.attempts, v_rest, v_rest_attempts
           from (select id, attempt, id in (select unnest(p_jobs)) as named
-            from unnest(c.jobs, c.attempts) h (id, attempt)) u;
+                  from unnest(c.jobs, c.attempts) h (id, attempt)) u;
         continue when c.jobs is null;
         if v_rest is null then
           delete from claim where token = p_token and part = c.part;

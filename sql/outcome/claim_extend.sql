@@ -5,7 +5,7 @@
 -- not reaped meanwhile.
 -- Locks: claim rows (skipped when taken). Writes: claim (no indexed column). Raises: MR001.
 create or replace function claim_extend(p_tokens uuid[], p_seconds float8 default 30)
-returns table (token uuid, lease_ends_at timestamptz, job_ids bigint[])
+  returns table (token uuid, lease_ends_at timestamptz, job_ids bigint[])
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 #variable_conflict use_column
 declare

@@ -12,8 +12,10 @@ declare
   v_now timestamptz := clock_now();
 begin
   v_claims := array(
-    select k from (select * from claim k where k.until <= v_now or k.deadline <= v_now order by k.until limit p_limit
-      for update skip locked) k
+    select k
+      from (select * from claim k
+             where k.until <= v_now or k.deadline <= v_now
+             order by k.until limit p_limit for update skip locked) k
      where pg_try_advisory_xact_lock_shared(lane_entry(k.lane)));  -- else it is being purged; the next one will do
   if v_claims = '{}' then
     return 0;
@@ -54,8 +56,9 @@ begin
   c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
   if c.unstarted is not null then
     perform claim_return(c, array_agg(u.id order by u.i), array_agg(u.attempt order by u.i), p_now, true)
-       from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id = any (c.unstarted)
-         having count(*) > 0;
+      from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i)
+     where u.id = any (c.unstarted)
+    having count(*) > 0;
     select array_agg(u.id order by u.i), array_agg(u.attempt order by u.i) into c.jobs, c.attempts
       from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) where u.id not in (select unnest(c.unstarted));
     if c.jobs is null then
@@ -86,7 +89,7 @@ begin
     delete from claim where token = c.token and part = c.part;
     insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, reason, worker, error)
     values (c.jobs[1], c.started_at, greatest(p_now, c.started_at), coalesce(c.attempts[1], 1), c.slot, 'lost',
-      'failed', 'lost', c.worker, v_error);
+            'failed', 'lost', c.worker, v_error);
     perform claim_announce(c), fingerprint_release(c.jobs);
     return;
   end if;
@@ -123,27 +126,29 @@ declare
   v_deadline timestamptz;
 begin
   c.attempts := coalesce(c.attempts, array_fill(1, array[cardinality(c.jobs)]));
-  select array_agg(u.id) filter (where l.late), array_agg(u.id order by u.i)
-    filter (where not l.late), array_agg(u.attempt order by u.i) filter (where not l.late),
+  select array_agg(u.id) filter (where l.late), array_agg(u.id order by u.i) filter (where not l.late),
+         array_agg(u.attempt order by u.i) filter (where not l.late),
          min(l.deadline) filter (where not l.late)
     into v_late, v_rest, v_attempts, v_deadline
     from unnest(c.jobs, c.attempts) with ordinality u (id, attempt, i) cross join lateral (
       select coalesce(m.deadline, j.deadline) as deadline,
-        coalesce(coalesce(m.deadline, j.deadline) <= p_now, false) as late
-        from job j left join amendment m on m.slot = c.slot and m.job_id = j.id
-          where j.slot = c.slot and j.id = u.id) l;
+             coalesce(coalesce(m.deadline, j.deadline) <= p_now, false) as late
+        from job j
+        left join amendment m on m.slot = c.slot and m.job_id = j.id
+       where j.slot = c.slot and j.id = u.id) l;
   if v_rest is null then
     delete from claim where token = c.token and part = c.part;
   else
     update claim set jobs = v_rest, attempts = v_attempts, deadline = v_deadline
-      where token = c.token and part = c.part;
+     where token = c.token and part = c.part;
   end if;
   insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
   select u.id, c.started_at, greatest(p_now, c.started_at), u.attempt, c.slot, 'expired', 'expired', c.worker
     from unnest(c.jobs, c.attempts) u (id, attempt) where u.id = any (v_late);
-  perform queue_fail(c.lane, v_late[1], 'expired', json_build_object('message', 'the deadline passed')) from lane l
+  perform queue_fail(c.lane, v_late[1], 'expired', json_build_object('message', 'the deadline passed'))
+    from lane l
     join queue q on q.id = l.queue_id
-    where l.key = c.lane and v_late is not null and q.options ->> 'onFailure' = 'pause';
+   where l.key = c.lane and v_late is not null and q.options ->> 'onFailure' = 'pause';
   perform claim_announce(c);
   perform fingerprint_release(v_late);
   return v_late;

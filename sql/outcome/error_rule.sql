@@ -4,7 +4,8 @@ create or replace function error_rule(p_rules jsonb, p_error json, p_lost boolea
 language sql immutable as $$
   select r.rule from jsonb_array_elements(p_rules) with ordinality r (rule, i)
    where case when r.rule ? 'code' then r.rule ->> 'code' = error_member(p_error, 'code') else not p_lost end
-     and (not r.rule ? 'pattern' or error_message(p_error) ~ (r.rule ->> 'pattern')
-       or error_member(p_error, 'name') ~ (r.rule ->> 'pattern'))
+     and (not r.rule ? 'pattern'
+          or error_message(p_error) ~ (r.rule ->> 'pattern')
+          or error_member(p_error, 'name') ~ (r.rule ->> 'pattern'))
    order by r.i limit 1
 $$;

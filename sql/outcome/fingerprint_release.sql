@@ -10,12 +10,15 @@ begin
   if not exists (select from fingerprint) then
     return;
   end if;
-  for f in select * from fingerprint where job_id = any (p_jobs) order by queue_id, fingerprint for update skip locked
-    loop
+  for f in
+    select * from fingerprint
+     where job_id = any (p_jobs)
+     order by queue_id, fingerprint for update skip locked
+  loop
     if f.follow_up is not null then
       continue when not pg_try_advisory_xact_lock(job_mark(f.follow_up));
       update fingerprint set job_id = f.follow_up, follow_up = null
-        where queue_id = f.queue_id and fingerprint = f.fingerprint;
+       where queue_id = f.queue_id and fingerprint = f.fingerprint;
       perform follow_up_release(f.follow_up);
     elsif f.until is null or f.until <= clock_now() then
       delete from fingerprint where queue_id = f.queue_id and fingerprint = f.fingerprint;
@@ -31,12 +34,14 @@ declare
   v_due timestamptz;
 begin
   select * into j from job where slot = job_slot(p_job_id) and id = p_job_id;
-  select greatest(clock_now(), coalesce(m.run_at, j.run_at)) into v_due from (select 1) one
+  select greatest(clock_now(), coalesce(m.run_at, j.run_at)) into v_due
+    from (select 1) one
     left join amendment m on m.slot = j.slot and m.job_id = j.id;
   update agenda set due_at = v_due where job_id = p_job_id and due_at = 'infinity';
   if found and isfinite(j.start_by) then
     insert into amendment (job_id, slot, updated_at) values (j.id, j.slot, clock_now()) on conflict do nothing;
     update amendment set start_by = least(v_due + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last()),
-      updated_at = clock_now() where slot = j.slot and job_id = j.id;
+           updated_at = clock_now()
+     where slot = j.slot and job_id = j.id;
   end if;
 end $$;

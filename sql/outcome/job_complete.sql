@@ -42,12 +42,12 @@ begin
     else
       insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, result, log)
       select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker,
-        r.value, l.value
+             r.value, l.value
         from unnest(h.jobs, h.attempts) u (id, attempt)
         left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_results) with ordinality e (value, i)
-          where json_typeof(e.value) <> 'null') r on r.id = u.id
+                    where json_typeof(e.value) <> 'null') r on r.id = u.id
         left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_logs) with ordinality e (value, i)
-          where json_typeof(e.value) <> 'null') l on l.id = u.id;
+                    where json_typeof(e.value) <> 'null') l on l.id = u.id;
     end if;
   end loop;
   if p_jobs is null or cardinality(p_jobs) = cardinality(v_all) then
@@ -62,7 +62,8 @@ end $$;
 create or replace function streaks_append(h claim, p_finished_at timestamptz) returns claim
 language plpgsql as $$
 declare
-  v_first constant bigint[] := case when 1 = all (h.attempts) then h.jobs
+  v_first constant bigint[] := case
+    when 1 = all (h.attempts) then h.jobs
     else array(select u.id from unnest(h.jobs, h.attempts) u (id, attempt) where u.attempt = 1) end;
   v_recorded int;
 begin
@@ -79,8 +80,9 @@ begin
     h.jobs := '{}';
   elsif v_recorded > 0 then
     select array_agg(x.id), array_agg(x.attempt) into h.jobs, h.attempts
-      from (select u.id, 1 as attempt, count(*) over same > 1
-        and max(u.id) over same - min(u.id) over same = (count(*) over same - 1) << 12 as recorded
+      from (select u.id, 1 as attempt,
+                   count(*) over same > 1
+                     and max(u.id) over same - min(u.id) over same = (count(*) over same - 1) << 12 as recorded
               from unnest(v_first) with ordinality u (id, i) window same as (partition by u.id - (u.i << 12))
             union all
             select u.id, u.attempt, false from unnest(h.jobs, h.attempts) u (id, attempt) where u.attempt <> 1) x

@@ -27,9 +27,13 @@ begin
     on conflict do nothing returning job_id)
   select coalesce(array_agg(job_id), '{}') into v_new from closed;
   -- what waits behind them in an ordered group may go on
-  perform group_announce(j.queue_id, group_track(0, j.group_key)) from job j join queue q on q.id = j.queue_id
-    where j.slot = p_slot and j.id = any (p_jobs) and j.group_key is not null
-      and coalesce(q.options -> 'ordered', 'false') <> 'false';
+  perform group_announce(j.queue_id, group_track(0, j.group_key))
+    from job j
+    join queue q on q.id = j.queue_id
+   where j.slot = p_slot
+     and j.id = any (p_jobs)
+     and j.group_key is not null
+     and coalesce(q.options -> 'ordered', 'false') <> 'false';
   if cardinality(v_new) = cardinality(p_jobs) then
     return v_new;
   end if;

@@ -43,12 +43,13 @@ begin
   end if;
   for g in
     select u.attempt, coalesce(m.version, 0) as version, x.alone, t.track, array_agg(u.id order by u.id) as jobs
-      from unnest(p_jobs, p_attempts) u (id, attempt) join job j on j.slot = h.slot and j.id = u.id
-        left join amendment m on m.slot = h.slot and m.job_id = u.id
+      from unnest(p_jobs, p_attempts) u (id, attempt)
+      join job j on j.slot = h.slot and j.id = u.id
+      left join amendment m on m.slot = h.slot and m.job_id = u.id
      cross join lateral (
        select v_apart and (p_lost or (u.attempt > 1 and exists (
-         select from attempt a where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt - 1
-           and a.outcome = 'lost'))) as alone) x
+         select from attempt a
+          where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt - 1 and a.outcome = 'lost'))) as alone) x
      cross join lateral (select job_track(h.lane, j.group_key, x.alone, h.track is not null) as track) t
      where u.id not in (select unnest(v_expired))
      group by u.attempt, coalesce(m.version, 0), x.alone, t.track, case when x.alone then u.id end order by min(u.id)
@@ -59,7 +60,8 @@ begin
     else
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
       select id, p_due_at, h.lane, g.track, g.attempt, g.version, g.alone, v_now,
-        case when chained(v_options, g.track <> h.lane) then (p_due_at <= v_now)::int end from unnest(g.jobs) id;
+             case when chained(v_options, g.track <> h.lane) then (p_due_at <= v_now)::int end
+        from unnest(g.jobs) id;
       if p_due_at > v_now then
         insert into tally (lane, delayed) values (h.lane, cardinality(g.jobs));
       else

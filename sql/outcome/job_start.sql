@@ -10,7 +10,7 @@ begin
   for c in select * from claim where token = p_token order by part for update loop
     v_all := v_all || c.jobs;
     update claim set unstarted = array(select id from unnest(c.unstarted) id where id not in (select unnest(p_jobs))),
-      touched_at = clock_now()
+           touched_at = clock_now()
      where token = p_token and part = c.part and c.unstarted && p_jobs;
   end loop;
   perform job_must_exist(array(select id from unnest(p_jobs) id where id not in (select unnest(v_all))));

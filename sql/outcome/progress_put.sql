@@ -23,7 +23,7 @@ begin
   update progress set value = p_value, updated_at = v_now where slot = job_slot(p_job) and job_id = p_job;
   if not found then
     insert into progress (job_id, slot, value, updated_at) values (p_job, job_slot(p_job), p_value, v_now)
-      on conflict do nothing;
+    on conflict do nothing;
   end if;
   return true;
 end $$;

@@ -19,8 +19,8 @@ $$;
 -- and past 317 years (1e10), it is the latter.
 create or replace function ttl_computed(p_retry jsonb, p_first int, p_last int, p_timeout_ms int) returns float8
 language sql volatile as $$
-  select case when p_last - p_first >= 10000 then 1e10 else least((p_last - p_first + 1)
-    * (p_timeout_ms / 1000.0)::float8
-           + coalesce(sum(date_part('epoch', retry_delay(p_retry, k, 1))), 0), 1e10) end
+  select case when p_last - p_first >= 10000 then 1e10
+              else least((p_last - p_first + 1) * (p_timeout_ms / 1000.0)::float8
+                         + coalesce(sum(date_part('epoch', retry_delay(p_retry, k, 1))), 0), 1e10) end
     from generate_series(p_first, least(p_last - 1, p_first + 10000)) k
 $$;
