@@ -3,9 +3,8 @@
 -- p_start_at on. Returns how many, and what to give to the next call: after (null: that was all) and start_at. Locks,
 -- writes: as job_add_retries. Raises: MR001, MR003, MR007.
 create or replace function failure_retry(p_fingerprint text default null, p_queue text default null,
-  p_type text default null, p_attempts int default 1,
-  p_per_second float8 default null, p_limit int default 1000, p_after bigint default 0,
-    p_start_at timestamptz default null, p_by text default null, p_because text default null,
+  p_type text default null, p_attempts int default 1, p_per_second float8 default null, p_limit int default 1000,
+  p_after bigint default 0, p_start_at timestamptz default null, p_by text default null, p_because text default null,
   out retried int, out after bigint, out start_at timestamptz)
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -35,9 +34,10 @@ language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = of
 begin
   return array(
     select f.job_id from job_failure f
-     where f.job_id > p_after and (p_queue_id is null or f.queue_id = p_queue_id)
+     where f.job_id > p_after
+       and (p_queue_id is null or f.queue_id = p_queue_id)
        and (p_type is null or f.type = p_type)
        and (p_fingerprint is null or error_fingerprint(f.error) = p_fingerprint)
-         and not exists (select from queue q where q.id = f.queue_id and q.finished_at is not null)
+       and not exists (select from queue q where q.id = f.queue_id and q.finished_at is not null)
      order by f.job_id limit p_limit);
 end $$;

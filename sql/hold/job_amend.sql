@@ -24,12 +24,12 @@ begin
 
   insert into amendment (job_id, slot, replaced, input, headers, run_at, updated_at)
   values (p_job_id, v_slot, p_replace, case when p_replace then p_input end, case when p_replace then p_headers end,
-    p_run_at, v_now)
+          p_run_at, v_now)
   on conflict do nothing;
   if not found then
     update amendment set replaced = replaced or p_replace, input = case when p_replace then p_input else input end,
            headers = case when p_replace then p_headers else headers end, run_at = coalesce(p_run_at, run_at),
-             updated_at = v_now
+           updated_at = v_now
      where slot = v_slot and job_id = p_job_id;
   end if;
   if p_replace and job_bytes(p_input, p_headers, null) > greatest(job_bytes(j.input, j.headers, null), 4096) then
@@ -40,21 +40,24 @@ begin
     return true;
   end if;
 
-  update amendment set start_by = least(greatest(p_run_at, v_now)
-    + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last())
-    where slot = v_slot and job_id = p_job_id and isfinite(j.start_by);
+  update amendment
+     set start_by = least(
+           greatest(p_run_at, v_now) + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last())
+   where slot = v_slot and job_id = p_job_id and isfinite(j.start_by);
   if v_waits_in_agenda then
-    insert into tally (lane, ready, delayed) select lane, -1, 1 from agenda
-      where job_id = p_job_id and due_at <> 'infinity' and chain = 1;
+    insert into tally (lane, ready, delayed)
+    select lane, -1, 1 from agenda
+     where job_id = p_job_id and due_at <> 'infinity' and chain = 1;
     update agenda set due_at = p_run_at, chain = case when chain is not null and attempt > 1 then 0 end
-      where job_id = p_job_id and due_at <> 'infinity';
+     where job_id = p_job_id and due_at <> 'infinity';
   else
-    update amendment set version = version + 1 where slot = v_slot and job_id = p_job_id returning version
-      into v_version;
+    update amendment set version = version + 1
+     where slot = v_slot and job_id = p_job_id
+    returning version into v_version;
     insert into agenda (job_id, due_at, lane, track, attempt, version, created_at)
     values (p_job_id, p_run_at, v_lane, group_track(v_lane, j.group_key),
-      coalesce((select max(a.attempt) from attempt a where a.slot = v_slot and a.job_id = p_job_id), 0) + 1, v_version,
-      v_now);
+            coalesce((select max(a.attempt) from attempt a where a.slot = v_slot and a.job_id = p_job_id), 0) + 1,
+            v_version, v_now);
     insert into tally (lane, ready, delayed) values (v_lane, -1, 1);
   end if;
   return true;

@@ -38,7 +38,7 @@ begin
   end if;
   insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, error)
   values (p_job_id, c.started_at, greatest(clock_now(), c.started_at), c.attempts[1], c.slot, 'cancelled', 'cancelled',
-    c.worker, p_error);
+          c.worker, p_error);
   return true;
 end $$;
 
@@ -54,12 +54,15 @@ begin
     return false;
   end if;
   -- waits for whoever is promoting it
-  delete from agenda where job_id = p_job_id returning stage, case when chain = 1 then 0 else 1 end
-    into v_stage, v_delayed;
+  delete from agenda
+   where job_id = p_job_id
+  returning stage, case when chain = 1 then 0 else 1 end into v_stage, v_delayed;
   v_delayed := coalesce(v_delayed, 0);
   perform job_close_waiting(v_slot, array[p_job_id], 'cancelled', p_error);
   insert into tally (lane, ready, delayed, staged)
   select lane_key(queue_id, type, priority, resources), v_delayed - 1, -v_delayed,
-    case when v_stage is null then 0 else -1 end from job where slot = v_slot and id = p_job_id;
+         case when v_stage is null then 0 else -1 end
+    from job
+   where slot = v_slot and id = p_job_id;
   return true;
 end $$;

@@ -17,10 +17,10 @@ begin
     continue when job_state(v_id) not in ('failed', 'expired');
     insert into amendment (job_id, slot, updated_at) values (v_id, job_slot(v_id), v_now) on conflict do nothing;
     update amendment set discarded_at = v_now, updated_at = v_now
-      where slot = job_slot(v_id) and job_id = v_id and discarded_at is null;
+     where slot = job_slot(v_id) and job_id = v_id and discarded_at is null;
     continue when not found;
     insert into decision (job_id, decided_at, action, decided_by, because)
-      values (v_id, v_now, 'discard', p_by, p_because);
+    values (v_id, v_now, 'discard', p_by, p_because);
     v_count := v_count + 1;
   end loop;
   return v_count;

@@ -6,8 +6,10 @@ create or replace function job_hold(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
   v_lanes bigint[] := array(
-    select distinct lane_key(j.queue_id, j.type, j.priority, j.resources) from unnest(p_jobs) u (id)
-      join job j on j.slot = job_slot(u.id) and j.id = u.id order by 1);
+    select distinct lane_key(j.queue_id, j.type, j.priority, j.resources)
+      from unnest(p_jobs) u (id)
+      join job j on j.slot = job_slot(u.id) and j.id = u.id
+     order by 1);
 begin
   perform isolation_check('cancelling, changing or purging jobs');
   if cardinality(p_jobs) > 100 then

@@ -8,9 +8,8 @@
 -- Jobs of finished queues are left out.
 -- Locks: closed queues. Writes: as job_copy. Raises: MR001, MR003, MR014 when the target is finished.
 create or replace function job_replay(p_from timestamptz, p_to timestamptz default null, p_queue text default null,
-  p_type text default null,
-  p_states text[] default '{succeeded,failed}', p_target text default null, p_per_second float8 default null,
-    p_limit int default 1000, p_dry_run boolean default false,
+  p_type text default null, p_states text[] default '{succeeded,failed}', p_target text default null,
+  p_per_second float8 default null, p_limit int default 1000, p_dry_run boolean default false,
   p_after bigint default null, p_start_at timestamptz default null,
   out replayed int, out until timestamptz, out after bigint, out start_at timestamptz)
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -50,12 +49,13 @@ begin
       join job k on k.slot = job_slot(u.id) and k.id = u.id
       left join amendment m on m.slot = k.slot and m.job_id = k.id
       left join lateral (select a.attempt, a.state, a.finished_at from job_attempt a
-        where a.slot = k.slot and a.job_id = k.id order by a.attempt desc limit 1) last on true
+                          where a.slot = k.slot and a.job_id = k.id
+                          order by a.attempt desc limit 1) last on true
       cross join lateral (select attempt_is_end(last.state, last.attempt, m.revived_after) as ended) e
      where (v_queue_id is null or k.queue_id = v_queue_id) and (p_type is null or k.type = p_type)
        and (case when e.ended then last.state else m.closed_as end)::text = any (p_states)
        and case when e.ended then last.finished_at else m.closed_at end >= p_from
-         and case when e.ended then last.finished_at else m.closed_at end < until
+       and case when e.ended then last.finished_at else m.closed_at end < until
      order by k.id limit p_limit
   loop
     after := j.id;

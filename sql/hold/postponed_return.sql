@@ -11,22 +11,23 @@ declare
 begin
   for p in
     delete from postponed where ctid = any (array(
-      select o.ctid from postponed o where pg_try_advisory_xact_lock_shared(lane_entry(o.lane))
-        and pg_try_advisory_xact_lock(job_mark(o.job_id)) limit 200 for update skip locked))
+      select o.ctid from postponed o
+       where pg_try_advisory_xact_lock_shared(lane_entry(o.lane)) and pg_try_advisory_xact_lock(job_mark(o.job_id))
+       limit 200 for update skip locked))
     returning *
   loop
     if exists (select from lane_purge l where l.lane = p.lane and l.before is null and purge_saw(l, p.xid, p.job_id))
-       or exists (select from amendment m where m.slot = job_slot(p.job_id) and m.job_id = p.job_id
-         and m.version > p.version) then
+       or exists (select from amendment m
+                   where m.slot = job_slot(p.job_id) and m.job_id = p.job_id and m.version > p.version) then
       -- who follows it may have been passed over meanwhile
       perform group_announce(l.queue_id, hash_of(p.track, p.lane)) from lane l
-        where l.key = p.lane and p.track <> p.lane;
+       where l.key = p.lane and p.track <> p.lane;
       continue;
     end if;
-    if (select chained(q.options, p.track <> p.lane) from lane l join queue q on q.id = l.queue_id where l.key = p.lane)
-      then
+    if (select chained(q.options, p.track <> p.lane) from lane l join queue q on q.id = l.queue_id
+         where l.key = p.lane) then
       insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain)
-        values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, p.alone, clock_now(), 1);
+      values (p.job_id, clock_now(), p.lane, p.track, p.attempt, p.version, p.alone, clock_now(), 1);
       if p.track <> p.lane then
         perform line_append(p.lane, array[p.track]);
       end if;

@@ -9,8 +9,9 @@ declare
 begin
   perform name_check('stage', p_stage), limit_check(p_limit);
   v_count := job_cancel(array(
-    select g.job_id from agenda g join lane_known l on l.key = g.lane
-      where l.queue_id = v_queue_id and g.stage = p_stage
+    select g.job_id from agenda g
+      join lane_known l on l.key = g.lane
+     where l.queue_id = v_queue_id and g.stage = p_stage
        and not agenda_dropped(g) order by g.job_id limit p_limit), p_because);
   if v_count > 0 then
     perform queue_event_add(p_queue, 'stageCancelled', p_by, p_because, null, null, null, p_stage, v_count);

@@ -16,20 +16,25 @@ begin
   end if;
   with freed as (
     update agenda g set due_at = greatest(v_now, coalesce(m.run_at, j.run_at)), stage = null
-      from unnest(v_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id
-        left join amendment m on m.slot = j.slot and m.job_id = j.id
-     where g.job_id = u.id returning g.lane, g.due_at, j.id, j.start_by, j.deadline,
-       greatest(j.run_at, job_created_at(j.id)) as counted_from
+      from unnest(v_jobs) u (id)
+      join job j on j.slot = job_slot(u.id) and j.id = u.id
+      left join amendment m on m.slot = j.slot and m.job_id = j.id
+     where g.job_id = u.id
+    returning g.lane, g.due_at, j.id, j.start_by, j.deadline, greatest(j.run_at, job_created_at(j.id)) as counted_from
   ), counted as (
     insert into tally (lane, staged) select lane, -count(*) from freed group by lane
   )
   select array_agg(id), array_agg(greatest(v_now, least(due_at + (start_by - counted_from), deadline)))
-    into v_timed, v_ends from freed where isfinite(start_by);
+    into v_timed, v_ends
+    from freed
+   where isfinite(start_by);
   if v_timed is not null then
-    insert into amendment (job_id, slot, updated_at) select id, job_slot(id), v_now from unnest(v_timed) id
-      on conflict do nothing;
-    update amendment m set start_by = u.ends_at, updated_at = v_now from unnest(v_timed, v_ends) u (id, ends_at)
-      where m.slot = job_slot(u.id) and m.job_id = u.id;
+    insert into amendment (job_id, slot, updated_at)
+    select id, job_slot(id), v_now from unnest(v_timed) id
+    on conflict do nothing;
+    update amendment m set start_by = u.ends_at, updated_at = v_now
+      from unnest(v_timed, v_ends) u (id, ends_at)
+     where m.slot = job_slot(u.id) and m.job_id = u.id;
   end if;
   perform queue_event_add(p_queue, 'stageReleased', p_by, p_because, null, null, null, p_stage, cardinality(v_jobs));
   return cardinality(v_jobs);
@@ -50,7 +55,8 @@ begin
     perform snapshot_check('agenda');
   end if;
   v_jobs := array(
-    select g.job_id from agenda g where g.lane = any (v_lanes) and g.stage = p_stage and not agenda_dropped(g)
-      order by g.job_id limit p_limit for update of g);
+    select g.job_id from agenda g
+     where g.lane = any (v_lanes) and g.stage = p_stage and not agenda_dropped(g)
+     order by g.job_id limit p_limit for update of g);
   return array(select g.job_id from agenda g where g.job_id = any (v_jobs) and g.stage = p_stage order by g.job_id);
 end $$;
