@@ -15,12 +15,12 @@ declare
     select x from xids_running(v_snapshot) x
     union select generate_series(v_xmax, v_own - 1)
     union select v_own where v_own < v_xmax order by 1);
-  v_seen constant pg_snapshot := (least(xmin_of(v_snapshot), v_own) || ':' || v_end || ':'
-    || array_to_string(v_running, ','))::pg_snapshot;
+  v_seen constant pg_snapshot := (
+    least(xmin_of(v_snapshot), v_own) || ':' || v_end || ':' || array_to_string(v_running, ','))::pg_snapshot;
   v_n bigint;
 begin
-  if (track_read(track_cursor(p_lane), 1)).jobs is null and (track_read(track_cursor(again_of(p_lane)), 1)).jobs is null
-    then
+  if (track_read(track_cursor(p_lane), 1)).jobs is null
+    and (track_read(track_cursor(again_of(p_lane)), 1)).jobs is null then
     return false;
   end if;
   insert into aside (lane, snapshot, set_at) values (p_lane, v_seen, clock_now()) returning n into v_n;
@@ -32,14 +32,15 @@ begin
     select c.track, aside_seq(v_n), c.head_xid, c.head_ticket, c.head_offset, l.xids, l.tickets, l.offsets
       from c cross join lateral (
         select coalesce(array_agg(l.x order by l.i), '{}') as xids,
-          coalesce(array_agg(l.t order by l.i), '{}') as tickets, coalesce(array_agg(l.o order by l.i), '{}') as offsets
+               coalesce(array_agg(l.t order by l.i), '{}') as tickets,
+               coalesce(array_agg(l.o order by l.i), '{}') as offsets
           from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (x, t, o, i)
-            where xid_seen(l.x, v_seen)) l
+         where xid_seen(l.x, v_seen)) l
   ), fresh as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets,
-      lane, turn, credit, since, served)
+                             lane, turn, credit, since, served)
     select c.track, c.seq + 1, v_end, case when v_end = v_own then own.ticket else 0 end,
-      case when v_end = v_own then own.place else 0 end,
+           case when v_end = v_own then own.place else 0 end,
            v_running, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.since, c.served
       from c
       cross join lateral (  -- of its own jobs this transaction may have taken some; of others who still run nobody has
@@ -62,8 +63,9 @@ language sql immutable parallel safe as $$ select -(p_n << 32) $$;
 -- aside_cursor: where a track stands inside a range that was set aside.
 create or replace function aside_cursor(p_track bigint, p_n bigint) returns lane_cursor
 language sql volatile as $$
-  select c from lane_cursor c where c.track = p_track and c.seq >= aside_seq(p_n) and c.seq < aside_seq(p_n - 1)
-    order by c.seq desc limit 1
+  select c from lane_cursor c
+   where c.track = p_track and c.seq >= aside_seq(p_n) and c.seq < aside_seq(p_n - 1)
+   order by c.seq desc limit 1
 $$;
 
 -- aside_end: a range has nothing left. Returns true: there may be another one. Writes: aside, lane_cursor.
@@ -84,8 +86,11 @@ declare
   r aside;
 begin
   select * into r from aside x where x.lane = p_lane order by x.n limit 1;
-  return array(select id from unnest((track_read(aside_cursor(p_lane, r.n), p_most, r.snapshot)).jobs
-    || (track_read(aside_cursor(again_of(p_lane), r.n), p_most, r.snapshot)).jobs) id order by id);
+  return array(
+    select id from unnest(
+      (track_read(aside_cursor(p_lane, r.n), p_most, r.snapshot)).jobs
+      || (track_read(aside_cursor(again_of(p_lane), r.n), p_most, r.snapshot)).jobs) id
+     order by id);
 end $$;
 
 -- readings_older: whether the next job of a lane has waited for more than p_seconds. One that comes back after an

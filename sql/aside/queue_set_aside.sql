@@ -15,8 +15,9 @@ begin
   v_lanes := array(select key from lane where queue_id = v_queue_id and (p_type is null or type = p_type) order by key);
   perform pg_advisory_xact_lock(lane_lock(lane)) from unnest(v_lanes) lane;
   perform lane_set_aside(lane) from unnest(v_lanes) lane;
-  return (select coalesce(sum(d.ready), 0) from (select lane, ready from lane_depth union all select lane, ready
-    from tally) d where d.lane = any (v_lanes));
+  return (select coalesce(sum(d.ready), 0)
+            from (select lane, ready from lane_depth union all select lane, ready from tally) d
+           where d.lane = any (v_lanes));
 end $$;
 
 -- groups_refuse: what is set aside is one range for all, so it would put groups that have taken turns behind each

@@ -10,8 +10,7 @@ declare
   r aside;
 begin
   more := false; dropped := 0;
-  select max(xmax_of(p.snapshot)) into v_end from lane_purge p
-    where p.lane = p_lane and p.is_open;
+  select max(xmax_of(p.snapshot)) into v_end from lane_purge p where p.lane = p_lane and p.is_open;
   is_open := v_end is not null;
   if not is_open then
     return;
@@ -32,11 +31,13 @@ begin
   -- Past the end of its snapshot nothing can have been dropped.
   if not exists (select from aside x where x.lane = p_lane)
     and not exists (select from lane l where l.key = p_lane and l.grouped)
-     and not exists (
-       select from (values (p_lane), (again_of(p_lane))) t (key) cross join lateral track_cursor(t.key) c
-        where (c.head_xid < v_end and (track_read(c, 1)).jobs is not null) 
-           or exists (select from unnest(c.late_xids) x join lane_purge p on p.lane = p_lane and p.is_open
-             and (x = p.own_xid or xid_seen(x, p.snapshot)))) then
+    and not exists (
+      select from (values (p_lane), (again_of(p_lane))) t (key)
+        cross join lateral track_cursor(t.key) c
+       where (c.head_xid < v_end and (track_read(c, 1)).jobs is not null)
+          or exists (select from unnest(c.late_xids) x
+                       join lane_purge p on p.lane = p_lane and p.is_open
+                                        and (x = p.own_xid or xid_seen(x, p.snapshot)))) then
     update lane_purge p set is_open = false where p.lane = p_lane and p.is_open;
     is_open := false;
   end if;
@@ -52,12 +53,12 @@ declare
   r track_reading;
   v_dropped bigint[];
   v_moved boolean;
-  v_quick constant boolean := c.track & 1 = 0 and not exists (select from lane_purge p
-    where p.lane = p_lane and p.is_open and p.group_key is not null);
+  v_quick constant boolean := c.track & 1 = 0
+    and not exists (select from lane_purge p where p.lane = p_lane and p.is_open and p.group_key is not null);
 begin
   passed := 0; dropped := 0;
-  if exists (select from lane_purge p where p.lane = p_lane and p.before is null
-    and xmax_of(p.snapshot) > c.head_xid) then
+  if exists (select from lane_purge p
+              where p.lane = p_lane and p.before is null and xmax_of(p.snapshot) > c.head_xid) then
     return;  -- a group that has not followed a purge yet (turns_read): what it stands before is no longer counted
   end if;
   r := track_read(c, case when v_quick then 20000 else 500 end, p_seen);
@@ -65,8 +66,8 @@ begin
     return;
   elsif v_quick then
     passed := (select min(u.i) - 1 from unnest(r.jobs, r.xids) with ordinality u (id, xid, i)
-                  where not exists (select from lane_purge p where p.lane = p_lane and p.is_open
-                    and purge_saw(p, u.xid, u.id)));
+                where not exists (select from lane_purge p
+                                   where p.lane = p_lane and p.is_open and purge_saw(p, u.xid, u.id)));
   else
     v_dropped := jobs_dropped(p_lane, r.jobs);
     passed := (select min(u.i) - 1 from unnest(r.jobs) with ordinality u (id, i) where u.id <> all (v_dropped));
@@ -85,7 +86,8 @@ declare
   v_before constant bigint := (select max(p.before) from lane_purge p where p.lane = p_lane and p.is_open);
 begin
   return array(
-    select u.id from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id
+    select u.id from unnest(p_jobs) u (id)
+      join job j on j.slot = job_slot(u.id) and j.id = u.id
       left join amendment m on m.slot = job_slot(u.id) and m.job_id = u.id
      where u.id < v_before and job_purged_at(j, m) is not null);
 end $$;
@@ -98,12 +100,14 @@ declare
   v_n int;
 begin
   v_n := (select count(*) from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id) - (
-    select count(*) from (select array_agg(m.job_id) as ids, array_agg(m.version) as versions,
-      array_agg(m.closed_at is not null) as closed from amendment m
-                           where m.slot = any (array(select distinct job_slot(id) from unnest(p_jobs) id))
-                             and m.job_id between (select min(id) from unnest(p_jobs) id)
-                               and (select max(id) from unnest(p_jobs) id)) few
-     cross join lateral unnest(few.ids, few.versions, few.closed) m (id, version, closed)
+    select count(*)
+      from (select array_agg(m.job_id) as ids, array_agg(m.version) as versions,
+                   array_agg(m.closed_at is not null) as closed
+              from amendment m
+             where m.slot = any (array(select distinct job_slot(id) from unnest(p_jobs) id))
+               and m.job_id between (select min(id) from unnest(p_jobs) id)
+                                and (select max(id) from unnest(p_jobs) id)) few
+      cross join lateral unnest(few.ids, few.versions, few.closed) m (id, version, closed)
       join unnest(p_jobs, p_versions) u (id, version) on u.id = m.id
      where m.closed or m.version > coalesce(u.version, 0));
   insert into tally (lane, ready) values (p_lane, -v_n);
@@ -122,15 +126,18 @@ declare
 begin
   perform books_lock();
   select count(*), array_agg(distinct group_track(p_lane, j.group_key))
-    filter (where w.is_dropped and w.place in ('track', 'postponed')) into v_waiting, v_tracks
-    from lane_waiting(p_lane, v_most) w join job j on j.slot = job_slot(w.job_id) and j.id = w.job_id;
+                     filter (where w.is_dropped and w.place in ('track', 'postponed'))
+    into v_waiting, v_tracks
+    from lane_waiting(p_lane, v_most) w
+    join job j on j.slot = job_slot(w.job_id) and j.id = w.job_id;
   if v_tracks is null and v_waiting < v_most then
     update lane_purge p set is_open = false where p.lane = p_lane and p.is_open;
     return;
   end if;
   v_tracks := v_tracks[1:1000];
   perform tracks_open(v_tracks, p_lane);
-  perform track_shed(p_lane, track_cursor(t.track + o.again), null) from unnest(v_tracks) t (track)
+  perform track_shed(p_lane, track_cursor(t.track + o.again), null)
+    from unnest(v_tracks) t (track)
     cross join (values (0), (1)) o (again);
 end $$;
 
@@ -143,7 +150,8 @@ begin
   for v_lane in select distinct lane from lane_purge where is_open order by lane limit 100 loop
     continue when not pg_try_advisory_xact_lock(lane_lock(v_lane));
     perform lane_shed(v_lane);
-    perform groups_shed(v_lane) from lane l where l.key = v_lane and l.grouped
-      and exists (select from lane_purge p where p.lane = v_lane and p.is_open);
+    perform groups_shed(v_lane)
+      from lane l
+     where l.key = v_lane and l.grouped and exists (select from lane_purge p where p.lane = v_lane and p.is_open);
   end loop;
 end $$;

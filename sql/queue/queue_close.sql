@@ -10,7 +10,7 @@ declare
   v_queue_id int := queue_id(p_queue);
 begin
   update queue set closed_at = clock_now(), closed_by = p_by, closed_because = p_because, closed_before = null
-    where id = v_queue_id and closed_at is null;
+   where id = v_queue_id and closed_at is null;
   if not found then
     perform queue_refuse(v_queue_id);
   end if;
@@ -28,8 +28,9 @@ begin
     return raise_error('MR014', format('queue "%s" is finished', q.name),
       'use another queue: a finished one takes no jobs, and cannot be opened again');
   end if;
-  return raise_error('MR014', format('queue "%s" is closed%s', q.name,
-    coalesce(' by ' || q.closed_by, '') || coalesce(': ' || q.closed_because, '')),
+  return raise_error('MR014',
+    format('queue "%s" is closed%s', q.name,
+      coalesce(' by ' || q.closed_by, '') || coalesce(': ' || q.closed_because, '')),
     'open it again with queue_open(name), or use another queue');
 end $$;
 
@@ -39,8 +40,11 @@ end $$;
 create or replace function queues_pin(p_options json) returns void
 language plpgsql as $$
 begin
-  perform from queue where name in (
-    select coalesce(o.value ->> 'queue', 'default') from json_array_elements(case json_typeof(p_options) when 'array'
-      then p_options else json_build_array(p_options) end) o
-     where json_typeof(o.value) = 'object') order by id for share;
+  perform from queue
+   where name in (
+     select coalesce(o.value ->> 'queue', 'default')
+       from json_array_elements(
+              case json_typeof(p_options) when 'array' then p_options else json_build_array(p_options) end) o
+      where json_typeof(o.value) = 'object')
+   order by id for share;
 end $$;

@@ -11,12 +11,12 @@ begin
   exception when invalid_text_representation then
     perform raise_error('MR001', 'this is no cursor of events', 'give one that queue_events returned, or null');
   end;
-  select pg_current_snapshot()::text, coalesce(json_agg(json_strip_nulls(json_build_object('at', e.at, 'queue', e.queue,
-    'event', e.event, 'by', e.by, 'because', e.because,
+  select pg_current_snapshot()::text,
+         coalesce(json_agg(json_strip_nulls(json_build_object(
+           'at', e.at, 'queue', e.queue, 'event', e.event, 'by', e.by, 'because', e.because,
            'type', e.type, 'group', e.group_key, 'job', e.job_id::text, 'stage', e.stage, 'jobs', e.jobs))
-             order by e.id), '[]')
+           order by e.id), '[]')
     into cursor, events
     from queue_event e
-   where v_since is null or e.xid >= xmin_of(v_since)
-     and not xid_seen(e.xid, v_since);
+   where v_since is null or e.xid >= xmin_of(v_since) and not xid_seen(e.xid, v_since);
 end $$;

@@ -4,6 +4,7 @@ create or replace function queue_notify(p_queues text[]) returns void
 language plpgsql security definer set search_path from current set jit = off as $$
 begin
   -- a channel has 63 bytes at most
-  perform pg_notify('millrace:' || current_schema(), name) from unnest(p_queues) name
-    where octet_length(current_schema()) <= 54;
+  perform pg_notify('millrace:' || current_schema(), name)
+    from unnest(p_queues) name
+   where octet_length(current_schema()) <= 54;
 end $$;

@@ -6,7 +6,7 @@ begin
   perform isolation_check('opening a queue');
   perform pg_advisory_xact_lock(queue_links());
   update queue set closed_at = null, closed_by = null, closed_because = null, closed_before = null
-    where id = v_queue_id and closed_at is not null and finished_at is null;
+   where id = v_queue_id and closed_at is not null and finished_at is null;
   if not found then
     if exists (select from queue where id = v_queue_id and finished_at is not null) then
       perform queue_refuse(v_queue_id);
@@ -27,8 +27,9 @@ declare
   v_any constant boolean := current_setting('transaction_isolation') <> 'read committed';
 begin
   if v_any or exists (select from queue where id = any (p_queue_ids) and closed_at is not null) then
-    perform from queue where id = any (p_queue_ids) and (v_any or closed_at is not null) and finished_at is null
-      order by id for share;
+    perform from queue
+     where id = any (p_queue_ids) and (v_any or closed_at is not null) and finished_at is null
+     order by id for share;
   end if;
   return array(select id from queue where id = any (p_queue_ids) and finished_at is not null order by id);
 end $$;

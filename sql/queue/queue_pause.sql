@@ -10,7 +10,7 @@ begin
   perform name_check('type', p_type), name_check('group', p_group);
   if p_type is null and p_group is null then
     update queue set paused_at = coalesce(paused_at, clock_now()), paused_by = p_by, paused_because = p_because
-      where id = v_queue_id;
+     where id = v_queue_id;
   else
     insert into pause (queue_id, type, group_key, hash, paused_at, paused_by, paused_because)
     values (v_queue_id, p_type, p_group, group_track(0, p_group), clock_now(), p_by, p_because)

@@ -35,13 +35,14 @@ begin
     select l.key as lane, t.key, c.*, own.id as own_ticket, own.jobs as own_jobs
       from lane l cross join lateral (values (l.key), (again_of(l.key))) t (key)
       cross join lateral (select c.seq from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
-      left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k where k.lane = t.key and k.xid = v_own
-        order by k.id desc limit 1) own on true
+      left join lateral (select k.id, cardinality(k.jobs) as jobs from ticket k
+                          where k.lane = t.key and k.xid = v_own
+                          order by k.id desc limit 1) own on true
      where l.key = any (p_lanes)
   ), passed as (
     insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
-    select t.key, t.seq + 1, greatest(snap.xmax, v_own), case when v_own >= snap.xmax then coalesce(t.own_ticket, 0)
-      else 0 end,
+    select t.key, t.seq + 1, greatest(snap.xmax, v_own),
+           case when v_own >= snap.xmax then coalesce(t.own_ticket, 0) else 0 end,
            case when v_own >= snap.xmax then coalesce(t.own_jobs, 0) else 0 end,
            late.xids, late.tickets, late.offsets
       from track t cross join snap
@@ -60,11 +61,13 @@ begin
   ), forgotten as (  -- what earlier ones dropped, this one drops too
     delete from lane_purge where lane = any (p_lanes)
   ), noted as (
-    insert into lane_purge (lane, snapshot, own_xid, own_job, own_ticket, purged_at) select t.lane, snap.s, v_own,
-      v_last, v_ticket, clock_now() from (select distinct lane from track) t cross join snap
+    insert into lane_purge (lane, snapshot, own_xid, own_job, own_ticket, purged_at)
+    select t.lane, snap.s, v_own, v_last, v_ticket, clock_now()
+      from (select distinct lane from track) t
+      cross join snap
   ), depth as materialized (
     select d.lane, sum(d.ready) as ready, sum(d.delayed) as delayed,
-      (select count(*) from agenda g where g.lane = d.lane and g.chain = 1) as chained
+           (select count(*) from agenda g where g.lane = d.lane and g.chain = 1) as chained
       from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d
      where d.lane in (select lane from track) group by d.lane
   ), counted as (

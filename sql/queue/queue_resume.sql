@@ -5,17 +5,18 @@ declare
   v_queue_id int := queue_id(p_queue);
   v_found boolean;
 begin
-  delete from pause where queue_id = v_queue_id and type is not distinct from p_type
-    and group_key is not distinct from p_group;
+  delete from pause
+   where queue_id = v_queue_id and type is not distinct from p_type and group_key is not distinct from p_group;
   v_found := found;
   if p_type is null and p_group is null then
     update queue set paused_at = null, paused_by = null, paused_because = null
-      where id = v_queue_id and paused_at is not null;
+     where id = v_queue_id and paused_at is not null;
     v_found := found or v_found;
   end if;
   if not v_found then
-    perform raise_error('MR001', format('%s is not paused',
-      concat_ws(', ', 'queue "' || p_queue || '"', 'type "' || p_type || '"', 'group "' || p_group || '"')),
+    perform raise_error('MR001',
+      format('%s is not paused',
+        concat_ws(', ', 'queue "' || p_queue || '"', 'type "' || p_type || '"', 'group "' || p_group || '"')),
       'what is paused, and since when, is in the views "queues" and "pauses"');
   end if;
   if p_group is not null then
@@ -29,6 +30,5 @@ end $$;
 create or replace function group_announce(p_queue_id int, p_hash bigint) returns void
 language plpgsql as $$
 begin
-  perform line_append(l.key, array[track_of(p_hash, l.key)]) from lane l
-    where l.queue_id = p_queue_id and l.grouped;
+  perform line_append(l.key, array[track_of(p_hash, l.key)]) from lane l where l.queue_id = p_queue_id and l.grouped;
 end $$;

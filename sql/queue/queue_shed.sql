@@ -12,8 +12,8 @@ language plpgsql security definer set search_path from current set jit = off set
 declare
   v_queue_id constant int := queue_id(p_queue);
   -- ids have no room for all times
-  v_before constant bigint := job_id_at(case when p_before is not null
-    then least(greatest(p_before, '2020-01-01'), clock_now() + interval '1 day') end);
+  v_before constant bigint := job_id_at(
+    case when p_before is not null then least(greatest(p_before, '2020-01-01'), clock_now() + interval '1 day') end);
   v_last constant bigint := job_id_new();
   v_lanes bigint[];
   v_dropped bigint;
@@ -32,5 +32,5 @@ begin
   select lane, pg_current_snapshot(), xid_now(), v_last, clock_now(), v_before, p_group, true from unnest(v_lanes) lane;
   v_dropped := agenda_drop(v_lanes, null);
   return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(v_lanes) lane
-    cross join lateral lane_shed(lane) s);
+                        cross join lateral lane_shed(lane) s);
 end $$;

@@ -10,8 +10,9 @@ declare
   q record;
 begin
   delete from queue_event where id = any (array(
-    select id from queue_event where id <= (select max(id) from queue_event) - 10000 order by id limit 1000
-      for update skip locked));
+    select id from queue_event
+     where id <= (select max(id) from queue_event) - 10000
+     order by id limit 1000 for update skip locked));
   if p_new is null then
     return 0;
   end if;
@@ -21,7 +22,7 @@ begin
   -- back in (queues_reenter).
   v_locked := array(select id from queue where id = any (array(
     select d.id from queues_done(array(select id from queue where closed_at is not null and finished_at is null)) d))
-      order by id for no key update skip locked);
+     order by id for no key update skip locked);
   for q in select * from queues_done(v_locked) loop
     if q.delayed = 0 then
       -- not before its last job, whose end the look above has seen
@@ -80,18 +81,27 @@ begin
   with live as (
     select l.queue_id, sum(x.ready)::bigint as ready, sum(x.delayed)::bigint as delayed, sum(x.staged)::bigint as staged
       from (select t.lane, t.ready, t.delayed, t.staged from tally t
-        union all select d.lane, d.ready, d.delayed, d.staged from lane_depth d
-            union all select c.lane, cardinality(c.jobs), 0, 0 from claim c) x join lane_known l on l.key = x.lane
-     where l.queue_id = any (p_queue_ids) group by 1)
-  select q.id, q.name, q.options -> 'finalStages', coalesce(live.delayed, 0) from queue q
+            union all
+            select d.lane, d.ready, d.delayed, d.staged from lane_depth d
+            union all
+            select c.lane, cardinality(c.jobs), 0, 0 from claim c) x
+      join lane_known l on l.key = x.lane
+     where l.queue_id = any (p_queue_ids)
+     group by 1)
+  select q.id, q.name, q.options -> 'finalStages', coalesce(live.delayed, 0)
+    from queue q
     left join live on live.queue_id = q.id
-   where q.id = any (p_queue_ids) and q.closed_at is not null and q.finished_at is null
+   where q.id = any (p_queue_ids)
+     and q.closed_at is not null
+     and q.finished_at is null
      and q.closed_before <= xmin_now()
-     and coalesce(live.ready, 0) = 0 and coalesce(live.delayed, 0) = coalesce(live.staged, 0)
+     and coalesce(live.ready, 0) = 0
+     and coalesce(live.delayed, 0) = coalesce(live.staged, 0)
      and queue_waits(q.id) is null
      and not exists (select from pause z where z.queue_id = q.id and z.job_id is not null)
      and not exists (select from claim c join lane l on l.key = c.lane where l.queue_id = q.id)
-     and not exists (select from lane_known l cross join lateral lane_waiting(l.key, 1000000000) w
-       where l.queue_id = q.id and not w.is_dropped and not w.is_staged)
+     and not exists (select from lane_known l
+                       cross join lateral lane_waiting(l.key, 1000000000) w
+                      where l.queue_id = q.id and not w.is_dropped and not w.is_staged)
    order by q.id;
 end $$;
