@@ -13,13 +13,17 @@ declare
   v_ordered bigint[];  -- those whose groups are chained
   v_serial bigint[];   -- those whose jobs without a group are
 begin
-  select array_agg(d.lane), array_agg(d.lane) filter (where chained(q.options, true)), array_agg(d.lane)
-    filter (where chained(q.options, false)) into v_lanes, v_ordered, v_serial
-    from (select g.lane from (select distinct lane from (select lane from agenda
-      where due_at <= v_now and (chain = 1) is not true order by due_at limit p_limit) g) g
+  select array_agg(d.lane), array_agg(d.lane) filter (where chained(q.options, true)),
+         array_agg(d.lane) filter (where chained(q.options, false))
+    into v_lanes, v_ordered, v_serial
+    from (select g.lane
+            from (select distinct lane
+                    from (select lane from agenda
+                           where due_at <= v_now and (chain = 1) is not true
+                           order by due_at limit p_limit) g) g
            where pg_try_advisory_xact_lock_shared(lane_entry(g.lane))) d
     left join lateral (select l.queue_id from lane_known l where l.key = d.lane limit 1) l on true
-      left join queue q on q.id = l.queue_id;
+    left join queue q on q.id = l.queue_id;
   if v_ordered is not null or v_serial is not null then
     perform agenda_chain(v_ordered, v_serial, v_now, p_limit);
   end if;
@@ -28,14 +32,19 @@ begin
   end if;
   with due as (
     delete from agenda where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= v_now and g.lane = any (v_lanes) and g.chain is null
-        and (g.lane = any (case when g.track = g.lane then v_serial else v_ordered end)) is not true
+      select g.job_id from agenda g
+       where g.due_at <= v_now
+         and g.lane = any (v_lanes)
+         and g.chain is null
+         and (g.lane = any (case when g.track = g.lane then v_serial else v_ordered end)) is not true
          and not (exists (select from lane_purge p where p.leftover and p.lane = g.lane) and agenda_dropped(g))
        order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning *
   ), kept as (
-    select d.*, again_of(d.track) as again, (row_number() over (partition by d.track, d.attempt, d.version, d.alone
-      order by d.job_id) - 1) / 100 as chunk from due d
+    select d.*, again_of(d.track) as again,
+           (row_number() over (partition by d.track, d.attempt, d.version, d.alone order by d.job_id) - 1) / 100
+             as chunk
+      from due d
   ), tickets as (
     select array_agg(ticket_of(again, jobs, attempt, version, alone, null) order by first) as made
       from (select again, attempt, version, alone, array_agg(job_id order by job_id) as jobs, min(job_id) as first
@@ -44,7 +53,9 @@ begin
     select array_agg(line_ticket_of(lane, tracks)) as made
       from (select lane, array_agg(again order by first) as tracks
               from (select lane, again, min(job_id) as first
-                      from kept where again <> again_of(lane) group by lane, again) t
+                      from kept
+                     where again <> again_of(lane)
+                     group by lane, again) t
              group by lane) t
   ), counted as (
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from kept group by lane
@@ -64,9 +75,11 @@ declare
 begin
   with due as (
     update agenda set chain = 1 where job_id = any (array(
-      select g.job_id from agenda g where g.due_at <= p_now and (g.chain = 1) is not true
-        and g.lane = any (case when g.track = g.lane then p_serial else p_ordered end) order by g.due_at, g.job_id
-        limit p_limit for update skip locked))
+      select g.job_id from agenda g
+       where g.due_at <= p_now
+         and (g.chain = 1) is not true
+         and g.lane = any (case when g.track = g.lane then p_serial else p_ordered end)
+       order by g.due_at, g.job_id limit p_limit for update skip locked))
     returning lane, track, job_id
   ), counted as (
     insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from due group by lane
@@ -88,7 +101,8 @@ declare
 begin
   for g in
     select a.* from agenda a join lane l on l.key = a.lane join queue q on q.id = l.queue_id
-     where a.chain is not null and not chained(q.options, a.track <> a.lane)
+     where a.chain is not null
+       and not chained(q.options, a.track <> a.lane)
        and pg_try_advisory_xact_lock_shared(lane_entry(a.lane)) limit 10000 for update of a skip locked
   loop
     if g.chain = 1 then

@@ -18,18 +18,22 @@ begin
   update job set xid = 0 where xid > v_xid;
   insert into lane as l (key, queue_id, type, priority, resources, grouped, costs)
   select lane_key(queue_id, type, priority, resources), queue_id, type, priority, resources,
-    bool_or(group_key is not null), bool_or(cost is not null) from job group by 2, 3, 4, 5
+         bool_or(group_key is not null), bool_or(cost is not null)
+    from job
+   group by 2, 3, 4, 5
   on conflict (key) do update set grouped = l.grouped or excluded.grouped, costs = l.costs or excluded.costs
    where (excluded.grouped and not l.grouped) or (excluded.costs and not l.costs);
   delete from scout;
-  insert into lane_cursor (track, seq, head_xid) select t.key, 1, v_xid from lane l
+  insert into lane_cursor (track, seq, head_xid)
+  select t.key, 1, v_xid from lane l
     cross join lateral (values (l.key), (again_of(l.key)), (line_of(l.key))) t (key);
 
   with waiting as materialized (
     select j.id, l.lane, j.group_key, n.version, n.attempt,
            case when n.attempt = 1 and n.version = 0 then g.track else again_of(g.track) end as track
       from job j
-      left join lateral (select a.state, a.attempt from job_attempt a where a.slot = j.slot and a.job_id = j.id
+      left join lateral (select a.state, a.attempt from job_attempt a
+                          where a.slot = j.slot and a.job_id = j.id
                           order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = j.slot and m.job_id = j.id
       cross join lateral (select coalesce(m.version, 0) as version, coalesce(last.attempt, 0) + 1 as attempt) n
@@ -53,9 +57,11 @@ begin
      group by lane
   ), counted as (
     insert into lane_depth (lane, ready, delayed, staged)
-    select lane, sum(r), sum(d), sum(s) from (
-      select lane, 1 as r, 0 as d, 0 as s from waiting union all select lane, 0, 1,
-        case when stage is not null then 1 else 0 end from agenda) n group by lane
+    select lane, sum(r), sum(d), sum(s)
+      from (select lane, 1 as r, 0 as d, 0 as s from waiting
+            union all
+            select lane, 0, 1, case when stage is not null then 1 else 0 end from agenda) n
+     group by lane
   )
   select count(*), (select count(*) from tickets), (select count(*) from turns)
     into v_ready, v_tickets, v_turns from waiting;
@@ -72,8 +78,11 @@ create or replace function ring_close_purged() returns void
 language plpgsql as $$
 begin
   perform job_close_waiting(v.slot, v.jobs, 'cancelled', json_build_object('message', 'purged'))
-     from (select job_slot(id) as slot, array_agg(id) as jobs from jobs where state = 'cancelled' and reason = 'purged'
-       group by 1) v;
-  delete from agenda g using amendment m where m.slot = job_slot(g.job_id) and m.job_id = g.job_id
-    and m.closed_at is not null;
+     from (select job_slot(id) as slot, array_agg(id) as jobs
+             from jobs
+            where state = 'cancelled' and reason = 'purged'
+            group by 1) v;
+  delete from agenda g
+    using amendment m
+   where m.slot = job_slot(g.job_id) and m.job_id = g.job_id and m.closed_at is not null;
 end $$;

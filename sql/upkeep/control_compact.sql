@@ -12,10 +12,10 @@ begin
   begin  -- even to ask for a table's size is to wait for whoever rewrites it
     for t in
       select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
-       where s.nspname = current_schema() and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth',
-         'fingerprint', 'bucket')
-         and greatest(pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid))
-           > p_bound
+       where s.nspname = current_schema()
+         and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint', 'bucket')
+         and greatest(pg_stat_get_dead_tuples(c.oid),
+                      pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid)) > p_bound
        order by c.relname
     loop
       begin

@@ -9,14 +9,18 @@ declare
 begin
   -- one of some neighbours, so that none is left out because its key follows closely on another's
   if random() < 0.2 then
-    select x.key into v_lane from (
-      (select l.key from lane l where l.key >= v_from order by l.key limit 20)
-        union all (select l.key from lane l where l.key < v_from order by l.key desc limit 20)) x order by random()
-        limit 1;
+    select x.key into v_lane
+      from ((select l.key from lane l where l.key >= v_from order by l.key limit 20)
+            union all
+            (select l.key from lane l where l.key < v_from order by l.key desc limit 20)) x
+     order by random() limit 1;
     perform lane_recount(v_lane, 1000);
   end if;
-  select l.key into v_lane from queue q join lane l on l.queue_id = q.id
-    where q.closed_at is not null and q.finished_at is null order by random() limit 1;
+  select l.key into v_lane
+    from queue q
+    join lane l on l.queue_id = q.id
+   where q.closed_at is not null and q.finished_at is null
+   order by random() limit 1;
   if found then
     perform lane_recount(v_lane, 1000);
   end if;
@@ -31,11 +35,13 @@ declare
   t record;
 begin
   with truth as materialized (
-    select x.* from lane_truth(p_lane, p_most) x where x.is_known
-      and (x.counted_ready, x.counted_delayed, x.counted_staged) is distinct from (x.ready, x.delayed, x.staged)
+    select x.* from lane_truth(p_lane, p_most) x
+     where x.is_known
+       and (x.counted_ready, x.counted_delayed, x.counted_staged) is distinct from (x.ready, x.delayed, x.staged)
   ), put_right as (
-    insert into tally (lane, ready, delayed, staged) select p_lane, x.ready - x.counted_ready,
-      x.delayed - x.counted_delayed, x.staged - x.counted_staged from truth x)
+    insert into tally (lane, ready, delayed, staged)
+    select p_lane, x.ready - x.counted_ready, x.delayed - x.counted_delayed, x.staged - x.counted_staged
+      from truth x)
   select * into t from truth;
   if not found then
     return false;

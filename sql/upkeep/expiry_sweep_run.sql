@@ -31,7 +31,7 @@ begin
         select j.slot, j.id, j.start_by from job j where j.start_by > s.swept_until and j.start_by <= v_now
         union all
         select m.slot, m.job_id, m.start_by from amendment m
-          where m.start_by > s.swept_until and m.start_by <= v_now) due
+         where m.start_by > s.swept_until and m.start_by <= v_now) due
         left join amendment m on m.slot = due.slot and m.job_id = due.id
        where coalesce(m.start_by, due.start_by) <= v_now and m.closed_at is null
          and (select true from job_attempt a
@@ -44,8 +44,10 @@ begin
 
   for d in
     select lane_key(j.queue_id, j.type, j.priority, j.resources) as lane, array_agg(j.id order by j.id) as jobs
-      from (select distinct id from unnest(v_due) id) u join job j on j.slot = job_slot(u.id) and j.id = u.id group by 1
-        order by 1
+      from (select distinct id from unnest(v_due) id) u
+      join job j on j.slot = job_slot(u.id) and j.id = u.id
+     group by 1
+     order by 1
   loop
     if not pg_try_advisory_xact_lock(lane_flag(d.lane)) or not pg_try_advisory_xact_lock(lane_lock(d.lane)) then
       v_skipped := true;
@@ -60,14 +62,16 @@ begin
       end if;
       delete from agenda where job_id = d.jobs[v_at];
       if job_close_waiting(job_slot(d.jobs[v_at]), array[d.jobs[v_at]], 'expired', null) <> '{}' then
-        insert into tally (lane, ready, delayed) values (d.lane, case when v_waited then 0 else -1 end,
-          case when v_waited then -1 else 0 end);
+        insert into tally (lane, ready, delayed)
+        values (d.lane, case when v_waited then 0 else -1 end, case when v_waited then -1 else 0 end);
         v_closed := v_closed || d.jobs[v_at];
       end if;
     end loop;
   end loop;
   perform fingerprint_release(v_closed);
-  if p_before is not null and not v_skipped and cardinality(v_due) < p_limit
+  if p_before is not null
+    and not v_skipped
+    and cardinality(v_due) < p_limit
     and xmin_of(v_snapshot) > s.candidate_xid then
     update expiry_sweep set swept_until = s.candidate, candidate = p_before, candidate_xid = xid_now();
   end if;

@@ -11,17 +11,21 @@ declare
   v_some bigint[] := array(select job_id from fingerprint where job_id >= v_from order by job_id limit 100);
 begin
   with due as materialized (
-    select f.queue_id, f.fingerprint, f.job_id, job_over(f.job_id) as is_over from fingerprint f
-      where f.until > '-infinity' and f.until <= clock_now() order by f.until limit p_most for update skip locked
+    select f.queue_id, f.fingerprint, f.job_id, job_over(f.job_id) as is_over
+      from fingerprint f
+     where f.until > '-infinity' and f.until <= clock_now()
+     order by f.until limit p_most for update skip locked
   ), seen as (
-    update fingerprint f set until = '-infinity' from due d
-      where f.queue_id = d.queue_id and f.fingerprint = d.fingerprint and not d.is_over
+    update fingerprint f set until = '-infinity'
+      from due d
+     where f.queue_id = d.queue_id and f.fingerprint = d.fingerprint and not d.is_over
   )
   select array_agg(job_id) into v_over from due where is_over;
   if not exists (select from unnest(v_some[1:2]) id where job_over(id)) then
     v_some := '{}';
   end if;
-  perform fingerprint_release(v_over || array(select f.job_id from fingerprint f
-    where f.follow_up is not null and job_over(f.job_id) limit p_most)
+  perform fingerprint_release(
+    v_over
+    || array(select f.job_id from fingerprint f where f.follow_up is not null and job_over(f.job_id) limit p_most)
     || array(select id from unnest(v_some) id where job_over(id)));
 end $$;

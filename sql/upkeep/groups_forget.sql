@@ -21,13 +21,17 @@ begin
         union all
       (select c.track, c.lane, c.head_xid from lane_cursor c where c.track < v_from order by c.track limit p_limit)
         limit p_limit) c
-     where c.lane is not null and ring_turn(c.head_xid) < v_child
+     where c.lane is not null
+       and ring_turn(c.head_xid) < v_child
        and not exists (select from ticket t where t.lane = c.track));
-  for v_lane in select distinct c.lane from unnest(v_tracks) u (track) join lane_cursor c on c.track = u.track
-    order by 1 loop
+  for v_lane in
+    select distinct c.lane from unnest(v_tracks) u (track)
+      join lane_cursor c on c.track = u.track
+     order by 1
+  loop
     continue when not pg_try_advisory_xact_lock(lane_lock(v_lane));
-    delete from lane_cursor c where c.track = any (v_tracks) and c.lane = v_lane
-      and not exists (select from ticket t where t.lane = c.track);
+    delete from lane_cursor c
+     where c.track = any (v_tracks) and c.lane = v_lane and not exists (select from ticket t where t.lane = c.track);
     get diagnostics v_gone = row_count;
     v_n := v_n + v_gone;
   end loop;

@@ -28,8 +28,8 @@ begin
         update ring set rotated_at = v_now where slot = r.slot;
         return 1;
       end if;
-      continue when r.rotated_at >= v_end + v_shortest and (r.survivors = 0
-        or r.rotated_at > v_now - interval '12 hours');
+      continue when r.rotated_at >= v_end + v_shortest
+        and (r.survivors = 0 or r.rotated_at > v_now - interval '12 hours');
       continue when r.survivors = 0 and not exists (select from job j where j.slot = r.slot);
       continue when not pg_try_advisory_xact_lock(ring_pin(r.slot));
       perform ring_rotate(r.slot, v_now);
@@ -45,10 +45,14 @@ end $$;
 create or replace function retention_of(p_what text) returns interval
 language plpgsql stable as $$
 begin
-  return (select make_interval(secs => coalesce((c.options ->> ('retention' || initcap(p_what) || 'Seconds'))::float8,
-    case p_what when 'failed' then 30 * 86400 when 'expired' then 30 * 86400 when 'succeeded' then 7 * 86400
+  return (select make_interval(secs => coalesce(
+    (c.options ->> ('retention' || initcap(p_what) || 'Seconds'))::float8,
+    case p_what
+      when 'failed' then 30 * 86400
+      when 'expired' then 30 * 86400
+      when 'succeeded' then 7 * 86400
       when 'cancelled' then 7 * 86400
-                else 365 * 86400 end)) from cell c);
+      else 365 * 86400 end)) from cell c);
 end $$;
 
 -- retentions, kept_for: the retention of each final state, read once and looked up for every job.
@@ -74,18 +78,20 @@ begin
   return array(
     select j.id from job j
       left join lateral (select a.state, a.attempt, a.finished_at from job_attempt a
-        where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+                          where a.slot = p_slot and a.job_id = j.id
+                          order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
-      left join lateral (select min(p.purged_at) as purged_at, bool_or(p.is_open) as is_open from lane_purge p
-        where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)) p on true
+      left join lateral (select min(p.purged_at) as purged_at, bool_or(p.is_open) as is_open
+                           from lane_purge p
+                          where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)) p on true
      where j.slot = p_slot
        and case when j.id = any (v_running) then true
                 when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) > p_now
                 when attempt_is_end(last.state, last.attempt, m.revived_after)
                   then last.finished_at + kept_for(v_kept, last.state) > p_now
                 -- what was shed is counted until it is passed
-                when p.purged_at + v_kept[4] <= p_now then p.is_open
-                  or coalesce(job_purged_at(j, m) + v_kept[4] > p_now, true)
+                when p.purged_at + v_kept[4] <= p_now
+                  then p.is_open or coalesce(job_purged_at(j, m) + v_kept[4] > p_now, true)
                 else true end
      limit p_limit);
 end $$;
@@ -111,8 +117,9 @@ begin
     k_jobs := array(select j from job j where j.slot = p_slot and j.id = any (v_keep));
     k_attempts := array(
       select row(a.*)::attempt from job_attempt a
-       where a.slot = p_slot and a.job_id = any (v_keep) and (a.state is not null or a.finished_at > v_attempts_from
-         or attempt_is_last(row(a.*)::attempt)));
+       where a.slot = p_slot
+         and a.job_id = any (v_keep)
+         and (a.state is not null or a.finished_at > v_attempts_from or attempt_is_last(row(a.*)::attempt)));
     k_amendments := array(select m from amendment m where m.slot = p_slot and m.job_id = any (v_keep));
     k_progress := array(select g from progress g where g.slot = p_slot and g.job_id = any (v_keep));
     k_pieces := array(select y from payload_piece y where y.slot = p_slot and y.job_id = any (v_keep));
@@ -144,15 +151,18 @@ begin
   with gone as (
     select j.id from job j
       left join lateral (select a.state, a.attempt, a.finished_at from job_attempt a
-        where a.slot = p_slot and a.job_id = j.id order by a.attempt desc limit 1) last on true
+                          where a.slot = p_slot and a.job_id = j.id
+                          order by a.attempt desc limit 1) last on true
       left join amendment m on m.slot = p_slot and m.job_id = j.id
-     where j.slot = p_slot and j.id <> all (v_running)
+     where j.slot = p_slot
+       and j.id <> all (v_running)
        and case when m.closed_at is not null then m.closed_at + kept_for(v_kept, m.closed_as) <= p_now
                 when attempt_is_end(last.state, last.attempt, m.revived_after)
                   then last.finished_at + kept_for(v_kept, last.state) <= p_now
                 else coalesce(job_purged_at(j, m) + v_kept[4] <= p_now, false)
-                     and not exists (select from lane_purge p where p.lane
-                       = lane_key(j.queue_id, j.type, j.priority, j.resources) and p.is_open) end
+                     and not exists (select from lane_purge p
+                                      where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
+                                        and p.is_open) end
      limit 100000
   ), a as (delete from attempt x using gone where x.slot = p_slot and x.job_id = gone.id),
      m as (delete from amendment x using gone where x.slot = p_slot and x.job_id = gone.id),
@@ -160,11 +170,17 @@ begin
      y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id),
      d as (delete from decision x using gone where x.job_id = gone.id)
   delete from job x using gone where x.slot = p_slot and x.id = gone.id;
-  delete from streak s where s.slot = p_slot and s.finished_at + v_kept[1] <= p_now and not exists (
-    select from job j where j.slot = p_slot and j.id between job_at(s.first_place)
-      and job_at(s.first_place + s.length - 1));
-  delete from attempt a where a.slot = p_slot and a.state is null and a.finished_at <= p_now - retention_of('attempts')
-    and not attempt_is_last(a);
+  delete from streak s
+   where s.slot = p_slot
+     and s.finished_at + v_kept[1] <= p_now
+     and not exists (select from job j
+                      where j.slot = p_slot
+                        and j.id between job_at(s.first_place) and job_at(s.first_place + s.length - 1));
+  delete from attempt a
+   where a.slot = p_slot
+     and a.state is null
+     and a.finished_at <= p_now - retention_of('attempts')
+     and not attempt_is_last(a);
 end $$;
 
 -- attempt_is_last: the newest record of a job stays with the job: it tells how often it was tried, and why it failed.

@@ -15,8 +15,8 @@ declare
   v_closing int[];
   v_before timestamptz;
 begin
-  v_mine := p_every_seconds is null or exists (select from duty
-    where name = 'maintain' and done_at <= v_now - seconds(p_every_seconds));
+  v_mine := p_every_seconds is null
+    or exists (select from duty where name = 'maintain' and done_at <= v_now - seconds(p_every_seconds));
   if v_mine then
     v_closing := queues_closing();  -- before this transaction has a number
     v_before := case when pg_current_xact_id_if_assigned() is null then clock_now() end;
@@ -41,8 +41,8 @@ begin
   -- last: nothing is waited for while queues are locked
   v_done := upkeep_do(v_done, 'finished', p_closing => v_closing);
   return v_done || jsonb_build_object('crowded', exists (select from lane where rest_xid is not null and not is_asleep)
-    or exists (select from queue q where exists (select from lane k
-      where k.queue_id = q.id and k.rest_xid is null offset crowd_from())));
+    or exists (select from queue q
+                where exists (select from lane k where k.queue_id = q.id and k.rest_xid is null offset crowd_from())));
 end $$;
 
 -- upkeep_do: one part of maintain, added to what was done so far. When it fails, nothing of it was done.
@@ -54,10 +54,12 @@ declare
 begin
   case p_part
     when 'tidy' then
-      update cell c set server_id = server_id() where c.server_id is null and server_id() is not null
-        and c.only_row in (select only_row from cell for no key update skip locked);
-      update cell set floor_xid = xid_now() where floor_xid < xid_now() - 10000
-        and only_row in (select only_row from cell for no key update skip locked);
+      update cell c set server_id = server_id()
+       where c.server_id is null
+         and server_id() is not null
+         and c.only_row in (select only_row from cell for no key update skip locked);
+      update cell set floor_xid = xid_now()
+       where floor_xid < xid_now() - 10000 and only_row in (select only_row from cell for no key update skip locked);
       perform agenda_unchain(), agenda_tidy(), sheds_pass(), breakers_tidy(), schedule_events_tidy(),
         rules_fold();
     when 'expired' then v_n := expiry_sweep_run(10000, p_before);
@@ -73,6 +75,6 @@ begin
 exception when others then
   perform passing_check(sqlstate, sqlerrm);
   raise warning 'millrace: the part "%" of maintain failed: % (%)', p_part, sqlerrm, sqlstate;
-  return p_done || jsonb_build_object('failed', coalesce(p_done -> 'failed', '{}')
-    || jsonb_build_object(p_part, left(sqlerrm, 500)));
+  return p_done || jsonb_build_object('failed',
+    coalesce(p_done -> 'failed', '{}') || jsonb_build_object(p_part, left(sqlerrm, 500)));
 end $$;

@@ -38,21 +38,28 @@ begin
       (select t.lane from ticket t where t.slot = p_slot order by t.lane limit 1)
       union all
       select (select t.lane from ticket t where t.slot = p_slot and t.lane > track.key order by t.lane limit 1)
-        from track where track.key is not null)
+        from track
+       where track.key is not null)
     select from track
       left join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c on true
      where track.key is not null and (
        c.seq is null
-       or exists (select from ticket t where t.slot = p_slot and t.lane = track.key
-         and (t.xid, t.id) >= (c.head_xid, c.head_ticket)
+       or exists (select from ticket t
+                   where t.slot = p_slot
+                     and t.lane = track.key
+                     and (t.xid, t.id) >= (c.head_xid, c.head_ticket)
                      and not (t.xid = c.head_xid and t.id = c.head_ticket and cardinality(t.jobs) <= c.head_offset))
-       or exists (select from unnest(c.late_xids) x where exists (select from ticket t
-         where t.slot = p_slot and t.lane = track.key and t.xid = x))
+       or exists (select from unnest(c.late_xids) x
+                   where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = x))
        or exists (
          select from lane_cursor s join aside r on r.lane = fresh_of(track.key) and r.n = -(s.seq >> 32)
           where s.track = track.key and s.seq < 0 and (
-            exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid >= s.head_xid
-              and t.xid < xmax_of(r.snapshot))
-            or exists (select from unnest(s.late_xids) x where exists (select from ticket t
-              where t.slot = p_slot and t.lane = track.key and t.xid = x))))));
+            exists (select from ticket t
+                     where t.slot = p_slot
+                       and t.lane = track.key
+                       and t.xid >= s.head_xid
+                       and t.xid < xmax_of(r.snapshot))
+            or exists (select from unnest(s.late_xids) x
+                        where exists (select from ticket t
+                                       where t.slot = p_slot and t.lane = track.key and t.xid = x))))));
 end $$;
