@@ -3,8 +3,7 @@
 -- p_until are about the time they failed. Reads the index of attempts that did not succeed, and one job each. Raises:
 -- MR001, MR003.
 create or replace function failure_groups(p_queue text default null, p_type text default null,
-  p_since timestamptz default null, p_until timestamptz default null,
-  p_limit int default 100)
+  p_since timestamptz default null, p_until timestamptz default null, p_limit int default 100)
 returns table (fingerprint text, name text, code text, message text, jobs int, first_at timestamptz,
   last_at timestamptz, types text[], queues text[], last_job_id bigint)
 language plpgsql security definer set search_path from current set jit = off
@@ -25,13 +24,13 @@ begin
      order by f.job_id desc limit 10000
   ), grouped as (
     select error_fingerprint(n.error) as fingerprint, count(*)::int as jobs, min(n.finished_at) as first_at,
-      max(n.finished_at) as last_at,
+           max(n.finished_at) as last_at,
            array_agg(distinct n.type) as types, array_agg(distinct n.queue_id) as queue_ids,
            max(n.job_id) as last_job_id, (array_agg(n.error order by n.job_id desc))[1] as error
       from newest n group by 1 order by 2 desc, 4 desc limit p_limit
   )
   select g.fingerprint, error_member(g.error, 'name'), error_member(g.error, 'code'), error_message(g.error), g.jobs,
-    g.first_at, g.last_at, g.types,
+         g.first_at, g.last_at, g.types,
          array(select q.name from queue q where q.id = any (g.queue_ids) order by q.name), g.last_job_id
     from grouped g order by g.jobs desc, g.last_at desc;
 end $$;

@@ -3,10 +3,9 @@
 -- a scan of the log, history included, within the time given. For what waits and runs in a queue, queue_depth is
 -- cheaper. Raises: MR001 without a filter, MR003.
 create or replace function job_count(p_queue text default null, p_type text default null, p_tenant text default null,
-  p_group text default null,
-  p_created_from timestamptz default null, p_created_to timestamptz default null,
-  out ready bigint, out delayed bigint, out running bigint, out blocked bigint,
-  out succeeded bigint, out failed bigint, out expired bigint, out cancelled bigint)
+  p_group text default null, p_created_from timestamptz default null, p_created_to timestamptz default null,
+  out ready bigint, out delayed bigint, out running bigint, out blocked bigint, out succeeded bigint, out failed bigint,
+  out expired bigint, out cancelled bigint)
 language plpgsql security definer set search_path from current set jit = off
   set plan_cache_mode = force_custom_plan as $$
 declare
@@ -18,14 +17,15 @@ begin
   elsif p_queue is not null then
     perform queue_id(p_queue);
   end if;
-  select count(*) filter (where v.state = 'ready'), count(*) filter (where v.state = 'delayed'), count(*)
-    filter (where v.state = 'running'),
-         count(*) filter (where v.state = 'blocked'), count(*) filter (where v.state = 'succeeded'), count(*)
-           filter (where v.state = 'failed'),
+  select count(*) filter (where v.state = 'ready'), count(*) filter (where v.state = 'delayed'),
+         count(*) filter (where v.state = 'running'),
+         count(*) filter (where v.state = 'blocked'), count(*) filter (where v.state = 'succeeded'),
+         count(*) filter (where v.state = 'failed'),
          count(*) filter (where v.state = 'expired'), count(*) filter (where v.state = 'cancelled')
     into ready, delayed, running, blocked, succeeded, failed, expired, cancelled
     from jobs v
-   where (p_tenant is null or v.tenant = p_tenant) and (p_queue is null or v.queue = p_queue)
+   where (p_tenant is null or v.tenant = p_tenant)
+     and (p_queue is null or v.queue = p_queue)
      and (p_type is null or v.type = p_type)
      and (p_group is null or v."group" = p_group) and v.id >= v_from and v.id < v_to;
 end $$;

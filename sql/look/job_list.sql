@@ -2,10 +2,8 @@
 -- p_undecided: failed and expired ones that wait for a decision, because nobody has retried or discarded them. States
 -- with few members (running, delayed, failed, expired, cancelled) are found through their own small tables and indexes.
 create or replace function job_list(p_queue text default null, p_state text default null, p_type text default null,
-  p_tenant text default null,
-  p_created_from timestamptz default null, p_created_to timestamptz default null, p_before bigint default null,
-    p_limit int default 100,
-  p_undecided boolean default false) returns setof jobs
+  p_tenant text default null, p_created_from timestamptz default null, p_created_to timestamptz default null,
+  p_before bigint default null, p_limit int default 100, p_undecided boolean default false) returns setof jobs
 language plpgsql security definer set search_path from current set jit = off
   set plan_cache_mode = force_custom_plan as $$
 declare
@@ -21,17 +19,28 @@ begin
   end if;
   if p_state in ('running', 'delayed') then
     v_ids := case when p_state = 'running' then array(select unnest(jobs) from claim)
-      else array(select job_id from agenda where due_at > clock_now()) end;
-    return query select v.* from jobs v where v.id = any (v_ids) and v.id >= v_from and v.id < v_to
-      and v.state = p_state and not coalesce(p_undecided, false)
-        and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type)
-          and (p_tenant is null or v.tenant = p_tenant)
-      order by v.id desc limit p_limit;
+                  else array(select job_id from agenda where due_at > clock_now()) end;
+    return query
+    select v.* from jobs v
+     where v.id = any (v_ids)
+       and v.id >= v_from
+       and v.id < v_to
+       and v.state = p_state
+       and not coalesce(p_undecided, false)
+       and (p_queue is null or v.queue = p_queue)
+       and (p_type is null or v.type = p_type)
+       and (p_tenant is null or v.tenant = p_tenant)
+     order by v.id desc limit p_limit;
   else
-    return query select v.* from jobs v where v.id >= v_from and v.id < v_to and (p_state is null or v.state = p_state)
-        and (not coalesce(p_undecided, false) or is_undecided(v.state, v.discarded_at))
-        and (p_queue is null or v.queue = p_queue) and (p_type is null or v.type = p_type)
-          and (p_tenant is null or v.tenant = p_tenant)
-      order by v.id desc limit p_limit;
+    return query
+    select v.* from jobs v
+     where v.id >= v_from
+       and v.id < v_to
+       and (p_state is null or v.state = p_state)
+       and (not coalesce(p_undecided, false) or is_undecided(v.state, v.discarded_at))
+       and (p_queue is null or v.queue = p_queue)
+       and (p_type is null or v.type = p_type)
+       and (p_tenant is null or v.tenant = p_tenant)
+     order by v.id desc limit p_limit;
   end if;
 end $$;

@@ -11,8 +11,11 @@ begin
     perform raise_error('MR001', format('a peek shows 1 to 1000 jobs, not %s', p_limit), null);
   end if;
   perform lane_discover(array[queue_id(p_queue)]);
-  for l in select k.key from lane k where k.queue_id = queue_id(p_queue)
-    order by k.priority, lane_oldest(k.key) nulls last loop
+  for l in
+    select k.key from lane k
+     where k.queue_id = queue_id(p_queue)
+     order by k.priority, lane_oldest(k.key) nulls last
+  loop
     v_ids := v_ids || lane_next(l.key, p_limit, p_limit, p_limit);
     v_aside := v_aside || aside_next(l.key, p_limit);
     exit when cardinality(v_ids) >= p_limit;

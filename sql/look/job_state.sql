@@ -32,10 +32,13 @@ begin
     return 'delayed';
   elsif coalesce(m.start_by, j.start_by) <= clock_now() then
     return 'expired';
-  elsif exists (select from queue q where q.id = j.queue_id
-    and (q.paused_at is not null or q.options ? 'waitsFor' and queue_waits(q.id) is not null))
-     or exists (select from pause z where z.queue_id = j.queue_id and coalesce(z.type = j.type, true)
-       and (z.group_key is null or z.group_key is not distinct from j.group_key)) then
+  elsif exists (select from queue q
+                 where q.id = j.queue_id
+                   and (q.paused_at is not null or q.options ? 'waitsFor' and queue_waits(q.id) is not null))
+     or exists (select from pause z
+                 where z.queue_id = j.queue_id
+                   and coalesce(z.type = j.type, true)
+                   and (z.group_key is null or z.group_key is not distinct from j.group_key)) then
     return 'blocked';
   end if;
   return 'ready';
@@ -54,12 +57,16 @@ language plpgsql stable as $$
 declare
   p lane_purge;
 begin
-  for p in select * from lane_purge x where x.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
-    order by x.purged_at desc loop
-    if purge_saw(p, j.xid, j.id) and (p.group_key is null or p.group_key is not distinct from j.group_key)
+  for p in
+    select * from lane_purge x
+     where x.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
+     order by x.purged_at desc
+  loop
+    if purge_saw(p, j.xid, j.id)
+      and (p.group_key is null or p.group_key is not distinct from j.group_key)
       and coalesce(m.revived_at, '-infinity') < p.purged_at
-       and not exists (select from job_attempt a where a.slot = j.slot and a.job_id = j.id
-         and a.finished_at > p.purged_at) then
+      and not exists (select from job_attempt a
+                       where a.slot = j.slot and a.job_id = j.id and a.finished_at > p.purged_at) then
       return p.purged_at;
     end if;
   end loop;

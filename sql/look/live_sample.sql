@@ -25,10 +25,12 @@ begin
     'made', v_made, 'ended', v_ended,
     'failedLastHour', case when p_failures then live_failures(v_now - interval '1 hour') end,
     'workers', (select count(distinct coalesce(c.worker, '')) from claim c),
-    'queues', (select json_agg(json_build_object('queue', q.name, 'state', q.state, 'waiting', q.waiting, 'delayed',
-      q.delayed, 'running', q.running,
-                                                 'oldestReadyAt', o.since) order by q.name)
-                 from queues q left join (select * from live_oldest() where p_ages) o on o.queue = q.name));
+    'queues', (
+      select json_agg(json_build_object(
+               'queue', q.name, 'state', q.state, 'waiting', q.waiting, 'delayed', q.delayed, 'running', q.running,
+               'oldestReadyAt', o.since) order by q.name)
+        from queues q
+        left join (select * from live_oldest() where p_ages) o on o.queue = q.name));
 end $$;
 
 -- live_failures: how many of the newest 10,000 failures, by the time their jobs were enqueued, are younger than this.
@@ -37,7 +39,7 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
   set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off as $$
 begin
   return (select count(*) from (select f.finished_at from job_failure f order by f.job_id desc limit 10000) f
-    where f.finished_at > p_since);
+           where f.finished_at > p_since);
 end $$;
 
 -- live_oldest: since when the oldest ready job of each queue waits, in the 100 lanes that have most.
@@ -49,7 +51,9 @@ begin
   with oldest as materialized (
     select lane_oldest(d.lane, 10) as id
       from (select lane from (select lane, ready from lane_depth union all select lane, ready from tally) x
-        group by lane having sum(ready) > 0 order by sum(ready) desc limit 100) d
+             group by lane
+            having sum(ready) > 0
+             order by sum(ready) desc limit 100) d
   )
   select q.name, min(greatest(job_created_at(j.id), j.run_at))
     from oldest o join job j on j.slot = job_slot(o.id) and j.id = o.id join queue q on q.id = j.queue_id
@@ -67,15 +71,18 @@ declare
   v_made json;
 begin
   with made as materialized (
-    select j.queue_id, j.id from job j where j.slot in (job_slot(v_from), job_slot(v_to)) and j.id >= v_from
-      and j.id < v_to order by j.id limit c_most
+    select j.queue_id, j.id from job j
+     where j.slot in (job_slot(v_from), job_slot(v_to)) and j.id >= v_from and j.id < v_to
+     order by j.id limit c_most
   ), part as (
-    select case when count(*) < c_most then 1 else greatest(1,
-      (v_to - v_from)::float8 / greatest(1, max(id) - v_from)) end as factor from made
+    select case when count(*) < c_most then 1
+                else greatest(1, (v_to - v_from)::float8 / greatest(1, max(id) - v_from)) end as factor
+      from made
   )
   select coalesce(json_object_agg(q.name, round(n.jobs * part.factor)), '{}') into v_made
-    from (select queue_id, count(*) as jobs from made group by queue_id) n join queue q on q.id = n.queue_id
-      cross join part;
+    from (select queue_id, count(*) as jobs from made group by queue_id) n
+    join queue q on q.id = n.queue_id
+    cross join part;
   return v_made;
 end $$;
 
@@ -86,9 +93,10 @@ language plpgsql as $$
 begin
   return (
     select array_agg((pg_relation_size(i.inhrelid) / current_setting('block_size')::int)::int
-      order by i.inhparent = 'streak'::regclass, c.relname)
-      from pg_inherits i join pg_class c on c.oid = i.inhrelid
-        where i.inhparent in ('attempt'::regclass, 'streak'::regclass));
+           order by i.inhparent = 'streak'::regclass, c.relname)
+      from pg_inherits i
+      join pg_class c on c.oid = i.inhrelid
+     where i.inhparent in ('attempt'::regclass, 'streak'::regclass));
 end $$;
 
 -- live_ended: what ended between two times, by queue: { queue: { ended, failed, p50, p95 } }, and of all queues as "".
@@ -103,18 +111,23 @@ declare
   v_ended json;
 begin
   with tail as (
-    select e.i, e.now_end, greatest(e.now_end - 1000, least(e.then_end, e.now_end)
-      - case when (v_today - (e.i - 1) % 32 + 32) % 32 in (0, 1, 31) then 64 else 8 end, 0) as first,
+    select e.i, e.now_end,
+           greatest(
+             e.now_end - 1000,
+             least(e.then_end, e.now_end)
+               - case when (v_today - (e.i - 1) % 32 + 32) % 32 in (0, 1, 31) then 64 else 8 end,
+             0) as first,
            case when e.now_end - e.then_end > 1000 then (e.now_end - e.then_end) / 1000.0 else 1 end as factor
       from unnest(p_ends, p_now_ends) with ordinality e (then_end, now_end, i) where e.now_end > 0
   ), run as materialized (
     select r.queue_id, r.jobs * t.factor as jobs, r.final, r.failed, r.waited
       from tail t cross join lateral live_tail(((t.i - 1) % 32)::smallint, t.i > 32, t.first, p_from, p_to) r
   )
-  select json_object_agg(x.name, json_build_object('ended', round(x.ended), 'failed', round(x.failed), 'p50',
-    x.waits[1], 'p95', x.waits[2])) into v_ended
+  select json_object_agg(x.name, json_build_object(
+           'ended', round(x.ended), 'failed', round(x.failed), 'p50', x.waits[1], 'p95', x.waits[2]))
+    into v_ended
     from (select coalesce(q.name, '') as name, coalesce(sum(r.jobs) filter (where r.final), 0) as ended,
-      coalesce(sum(r.jobs) filter (where r.failed), 0) as failed,
+                 coalesce(sum(r.jobs) filter (where r.failed), 0) as failed,
                  percentile_disc(array[0.5, 0.95]) within group (order by r.waited) as waits
             from run r join queue q on q.id = r.queue_id group by grouping sets ((q.name), ())) x;
   return coalesce(v_ended, '{}');
@@ -123,8 +136,7 @@ end $$;
 -- live_tail: what ended between two times according to one child of a log, from a page on; jobs: how many a row stands
 -- for. Planned anew each time: with the child known, 31 others need not be looked at.
 create or replace function live_tail(p_slot smallint, p_streak boolean, p_page int, p_from timestamptz,
-  p_to timestamptz)
-  returns table (queue_id int, jobs float8, final boolean, failed boolean, waited float8)
+  p_to timestamptz) returns table (queue_id int, jobs float8, final boolean, failed boolean, waited float8)
 language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -134,17 +146,18 @@ declare
 begin
   if p_streak then
     return query
-    select j.queue_id, s.length::float8, true, false, greatest(0,
-      date_part('epoch', s.started_at - greatest(job_created_at(j.id), j.run_at)))
+    select j.queue_id, s.length::float8, true, false,
+           greatest(0, date_part('epoch', s.started_at - greatest(job_created_at(j.id), j.run_at)))
       from streak s join job j on j.slot = s.slot and j.id = job_at(s.first_place)
      where s.slot = p_slot and s.ctid >= v_first and s.finished_at > p_from and s.finished_at <= p_to;
   else
-    select greatest(1, count(*) / c_most) into v_every from attempt a
-      where a.slot = p_slot and a.ctid >= v_first and a.finished_at > p_from and a.finished_at <= p_to;
+    select greatest(1, count(*) / c_most) into v_every
+      from attempt a
+     where a.slot = p_slot and a.ctid >= v_first and a.finished_at > p_from and a.finished_at <= p_to;
     return query
     select j.queue_id, v_every::float8, a.state is not null, a.outcome in ('failed', 'lost'),
-           case when a.attempt = 1 then greatest(0, date_part('epoch',
-             a.started_at - greatest(job_created_at(j.id), j.run_at))) end
+           case when a.attempt = 1
+                  then greatest(0, date_part('epoch', a.started_at - greatest(job_created_at(j.id), j.run_at))) end
       from attempt a join job j on j.slot = a.slot and j.id = a.job_id
      where a.slot = p_slot and a.ctid >= v_first and a.finished_at > p_from and a.finished_at <= p_to
        and (v_every = 1 or (hashint8(a.job_id) & 2147483647) % v_every = 0);

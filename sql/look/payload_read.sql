@@ -26,8 +26,9 @@ begin
     select substring(bytes from (v_from % 1048576)::int + 1 for (v_end - v_from)::int) into v_piece
       from payload_piece where slot = v_slot and job_id = p_job and piece = v_from / 1048576;
     if v_piece is null or v_piece = '' then
-      perform raise_error('MR004', format('the payload of job %s ends after %s of %s bytes', p_job, v_from,
-        j.payload_size), 'it was enqueued without all its pieces');
+      perform raise_error('MR004',
+        format('the payload of job %s ends after %s of %s bytes', p_job, v_from, j.payload_size),
+        'it was enqueued without all its pieces');
     end if;
     v_bytes := v_bytes || v_piece;
     v_from := v_from + octet_length(v_piece);

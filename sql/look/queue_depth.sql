@@ -3,7 +3,7 @@
 -- lane. Raises: MR003.
 create or replace function queue_depth(p_queue text default 'default',
   out ready bigint, out blocked bigint, out delayed bigint, out running bigint, out oldest_ready_at timestamptz,
-    out oldest_age_seconds float8, out staged bigint)
+  out oldest_age_seconds float8, out staged bigint)
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_generic_plan
   set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -17,17 +17,20 @@ begin
          or q.options ? 'waitsFor' and queue_waits(q.id) is not null into v_paused from queue q where q.id = v_id;
   select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0), coalesce(sum(d.staged), 0) into ready, delayed, staged
     from (select lane, x.ready, x.delayed, x.staged from lane_depth x
-      union all select lane, y.ready, y.delayed, y.staged from tally y) d
+          union all
+          select lane, y.ready, y.delayed, y.staged from tally y) d
    where d.lane = any (v_lanes);
   select count(*) into v_due from (
     select from (select * from agenda a where a.due_at <= v_now order by a.due_at limit 10000) g
-      where (g.chain = 1) is not true and g.lane = any (v_lanes) and not agenda_dropped((g.*)::agenda)) due;
+     where (g.chain = 1) is not true and g.lane = any (v_lanes) and not agenda_dropped((g.*)::agenda)) due;
   ready := ready + v_due;
   delayed := delayed - v_due;
   ready := greatest(ready, 0);
   delayed := greatest(delayed, 0);
-  select coalesce(sum(cardinality(c.jobs)), 0) into running from claim c join lane l on l.key = c.lane
-    where l.queue_id = v_id;
+  select coalesce(sum(cardinality(c.jobs)), 0) into running
+    from claim c
+    join lane l on l.key = c.lane
+   where l.queue_id = v_id;
   if ready > 0 then
     select min(greatest(job_created_at(j.id), j.run_at)) into oldest_ready_at
       from queue_oldest(v_id, 1000, true) first (job)
@@ -45,18 +48,23 @@ end $$;
 create or replace function queue_oldest(p_queue_id int, p_groups int, p_aside boolean) returns setof bigint
 language plpgsql rows 10 as $$
 begin
-  return query select lane_oldest(l.key, p_groups, p_aside) from lane l
-    where l.queue_id = p_queue_id and l.rest_xid is null;
+  return query
+  select lane_oldest(l.key, p_groups, p_aside) from lane l where l.queue_id = p_queue_id and l.rest_xid is null;
   if not exists (select from scout where queue_id = p_queue_id) then
     return;
   end if;
   return query
-  select first.id from scout s cross join lateral (
-    select u.id from (select k.jobs from ticket k
-                       where k.lane = case when s.grouped then (select n.jobs[1] from ticket n
-                         where n.lane = line_of(s.lane)
-                         order by n.xid, n.id limit 1) else s.lane end order by k.xid, k.id limit 50) k
-     cross join unnest(k.jobs) u (id) where counts_as_ready(job_state(u.id)) limit 1) first
+  select first.id from scout s
+    cross join lateral (
+      select u.id
+        from (select k.jobs from ticket k
+               where k.lane = case when s.grouped then (select n.jobs[1] from ticket n
+                                                         where n.lane = line_of(s.lane)
+                                                         order by n.xid, n.id limit 1)
+                                   else s.lane end
+               order by k.xid, k.id limit 50) k
+        cross join unnest(k.jobs) u (id)
+       where counts_as_ready(job_state(u.id)) limit 1) first
    where s.queue_id = p_queue_id and not exists (select from lane l where l.key = s.lane);
 end $$;
 
@@ -70,8 +78,10 @@ declare
   v_id bigint;
   v_first bigint;
 begin
-  for v_id in select id from unnest(lane_next(p_lane, 50, p_groups, 1)
-    || case when p_aside then aside_next(p_lane, 50) end) id order by id limit 200 loop
+  for v_id in
+    select id from unnest(lane_next(p_lane, 50, p_groups, 1) || case when p_aside then aside_next(p_lane, 50) end) id
+     order by id limit 200
+  loop
     if counts_as_ready(job_state(v_id)) then
       return v_id;
     end if;
@@ -85,16 +95,19 @@ end $$;
 create or replace function lane_next(p_lane bigint, p_own int, p_groups int, p_each int) returns bigint[]
 language plpgsql as $$
 declare
-  v_jobs bigint[] := array(select id from unnest((track_read(track_cursor(p_lane), p_own)).jobs
-    || (track_read(track_cursor(again_of(p_lane)), p_own)).jobs) id order by id);
+  v_jobs bigint[] := array(
+    select id from unnest(
+      (track_read(track_cursor(p_lane), p_own)).jobs
+      || (track_read(track_cursor(again_of(p_lane)), p_own)).jobs) id
+     order by id);
   v_line bigint[];
   v_cursors lane_cursor[];
 begin
   if exists (select from lane where key = p_lane and grouped) then
     select array_agg(e.key order by e.i), array_agg(c.c order by e.i) into v_line, v_cursors
-      from (select fresh_of(u.x) as key, min(u.i) as i from unnest((track_read(track_cursor(line_of(p_lane)),
-        p_groups)).jobs)
-        with ordinality u (x, i) group by 1) e
+      from (select fresh_of(u.x) as key, min(u.i) as i
+              from unnest((track_read(track_cursor(line_of(p_lane)), p_groups)).jobs) with ordinality u (x, i)
+             group by 1) e
       left join lateral (select c from lane_cursor c where c.track = e.key order by c.seq desc limit 1) c on true;
     if v_line is not null then
       v_jobs := v_jobs || (turns_read(p_lane, v_line, array_fill(p_each, array[cardinality(v_line)]), v_cursors)).jobs;

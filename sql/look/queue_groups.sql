@@ -6,8 +6,8 @@
 -- with little may be missing. So the cost depends neither on the backlog nor on the number of groups. Raises: MR001,
 -- MR003.
 create or replace function queue_groups(p_queue text default 'default', p_limit int default 100)
-  returns table ("group" text, waiting bigint, delayed bigint, running bigint, oldest_age_seconds float8, share float8,
-    estimated boolean)
+returns table ("group" text, waiting bigint, delayed bigint, running bigint, oldest_age_seconds float8, share float8,
+  estimated boolean)
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
@@ -18,30 +18,38 @@ begin
     perform raise_error('MR001', format('a list has 1 to 10000 rows, not %s', p_limit), null);
   end if;
   select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0) into v_waiting, v_delayed
-    from (select x.lane, x.ready, x.delayed from lane_depth x union all select y.lane, y.ready, y.delayed
-      from tally y) d where d.lane = any (v_lanes);
+    from (select x.lane, x.ready, x.delayed from lane_depth x
+          union all
+          select y.lane, y.ready, y.delayed from tally y) d
+   where d.lane = any (v_lanes);
   if v_waiting + v_delayed > 10000 then
     v_sample := 5000;
   end if;
   return query
   with counted as (
-    select x.group_key, coalesce(sum(x.jobs) filter (where x.state = 'waiting'), 0)::bigint as waiting, count(*)
-      filter (where x.state = 'delayed') as delayed, count(*) filter (where x.state = 'running') as running,
+    select x.group_key, coalesce(sum(x.jobs) filter (where x.state = 'waiting'), 0)::bigint as waiting,
+           count(*) filter (where x.state = 'delayed') as delayed,
+           count(*) filter (where x.state = 'running') as running,
            min(x.since) filter (where x.state = 'waiting') as oldest
       from queue_live(v_queue_id, v_lanes, v_sample) x group by 1
   ), top as materialized (
-    select c.group_key, c.running, c.oldest, coalesce(c.waiting / nullif(sum(c.waiting) over (), 0),
-      0)::float8 as share,
-           case when v_sample is null then c.waiting else coalesce(round(c.waiting * v_waiting
-             / nullif(sum(c.waiting) over (), 0)), 0)::bigint end as waiting,
-           case when v_sample is null then c.delayed else coalesce(round(c.delayed * v_delayed
-             / nullif(sum(c.delayed) over (), 0)), 0)::bigint end as delayed
-      from counted c order by c.waiting desc, c.delayed desc, c.running desc, c.group_key limit p_limit
+    select c.group_key, c.running, c.oldest,
+           coalesce(c.waiting / nullif(sum(c.waiting) over (), 0), 0)::float8 as share,
+           case when v_sample is null then c.waiting
+                else coalesce(round(c.waiting * v_waiting / nullif(sum(c.waiting) over (), 0)), 0)::bigint
+                end as waiting,
+           case when v_sample is null then c.delayed
+                else coalesce(round(c.delayed * v_delayed / nullif(sum(c.delayed) over (), 0)), 0)::bigint
+                end as delayed
+      from counted c
+     order by c.waiting desc, c.delayed desc, c.running desc, c.group_key limit p_limit
   )
   select t.group_key, t.waiting, t.delayed, t.running, age_seconds(clock_now(), least(t.oldest, o.since)), t.share,
-    v_sample is not null
-    from top t left join groups_oldest(v_lanes, array(select x.group_key from top x
-      where v_sample is not null and x.waiting > 0)) o on o.group_key is not distinct from t.group_key
+         v_sample is not null
+    from top t
+    left join groups_oldest(
+                v_lanes, array(select x.group_key from top x where v_sample is not null and x.waiting > 0)) o
+      on o.group_key is not distinct from t.group_key
    order by t.waiting desc, t.delayed desc, t.running desc, t.group_key;
 end $$;
 
@@ -60,14 +68,17 @@ begin
   return query
   with named as (
     (select u.id, k.xid, k.attempt, k.version, null::timestamptz as due_at,
-      case when p_sample is null then 1 else cardinality(k.jobs) - f.first + 1 end as jobs
-       from (select * from tickets_ahead(p_lanes) where p_sample is null union all select * from tickets_sampled(200)
-         where p_sample is not null) k
+            case when p_sample is null then 1 else cardinality(k.jobs) - f.first + 1 end as jobs
+       from (select * from tickets_ahead(p_lanes)
+              where p_sample is null
+             union all
+             select * from tickets_sampled(200)
+              where p_sample is not null) k
        left join lateral (select * from lane_cursor c where c.track = k.lane order by c.seq desc limit 1) c on true
        cross join lateral (  -- the first of its jobs that was not passed
          select case when c.track is null or (k.xid, k.id) > (c.head_xid, c.head_ticket) then 1
-                     when v_aside and fresh_of(k.lane) = any (p_lanes) then coalesce(aside_first(k.lane, k.xid, k.id),
-                       ticket_first(c, k.xid, k.id))
+                     when v_aside and fresh_of(k.lane) = any (p_lanes)
+                       then coalesce(aside_first(k.lane, k.xid, k.id), ticket_first(c, k.xid, k.id))
                      when k.xid = c.head_xid and k.id = c.head_ticket or k.xid = any (c.late_xids)
                        then ticket_first(c, k.xid, k.id) end as first) f
        cross join lateral (select f.first + floor(random() * (cardinality(k.jobs) - f.first + 1))::int as any) o
@@ -79,23 +90,32 @@ begin
     select p.job_id, p.xid, p.attempt, p.version, null, 1 from postponed p where p.lane = any (p_lanes)
     union all
     (select g.job_id, g.xid, g.attempt, g.version, g.due_at, 1
-      from agenda_sampled(p_lanes, case when p_sample is not null then 200 end) g
+       from agenda_sampled(p_lanes, case when p_sample is not null then 200 end) g
       order by case when p_sample is not null then random() end limit p_sample)
   )
   select j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end, n.jobs::bigint,
-         greatest(job_created_at(j.id), coalesce(n.due_at,
-           case when n.attempt > 1 then (select a.retry_at from attempt a
-             where a.slot = j.slot and a.job_id = j.id and a.attempt = n.attempt - 1) end, m.run_at, j.run_at))
-    from named n cross join lateral (select * from job j where j.slot = job_slot(n.id) and j.id = n.id offset 0) j
-      left join amendment m on m.slot = j.slot and m.job_id = j.id
-   where j.queue_id = p_queue_id and n.version >= coalesce(m.version, 0) and m.closed_at is null
+         greatest(job_created_at(j.id), coalesce(
+           n.due_at,
+           case when n.attempt > 1
+                then (select a.retry_at from attempt a
+                       where a.slot = j.slot and a.job_id = j.id and a.attempt = n.attempt - 1) end,
+           m.run_at, j.run_at))
+    from named n
+    cross join lateral (select * from job j where j.slot = job_slot(n.id) and j.id = n.id offset 0) j
+    left join amendment m on m.slot = j.slot and m.job_id = j.id
+   where j.queue_id = p_queue_id
+     and n.version >= coalesce(m.version, 0)
+     and m.closed_at is null
      and (n.due_at > v_now or (coalesce(m.start_by, j.start_by) <= v_now) is not true)
-     and not exists (select from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
-       and purge_saw(p, n.xid, j.id) and (p.group_key is null or p.group_key = j.group_key))
+     and not exists (select from lane_purge p
+                      where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
+                        and purge_saw(p, n.xid, j.id)
+                        and (p.group_key is null or p.group_key = j.group_key))
   union all
-  select j.group_key, 'running', 1, null from claim c cross join lateral unnest(c.jobs) u (id)
+  select j.group_key, 'running', 1, null from claim c
+    cross join lateral unnest(c.jobs) u (id)
     cross join lateral (select * from job j where j.slot = c.slot and j.id = u.id offset 0) j
-    where c.lane = any (p_lanes);
+   where c.lane = any (p_lanes);
 end $$;
 
 -- ticket_first: the first job of a ticket that a cursor has not passed, by its place; null when it has passed all of
@@ -104,17 +124,19 @@ create or replace function ticket_first(c lane_cursor, p_xid bigint, p_ticket bi
 language sql immutable as $$
   select min(x.n) from (
     select case when (p_xid, p_ticket) > (c.head_xid, c.head_ticket) then 1
-      when (p_xid, p_ticket) = (c.head_xid, c.head_ticket) then c.head_offset + 1 end
+                when (p_xid, p_ticket) = (c.head_xid, c.head_ticket) then c.head_offset + 1 end
     union all
     select case when p_ticket > l.ticket then 1 when p_ticket = l.ticket then l.n + 1 end
-      from unnest(c.late_xids, c.late_tickets, c.late_offsets) l (xid, ticket, n) where l.xid = p_xid) x (n)
+      from unnest(c.late_xids, c.late_tickets, c.late_offsets) l (xid, ticket, n)
+     where l.xid = p_xid) x (n)
 $$;
 
 -- aside_first: the same of what was set aside.
 create or replace function aside_first(p_track bigint, p_xid bigint, p_ticket bigint) returns int
 language sql volatile as $$
-  select min(ticket_first(aside_cursor(p_track, r.n), p_xid, p_ticket)) from aside r
-    where r.lane = fresh_of(p_track) and xid_seen(p_xid, r.snapshot)
+  select min(ticket_first(aside_cursor(p_track, r.n), p_xid, p_ticket))
+    from aside r
+   where r.lane = fresh_of(p_track) and xid_seen(p_xid, r.snapshot)
 $$;
 
 -- tickets_ahead: the tickets of lanes, and of the groups in their lines, that are not passed as a whole.
@@ -143,8 +165,10 @@ begin
       left join lateral (select * from lane_cursor c where c.track = t.key order by c.seq limit 1) c on true
   )
   select k.* from c cross join lateral (
-    select k.* from ticket k where k.lane = c.key and k.xid >= coalesce(c.head_xid, 0)
-      and (k.xid, k.id) >= (coalesce(c.head_xid, 0), coalesce(c.head_ticket, 0))
+    select k.* from ticket k
+     where k.lane = c.key
+       and k.xid >= coalesce(c.head_xid, 0)
+       and (k.xid, k.id) >= (coalesce(c.head_xid, 0), coalesce(c.head_ticket, 0))
     union
     select k.* from unnest(c.late_xids) late (xid) join ticket k on k.lane = c.key and k.xid = late.xid) k;
 end $$;
@@ -154,8 +178,8 @@ end $$;
 create or replace function tickets_sampled(p_pages int) returns setof ticket
 language plpgsql as $$
 declare
-  v_percent constant float4 := pages_percent((select sum(pg_relation_size(x.relid)) from pg_partition_tree('ticket') x
-    where x.isleaf)::bigint, p_pages);
+  v_percent constant float4 := pages_percent(
+    (select sum(pg_relation_size(x.relid)) from pg_partition_tree('ticket') x where x.isleaf)::bigint, p_pages);
 begin
   return query select k.* from ticket k tablesample system (v_percent) where k.lane & 2 = 0;
 end $$;
@@ -185,13 +209,14 @@ begin
   select j.group_key, min(greatest(job_created_at(j.id), j.run_at))
     from unnest(case when p_groups <> '{}' then p_lanes end) l (key)
     cross join lateral (select array_agg(group_track(l.key, x.name)) as keys,
-      array_agg(track_cursor(group_track(l.key, x.name))) as cursors, array_agg(5) as each
+                               array_agg(track_cursor(group_track(l.key, x.name))) as cursors, array_agg(5) as each
                           from unnest(p_groups) x (name) where x.name is not null) g
     cross join lateral unnest(
       case when g.keys is not null then (turns_read(l.key, g.keys, g.each, g.cursors)).jobs end
       || case when array_position(p_groups, null) is not null
-        then (track_read(track_cursor(l.key), 5)).jobs || (track_read(track_cursor(again_of(l.key)), 5)).jobs
-        || aside_next(l.key, 5) end) n (id)
+              then (track_read(track_cursor(l.key), 5)).jobs
+                   || (track_read(track_cursor(again_of(l.key)), 5)).jobs
+                   || aside_next(l.key, 5) end) n (id)
     join job j on j.slot = job_slot(n.id) and j.id = n.id
    where counts_as_ready(job_state(j.id))
    group by 1;

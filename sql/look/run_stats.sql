@@ -5,8 +5,8 @@
 -- by time, which every finished job would pay for. p_windows are seconds, 1 to 100 of them. Raises: MR001, MR003.
 create or replace function run_stats(p_type text default null, p_queue text default null,
   p_windows float8[] default '{60,3600,86400}')
-  returns table (type text, window_seconds float8, runs bigint, succeeded bigint, failed bigint,
-                 total_seconds float8, average_seconds float8, last_seconds float8, last_finished_at timestamptz)
+returns table (type text, window_seconds float8, runs bigint, succeeded bigint, failed bigint, total_seconds float8,
+  average_seconds float8, last_seconds float8, last_finished_at timestamptz)
 language plpgsql security definer set search_path from current set jit = off
   set plan_cache_mode = force_custom_plan as $$
 declare
@@ -35,10 +35,10 @@ begin
     select p_type as type where p_type is not null union select r.type from run r
   )
   select k.type, w.seconds, coalesce(sum(r.jobs), 0), coalesce(sum(r.jobs) filter (where r.outcome = 'succeeded'), 0),
-    count(*) filter (where r.outcome = 'failed'),
+         count(*) filter (where r.outcome = 'failed'),
          coalesce(sum(r.seconds * r.jobs), 0), sum(r.seconds * r.jobs) / sum(r.jobs),
-           (max(array[date_part('epoch', r.finished_at), r.seconds]) filter (where r.seconds is not null))[2],
-           max(r.finished_at)
+         (max(array[date_part('epoch', r.finished_at), r.seconds]) filter (where r.seconds is not null))[2],
+         max(r.finished_at)
     from kind k cross join (select distinct unnest(p_windows) as seconds) w
     left join run r on r.type = k.type and r.finished_at > v_now - make_interval(secs => w.seconds)
    group by k.type, w.seconds order by k.type, w.seconds;
