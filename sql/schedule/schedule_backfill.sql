@@ -19,11 +19,11 @@ begin
   insert into schedule_pending (schedule, slot_at, kind, batch, concurrency)
   select p_name, ms_at(ms), 'backfill', v_batch, p_concurrency from unnest(p_slots_ms) ms
    where not exists (select from schedule_run r where r.schedule = p_name and r.slot_at = ms_at(ms))
-     on conflict do nothing;
+  on conflict do nothing;
   get diagnostics v_slots = row_count;
   if v_slots > 0 then
-    perform schedules_advance(array[p_name]), schedule_event_add(p_name, 'backfill', p_slots => v_slots, p_by => p_by,
-      p_because => p_because);
+    perform schedules_advance(array[p_name]),
+      schedule_event_add(p_name, 'backfill', p_slots => v_slots, p_by => p_by, p_because => p_because);
   end if;
   return v_slots;
 end $$;

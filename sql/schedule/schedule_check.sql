@@ -8,25 +8,28 @@ declare
 begin
   if coalesce(name_check('schedule', p_name), '') = '' then
     perform raise_error('MR001', 'a schedule needs a name', 'give 1 to 200 characters');
-  elsif jsonb_typeof(p_rule) is distinct from 'object' or (select count(*) from jsonb_object_keys(p_rule) k
-    where k = any (v_kinds)) <> 1 then
+  elsif jsonb_typeof(p_rule) is distinct from 'object'
+    or (select count(*) from jsonb_object_keys(p_rule) k where k = any (v_kinds)) <> 1 then
     perform raise_error('MR001', format('the rule of schedule "%s" does not say when to run', p_name),
       'give one of ' || array_to_string(v_kinds, ', '));
   elsif jsonb_typeof(p_job) is distinct from 'object' or jsonb_typeof(p_options) is distinct from 'object' then
     perform raise_error('MR001', 'job and options of a schedule are objects', 'give JSON objects');
-  elsif octet_length(p_rule::text) + octet_length(p_job::text) + octet_length(p_options::text) > bound('optionsBytes')
-    then
-    perform raise_error('MR004', format('rule, job and options have more than %s bytes together',
-      bound('optionsBytes')), 'give fewer times, or a rule that says the same');
+  elsif octet_length(p_rule::text) + octet_length(p_job::text) + octet_length(p_options::text)
+    > bound('optionsBytes') then
+    perform raise_error('MR004',
+      format('rule, job and options have more than %s bytes together', bound('optionsBytes')),
+      'give fewer times, or a rule that says the same');
   end if;
-  select k into v_unknown from jsonb_object_keys(p_options) k
-    where k <> all ('{overlap,missed,afterFailure,maxRuns,keepRuns,cancelStops}') limit 1;
+  select k into v_unknown
+    from jsonb_object_keys(p_options) k
+   where k <> all ('{overlap,missed,afterFailure,maxRuns,keepRuns,cancelStops}') limit 1;
   if v_unknown is not null then
     perform raise_error('MR001', format('unknown option "%s" of a schedule', v_unknown),
       'see the table of options in docs/schedules.md');
   end if;
-  select k into v_unknown from jsonb_object_keys(p_job) k
-    where k in ('runAt', 'delaySeconds', 'expiresAt', 'deadline', 'schedule', 'slotAt', 'stage') limit 1;
+  select k into v_unknown
+    from jsonb_object_keys(p_job) k
+   where k in ('runAt', 'delaySeconds', 'expiresAt', 'deadline', 'schedule', 'slotAt', 'stage') limit 1;
   if v_unknown is not null then
     perform raise_error('MR001', format('a scheduled job cannot have "%s"', v_unknown),
       'its slot decides; give ttlSeconds or deadlineSeconds to count from there');
@@ -34,12 +37,17 @@ begin
   if p_options ->> 'overlap' not in ('queue', 'skip', 'allow', 'cancel') then
     perform raise_error('MR001', format('unknown overlap "%s"', p_options ->> 'overlap'),
       'use queue, skip, allow or cancel');
-  elsif not coalesce(p_options -> 'missed' in ('"last"', '"none"') or count_check(p_options #> '{missed,all}', 10000)
-    or length_check(p_options #> '{missed,withinSeconds}'), not p_options ? 'missed') then
+  elsif not coalesce(
+      p_options -> 'missed' in ('"last"', '"none"')
+        or count_check(p_options #> '{missed,all}', 10000)
+        or length_check(p_options #> '{missed,withinSeconds}'),
+      not p_options ? 'missed') then
     perform raise_error('MR001', format('missed cannot be %s', p_options -> 'missed'),
       'use "last", "none", {"all": 100} or {"withinSeconds": 3600}');
-  elsif not coalesce(p_options -> 'afterFailure' in ('"retry"', '"skip"')
-    or count_check(p_options #> '{afterFailure,stopAfter}', 1000000), not p_options ? 'afterFailure') then
+  elsif not coalesce(
+      p_options -> 'afterFailure' in ('"retry"', '"skip"')
+        or count_check(p_options #> '{afterFailure,stopAfter}', 1000000),
+      not p_options ? 'afterFailure') then
     perform raise_error('MR001', format('afterFailure cannot be %s', p_options -> 'afterFailure'),
       'use "retry", "skip" or {"stopAfter": 3}');
   elsif not coalesce(count_check(p_options -> 'maxRuns', 2147483647), not p_options ? 'maxRuns')
@@ -78,13 +86,14 @@ end $$;
 -- schedules reads it as one. Null when it is not there.
 create or replace function count_check(p_value jsonb, p_most bigint) returns boolean
 language sql immutable strict as $$
-  select case when jsonb_typeof(p_value) = 'number' then p_value::numeric between 1 and p_most and p_value::numeric % 1
-    = 0 else false end
+  select case when jsonb_typeof(p_value) = 'number'
+                then p_value::numeric between 1 and p_most and p_value::numeric % 1 = 0
+              else false end
 $$;
 
 -- length_check: whether it is a number of seconds above 0. Null when it is not there.
 create or replace function length_check(p_value jsonb) returns boolean
 language sql immutable strict as $$
   select case when jsonb_typeof(p_value) = 'number' then p_value::numeric > 0 and p_value::numeric <= bound('seconds')
-    else false end
+              else false end
 $$;

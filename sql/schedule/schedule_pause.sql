@@ -6,7 +6,7 @@ language plpgsql security definer set search_path from current set jit = off as 
 begin
   perform schedule_must_exist(p_name);
   update schedule set paused_at = coalesce(paused_at, clock_now()), paused_by = p_by, paused_because = p_because
-    where name = p_name;
+   where name = p_name;
   update schedule_state set is_paused = true where schedule = p_name;
   perform schedule_event_add(p_name, 'paused', p_by => p_by, p_because => p_because);
 end $$;

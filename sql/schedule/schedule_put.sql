@@ -6,8 +6,8 @@
 -- p_version: a declaration with one that is lower than the stored one is older, and changes nothing. Locks: the
 -- schedule's state, then its row. Writes: schedule, schedule_state, schedule_event. Raises: MR001, MR003.
 create or replace function schedule_put(p_name text, p_rule jsonb, p_job jsonb, p_input json default null,
-  p_options jsonb default '{}', p_by text default null,
-  p_app text default null, p_version int default null) returns json
+  p_options jsonb default '{}', p_by text default null, p_app text default null, p_version int default null)
+  returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now constant timestamptz := clock_now();
@@ -17,7 +17,7 @@ begin
   perform schedule_check(p_name, p_rule, p_job, p_options), json_check('input', p_input, bound('inputBytes'));
   insert into schedule (name, rule, job, input, options, version, app, declared_by, declared_at, created_at, changed_at)
   values (p_name, p_rule, p_job, p_input, p_options, p_version, p_app, p_by, v_now, v_now, v_now)
-    on conflict do nothing;
+  on conflict do nothing;
   if found then
     insert into schedule_state (schedule, revision, next_slot, base_at) values (p_name, 1, '-infinity', v_now);
     perform schedule_event_add(p_name, 'created', p_by => p_by);
@@ -35,13 +35,16 @@ begin
     return json_build_object('change', 'unchanged', 'was', v_was);
   end if;
   update schedule set rule = p_rule, job = p_job, input = p_input, options = p_options, revision = revision + 1,
-    changed_at = v_now, finished_at = null, finished_because = null where name = p_name;
+         changed_at = v_now, finished_at = null, finished_because = null
+   where name = p_name;
   update schedule_state t
      set revision = s.revision + 1, next_try_at = null, awaits_end = t.awaits_end and p_rule ? 'after',
-         next_slot = case when s.rule = p_rule and s.finished_at is null or isfinite(t.next_slot)
-           and t.next_slot <= v_now or t.awaits_end and p_rule ? 'after' then t.next_slot else '-infinity' end,
+         next_slot = case when s.rule = p_rule and s.finished_at is null
+                            or isfinite(t.next_slot) and t.next_slot <= v_now
+                            or t.awaits_end and p_rule ? 'after' then t.next_slot
+                          else '-infinity' end,
          base_at = case when s.rule = p_rule and s.finished_at is null then t.base_at
-           else greatest(v_now, t.last_slot) end
+                        else greatest(v_now, t.last_slot) end
    where t.schedule = p_name;
   perform schedule_event_add(p_name, 'changed', p_by => p_by);
   return json_build_object('change', 'changed', 'was', v_was);
@@ -66,5 +69,5 @@ create or replace function schedule_event_add(p_schedule text, p_event text, p_s
   p_slots int default null, p_by text default null, p_because text default null) returns void
 language sql as $$
   insert into schedule_event (at, schedule, event, slot_at, slots, by, because)
-    values (clock_now(), p_schedule, p_event, p_slot_at, p_slots, p_by, p_because)
+  values (clock_now(), p_schedule, p_event, p_slot_at, p_slots, p_by, p_because)
 $$;

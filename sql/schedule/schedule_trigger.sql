@@ -8,7 +8,8 @@ declare
 begin
   perform schedule_must_exist(p_name);
   while exists (select from schedule_run where schedule = p_name and slot_at = v_slot)
-    or exists (select from schedule_pending where schedule = p_name and slot_at = v_slot) loop
+    or exists (select from schedule_pending where schedule = p_name and slot_at = v_slot)
+  loop
     v_slot := v_slot + interval '1 ms';
   end loop;
   insert into schedule_pending (schedule, slot_at, kind) values (p_name, v_slot, 'manual');

@@ -24,23 +24,28 @@ begin
     return json_build_object('heldForSeconds', greatest(0.1, date_part('epoch', greatest(v_until, v_now) - v_now)));
   end if;
   update duty set holder = p_holder, until = v_now + make_interval(secs => p_lease_seconds), done_at = v_now
-    where name = 'schedule';
+   where name = 'schedule';
   return (
     with due as materialized (
       select t.* from schedule_state t
        where t.next_slot <= v_now and not t.is_paused and (t.next_try_at is null or t.next_try_at <= v_now)
-         order by t.next_slot limit p_limit
+       order by t.next_slot limit p_limit
     )
-    select json_build_object('nowMs', at_ms(v_now), 'inSeconds', (
-             select date_part('epoch', min(t.next_slot) - v_now) from schedule_state t
-               where t.next_slot > v_now and t.next_slot < 'infinity' and not t.is_paused),
-           'due', coalesce(json_agg(json_build_object('name', s.name, 'revision', t.revision, 'rule', s.rule, 'options',
-             s.options, 'expected', t.next_slot::text,
-             'slotMs', case when isfinite(t.next_slot) then at_ms(t.next_slot) end, 'baseMs', at_ms(t.base_at),
+    select json_build_object(
+             'nowMs', at_ms(v_now),
+             'inSeconds', (select date_part('epoch', min(t.next_slot) - v_now) from schedule_state t
+                            where t.next_slot > v_now and t.next_slot < 'infinity' and not t.is_paused),
+             'due', coalesce(json_agg(json_build_object(
+               'name', s.name, 'revision', t.revision, 'rule', s.rule, 'options', s.options,
+               'expected', t.next_slot::text,
+               'slotMs', case when isfinite(t.next_slot) then at_ms(t.next_slot) end, 'baseMs', at_ms(t.base_at),
                'isFirst', t.made = 0, 'createdMs', at_ms(s.created_at),
-             'blocked', (select json_agg(d.day) from day_calendar c cross join unnest(c.days) d (day)
-               where s.rule -> 'calendars' ? c.name)) order by t.next_slot), '[]'))
-      from due t join schedule s on s.name = t.schedule);
+               'blocked', (select json_agg(d.day) from day_calendar c
+                             cross join unnest(c.days) d (day)
+                            where s.rule -> 'calendars' ? c.name))
+               order by t.next_slot), '[]'))
+      from due t
+      join schedule s on s.name = t.schedule);
 end $$;
 
 -- at_ms, ms_at: a time in milliseconds since 1970, as programs count it, and back.

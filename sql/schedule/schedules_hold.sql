@@ -4,5 +4,5 @@ create or replace function schedules_hold(p_name text, p_revision int, p_seconds
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 begin
   update schedule_state set next_try_at = clock_now() + make_interval(secs => p_seconds), error = p_error
-    where schedule = p_name and revision = p_revision;
+   where schedule = p_name and revision = p_revision;
 end $$;
