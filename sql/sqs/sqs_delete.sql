@@ -14,8 +14,8 @@ begin
     perform from claim where token = any (v_tokens) order by token, part for update;
   end if;
   for r in
-    select x.token, array_agg(distinct x.id) filter (where c.token is not null) as held, array_agg(x.id)
-      filter (where c.token is null) as lost
+    select x.token, array_agg(distinct x.id) filter (where c.token is not null) as held,
+           array_agg(x.id) filter (where c.token is null) as lost
       from json_to_recordset(p_receipts) as x (token uuid, id bigint, strict boolean)
       left join claim c on c.token = x.token and x.id = any (c.jobs) and (not x.strict or c.until > v_now)
      group by x.token order by x.token

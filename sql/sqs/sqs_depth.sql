@@ -13,11 +13,12 @@ declare
 begin
   select coalesce(sum(d.ready), 0), coalesce(sum(d.delayed), 0) into visible, delayed
     from (select lane, x.ready, x.delayed from lane_depth x union all select lane, y.ready, y.delayed from tally y) d
-      where d.lane = any (v_lanes);
+   where d.lane = any (v_lanes);
   select count(*) into v_due from (select * from agenda a where a.due_at <= v_now order by a.due_at limit 10000) g
    where (g.chain = 1) is not true and g.lane = any (v_lanes) and not agenda_dropped((g.*)::agenda);
   select coalesce(sum(cardinality(c.jobs)) filter (where c.until > v_now), 0),
-    coalesce(sum(cardinality(c.jobs)) filter (where c.until <= v_now), 0) into invisible, v_ended
+         coalesce(sum(cardinality(c.jobs)) filter (where c.until <= v_now), 0)
+    into invisible, v_ended
     from claim c where c.lane = any (v_lanes);
   visible := greatest(visible + v_due, 0) + v_ended;
   delayed := greatest(delayed - v_due, 0);

@@ -6,8 +6,11 @@ declare
   v_id uuid;
 begin
   insert into sqs_move_task (source, destination, per_second, started_at, next_at, to_move)
-  select p_source, p_destination, p_per_second, clock_now(), clock_now(), d.visible from sqs_queue s
-    join queue q on q.id = s.queue_id cross join lateral sqs_depth(q.name) d where s.name = p_source
+  select p_source, p_destination, p_per_second, clock_now(), clock_now(), d.visible
+    from sqs_queue s
+    join queue q on q.id = s.queue_id
+    cross join lateral sqs_depth(q.name) d
+   where s.name = p_source
   on conflict do nothing returning id into v_id;
   return v_id;
 end $$;

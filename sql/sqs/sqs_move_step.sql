@@ -18,11 +18,15 @@ declare
   c json;
   j record;
 begin
-  select * into t from sqs_move_task where status in ('RUNNING', 'CANCELLING') and next_at <= v_now order by next_at
-    limit 1 for update skip locked;
+  select * into t
+    from sqs_move_task
+   where status in ('RUNNING', 'CANCELLING') and next_at <= v_now
+   order by next_at limit 1 for update skip locked;
   if found then
-    select q.name into v_source from sqs_queue s join queue q on q.id = s.queue_id
-      where s.name = t.source and s.deleted_at is null;
+    select q.name into v_source
+      from sqs_queue s
+      join queue q on q.id = s.queue_id
+     where s.name = t.source and s.deleted_at is null;
     select s.queue_id into v_destination from sqs_queue s where s.name = t.destination and s.deleted_at is null;
     if t.status = 'CANCELLING' then
       v_end := 'CANCELLED';
@@ -36,13 +40,12 @@ begin
             from json_array_elements_text(c -> 'ids') e
             join job k on k.slot = job_slot(e::bigint) and k.id = e::bigint
             left join queue q on q.name = k.source ->> 'queue'
-              left join sqs_queue s on s.queue_id = q.id and s.deleted_at is null
+            left join sqs_queue s on s.queue_id = q.id and s.deleted_at is null
            order by k.id
         loop
-          v_failure := coalesce(v_failure, case when j.target is null and j.came_from is null
-            then 'CouldNotDetermineMessageSource'
-                                                when j.target is null then 'AWS.SimpleQueueService.NonExistentQueue'
-                                                  end);
+          v_failure := coalesce(v_failure, case
+            when j.target is null and j.came_from is null then 'CouldNotDetermineMessageSource'
+            when j.target is null then 'AWS.SimpleQueueService.NonExistentQueue' end);
           if v_failure is not null then
             perform job_release((c ->> 'token')::uuid, array[j.id]);
           else
@@ -50,7 +53,7 @@ begin
             perform job_complete((c ->> 'token')::uuid, array[j.id]);
             v_moved := v_moved + 1;
             v_queues := v_queues || array(select q.name from queue q
-              where q.id = j.target and q.name <> all (v_queues));
+                                           where q.id = j.target and q.name <> all (v_queues));
           end if;
         end loop;
       end loop;
@@ -58,12 +61,13 @@ begin
         v_end := 'COMPLETED';
       end if;
     end if;
-    update sqs_move_task set moved = moved + v_moved, status
-      = case when v_failure is not null then 'FAILED' else coalesce(v_end, status) end, failure = v_failure,
+    update sqs_move_task set moved = moved + v_moved,
+           status = case when v_failure is not null then 'FAILED' else coalesce(v_end, status) end, failure = v_failure,
            next_at = v_now + case when per_second is null then interval '0' else interval '1 second' end
-             where id = t.id;
+     where id = t.id;
   end if;
   return json_build_object('queues', v_queues, 'waitSeconds', (
     select case when count(*) > 0 then greatest(date_part('epoch', min(next_at) - clock_now()), 0) end
-      from sqs_move_task where status in ('RUNNING', 'CANCELLING')));
+      from sqs_move_task
+     where status in ('RUNNING', 'CANCELLING')));
 end $$;

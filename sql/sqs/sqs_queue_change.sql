@@ -8,7 +8,7 @@ declare
 begin
   perform sqs_target_check(p_attributes);
   update sqs_queue s set attributes = jsonb_strip_nulls(s.attributes || p_attributes),
-    tags = jsonb_strip_nulls(s.tags || p_tags),
+         tags = jsonb_strip_nulls(s.tags || p_tags),
          changed_at = case when p_attributes <> '{}' then clock_now() else s.changed_at end
     from queue q where s.name = p_name and s.deleted_at is null and q.id = s.queue_id returning q.name into v_queue;
   if not found then

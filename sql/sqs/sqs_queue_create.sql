@@ -5,9 +5,8 @@
 -- than p_wait_seconds ago, or 'foreign' when it cannot be adopted; nothing was changed but by the first.
 -- Locks: sqs_queue, so that creations follow each other; as lanes_purge when it was deleted. Writes: sqs_queue, queue.
 -- Raises: MR001, MR003.
-create or replace function sqs_queue_create(
-  p_name text, p_queue text, p_attributes jsonb, p_tags jsonb, p_options jsonb, p_wait_seconds float8, p_adopts boolean)
-    returns text
+create or replace function sqs_queue_create(p_name text, p_queue text, p_attributes jsonb, p_tags jsonb,
+  p_options jsonb, p_wait_seconds float8, p_adopts boolean) returns text
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   q sqs_queue;
@@ -23,8 +22,8 @@ begin
     return 'deleted';
   end if;
   select options into v_beneath from queue where name = p_queue;
-  if v_beneath is not null and (q.name is null or q.attributes ? 'adopted'
-    or q.attributes -> 'left' <> sqs_options_of(v_beneath)) then
+  if v_beneath is not null
+    and (q.name is null or q.attributes ? 'adopted' or q.attributes -> 'left' <> sqs_options_of(v_beneath)) then
     if not p_adopts or coalesce(v_beneath ->> 'ordered' = 'batches', false) <> (p_name like '%.fifo') then
       return 'foreign';
     end if;
@@ -37,9 +36,10 @@ begin
     perform queue_put(p_queue, p_options);
   end if;
   insert into sqs_queue (name, queue_id, attributes, tags, created_at, changed_at)
-    values (p_name, queue_id(p_queue), p_attributes, p_tags, v_now, v_now)
-  on conflict (name) do update set attributes = p_attributes, tags = p_tags, created_at = v_now, changed_at = v_now,
-    purged_at = null, deleted_at = null;
+  values (p_name, queue_id(p_queue), p_attributes, p_tags, v_now, v_now)
+  on conflict (name) do update
+     set attributes = p_attributes, tags = p_tags, created_at = v_now, changed_at = v_now, purged_at = null,
+         deleted_at = null;
   perform sqs_sources_link(p_name, p_queue);
   return 'created';
 end $$;
@@ -70,9 +70,12 @@ end $$;
 create or replace function sqs_sources_link(p_target text, p_queue text) returns void
 language plpgsql as $$
 begin
-  perform queue_put(q.name, jsonb_build_object('deadLetterQueue', p_queue,
-            'deadLetterAfter', case when p_queue is not null then ((s.attributes ->> 'RedrivePolicy')::jsonb
-              ->> 'maxReceiveCount')::numeric::int end))
-     from sqs_queue s join queue q on q.id = s.queue_id where s.attributes ->> 'deadLetterTarget' = p_target
-       and s.deleted_at is null order by q.id;
+  perform queue_put(q.name, jsonb_build_object(
+            'deadLetterQueue', p_queue,
+            'deadLetterAfter', case when p_queue is not null
+              then ((s.attributes ->> 'RedrivePolicy')::jsonb ->> 'maxReceiveCount')::numeric::int end))
+    from sqs_queue s
+    join queue q on q.id = s.queue_id
+   where s.attributes ->> 'deadLetterTarget' = p_target and s.deleted_at is null
+   order by q.id;
 end $$;

@@ -5,8 +5,8 @@
 create or replace function sqs_queue_delete(p_name text) returns boolean
 language plpgsql security definer set search_path from current set jit = off as $$
 begin
-  update sqs_queue s set deleted_at = clock_now(), attributes = s.attributes
-    || jsonb_build_object('left', sqs_options_of(q.options))
+  update sqs_queue s set deleted_at = clock_now(),
+         attributes = s.attributes || jsonb_build_object('left', sqs_options_of(q.options))
     from queue q where s.name = p_name and s.deleted_at is null and q.id = s.queue_id;
   if not found then
     return false;

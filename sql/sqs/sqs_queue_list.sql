@@ -6,7 +6,9 @@ language plpgsql stable security definer set search_path from current set jit = 
 begin
   return (select coalesce(json_agg(x.name order by x.name collate "C"), '[]')
             from (select s.name from sqs_queue s
-                   where s.deleted_at is null and starts_with(s.name, p_prefix) and s.name collate "C" > p_after
+                   where s.deleted_at is null
+                     and starts_with(s.name, p_prefix)
+                     and s.name collate "C" > p_after
                      and (p_target is null or s.attributes ->> 'deadLetterTarget' = p_target)
                    order by s.name collate "C" limit p_limit) x);
 end $$;

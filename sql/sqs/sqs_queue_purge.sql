@@ -12,8 +12,9 @@ begin
     return found;
   end if;
   select queue_id into v_id from sqs_queue
-   where name = p_name and deleted_at is null and (purged_at is null
-     or purged_at <= clock_now() - make_interval(secs => p_wait_seconds));
+   where name = p_name
+     and deleted_at is null
+     and (purged_at is null or purged_at <= clock_now() - make_interval(secs => p_wait_seconds));
   if not found then
     return false;
   end if;
@@ -31,8 +32,8 @@ language plpgsql as $$
 begin
   delete from fingerprint f using (
     select k.queue_id, k.fingerprint from fingerprint k
-     where k.queue_id = p_queue_id and not exists (select from job j
-       where j.slot = job_slot(k.job_id) and j.id = k.job_id and j.type <> 'message') order by k.fingerprint
-       for update) x
+     where k.queue_id = p_queue_id
+       and not exists (select from job j where j.slot = job_slot(k.job_id) and j.id = k.job_id and j.type <> 'message')
+     order by k.fingerprint for update) x
    where f.queue_id = x.queue_id and f.fingerprint = x.fingerprint;
 end $$;

@@ -12,8 +12,9 @@ begin
   if floor(date_part('epoch', v_now) - p_received_at / 1000) + p_seconds > 43200 then
     return 'beyond';
   end if;
-  select c.token into v_token from claim c where c.token = p_token and p_id = any (c.jobs)
-    and (not p_strict or c.until > v_now);
+  select c.token into v_token
+    from claim c
+   where c.token = p_token and p_id = any (c.jobs) and (not p_strict or c.until > v_now);
   if v_token is null and p_strict then
     return 'gone';
   elsif v_token is null then
@@ -25,7 +26,7 @@ begin
     return 'gone';
   elsif p_seconds > 0 then
     return case when job_amend(p_id, false, null, null, v_now + make_interval(secs => p_seconds)) then 'ok'
-      else 'gone' end;
+                else 'gone' end;
   end if;
   return 'ok';
 end $$;
