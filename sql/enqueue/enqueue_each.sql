@@ -31,11 +31,13 @@ begin
   ), ready as (
     select id, lane, track, job_bytes(input, (plan).headers, (plan).payload) as bytes,
            (row_number() over (partition by track order by id) - 1) / 100 as chunk
-      from x where is_ready
+      from x
+     where is_ready
   ), tickets as (
     select array_agg(ticket_of(track, jobs, 1, 0, false, bytes) order by track, chunk) as made
       from (select track, chunk, array_agg(id order by id) as jobs, least(sum(bytes), 2147483647)::int as bytes
-              from ready group by track, chunk) t
+              from ready
+             group by track, chunk) t
   ), turns as (
     select array_agg(line_ticket_of(lane, tracks)) as made
       from (select lane, array_agg(track order by first) as tracks
@@ -44,19 +46,21 @@ begin
   ), later as (
     insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage)
     select id, case when stage is null then (plan).run_at else 'infinity' end, lane, track, 1, clock_now(), stage
-      from x where not is_ready
+      from x
+     where not is_ready
   ), counted as (
     insert into tally (lane, ready, delayed, staged)
     select lane, count(*) filter (where is_ready), count(*) filter (where not is_ready), count(stage)
-      from x group by lane
+      from x
+     group by lane
   ), scouted as (
     select lane_scout(lane, queue_id, type, priority, resources, grouped, costs)
       from (select lane, (plan).queue_id, (plan).type, (plan).priority, (plan).resources,
                    bool_or(track <> lane) as grouped, bool_or((plan).cost is not null) as costs
               from x group by 1, 2, 3, 4, 5) lanes
   )
-  select array_agg(x.id order by plan.n), array_agg(plan.plan order by plan.n)
-    filter (where plan.is_unique), array_agg(plan.input order by plan.n) filter (where plan.is_unique),
+  select array_agg(x.id order by plan.n), array_agg(plan.plan order by plan.n) filter (where plan.is_unique),
+         array_agg(plan.input order by plan.n) filter (where plan.is_unique),
          array_agg(plan.n) filter (where x.id is null and not plan.is_unique), (select jobs from stored),
          (select count(*) from scouted), (select made from tickets) || (select made from turns)
     into job_ids, v_plans, v_inputs, v_taken, v_stored, v_scouted, v_tickets
@@ -70,18 +74,21 @@ begin
   end if;
   duplicates := array_fill(false, array[cardinality(job_ids)]);
   foreach v_n in array coalesce(v_taken, '{}') loop
-    job_ids[v_n] := (select r.job_id from schedule_run r where r.schedule = p_options -> v_n - 1 ->> 'schedule'
-      and r.slot_at = (p_options -> v_n - 1 ->> 'slotAt')::timestamptz);
+    job_ids[v_n] := (select r.job_id from schedule_run r
+                      where r.schedule = p_options -> v_n - 1 ->> 'schedule'
+                        and r.slot_at = (p_options -> v_n - 1 ->> 'slotAt')::timestamptz);
     duplicates[v_n] := true;
   end loop;
   if v_plans is null then
     return;
   end if;
-  perform fingerprints_reserve(array_agg(p.queue_id), array_agg(p.fingerprint)) from unnest(v_plans) p
-    where p.fingerprint is not null;
-  perform job_hold(array(select unnest(array[f.job_id, f.follow_up]) from unnest(v_plans) p join fingerprint f
-    using (queue_id, fingerprint)
-                          where p.fingerprint_mode in ('replace', 'debounce') and f.job_id <> 0));
+  perform fingerprints_reserve(array_agg(p.queue_id), array_agg(p.fingerprint))
+    from unnest(v_plans) p
+   where p.fingerprint is not null;
+  perform job_hold(array(
+    select unnest(array[f.job_id, f.follow_up]) from unnest(v_plans) p
+      join fingerprint f using (queue_id, fingerprint)
+     where p.fingerprint_mode in ('replace', 'debounce') and f.job_id <> 0));
   for k in 1 .. cardinality(v_plans) loop
     e := enqueue_unique(v_plans[k], v_inputs[k]);
     job_ids[v_plans[k].n] := e.job_id;

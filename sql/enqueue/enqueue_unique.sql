@@ -16,7 +16,7 @@ begin
   duplicate := false;
   if p.schedule is not null then
     insert into schedule_run (schedule, slot_at, job_id) values (p.schedule, p.schedule_slot, v_id)
-      on conflict do nothing;
+    on conflict do nothing;
     if not found then
       select r.job_id into job_id from schedule_run r where r.schedule = p.schedule and r.slot_at = p.schedule_slot;
       duplicate := true;
@@ -26,14 +26,14 @@ begin
 
   while p.fingerprint is not null loop
     insert into fingerprint (queue_id, fingerprint, job_id, until) values (p.queue_id, p.fingerprint, v_id, v_until)
-      on conflict do nothing;
+    on conflict do nothing;
     exit when found;
     select * into f from fingerprint where queue_id = p.queue_id and fingerprint = p.fingerprint for update;
     continue when not found;
     -- else a job whose row was moved would seem to have ended
     perform days_check(job_slot(f.job_id)), days_check(job_slot(f.follow_up));
-    if p.fingerprint_mode in ('replace', 'debounce') and not (job_over(f.job_id)
-      and (f.follow_up is null or job_over(f.follow_up))) then
+    if p.fingerprint_mode in ('replace', 'debounce')
+      and not (job_over(f.job_id) and (f.follow_up is null or job_over(f.follow_up))) then
       -- before its state is read: it may be claimed or end meanwhile
       perform job_hold(array_remove(array[f.job_id, f.follow_up], null));
     end if;
@@ -42,12 +42,11 @@ begin
       f.follow_up := null;
     end if;
 
-    if v_state is null or state_is_final(v_state)
-      or (p.fingerprint_mode = 'window' and f.until <= clock_now()) then
+    if v_state is null or state_is_final(v_state) or (p.fingerprint_mode = 'window' and f.until <= clock_now()) then
       if f.follow_up is not null then  -- its end was not noticed yet
         perform pg_advisory_xact_lock(job_mark(f.follow_up));
         update fingerprint set job_id = f.follow_up, follow_up = null
-          where queue_id = p.queue_id and fingerprint = p.fingerprint;
+         where queue_id = p.queue_id and fingerprint = p.fingerprint;
         perform follow_up_release(f.follow_up);
         continue;
       end if;
@@ -56,7 +55,7 @@ begin
         return;
       end if;
       update fingerprint set job_id = v_id, follow_up = null, until = v_until
-        where queue_id = p.queue_id and fingerprint = p.fingerprint;
+       where queue_id = p.queue_id and fingerprint = p.fingerprint;
       exit;
     end if;
 
@@ -74,8 +73,8 @@ begin
     return;
   end loop;
 
-  perform job_store(v_id, p, p_input, case when v_held or p.stage is not null then timestamptz 'infinity'
-    else p.run_at end, null);
+  perform job_store(v_id, p, p_input,
+    case when v_held or p.stage is not null then timestamptz 'infinity' else p.run_at end, null);
   job_id := v_id;
 end $$;
 
@@ -87,7 +86,7 @@ language plpgsql as $$
 begin
   insert into fingerprint as f (queue_id, fingerprint, job_id)
   select distinct u.queue_id, u.fingerprint, 0 from unnest(p_queues, p_fingerprints) u (queue_id, fingerprint)
-    order by 1, 2
+   order by 1, 2
   -- nothing is changed, but each row is locked in its turn
   on conflict (queue_id, fingerprint) do update set job_id = f.job_id where false;
 end $$;

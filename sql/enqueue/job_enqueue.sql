@@ -1,8 +1,7 @@
 -- job_enqueue: append one job. Options as in docs/options.md; the payload may be given as bytes or, in pieces, by
 -- payload_append. Writes and raises as job_enqueue_many.
 create or replace function job_enqueue(p_type text, p_input json default null, p_options json default '{}',
-  p_payload bytea default null,
-  out job_id bigint, out duplicate boolean)
+  p_payload bytea default null, out job_id bigint, out duplicate boolean)
 language plpgsql security definer set search_path from current set jit = off
   set plan_cache_mode = force_generic_plan as $$
 declare
@@ -23,8 +22,9 @@ begin
   if p_payload is not null then
     select payload_limit into v_limit from cell;
     if octet_length(p_payload) >= v_limit then
-      perform raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive',
-        octet_length(p_payload), v_limit), 'store it elsewhere and enqueue a reference');
+      perform raise_error('MR004',
+        format('the payload has %s bytes; the limit is %s, exclusive', octet_length(p_payload), v_limit),
+        'store it elsewhere and enqueue a reference');
     end if;
   end if;
   if p_type is null then

@@ -3,8 +3,8 @@
 -- Takes no lock that another enqueue waits for, the same fingerprint or schedule slot excepted.
 -- Reads: cell, queue, job_type, lane. Writes: job, ticket or agenda, tally, scout. Raises: MR001, MR003, MR004, MR006,
 -- MR010, MR014.
-create or replace function job_enqueue_many(p_inputs json, p_options json, out job_ids bigint[],
-  out duplicates boolean[])
+create or replace function job_enqueue_many(p_inputs json, p_options json,
+  out job_ids bigint[], out duplicates boolean[])
 language plpgsql security definer set search_path from current set jit = off
   set plan_cache_mode = force_generic_plan as $$
 declare
@@ -31,8 +31,9 @@ begin
     if p_options::jsonb - '{queue,type}'::text[] = '{}' then
       p := plan_plain(p_options ->> 'queue', p_options ->> 'type');
     else
-      select * into p from plan_resolve(json_build_array(p_options),
-        case when p_options ->> 'tenant' is null then 1 else json_array_length(p_inputs) end);
+      select * into p
+        from plan_resolve(json_build_array(p_options),
+          case when p_options ->> 'tenant' is null then 1 else json_array_length(p_inputs) end);
     end if;
     if p.fingerprint is null and p.schedule is null and p.payload is null then
       job_ids := jobs_store(p, p_inputs);

@@ -35,7 +35,7 @@ begin
   else
     with noted as (
       insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage)
-        values (p_id, p_due_at, p.lane, p.track, 1, v_now, p.stage)
+      values (p_id, p_due_at, p.lane, p.track, 1, v_now, p.stage)
     ), counted as (
       insert into tally (lane, delayed, staged) values (p.lane, 1, case when p.stage is null then 0 else 1 end))
     select * into l from lane where key = p.lane;
@@ -43,10 +43,12 @@ begin
   if p.track <> p.lane and p_due_at <= v_now then
     perform line_append(p.lane, array[p.track]);
   end if;
-  if l.key is null or l.rest_xid is not null or (l.queue_id, l.type, l.priority, l.resources)
-    is distinct from (p.queue_id, p.type, p.priority, p.resources) or (p.track <> p.lane and not l.grouped)
+  if l.key is null
+    or l.rest_xid is not null
+    or (l.queue_id, l.type, l.priority, l.resources) is distinct from (p.queue_id, p.type, p.priority, p.resources)
+    or (p.track <> p.lane and not l.grouped)
     or (p.cost is not null and not l.costs)
-     or current_setting('transaction_isolation') <> 'read committed' then
+    or current_setting('transaction_isolation') <> 'read committed' then
     perform lane_scout(p.lane, p.queue_id, p.type, p.priority, p.resources, p.track <> p.lane, p.cost is not null);
   end if;
   return p_id;
@@ -114,7 +116,7 @@ begin
     x.input, x.content_type, x.payload_size, case when octet_length(x.payload) <= 65536 then x.payload end
     from rows from (unnest(p_ids), unnest(p_inputs), unnest(p_plans)) x (id, input);
   perform payload_store(x.id, x.payload) from rows from (unnest(p_ids), unnest(p_plans)) x (id)
-    where octet_length(x.payload) > 65536;
+   where octet_length(x.payload) > 65536;
   return cardinality(p_ids);
 end $$;
 

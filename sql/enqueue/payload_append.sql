@@ -17,8 +17,8 @@ begin
     perform raise_error('MR001', 'the payload of this job is complete',
       'append in the transaction that enqueued the job');
   elsif v_expected is null or p_piece < 0 or v_expected <= 0 or octet_length(p_bytes) <> v_expected then
-    perform raise_error('MR004', format('piece %s must have %s bytes, not %s', p_piece, greatest(v_expected, 0),
-      octet_length(p_bytes)),
+    perform raise_error('MR004',
+      format('piece %s must have %s bytes, not %s', p_piece, greatest(v_expected, 0), octet_length(p_bytes)),
       'give payloadSize when enqueuing, and pieces of 1048576 bytes, the last one shorter');
   end if;
   if j.payload_size <= 65536 then  -- small enough to come with the claim

@@ -30,10 +30,10 @@ begin
   end if;
   if v_wait is not null then
     v_wait := ceil(least(greatest(v_wait, 1), 60));
-    perform raise_error('MR015', (select format('the queue "%s" is full: ', q.name) from queue q
-      where q.id = p_queue_id)
+    perform raise_error('MR015',
+      (select format('the queue "%s" is full: ', q.name) from queue q where q.id = p_queue_id)
         || case when v_depth >= v_most then format('%s jobs wait, at most %s may', v_depth, v_most)
-          else format('a job has waited for %s s, at most %s s are allowed', round(v_age::numeric), v_oldest) end,
+                else format('a job has waited for %s s, at most %s s are allowed', round(v_age::numeric), v_oldest) end,
       format('try again in %s s, or raise maxDepth or maxAgeSeconds', v_wait),
       json_strip_nulls(json_build_object('retryAfterSeconds', v_wait, 'depth', v_depth, 'maxDepth', v_most,
         'ageSeconds', v_age, 'maxAgeSeconds', v_oldest))::text);
@@ -49,5 +49,5 @@ begin
   return (select age_seconds(clock_now(), min(greatest(job_created_at(j.id), j.run_at)))
             from queue_oldest(p_queue_id, 50, false) first (job)
             cross join lateral (select * from job j where j.slot = job_slot(first.job) and j.id = first.job offset 0) j
-              where counts_as_ready(job_state(j.id)));
+           where counts_as_ready(job_state(j.id)));
 end $$;
