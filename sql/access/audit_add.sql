@@ -9,10 +9,13 @@ declare
   v_id bigint;
 begin
   insert into audit (at, who, action, object, result, count, address, request_id)
-  values (clock_now(), case when has_function_privilege(session_user, 'queue_put(text, jsonb)', 'execute') then p_who
-    else session_user || ': ' || p_who end, p_action, p_object, p_result, p_count, p_address, p_request_id) returning id
-    into v_id;
+  values (clock_now(),
+          case when has_function_privilege(session_user, 'queue_put(text, jsonb)', 'execute') then p_who
+               else session_user || ': ' || p_who end,
+          p_action, p_object, p_result, p_count, p_address, p_request_id)
+  returning id into v_id;
   delete from audit where id = any (array(
-    select a.id from audit a where a.id <= v_id - 100000 or a.at < clock_now() - interval '90 days' order by a.id
-      limit 10 for update skip locked));
+    select a.id from audit a
+     where a.id <= v_id - 100000 or a.at < clock_now() - interval '90 days'
+     order by a.id limit 10 for update skip locked));
 end $$;

@@ -14,7 +14,7 @@ begin
   elsif p_options ? 'payloadLimitBytes' then
     update cell set payload_limit = coalesce((p_options ->> 'payloadLimitBytes')::bigint, 256000000);
   end if;
-  update cell set options = jsonb_strip_nulls(options || (p_options - 'payloadLimitBytes')) returning options
-    into v_options;
+  update cell set options = jsonb_strip_nulls(options || (p_options - 'payloadLimitBytes'))
+  returning options into v_options;
   return v_options;
 end $$;

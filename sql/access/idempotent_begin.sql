@@ -9,8 +9,10 @@ declare
   v_key constant text := session_user || ' ' || p_key;
   v_found idempotent;
 begin
-  delete from idempotent where key = any (array(select i.key from idempotent i
-    where i.at < clock_now() - interval '1 day' order by i.at limit 10 for update skip locked));
+  delete from idempotent
+   where key = any (array(select i.key from idempotent i
+                           where i.at < clock_now() - interval '1 day'
+                           order by i.at limit 10 for update skip locked));
   loop
     insert into idempotent (key, request, at) values (v_key, p_request, clock_now()) on conflict (key) do nothing;
     if found then
@@ -19,7 +21,7 @@ begin
     select * into v_found from idempotent where key = v_key;
     if found then  -- else it has just been forgotten
       return case when v_found.request = p_request then coalesce(v_found.answer, '{"other":true}')
-        else '{"other":true}' end;
+                  else '{"other":true}' end;
     end if;
   end loop;
 end $$;
