@@ -6,6 +6,7 @@ select job_id, started_at, finished_at, retry_at, attempt, slot, outcome, state,
 union all
 select j.id, s.started_at, s.finished_at, null, 1, j.slot, 'succeeded', 'succeeded', null, s.worker, null, null, null
   from job j
-  cross join lateral (select * from streak s where s.slot = j.slot and s.first_place <= job_place(j.id)
-    order by s.first_place desc limit 1) s
+  cross join lateral (select * from streak s
+                       where s.slot = j.slot and s.first_place <= job_place(j.id)
+                       order by s.first_place desc limit 1) s
  where s.first_place + s.length > job_place(j.id);

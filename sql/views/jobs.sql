@@ -12,8 +12,10 @@ select j.id, q.name as queue, j.type,
             when coalesce(m.start_by, j.start_by) <= t.now then 'expired'
             when q.paused_at is not null
               or (q.options ? 'waitsFor' and queue_waits(j.queue_id) is not null)
-              or exists (select from pause z where z.queue_id = j.queue_id and coalesce(z.type = j.type, true)
-                and (z.group_key is null or z.group_key is not distinct from j.group_key)) then 'blocked'
+              or exists (select from pause z
+                          where z.queue_id = j.queue_id
+                            and coalesce(z.type = j.type, true)
+                            and (z.group_key is null or z.group_key is not distinct from j.group_key)) then 'blocked'
             else 'ready' end as state,
        case when e.ended then last.reason::text
             when c.id is null and m.closed_at is null and p.purged_at is not null then 'purged' end as reason,
@@ -30,27 +32,29 @@ select j.id, q.name as queue, j.type,
             when m.closed_at is not null then m.closed_at
             when c.id is null then p.purged_at end as finished_at,
        coalesce(c.worker, last.worker) as worker, c.until as lease_ends_at,
-         coalesce(c.until <= t.now, false) as lease_ended,
+       coalesce(c.until <= t.now, false) as lease_ended,
        m.discarded_at, coalesce(last.error, m.note) as last_error, last.result, j.attempt_timeout_ms, j.retry,
-         j.fingerprint, j.schedule, j.schedule_slot, j.source,
+       j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,
        case when m.replaced then m.input else j.input end as input,
        j.payload_size, j.content_type, g.stage, coalesce(j.cost, 1) as cost
   from job j
   cross join (select clock_now() as now) t
   join queue q on q.id = j.queue_id
-  left join lateral (select a.* from job_attempt a where a.slot = j.slot and a.job_id = j.id order by a.attempt desc
-    limit 1) last on true
+  left join lateral (select a.* from job_attempt a
+                      where a.slot = j.slot and a.job_id = j.id
+                      order by a.attempt desc limit 1) last on true
   left join amendment m on m.slot = j.slot and m.job_id = j.id
   cross join lateral (select last.state is not null and last.attempt > coalesce(m.revived_after, 0) as ended) e
   left join (select u.id, coalesce(u.attempt, 1) as attempt, k.worker, k.started_at, k.touched_at, k.until
                from claim k cross join lateral unnest(k.jobs, k.attempts) u (id, attempt)) c on c.id = j.id
   left join agenda g on g.job_id = j.id
-  left join (select x.lane, array_agg(x) as of_lane from lane_purge x group by x.lane) d on d.lane
-    = lane_key(j.queue_id, j.type, j.priority, j.resources)
+  left join (select x.lane, array_agg(x) as of_lane from lane_purge x group by x.lane) d
+    on d.lane = lane_key(j.queue_id, j.type, j.priority, j.resources)
   cross join lateral (
     select case when d.lane is not null then (
              select max(p.purged_at) from unnest(d.of_lane) p
-              where purge_saw(p, j.xid, j.id) and (p.group_key is null or p.group_key = j.group_key)
+              where purge_saw(p, j.xid, j.id)
+                and (p.group_key is null or p.group_key = j.group_key)
                 and coalesce(m.revived_at, '-infinity') < p.purged_at
-                  and coalesce(last.finished_at, '-infinity') <= p.purged_at) end as purged_at) p;
+                and coalesce(last.finished_at, '-infinity') <= p.purged_at) end as purged_at) p;

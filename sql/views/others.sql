@@ -2,15 +2,15 @@
 
 create or replace view attempts as
 select a.job_id, a.attempt, a.outcome::text as outcome, a.state::text as final_state, a.reason::text as reason,
-  a.worker, a.started_at, a.finished_at, a.error, a.result,
+       a.worker, a.started_at, a.finished_at, a.error, a.result,
        coalesce(a.log, a.error -> 'log') as log
   from job_attempt a;
 
 create or replace view claims as
 select c.token, q.name as queue, l.type, l.priority, c.worker, c.started_at, clock_now() - c.started_at as elapsed,
-  c.until as lease_ends_at,
+       c.until as lease_ends_at,
        u.id as job_id, coalesce(u.attempt, 1) as attempt, coalesce(u.id <> all (c.unstarted), true) as started,
-         p.value as progress
+       p.value as progress
   from claim c join lane l on l.key = c.lane join queue q on q.id = l.queue_id
   cross join lateral unnest(c.jobs, c.attempts) u (id, attempt)
   left join progress p on p.slot = c.slot and p.job_id = u.id;
@@ -19,35 +19,43 @@ select c.token, q.name as queue, l.type, l.priority, c.worker, c.started_at, clo
 create or replace view lane_known as
 select key, queue_id, type, priority, resources, created_at from lane
 union all
-select distinct s.lane, s.queue_id, s.type, s.priority, s.resources, null::timestamptz from scout s
-  where not exists (select from lane l where l.key = s.lane);
+select distinct s.lane, s.queue_id, s.type, s.priority, s.resources, null::timestamptz
+  from scout s
+ where not exists (select from lane l where l.key = s.lane);
 
 create or replace view queues as
 select q.name,
-       case when q.finished_at is not null then 'finished' when p.paused_at is not null then 'paused'
-         when w.waits_for is not null then 'waiting'
+       case when q.finished_at is not null then 'finished'
+            when p.paused_at is not null then 'paused'
+            when w.waits_for is not null then 'waiting'
             when q.closed_at is not null then 'closed' else 'active' end as state,
        q.options, p.paused_at, p.paused_by, p.paused_because, q.created_at,
        coalesce(d.ready, 0) as waiting, coalesce(d.delayed, 0) as delayed, coalesce(r.running, 0) as running,
-         coalesce(d.staged, 0) as staged,
+       coalesce(d.staged, 0) as staged,
        w.waits_for, q.closed_at, q.closed_by, q.closed_because, q.finished_at
   from queue q
-  left join lateral (select z.paused_at, z.paused_by, z.paused_because from (
-               select q.paused_at, q.paused_by, q.paused_because where q.paused_at is not null
-               union all select z.paused_at, z.paused_by, z.paused_because from pause z
-                 where z.queue_id = q.id and z.job_id is not null) z
-              order by z.paused_at limit 1) p on true
+  left join lateral (select z.paused_at, z.paused_by, z.paused_because
+                       from (select q.paused_at, q.paused_by, q.paused_because where q.paused_at is not null
+                             union all
+                             select z.paused_at, z.paused_by, z.paused_because from pause z
+                              where z.queue_id = q.id and z.job_id is not null) z
+                      order by z.paused_at limit 1) p on true
   left join lateral (select queue_waits(q.id) as waits_for where q.options ? 'waitsFor') w on true
   left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed, sum(x.staged) as staged
-    from lane_known l
-               join (select lane, ready, delayed, staged from lane_depth union all select lane, ready, delayed, staged
-                 from tally) x on x.lane = l.key group by l.queue_id) d on d.queue_id = q.id
-  left join (select l.queue_id, sum(cardinality(c.jobs)) as running from claim c join lane l on l.key = c.lane
-    group by l.queue_id) r on r.queue_id = q.id;
+               from lane_known l
+               join (select lane, ready, delayed, staged from lane_depth
+                     union all
+                     select lane, ready, delayed, staged from tally) x on x.lane = l.key
+              group by l.queue_id) d on d.queue_id = q.id
+  left join (select l.queue_id, sum(cardinality(c.jobs)) as running
+               from claim c
+               join lane l on l.key = c.lane
+              group by l.queue_id) r on r.queue_id = q.id;
 
 create or replace view pauses as
 select q.name as queue, z.type, z.group_key as "group", z.paused_at, z.paused_by, z.paused_because, z.job_id
-  from pause z join queue q on q.id = z.queue_id
+  from pause z
+  join queue q on q.id = z.queue_id
 union all
 select q.name, null, null, q.paused_at, q.paused_by, q.paused_because, null from queue q where q.paused_at is not null;
 
@@ -55,131 +63,149 @@ create or replace view stages as
 select q.name as queue, g.stage, count(*) as jobs, min(g.created_at) as since
   from agenda g join lane_known l on l.key = g.lane join queue q on q.id = l.queue_id
  where g.stage is not null
-   and not exists (select from lane_purge p where p.lane = g.lane and purge_saw(p, g.xid, g.job_id)
-                      and (p.group_key is null or p.group_key = (select j.group_key from job j
-                        where j.slot = job_slot(g.job_id) and j.id = g.job_id)))
+   and not exists (select from lane_purge p
+                    where p.lane = g.lane
+                      and purge_saw(p, g.xid, g.job_id)
+                      and (p.group_key is null
+                           or p.group_key = (select j.group_key from job j
+                                              where j.slot = job_slot(g.job_id) and j.id = g.job_id)))
  group by 1, 2;
 
 -- breakers: what circuit breakers have counted since the last success, and whether they hold their type back. Those
 -- that never counted anything are not listed.
 create or replace view breakers as
-select q.name as queue, n.type, case when s.open_until is null then 'closed' when s.open_until > t.now then 'open'
-  else 'half-open' end as state,
+select q.name as queue, n.type,
+       case when s.open_until is null then 'closed' when s.open_until > t.now then 'open' else 'half-open' end as state,
        case when s.open_until is null
             then (select coalesce(sum(f.jobs), 0) from breaker_event f
-              where f.queue_id = n.queue_id and f.type = n.type and f.kind = 'failed' and f.id > coalesce(s.id, 0)
+                   where f.queue_id = n.queue_id and f.type = n.type and f.kind = 'failed' and f.id > coalesce(s.id, 0)
                      and f.at > t.now - make_interval(secs => coalesce((o.breaker ->> 'seconds')::float8, 60)))
             end::int as failures,
        coalesce((o.breaker ->> 'failures')::int, 5) as opens_at, s.open_until, s.pause_seconds,
-         case when s.open_until is not null then s.at end as opened_at, l.at as failed_at, l.error as last_error
+       case when s.open_until is not null then s.at end as opened_at, l.at as failed_at, l.error as last_error
   from (select distinct queue_id, type from breaker_event) n
   cross join (select clock_now() as now) t
   join queue q on q.id = n.queue_id
   left join job_type y on y.type = n.type
   cross join lateral (select coalesce(y.options -> 'breaker', q.options -> 'breaker') as breaker) o
-  left join lateral (select b.* from breaker_event b where b.queue_id = n.queue_id and b.type = n.type
-    and b.kind <> 'failed' order by b.id desc limit 1) s on true
+  left join lateral (select b.* from breaker_event b
+                      where b.queue_id = n.queue_id and b.type = n.type and b.kind <> 'failed'
+                      order by b.id desc limit 1) s on true
   left join lateral (select b.at, b.error from breaker_event b
-    where b.queue_id = n.queue_id and b.type = n.type and b.kind <> 'closed' order by b.id desc limit 1) l on true
+                      where b.queue_id = n.queue_id and b.type = n.type and b.kind <> 'closed'
+                      order by b.id desc limit 1) l on true
  where o.breaker is not null;
 
 create or replace view groups as
-select q.name as queue, s.group_key as "group", s.weight, s.max_running, s.rate from group_setting s
+select q.name as queue, s.group_key as "group", s.weight, s.max_running, s.rate
+  from group_setting s
   join queue q on q.id = s.queue_id;
 
 -- limits: all that was set, of queues, of each group of a queue, of single groups, of types and of resources, and how
 -- much of it is in use.
 create or replace view limits as
 with running as (
-  select l.queue_id, l.type, l.resources, sum(cardinality(c.jobs))::int as jobs from claim c
-    join lane l on l.key = c.lane group by 1, 2, 3
+  select l.queue_id, l.type, l.resources, sum(cardinality(c.jobs))::int as jobs
+    from claim c
+    join lane l on l.key = c.lane
+   group by 1, 2, 3
 ), x (kind, queue, name, options, in_use) as (
   select 'queue', q.name, null, q.options, (select coalesce(sum(r.jobs), 0) from running r where r.queue_id = q.id)
     from queue q
   union all
-  select 'each group', q.name, null, jsonb_build_object('maxRunning', q.options -> 'groupMaxRunning', 'rate',
-    q.options -> 'groupRate'), null from queue q
+  select 'each group', q.name, null,
+         jsonb_build_object('maxRunning', q.options -> 'groupMaxRunning', 'rate', q.options -> 'groupRate'), null
+    from queue q
   union all
   select 'group', q.name, s.group_key, jsonb_build_object('maxRunning', s.max_running, 'rate', s.rate), null
-    from group_setting s join queue q on q.id = s.queue_id
+    from group_setting s
+    join queue q on q.id = s.queue_id
   union all
   select 'type', null, t.type, t.options, (select coalesce(sum(r.jobs), 0) from running r where r.type = t.type)
     from job_type t
   union all
-  select 'resource', null, s.name, s.options, (select coalesce(sum(r.jobs * (r.resources ->> s.name)::int), 0)
-    from running r where r.resources ? s.name) from resource s
+  select 'resource', null, s.name, s.options,
+         (select coalesce(sum(r.jobs * (r.resources ->> s.name)::int), 0) from running r where r.resources ? s.name)
+    from resource s
 )
 select kind, queue, name, (options ->> 'maxRunning')::int as max_running, nullif(options -> 'rate', 'null') as rate,
-  in_use::int
+       in_use::int
   from x where options ->> 'maxRunning' is not null or options ->> 'rate' is not null;
 
 create or replace view lanes as
 select q.name as queue, l.type, l.priority, l.resources, coalesce(x.ready, 0) as waiting,
-  coalesce(x.delayed, 0) as delayed, l.created_at
+       coalesce(x.delayed, 0) as delayed, l.created_at
   from lane_known l join queue q on q.id = l.queue_id
   left join (select lane, sum(ready) as ready, sum(delayed) as delayed
                from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) t
-                 group by lane) x on x.lane = l.key;
+              group by lane) x on x.lane = l.key;
 
 create or replace view types as
-select l.type, t.options, sum(l.waiting) as waiting, sum(l.delayed) as delayed from lanes l
-  left join job_type t on t.type = l.type group by l.type, t.options;
+select l.type, t.options, sum(l.waiting) as waiting, sum(l.delayed) as delayed
+  from lanes l
+  left join job_type t on t.type = l.type
+ group by l.type, t.options;
 
 create or replace view decisions as select id, job_id, decided_at, action, attempts, decided_by, because from decision;
 
 create or replace view audits as select id, at, who, action, object, result, count, address, request_id from audit;
 
-create or replace view schedule_runs as select schedule, slot_at, job_id, kind, outcome, attempts, started_at,
-  finished_at, seconds, error from schedule_run;
+create or replace view schedule_runs as
+select schedule, slot_at, job_id, kind, outcome, attempts, started_at, finished_at, seconds, error from schedule_run;
 
 create or replace view calendars as select name, days from day_calendar;
 
-create or replace view schedule_events as select id, at, schedule, event, slot_at, slots, by, because
-  from schedule_event;
+create or replace view schedule_events as
+select id, at, schedule, event, slot_at, slots, by, because from schedule_event;
 
 -- schedules: what was declared, and all that is known of the runs. What open runs (the latest 100) have tried counts,
 -- before their end is noted.
 -- next_slot: when it is supposed to run; next_attempt_at: when something of it will be tried, which may be again.
 create or replace view schedules as
 select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, s.declared_by, s.declared_at,
-  s.created_at, s.changed_at, s.paused_at, s.paused_by, s.paused_because, s.finished_at, s.finished_because,
-       case when s.finished_because in ('failed runs', 'cancelled') then 'stopped' when s.finished_at is not null
-         then 'finished' when s.paused_at is not null then 'paused'
+       s.created_at, s.changed_at, s.paused_at, s.paused_by, s.paused_because, s.finished_at, s.finished_because,
+       case when s.finished_because in ('failed runs', 'cancelled') then 'stopped'
+            when s.finished_at is not null then 'finished'
+            when s.paused_at is not null then 'paused'
             when x.failed_attempts > 0 or t.failed_runs > 0 or t.next_try_at is not null then 'failing'
-              else 'healthy' end as health,
+            else 'healthy' end as health,
        coalesce(o.error, t.error) ->> 'message' as message, coalesce(o.error, t.error) as error,
        case when isfinite(t.next_slot) and not t.is_paused then t.next_slot end as next_slot,
-       coalesce(o.retry_at, case when isfinite(t.next_slot) and not t.is_paused
-         then greatest(t.next_slot, t.next_try_at) end) as next_attempt_at,
+       coalesce(o.retry_at,
+         case when isfinite(t.next_slot) and not t.is_paused
+                then greatest(t.next_slot, t.next_try_at) end) as next_attempt_at,
        t.last_slot, greatest(t.last_attempt_at, o.last_started_at) as last_attempt_at,
-         greatest(t.last_success_at, o.last_success_at) as last_success_at,
+       greatest(t.last_success_at, o.last_success_at) as last_success_at,
        x.failed_attempts, t.failed_runs, t.runs, t.succeeded, t.attempts + coalesce(o.attempts, 0) as attempts,
-         t.seconds + coalesce(o.seconds, 0) as total_seconds,
+       t.seconds + coalesce(o.seconds, 0) as total_seconds,
        coalesce(o.last_seconds, t.last_seconds) as last_seconds,
-         (t.seconds + coalesce(o.seconds, 0)) / nullif(t.attempts + coalesce(o.attempts, 0), 0) as average_seconds,
+       (t.seconds + coalesce(o.seconds, 0)) / nullif(t.attempts + coalesce(o.attempts, 0), 0) as average_seconds,
        t.missed, o.jobs as open_jobs, (select count(*) from schedule_pending p where p.schedule = s.name) as pending
   from schedule s
   join schedule_state t on t.schedule = s.name
   left join lateral (
-    select array_agg(r.job_id) as jobs, sum(a.attempts) as attempts, sum(a.failed)
-      filter (where r.is_regular) as failed, max(a.last_success_at) as last_success_at, sum(a.seconds) as seconds,
-           greatest(max(a.last_started_at), (select max(c.started_at) from claim c
-             where c.jobs && array_agg(r.job_id))) as last_started_at,
+    select array_agg(r.job_id) as jobs, sum(a.attempts) as attempts,
+           sum(a.failed) filter (where r.is_regular) as failed, max(a.last_success_at) as last_success_at,
+           sum(a.seconds) as seconds,
+           greatest(max(a.last_started_at),
+             (select max(c.started_at) from claim c where c.jobs && array_agg(r.job_id))) as last_started_at,
            (array_agg(a.last_seconds order by a.last_started_at desc nulls last))[1] as last_seconds,
-             (array_agg(a.error order by a.last_started_at desc) filter (where a.error is not null))[1] as error,
+           (array_agg(a.error order by a.last_started_at desc) filter (where a.error is not null))[1] as error,
            (select min(g.due_at) from agenda g where g.job_id = any (array_agg(r.job_id)) and g.attempt > 1) as retry_at
-      from (select u.job_id, u.kind in ('slot', 'late') as is_regular from schedule_run u
-        where u.schedule = s.name and u.outcome is null order by u.job_id desc limit 100) r
+      from (select u.job_id, u.kind in ('slot', 'late') as is_regular
+              from schedule_run u
+             where u.schedule = s.name and u.outcome is null
+             order by u.job_id desc limit 100) r
       cross join lateral (
         select count(*) as attempts, count(*) filter (where t.outcome <> 'succeeded') as failed,
-          max(t.started_at) as last_started_at, max(t.finished_at)
-          filter (where t.outcome = 'succeeded') as last_success_at,
+               max(t.started_at) as last_started_at,
+               max(t.finished_at) filter (where t.outcome = 'succeeded') as last_success_at,
                sum(date_part('epoch', t.finished_at - t.started_at)) as seconds,
-                 (array_agg(date_part('epoch', t.finished_at - t.started_at)
-                 order by t.attempt desc))[1] as last_seconds,
+               (array_agg(date_part('epoch', t.finished_at - t.started_at) order by t.attempt desc))[1]
+                 as last_seconds,
                (array_agg(t.error order by t.attempt desc))[1] as error
           from job_attempt t where t.slot = job_slot(r.job_id) and t.job_id = r.job_id) a) o on true
   cross join lateral (select case when o.last_success_at is not null then 0
-    else t.failed_attempts + coalesce(o.failed, 0) end as failed_attempts) x;
+                                  else t.failed_attempts + coalesce(o.failed, 0) end as failed_attempts) x;
 
 create or replace view migrations as select number, name, applied_at from migration where number > 0;
