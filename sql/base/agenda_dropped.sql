@@ -5,7 +5,9 @@ language plpgsql stable as $$
 begin
   return exists (
     select from lane_purge p
-     where p.lane = g.lane and purge_saw(p, g.xid, g.job_id) and not (g.xid = p.own_xid and g.created_at > p.purged_at)
-       and (p.group_key is null or p.group_key = (select j.group_key from job j
-         where j.slot = job_slot(g.job_id) and j.id = g.job_id)));
+     where p.lane = g.lane
+       and purge_saw(p, g.xid, g.job_id)
+       and not (g.xid = p.own_xid and g.created_at > p.purged_at)
+       and (p.group_key is null
+            or p.group_key = (select j.group_key from job j where j.slot = job_slot(g.job_id) and j.id = g.job_id)));
 end $$;

@@ -4,5 +4,5 @@
 create or replace function chained(p_queue jsonb, p_grouped boolean) returns boolean
 language sql immutable parallel safe as $$
   select case when p_grouped then coalesce(p_queue -> 'ordered', 'false') <> 'false'
-    else coalesce(p_queue ->> 'maxRunning' = '1', false) end
+              else coalesce(p_queue ->> 'maxRunning' = '1', false) end
 $$;

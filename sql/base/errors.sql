@@ -9,8 +9,12 @@ $$;
 
 create or replace function error_message(p_error json) returns text
 language sql immutable parallel safe as $$
-  select left(case json_typeof(p_error) when 'object' then coalesce(p_error ->> 'message', p_error::text) when 'null'
-    then null else p_error #>> '{}' end, 1000)
+  select left(
+    case json_typeof(p_error)
+      when 'object' then coalesce(p_error ->> 'message', p_error::text)
+      when 'null' then null
+      else p_error #>> '{}' end,
+    1000)
 $$;
 
 -- error_shape: a message with ? for quoted texts and # for words that have a digit, which numbers, ids, times and

@@ -3,6 +3,7 @@
 -- is inlined.
 create or replace function extras_text(p_extras text, p_headers json, p_source json) returns text
 language sql stable parallel safe as $$
-  select '{' || concat_ws(',', nullif(p_extras, ''), '"headers":' || p_headers::text, '"source":' || p_source::text)
+  select '{'
+    || concat_ws(',', nullif(p_extras, ''), '"headers":' || p_headers::text, '"source":' || p_source::text)
     || '}'
 $$;

@@ -28,8 +28,10 @@ $$;
 -- too: people ask for jobs from the beginning to the end of time.
 create or replace function job_id_at(p_time timestamptz) returns bigint
 language sql immutable strict parallel safe as $$
-  select least(greatest(0, (date_part('epoch', least(greatest(p_time, time_first()), time_last())) * 1000000)::bigint
-    - 1577836800000000), 2251799813685247) << 12
+  select least(
+    greatest(0, (date_part('epoch', least(greatest(p_time, time_first()), time_last())) * 1000000)::bigint
+      - 1577836800000000),
+    2251799813685247) << 12
 $$;
 
 -- lane_key: the lane of (queue, type, priority, resources), and the track of its fresh jobs; + 1 is the track of jobs

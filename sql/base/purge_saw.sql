@@ -4,5 +4,5 @@ create or replace function purge_saw(p lane_purge, p_xid bigint, p_job_id bigint
 language sql stable parallel safe as $$
   select (p.before is null or p_job_id < p.before)
      and case when p_xid = p.own_xid then p_job_id <= p.own_job
-       else pg_visible_in_snapshot(p_xid::text::xid8, p.snapshot) end
+              else pg_visible_in_snapshot(p_xid::text::xid8, p.snapshot) end
 $$;
