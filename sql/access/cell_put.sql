@@ -1,3 +1,5 @@
+-- cell_put: set the defaults of the whole cell; see queue_put. payloadLimitBytes bounds the payload of a job. Writes:
+-- cell. Raises: MR001.
 create or replace function cell_put(p_options jsonb) returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare

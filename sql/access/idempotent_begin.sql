@@ -1,7 +1,7 @@
--- idempotent_begin: whether a request that carries a key was answered before. Null: it is this transaction's to do, and
--- idempotent_end tells its answer; who comes meanwhile with the same key waits. Else its answer, or { "other": true }
--- when it was another request. Keys are kept for a day; each new one lets some of the oldest go. A key belongs to the
--- role of the database that sent it: no other role learns of it, or ends it.
+-- idempotent_begin: whether a request that carries a key was answered before. Null: no; it is for this transaction to
+-- do, and idempotent_end keeps its answer. Another request with the same key waits meanwhile. Otherwise the answer, or
+-- {"other": true} when the key was used for another request. Keys are kept for a day; each new one lets some of the
+-- oldest go. A key belongs to the role of the database that sent it: no other role learns of it, or ends it.
 -- Locks: the key, and the oldest rows (skip locked). Writes: idempotent. Raises: nothing.
 create or replace function idempotent_begin(p_key text, p_request text) returns json
 language plpgsql security definer set search_path from current set jit = off as $$

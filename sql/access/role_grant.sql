@@ -40,7 +40,7 @@ begin
   end loop;
   execute format('grant select on jobs, attempts, claims, queues, pauses, stages, breakers, groups, limits, lanes,
     types, schedules, schedule_runs, schedule_events, calendars, decisions, audits, migrations to %I', p_role);
-  -- the views call these with the rights of whoever reads them
+  -- the views call these with the rights of their readers
   execute format('grant execute on function clock_now(), lane_key(int, text, int, jsonb), job_created_at(bigint),
     job_place(bigint), job_slot(bigint), queue_waits(int), purge_saw(lane_purge, bigint, bigint) to %I', p_role);
 end $$;

@@ -1,9 +1,10 @@
 -- lane_set_aside: write down what waits in a lane as a range of its own, to be handed out when nothing else is, and let
--- its cursors go on at the end of the log. The cost does not depend on how much it is. The range has what a snapshot
--- saw and the cursors had not passed; the cursors have what it did not see, as after a purge: whoever was running then
--- is late. So every job belongs to one of the two. This transaction counts as running, and so do those that began
--- between the snapshot and it. Returns false when nothing waits. The caller has the lane's lock. Writes: aside,
--- lane_cursor.
+-- the lane's cursors go on at the end of the log. The cost does not depend on how much that is. Returns false when
+-- nothing waits.
+-- The range has what a snapshot saw and the cursors had not passed. The cursors have what the snapshot did not see, as
+-- after a purge: a transaction that was running then is late. So every job belongs to one of the two. This transaction
+-- counts as running, and so do those that began between the snapshot and it.
+-- The caller has the lane's lock. Writes: aside, lane_cursor.
 create or replace function lane_set_aside(p_lane bigint) returns boolean
 language plpgsql as $$
 declare
@@ -43,7 +44,8 @@ begin
            case when v_end = v_own then own.place else 0 end,
            v_running, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.since, c.served
       from c
-      cross join lateral (  -- of its own jobs this transaction may have taken some; of others who still run nobody has
+      -- this transaction may have taken some of its own jobs; nobody has any of others that still run
+      cross join lateral (
         select coalesce(c.late_tickets[i], case when c.head_xid = v_own then c.head_ticket end, 0) as ticket,
                coalesce(c.late_offsets[i], case when c.head_xid = v_own then c.head_offset end, 0) as place
           from (select array_position(c.late_xids, v_own) as i) late) own
@@ -78,8 +80,7 @@ begin
   return true;
 end $$;
 
--- aside_next: what stands first of what was set aside of a lane, p_most jobs of each track of its oldest range. Moves
--- nothing.
+-- aside_next: the first jobs of what was set aside of a lane: p_most of each track of its oldest range. Moves nothing.
 create or replace function aside_next(p_lane bigint, p_most int) returns bigint[]
 language plpgsql as $$
 declare

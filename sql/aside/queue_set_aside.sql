@@ -20,8 +20,8 @@ begin
            where d.lane = any (v_lanes));
 end $$;
 
--- groups_refuse: what is set aside is one range for all, so it would put groups that have taken turns behind each
--- other. Raises: MR001.
+-- groups_refuse: what is set aside is one range without turns: in it, groups that share by turns would stand one behind
+-- another. Raises: MR001.
 create or replace function groups_refuse(p_queue_id int, p_type text default null) returns void
 language plpgsql as $$
 begin

@@ -1,7 +1,7 @@
 -- Keys of the advisory locks, distinct for each cell of a database. They cost no write, and are gone with their
 -- transaction.
 
--- lane_lock: claims of a lane follow each other; whoever seizes the lane keeps them off.
+-- lane_lock: claims of a lane follow each other; a transaction that seizes the lane keeps them off.
 create or replace function lane_lock(p_lane bigint) returns bigint
 language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid::bigint * 4) $$;
 
@@ -18,7 +18,7 @@ language sql stable as $$ select hashint8extended(p_lane, 'lane'::regclass::oid:
 create or replace function lane_birth(p_lane bigint) returns bigint
 language sql stable as $$ select hashint8extended(p_lane, 'scout'::regclass::oid::bigint * 4) $$;
 
--- ring_pin: shared by those who give ended jobs of a day another life; taken by whoever gives back its space.
+-- ring_pin: shared by those who give ended jobs of a day another life; taken by the rotation that gives back its space.
 create or replace function ring_pin(p_slot smallint) returns bigint
 language sql stable as $$ select hashint8extended(p_slot, 'ring'::regclass::oid::bigint * 4) $$;
 
@@ -26,7 +26,7 @@ language sql stable as $$ select hashint8extended(p_slot, 'ring'::regclass::oid:
 create or replace function job_mark(p_job_id bigint) returns bigint
 language sql stable as $$ select hashint8extended(p_job_id, 'lane'::regclass::oid::bigint * 4 + 3) $$;
 
--- queue_links: whoever finishes queues, opens one again, or changes what one waits for.
+-- queue_links: taken to finish queues, to open one again, or to change what one waits for.
 create or replace function queue_links() returns bigint
 language sql stable as $$ select hashint8extended(0, 'queue'::regclass::oid::bigint * 4 + 1) $$;
 

@@ -1,6 +1,6 @@
 -- queue_waits: of the queues that a queue names in waitsFor, those that have not finished; null when there is none.
--- That a queue waits is derived from it each time, so that nobody has to release it. With its owner's rights, because
--- views call it with those of whoever reads them. Each name is one probe of an index.
+-- That a queue waits is derived from it each time, so that nobody has to release it. It runs with its owner's rights,
+-- because views call it with those of their reader. Each name is one probe of an index.
 create or replace function queue_waits(p_queue_id int) returns text[]
 language plpgsql stable security definer set search_path from current set jit = off as $$
 begin

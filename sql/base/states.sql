@@ -4,10 +4,10 @@
 create or replace function state_is_final(p_state text) returns boolean
 language sql immutable parallel safe as $$ select p_state in ('succeeded', 'failed', 'expired', 'cancelled') $$;
 
--- attempt_is_end: whether an attempt is the end of its job: it has a final state, and came after the last of those that
--- a revival made void (amendment.revived_after, null without an amendment). The other end that is recorded is that of a
--- job that waited (amendment.closed_at). The view "jobs" writes the same condition out: a function that it called would
--- have to be granted anew to everybody who reads it.
+-- attempt_is_end: whether an attempt is the end of its job: it has a final state, and no later revival has made it void
+-- (amendment.revived_after; null without an amendment). The other end on record is that of a job that waited
+-- (amendment.closed_at). The view "jobs" writes this condition out: if it called a function, everybody who may read the
+-- view would have to be granted that function again after an upgrade.
 create or replace function attempt_is_end(p_state job_final_state, p_attempt int, p_revived_after int) returns boolean
 language sql immutable parallel safe as $$ select p_state is not null and p_attempt > coalesce(p_revived_after, 0) $$;
 

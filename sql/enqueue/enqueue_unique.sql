@@ -1,9 +1,9 @@
 -- enqueue_unique: append one job unless its schedule slot is taken or its fingerprint names a live job. The mode
--- decides what a duplicate does to a job that still waits, or (window) that only the seconds count; producers of the
--- same fingerprint wait for each other.
--- Locks: the fingerprint row; replace and debounce of a ready job also lock its lane until the caller commits.
--- Writes: fingerprint, schedule_run, job, ticket or agenda, tally, amendment. Raises: MR007 when the snapshot is older
--- than the job's day (snapshot_check).
+-- decides what a duplicate does to a job that still waits; with "window" only the seconds count. Producers of the same
+-- fingerprint wait for each other.
+-- Locks: the fingerprint row; replace and debounce of a ready job also lock its lane until the caller commits. Writes:
+-- fingerprint, schedule_run, job, ticket or agenda, tally, amendment. Raises: MR007 when the snapshot is older than the
+-- job's day (snapshot_check).
 create or replace function enqueue_unique(p job_plan, p_input json, out job_id bigint, out duplicate boolean)
 language plpgsql as $$
 declare

@@ -1,9 +1,9 @@
 -- queue_room: the queue's id, unless it may take no more jobs: as many wait as maxDepth says, or one has waited for
--- maxAgeSeconds. Only called where one of them is set. Costs as much as queue_depth, at any backlog. Jobs of
--- transactions still open are not seen, and a call that is accepted is accepted as a whole, so the depth can be
--- exceeded by the calls that are under way at the same time. What was set aside counts for the depth, not for the age:
--- it is in nobody's way. When to try again is an estimate: what waits too many, at the pace at which what waits has
--- come. Raises: MR015.
+-- maxAgeSeconds. Only called where one of them is set. Costs as much as queue_depth, at any backlog.
+-- Jobs of transactions still open are not seen, and a call that is accepted is accepted as a whole, so calls that are
+-- under way at the same time can exceed the depth. What was set aside counts for the depth, but not for the age: it is
+-- in nobody's way. When to try again is an estimate: the surplus, at the pace at which the waiting jobs have come.
+-- Raises: MR015.
 create or replace function queue_room(p_queue_id int, p_options jsonb) returns int
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare

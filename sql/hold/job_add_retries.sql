@@ -1,8 +1,9 @@
--- job_add_retries: give finished-without-success jobs p_attempts more attempts and a renewed expiry, and make them
+-- job_add_retries: give jobs that ended without success p_attempts more attempts and a new expiry, and make them
 -- claimable. By ids, or all failed and expired ones of a type; discarded ones stay as they are. Leaves a record of who
--- decided it, and why. p_per_second spreads them over time, oldest first, from p_start_at on (default now); their
--- expiry counts from when each is due. Jobs of a finished queue cannot be retried; of a type in all queues, those are
--- left alone. So are those whose fingerprint names another live job. Returns how many.
+-- decided it, and why. Returns how many.
+-- p_per_second spreads them over time, oldest first, from p_start_at on (default now); the expiry of each counts from
+-- when it is due. Jobs of a finished queue cannot be retried: by ids they are refused, by type they are left alone. A
+-- job whose fingerprint names another live job is left alone too.
 -- Locks: the pins of their days (ring_pin), closed queues, their fingerprints, then as job_hold. Writes: amendment,
 -- ticket or agenda, tally, fingerprint, decision. Raises: MR001, MR002, MR003, MR014.
 create or replace function job_add_retries(p_attempts int, p_jobs bigint[] default null, p_type text default null,
@@ -125,8 +126,8 @@ begin
   return v_count;
 end $$;
 
--- jobs_ended: jobs that ended without success and wait for nobody's decision, by ids or by type, with the last attempt
--- that was used up.
+-- jobs_ended: jobs that ended without success and were not discarded, by ids or by type, with the last attempt that was
+-- used up.
 create or replace function jobs_ended(p_jobs bigint[], p_type text, p_queue_id int, p_limit int)
 returns table (id bigint, slot smallint, queue_id int, type text, priority smallint, resources jsonb, group_key text,
   fingerprint text, start_by timestamptz, deadline timestamptz, counted_from timestamptz, attempt int, cost int)

@@ -19,7 +19,7 @@ begin
   if job_state(p_job_id) not in ('ready', 'blocked', 'delayed') then
     return false;
   end if;
-  perform from agenda where job_id = p_job_id for update;  -- waits for whoever is promoting it
+  perform from agenda where job_id = p_job_id for update;  -- waits while somebody promotes it
   v_waits_in_agenda := found;
 
   insert into amendment (job_id, slot, replaced, input, headers, run_at, updated_at)

@@ -53,7 +53,7 @@ begin
   if state_is_final(job_state(p_job_id)) then
     return false;
   end if;
-  -- waits for whoever is promoting it
+  -- waits while somebody promotes it
   delete from agenda
    where job_id = p_job_id
   returning stage, case when chain = 1 then 0 else 1 end into v_stage, v_delayed;

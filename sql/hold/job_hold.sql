@@ -1,7 +1,7 @@
--- job_hold: keep jobs as they are until the end of this transaction: after it, each is named by a claim everybody sees,
--- or is finished, or waits and nobody can claim it. Claims go round a held job instead of waiting (lane_take,
--- postponed). Few jobs are marked one by one; many take their lanes as a whole. Locks: job marks in id order, lane
--- flags, then lanes, in key order. Raises: MR007.
+-- job_hold: keep jobs as they are until the end of this transaction. When it returns, each job is named by a claim that
+-- everybody sees, or has ended, or waits and nobody can claim it. Claims go round a held job instead of waiting
+-- (lane_take, postponed). Few jobs are marked one by one; for many their lanes are taken as a whole.
+-- Locks: job marks in id order, lane flags, then lanes, in key order. Raises: MR007.
 create or replace function job_hold(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
@@ -21,8 +21,8 @@ begin
   perform lanes_await(v_lanes);
 end $$;
 
--- lanes_await: let the claims end that may not have seen our marks. The lock itself is given back: a subtransaction
--- undone.
+-- lanes_await: wait for the end of the claims that may not have seen our marks. The locks are given back at once,
+-- because the subtransaction that took them is undone.
 create or replace function lanes_await(p_lanes bigint[]) returns void
 language plpgsql as $$
 begin
@@ -42,7 +42,7 @@ begin
   perform pg_advisory_xact_lock(lane_lock(lane)) from unnest(p_lanes) lane;
 end $$;
 
--- jobs_held: those of some jobs that another transaction holds right now, a prepared one too, which has no process.
+-- jobs_held: which of some jobs another transaction holds right now. A prepared one counts too; it has no process.
 -- Reads the server's list of locks.
 create or replace function jobs_held(p_jobs bigint[]) returns bigint[]
 language sql volatile as $$

@@ -1,11 +1,12 @@
 -- job_replay: enqueue copies of jobs that ended within a time range (p_from inclusive, p_to exclusive, default now), in
--- the order in which they were enqueued. A copy is a new job of the same queue (or p_target), without the expiry,
--- deadline and fingerprint of the first, and names it as its source. p_per_second spreads them, from p_start_at on. A
--- batch looks at 10,000 jobs and makes p_limit copies at most, fewer when they have more than 64 MB of payload. Returns
--- how many it made (p_dry_run: would have), and what to give to the next call: until (as p_to), after (null: that was
--- all), start_at. p_to never lies in the future, so that what copies become is never replayed in turn. Without p_after
--- it looks for the first job that ended within the range in the records of all attempts: they have no index by time.
--- Jobs of finished queues are left out.
+-- the order in which they were enqueued. A copy is a new job of the same queue (or p_target). It names the first as its
+-- source, and leaves expiry, deadline and fingerprint behind. p_per_second spreads the copies, from p_start_at on. Jobs
+-- of finished queues are left out.
+-- A batch looks at 10,000 jobs and makes p_limit copies at most, fewer when they have more than 64 MB of payload.
+-- Returns how many it made (p_dry_run: would have), and what to give to the next call: until (as p_to), after (null:
+-- that was all), start_at. p_to never lies in the future, so that copies are never replayed in turn.
+-- Without p_after it searches the records of all attempts for the first job that ended within the range: they have no
+-- index by time.
 -- Locks: closed queues. Writes: as job_copy. Raises: MR001, MR003, MR014 when the target is finished.
 create or replace function job_replay(p_from timestamptz, p_to timestamptz default null, p_queue text default null,
   p_type text default null, p_states text[] default '{succeeded,failed}', p_target text default null,

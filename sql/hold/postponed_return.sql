@@ -1,6 +1,6 @@
 -- postponed_return: jobs that claims went round become claimable again once nobody holds them; until the end of this
--- transaction nobody else can. Any process may call it. Those that were cancelled or changed meanwhile have a higher
--- version, and those that were purged are gone: they stay away, and their group gets in line. Where jobs have an order
+-- transaction nobody else can hold them. Any process may call it. Jobs that were cancelled or changed meanwhile have a
+-- higher version, and purged ones are gone: they stay away, and their group gets in line. Where jobs have an order
 -- (chained) they wait in the agenda, to be taken by their ids.
 -- Locks: the entry of lanes and the jobs' marks, skipped when taken. Writes: postponed, ticket, agenda, tally.
 create or replace function postponed_return() returns int
@@ -19,7 +19,7 @@ begin
     if exists (select from lane_purge l where l.lane = p.lane and l.before is null and purge_saw(l, p.xid, p.job_id))
        or exists (select from amendment m
                    where m.slot = job_slot(p.job_id) and m.job_id = p.job_id and m.version > p.version) then
-      -- who follows it may have been passed over meanwhile
+      -- the job behind it may have been passed over meanwhile
       perform group_announce(l.queue_id, hash_of(p.track, p.lane)) from lane l
        where l.key = p.lane and p.track <> p.lane;
       continue;

@@ -1,6 +1,6 @@
--- stage_release: let the staged jobs of a queue go: each becomes claimable at its own time, now if that has passed, and
--- its time to start counts from then. Those that are enqueued into the stage later wait for the next release. At most
--- p_limit at a time (null: all), oldest first. Returns how many.
+-- stage_release: release the staged jobs of a queue. Each becomes claimable at its own time, or now if that has passed,
+-- and its time to start counts from then. Jobs that are enqueued into the stage later wait for the next release. At
+-- most p_limit at a time (null: all), oldest first. Returns how many.
 -- Locks: agenda rows. Writes: agenda, amendment, tally, queue_event. Raises: MR001, MR003.
 create or replace function stage_release(p_queue text, p_stage text, p_limit int default 10000, p_by text default null,
   p_because text default null) returns int

@@ -1,8 +1,8 @@
 -- lane_holders: sessions that have held a lock of our lanes (lane_lock, lane_flag, lane_entry, lane_birth) for so long:
--- since their transaction began, or, where they hold it outside of one, which we never do, since they connected.
--- Whoever may connect can take such a lock, and nobody claims from the lane meanwhile. Of sessions whose times the
--- owner of the schema may not see (pg_read_all_stats), only those outside of a transaction are told, without a time.
--- Lanes are read only when there is somebody to tell of.
+-- since their transaction began, or since they connected when they hold it outside of a transaction, which we never do.
+-- Everybody who may connect can take such a lock, and nobody claims from the lane meanwhile.
+-- Of sessions whose times the owner of the schema may not see (pg_read_all_stats), only those outside of a transaction
+-- are told, without a time. Lanes are read only when there is such a session.
 create or replace function lane_holders(p_seconds float8)
   returns table (pid int, role name, app text, since timestamptz, age_ms float8, lanes bigint)
 language plpgsql volatile security definer set search_path from current set jit = off as $$

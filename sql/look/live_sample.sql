@@ -1,11 +1,12 @@
--- live_sample: what a dashboard shows of all queues at one moment, and what was enqueued and ended since p_from: the
--- end ("to") of the time that an earlier answer was about. That time ends a second ago, so that whoever commits within
--- a second is counted, and is ten seconds long at most. For one process that asks again and again. The cost depends on
--- the number of queues and lanes and on the work in flight, not on the backlog or the history: counts are the folded
--- ones, the age of the oldest is looked up in the 100 fullest lanes, at most 20,000 new jobs are counted (more are
--- estimated from those), and what ended is read from the ends of the logs (log_ends), from p_ends on: an earlier
--- answer's "ends". The oldest only with p_ages, failedLastHour (of the newest 10,000 failures) only with p_failures:
--- they cost most. Changes nothing. Raises: nothing.
+-- live_sample: what a dashboard shows of all queues at one moment, and what was enqueued and ended since p_from, which
+-- is the end ("to") of the time that an earlier answer was about. That time ends a second ago, so that what commits
+-- within a second is counted, and is ten seconds long at most. For one process that asks again and again.
+-- The cost depends on the number of queues and lanes and on the work in flight, not on the backlog or the history.
+-- Counts are the folded ones. The age of the oldest is looked up in the 100 fullest lanes, only with p_ages. At most
+-- 20,000 new jobs are counted; more are estimated from those. What ended is read from the ends of the logs (log_ends),
+-- from p_ends on, which is an earlier answer's "ends". failedLastHour (of the newest 10,000 failures) is told only with
+-- p_failures. p_ages and p_failures cost most.
+-- Changes nothing. Raises: nothing.
 create or replace function live_sample(p_from timestamptz default null, p_ends int[] default null,
   p_ages boolean default true, p_failures boolean default true) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -100,10 +101,10 @@ begin
 end $$;
 
 -- live_ended: what ended between two times, by queue: { queue: { ended, failed, p50, p95 } }, and of all queues as "".
--- Ended: jobs, by the report of an attempt; failed: attempts that did;
--- p50 and p95: how long jobs had waited for their first attempt. From the pages that the logs have got since p_ends and
--- some before, because pages at the end are filled in no order; of more than 1000 pages the last 1000 stand for all,
--- and of more than 2000 rows every n-th tells whose it is.
+-- ended: jobs, by the report of an attempt; failed: attempts that failed; p50 and p95: how long jobs had waited for
+-- their first attempt.
+-- It reads the pages that the logs have got since p_ends, and some before, because pages at the end are filled in no
+-- order. Of more than 1000 pages the last 1000 stand for all; of more than 2000 rows every n-th is looked up.
 create or replace function live_ended(p_from timestamptz, p_to timestamptz, p_ends int[], p_now_ends int[]) returns json
 language plpgsql as $$
 declare

@@ -1,3 +1,4 @@
+-- progress_get: the last value that progress_put stored for a job, and when. Nulls when there is none. Raises: MR002.
 create or replace function progress_get(p_job bigint, out value json, out updated_at timestamptz)
 language plpgsql stable security definer set search_path from current set jit = off as $$
 begin

@@ -1,4 +1,4 @@
--- state_check: a state that jobs are asked for by; null for any. Raises: MR001 for one that there is not.
+-- state_check: refuse what is not the name of a state; null is any. Raises: MR001.
 create or replace function state_check(p_state text) returns void
 language plpgsql immutable as $$
 begin

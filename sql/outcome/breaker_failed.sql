@@ -1,12 +1,12 @@
 -- Circuit breakers: where a queue or a type has the option "breaker", failures of a type in a queue are counted, and
--- too many of them stop it for a while. The breaker is what its events say: nothing is updated, nobody waits, and what
--- a transaction reports counts when it commits. breaker_state is the newest event that is not a mere failure: "opened"
--- holds the type back until open_until, after which one job at a time is let through (lane_room) until one of them
--- succeeds ("closed") or fails ("opened" again, for twice as long). Attempts claimed before that time tell nothing
--- about the time after it.
+-- too many of them stop the type for a while. A breaker is what its events say. Nothing is updated and nobody waits,
+-- and what a transaction reports counts when it commits.
+-- breaker_state is the newest event that is not a mere failure. "opened" holds the type back until open_until. After
+-- that one job at a time is let through (lane_room), until one of them succeeds ("closed") or fails ("opened" again,
+-- for twice as long). Attempts that were claimed before open_until tell nothing about the time after it.
 
--- breaker_failed: attempts of a claim part failed. Opens the breaker with the failure that makes `failures` within
--- `seconds` and no success between them.
+-- breaker_failed: attempts of a claim part failed. The failure that makes `failures` of them within `seconds`, with no
+-- success between them, opens the breaker.
 -- Writes: breaker_event.
 create or replace function breaker_failed(h claim, p_breaker jsonb, p_error json) returns void
 language plpgsql as $$
@@ -77,7 +77,7 @@ begin
   end if;
 end $$;
 
--- breaker_tell: whoever listens on "millrace:SCHEMA:breakers" hears of it when this commits.
+-- breaker_tell: tell the listeners of the channel "millrace:SCHEMA:breakers", when this commits.
 create or replace function breaker_tell(p_queue_id int, p_type text, p_state text) returns void
 language sql volatile as $$
   select pg_notify(channel, json_build_object('queue', q.name, 'type', p_type, 'state', p_state)::text)

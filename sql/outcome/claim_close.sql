@@ -15,9 +15,10 @@ begin
   return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;
 
--- lane_enter: whoever puts jobs back into a lane shares its entry, so that a purge waits for it, or is waited for.
--- Returns the time from then on: later than that of each purge before it, also when the clock was put back. Locks: the
--- lane's entry, shared.
+-- lane_enter: to be called before jobs are put back into a lane. It shares the lane's entry, so that a purge and this
+-- wait for each other. Returns the time from then on: later than that of each purge before it, also when the clock was
+-- put back.
+-- Locks: the lane's entry, shared.
 create or replace function lane_enter(p_lane bigint) returns timestamptz
 language plpgsql as $$
 begin
@@ -26,13 +27,14 @@ begin
     (select max(p.purged_at) + interval '1 microsecond' from lane_purge p where p.lane = p_lane));
 end $$;
 
--- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and say what becomes of each. The
--- error's rule (errorRules), when it has one, stands for the retry policy; a list of delays for the number of attempts
--- too. What the handler said itself, that trying again would not help, or when to, goes first. A lost attempt is
--- retried at once, and alone unless the queue says otherwise (lostAlone). With deadLetterAfter, and somewhere to go, so
--- many attempts are the last whatever the job's own number is. Where the time to start is computed (start_by infinity),
--- the end of the first attempt that was used up settles it, counted from that attempt's claim; from then on it is kept
--- as that of any other job, and as its deadline too.
+-- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and decide what becomes of each.
+-- The handler's own word goes first: that another try would not help, or when to try. Next comes the rule for the error
+-- (errorRules), if there is one: it replaces the retry policy, and a list of delays replaces the number of attempts
+-- too. A lost attempt is retried at once, and alone unless the queue says otherwise (lostAlone). With deadLetterAfter,
+-- and a queue to go to, that many attempts are the last, whatever the job's own number is.
+-- Where the time to start is computed (start_by infinity), the end of the first attempt that was used up settles it,
+-- counted from the claim of that attempt. From then on it is kept like that of any other job, and is the job's deadline
+-- too.
 -- Writes: attempt, agenda, ticket, tally, fingerprint; breaker_event where there is a breaker; amendment when the time
 -- to start was computed; job when dead-lettered; pause where onFailure says so.
 create or replace function attempts_close(h claim, p_outcome job_outcome, p_error json, p_delay_seconds float8,

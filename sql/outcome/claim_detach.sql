@@ -1,5 +1,6 @@
--- claim_detach: take jobs out of the claim that a token names. Only jobs the claim still holds are returned, one row
--- per part, with jobs and attempts cut down to them; whoever gets them decides their outcome. Null jobs: all of them.
+-- claim_detach: take jobs out of the claim that a token names (null: all of them). Only jobs that the claim still holds
+-- are returned, one row per part, with jobs and attempts cut down to them. Nobody but the caller who gets a job decides
+-- its outcome.
 -- Locks: the claim's rows, so that two reports on one claim follow each other. Writes: claim, ticket. Raises: MR002,
 -- MR005 for a token without jobs when no ids were given, MR007 when the snapshot is older than the table
 -- (snapshot_check).
@@ -46,9 +47,10 @@ begin
   end if;
 end $$;
 
--- job_must_exist: raise MR002 when one of the ids names no job. Volatile: a statement that waited for the rotation of a
--- job's day must not look with the snapshot it had before, to which the day is empty; in REPEATABLE READ it has no
--- other, and is refused. Raises: MR002, MR007.
+-- job_must_exist: raise MR002 when one of the ids names no job. It is volatile because a statement that waited for the
+-- rotation of a job's day must not look with its old snapshot, to which the day is empty. In REPEATABLE READ it has no
+-- other snapshot, and is refused.
+-- Raises: MR002, MR007.
 create or replace function job_must_exist(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
@@ -63,7 +65,7 @@ begin
   end loop;
 end $$;
 
--- claim_announce: jobs of a claim end: where that makes room for others of their group, the group gets in line again.
+-- claim_announce: jobs of a claim end. Where that makes room for others of their group, the group gets in line again.
 -- Writes: ticket.
 create or replace function claim_announce(c claim) returns void
 language plpgsql as $$

@@ -1,8 +1,7 @@
 -- claim_extend: prolong leases from now on. Returns what each token still holds; a token or job that is missing was
--- lost or cancelled. Accepted also after the lease has ended, while nobody has reaped the claim. A claim somebody is
--- reporting on right now is told as it stands, and not
--- waited for: a transaction that stays open with a report must not end the other leases of its worker, and its own is
--- not reaped meanwhile.
+-- lost or cancelled. A lease that has ended is prolonged too, as long as nobody has reaped the claim.
+-- A claim that somebody is reporting on right now is told as it stands, and not waited for. A transaction that stays
+-- open with a report must not end the other leases of its worker; its own is not reaped meanwhile.
 -- Locks: claim rows (skipped when taken). Writes: claim (no indexed column). Raises: MR001.
 create or replace function claim_extend(p_tokens uuid[], p_seconds float8 default 30)
   returns table (token uuid, lease_ends_at timestamptz, job_ids bigint[])

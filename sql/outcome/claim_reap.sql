@@ -1,9 +1,10 @@
--- claim_reap: take back claims whose lease has ended or whose jobs' deadline has passed. Any process may call it. A
--- claim somebody is reporting on right now is skipped. Jobs that were never started go back without using an attempt;
--- the rest are recorded as lost and retried alone, so that one that kills its process cannot use up its neighbours. All
--- in one go; if that fails, one claim after another, and of the claim that fails one job after another: the job that
--- cannot be taken back fails, on record, and nobody else notices. Returns how many claims were touched. Locks: claim
--- rows (skip locked). Writes: claim, attempt, ticket, tally.
+-- claim_reap: take back claims whose lease has ended, or whose jobs have passed their deadline. Any process may call
+-- it. A claim that somebody is reporting on right now is skipped. Jobs that were never started go back without using an
+-- attempt. The others are recorded as lost and retried alone, so that a job that kills its process cannot use up its
+-- neighbours.
+-- All claims are taken back in one go. If that fails, one after another; and the claim that fails, job by job. The job
+-- that cannot be taken back fails, on record, and nobody else notices. Returns how many claims were touched.
+-- Locks: claim rows (skip locked). Writes: claim, attempt, ticket, tally.
 create or replace function claim_reap(p_limit int default 100) returns int
 language plpgsql set enable_seqscan = on as $$
 declare
@@ -69,8 +70,9 @@ begin
     null, null, null);
 end $$;
 
--- claim_take_back_apart: the same where something of it fails: each of its jobs by itself, and the one that fails is
--- put away as failed, with the reason. Writes: as claim_take_back.
+-- claim_take_back_apart: the same for a claim that fails as a whole: each of its jobs by itself. The one that fails is
+-- closed as failed, with the reason.
+-- Writes: as claim_take_back.
 create or replace function claim_take_back_apart(c claim, p_now timestamptz) returns void
 language plpgsql as $$
 declare
@@ -105,8 +107,9 @@ begin
   end loop;
 end $$;
 
--- passing_check: go on when an error has to do with what was worked on; raise it again when it has to do with the
--- moment: locks, connections, memory, disk, or a server that stops. Raises: what it was given.
+-- passing_check: return when an error comes from the work itself; raise it again when it comes from the moment: locks,
+-- connections, memory, disk, or a server that stops.
+-- Raises: the error it was given.
 create or replace function passing_check(p_code text, p_message text) returns void
 language plpgsql as $$
 begin
@@ -115,8 +118,9 @@ begin
   end if;
 end $$;
 
--- claim_expire: close those jobs of a live claim part whose deadline has passed; whoever runs them is refused from now
--- on. The caller has locked the part. Returns their ids. Writes: attempt, claim, fingerprint, pause.
+-- claim_expire: close the jobs of a live claim part whose deadline has passed. Their worker is refused from now on. The
+-- caller has locked the part. Returns their ids.
+-- Writes: attempt, claim, fingerprint, pause.
 create or replace function claim_expire(c claim, p_now timestamptz) returns bigint[]
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- error_rule: the first of some rules that matches an error, or null. A rule with a code and a pattern needs both.
--- A lost attempt reported nothing, so that only a rule for the code "lost" speaks of it.
+-- error_rule: the first of some rules that matches an error, or null. A rule with a code and a pattern needs both. A
+-- lost attempt reported nothing, so only a rule for the code "lost" can match it.
 create or replace function error_rule(p_rules jsonb, p_error json, p_lost boolean) returns jsonb
 language sql immutable as $$
   select r.rule from jsonb_array_elements(p_rules) with ordinality r (rule, i)

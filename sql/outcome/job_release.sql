@@ -17,9 +17,10 @@ begin
   return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
 end $$;
 
--- claim_return: put jobs of a detached claim part back without using an attempt; those whose time to start has passed
--- expire. p_lost, or their last attempt was: alone, where the queue does not say otherwise. The amendment notes when:
--- nothing else would tell, and a purge made while they ran must not take them.
+-- claim_return: put jobs of a detached claim part back without using an attempt. Those whose time to start has passed
+-- expire. A job that was lost (p_lost), or whose last attempt was, goes back alone, unless the queue says otherwise.
+-- The amendment notes the time: nothing else would tell it, and a purge that was made while the jobs ran must not take
+-- them.
 -- Writes: ticket or agenda, tally, amendment, attempt (expired ones).
 create or replace function claim_return(h claim, p_jobs bigint[], p_attempts int[], p_due_at timestamptz,
   p_lost boolean) returns void

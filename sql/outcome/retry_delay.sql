@@ -14,9 +14,9 @@ language sql volatile as $$
   end)
 $$;
 
--- ttl_computed: the seconds that attempts p_first to p_last take when each uses up its timeout: the timeouts, and the
--- delays between them. Jitter counts at its longest, so that chance never costs the last attempt. Past 10,000 attempts,
--- and past 317 years (1e10), it is the latter.
+-- ttl_computed: how many seconds attempts p_first to p_last take when each uses up its timeout: the timeouts, and the
+-- delays between them. Jitter counts at its longest, so that chance never costs the last attempt. At most 1e10 (317
+-- years), which is also the answer for more than 10,000 attempts.
 create or replace function ttl_computed(p_retry jsonb, p_first int, p_last int, p_timeout_ms int) returns float8
 language sql volatile as $$
   select case when p_last - p_first >= 10000 then 1e10

@@ -43,10 +43,10 @@ begin
   end if;
 end $$;
 
--- track_shed: move a cursor past the jobs next to it that were dropped, 20,000 at most. Tells how many it passed, and
--- how many of them were waiting until then.
--- Writes: lane_cursor, tally. Fresh tickets carry the transaction of their jobs, so where no group is named they tell
--- it without a look at the jobs.
+-- track_shed: move a cursor past the jobs next to it that were dropped, 20,000 at most. Returns how many it passed, and
+-- how many of them were waiting until then. Fresh tickets carry the transaction of their jobs, so where no group is
+-- named the tickets tell, without a look at the jobs.
+-- Writes: lane_cursor, tally.
 create or replace function track_shed(p_lane bigint, c lane_cursor, p_seen pg_snapshot, out passed int, out dropped int)
 language plpgsql as $$
 declare
@@ -79,7 +79,7 @@ begin
   end if;
 end $$;
 
--- jobs_dropped: those of some jobs of a lane that were dropped while they waited.
+-- jobs_dropped: which of some jobs of a lane were dropped while they waited.
 create or replace function jobs_dropped(p_lane bigint, p_jobs bigint[]) returns bigint[]
 language plpgsql as $$
 declare
@@ -92,8 +92,9 @@ begin
      where u.id < v_before and job_purged_at(j, m) is not null);
 end $$;
 
--- jobs_uncount: take dropped jobs out of the depth, except those that had left it before: cancelled, expired or moved
--- elsewhere, which left a void ticket; or gone since, with their day. Returns how many. Writes: tally.
+-- jobs_uncount: take dropped jobs out of the counts, except those that had left them before: cancelled, expired or
+-- moved ones, which left a void ticket, and those that went with their day. Returns how many.
+-- Writes: tally.
 create or replace function jobs_uncount(p_lane bigint, p_jobs bigint[], p_versions int[]) returns int
 language plpgsql as $$
 declare
@@ -114,9 +115,10 @@ begin
   return v_n;
 end $$;
 
--- groups_shed: let the cursors of a lane's groups pass over jobs that were dropped, of a thousand groups at most; when
--- there are none left, claims need not look for them any more. Looks at 10,000 jobs at most; where more wait, groups
--- pass when their turn comes. The caller has the lane's lock. Writes: lane_cursor, tally, lane_purge.
+-- groups_shed: let the cursors of a lane's groups pass over jobs that were dropped, of a thousand groups at most. When
+-- no dropped job is left, claims need not look for them any more. Looks at 10,000 jobs at most; where more wait, each
+-- group passes them when its turn comes. The caller has the lane's lock.
+-- Writes: lane_cursor, tally, lane_purge.
 create or replace function groups_shed(p_lane bigint) returns void
 language plpgsql as $$
 declare

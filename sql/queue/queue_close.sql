@@ -34,9 +34,9 @@ begin
     'open it again with queue_open(name), or use another queue');
 end $$;
 
--- queues_pin: for a transaction whose snapshot may be older than the close of a queue: PostgreSQL refuses it (40001)
--- when a queue it enqueues to has changed since. Takes the options of job_enqueue or job_enqueue_many. Locks: queue
--- rows, shared.
+-- queues_pin: for a transaction whose snapshot may be older than the close of a queue. PostgreSQL refuses it (40001)
+-- when a queue that it enqueues to has changed since. Takes the options of job_enqueue or job_enqueue_many.
+-- Locks: queue rows, shared.
 create or replace function queues_pin(p_options json) returns void
 language plpgsql as $$
 begin

@@ -1,5 +1,6 @@
--- queue_event_add: note what happened to a queue, and tell whoever listens on the channel millrace:SCHEMA:events. Rare
--- enough to notify from inside the transaction. Writes: queue_event.
+-- queue_event_add: note what happened to a queue, and tell the listeners of the channel millrace:SCHEMA:events. Rare
+-- enough to notify from inside the transaction.
+-- Writes: queue_event.
 create or replace function queue_event_add(p_queue text, p_event text, p_by text default null,
   p_because text default null, p_type text default null, p_group text default null, p_job_id bigint default null,
   p_stage text default null, p_jobs int default null) returns void

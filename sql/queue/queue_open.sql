@@ -1,3 +1,4 @@
+-- queue_open: take jobs into a closed queue again; see queue_close.
 create or replace function queue_open(p_queue text, p_by text default null, p_because text default null) returns void
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -17,9 +18,10 @@ begin
   perform queue_event_add(p_queue, 'opened', p_by, p_because);
 end $$;
 
--- queues_reenter: whoever brings jobs into queues other than by an enqueue (retries, dead letters, redrive) asks here.
--- They may while it is closed, not when it is finished: returns those that are. A closed one cannot finish from now to
--- the end of this transaction. Locks: closed queue rows, shared.
+-- queues_reenter: to be called before jobs are brought into queues other than by an enqueue (retries, dead letters,
+-- redrive). That is allowed while a queue is closed, but not when it is finished. Returns the finished ones. A closed
+-- one cannot finish from now to the end of this transaction.
+-- Locks: closed queue rows, shared.
 create or replace function queues_reenter(p_queue_ids int[]) returns int[]
 language plpgsql as $$
 declare

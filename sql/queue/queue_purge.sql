@@ -9,7 +9,7 @@ language plpgsql security definer set search_path from current set jit = off as 
 declare
   v_queue_id int := queue_id(p_queue);
 begin
-  -- waits for whoever is finding them, or a purge would miss a lane that nobody has seen yet
+  -- waits while somebody makes lanes, else a purge would miss a lane that nobody has seen yet
   perform lane_discover(array[v_queue_id]);
   return lanes_purge(array(select key from lane where queue_id = v_queue_id and not is_asleep order by key));
 end $$;

@@ -1,3 +1,4 @@
+-- queue_resume: hand out jobs again that queue_pause held back; see there.
 create or replace function queue_resume(p_queue text, p_type text default null, p_group text default null,
   p_by text default null, p_because text default null) returns void
 language plpgsql security definer set search_path from current set jit = off as $$

@@ -1,9 +1,10 @@
 -- queue_shed: drop the waiting jobs of a queue that were enqueued before a time, or of these only jobs of one type or
--- one group. Ready, delayed and staged ones; running jobs go on, and jobs of transactions still open arrive afterwards
--- and stay, as with queue_purge. Takes no longer the more there are ready, because it only writes down that they are
--- dropped: they are "cancelled" at once, and are passed over, many at a time, and taken out of the depth, here and by
--- the claims and the maintenance that follow. Returns how many were taken out already: all of them, except beyond
--- 100,000 of a lane, and of groups, which are passed over when their turn comes.
+-- one group: ready, delayed and staged ones. Running jobs go on; jobs of transactions still open arrive afterwards and
+-- stay, as with queue_purge.
+-- The cost does not depend on how many are ready, because it only writes down that they are dropped. They are
+-- "cancelled" at once. They are passed over, many at a time, and taken out of the counts, here and by the claims and
+-- the maintenance that follow. Returns how many were taken out already: all of them, except beyond 100,000 of a lane,
+-- and of groups, which are passed over when their turn comes.
 -- Locks: the lanes and their entries. Writes: lane_purge, lane_cursor, agenda, tally. Raises: MR001, MR003, MR007.
 create or replace function queue_shed(p_queue text, p_before timestamptz, p_type text default null,
   p_group text default null) returns bigint

@@ -1,4 +1,14 @@
--- Returns how many were finished. Also lets the next of its finalStages go when nothing else of a closed queue is left.
+-- Finishing: closed queues finish when their last job has ended, exactly once, and what waited for them is released.
+--
+-- An enqueue does not lock its queue, so a transaction that has not seen the close may still be open, with jobs that
+-- nobody can see. But it had its number before it looked at the queue. So the first transaction that sees the close,
+-- and gets a number after that, has a higher one than all of those (closed_before). Once every transaction below that
+-- number has ended, a snapshot sees all jobs the queue will ever have. When none of them is live, the queue is
+-- finished. Where a snapshot is older than its statement (repeatable read), the row is locked instead (queues_pin); so
+-- it is for jobs that come back (queues_reenter).
+
+-- queues_finish: finish the closed queues that are done; p_new are those that queues_closing named. When nothing else
+-- of a closed queue is left, the next of its finalStages is released. Returns how many were finished.
 -- Locks: rows of queues that look done, skipped when taken. Writes: queue, queue_event; agenda, amendment and tally of
 -- released stages.
 create or replace function queues_finish(p_new int[]) returns int
@@ -44,19 +54,10 @@ begin
   return v_count;
 end $$;
 
--- queues_closing, queues_finish: finish closed queues whose last job has ended, exactly once, and release what waited
--- for them.
---
--- Whoever enqueues does not lock the queue, so a transaction that has not seen the close may still be open, with jobs
--- nobody can see. But it had its number before it looked at the queue. So whoever first sees the close, and gets a
--- number after that, has a higher one than all of those (closed_before). Once every transaction below that number has
--- ended, a snapshot sees all jobs the queue will ever have, and when none of them is live, it is finished. Where a
--- snapshot is older than its statement (repeatable read), the row is locked instead (queues_pin); so it is for jobs
--- that come back (queues_reenter).
---
--- queues_closing: the closed queues nobody has given a number yet, to be called before this transaction has one; null
--- when there is nothing to finish or somebody else does it. Holding queue_links, nobody can open a queue and close it
--- again in between. Locks: queue_links (skipped when taken).
+-- queues_closing: the closed queues that have no number yet (closed_before). To be called before this transaction has a
+-- number itself. Null when there is nothing to finish, or somebody else does it. While queue_links is held, nobody can
+-- open a queue and close it again.
+-- Locks: queue_links (skipped when taken).
 create or replace function queues_closing() returns int[]
 language plpgsql as $$
 begin
@@ -69,10 +70,10 @@ begin
   return array(select id from queue where closed_at is not null and finished_at is null and closed_before is null);
 end $$;
 
--- queues_done: those of some closed queues that have no live jobs but staged ones (delayed says how many), wait for no
--- other, and have no failed job to be decided on (onFailure). All transactions that may have enqueued without seeing
--- the close have ended. In one statement, so by one snapshot. The counts say when to look, the logs decide; where they
--- disagree, upkeep puts the counts right (counts_prove).
+-- queues_done: which of some closed queues have no live jobs but staged ones (delayed says how many), wait for no other
+-- queue, and have no failed job to be decided on (onFailure); and all transactions that may have enqueued without
+-- seeing the close have ended. One statement, so one snapshot. The counts say when to look, the logs decide; where they
+-- disagree, upkeep corrects the counts (counts_prove).
 create or replace function queues_done(p_queue_ids int[])
   returns table (id int, name text, stages jsonb, delayed bigint)
 language plpgsql as $$

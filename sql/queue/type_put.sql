@@ -1,3 +1,4 @@
+-- type_put: set the defaults of a type; see queue_put.
 create or replace function type_put(p_type text, p_options jsonb default '{}') returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare

@@ -82,8 +82,8 @@ exception when datetime_field_overflow or invalid_datetime_format then
     'give it with its offset, such as "2026-12-24T00:00:00Z"');
 end $$;
 
--- count_check: whether it is a whole number above 0, at most p_most: whoever makes and settles the runs of all
--- schedules reads it as one. Null when it is not there.
+-- count_check: whether a value is a whole number above 0, at most p_most; those who make and settle runs read it as
+-- one. Null when it is not there.
 create or replace function count_check(p_value jsonb, p_most bigint) returns boolean
 language sql immutable strict as $$
   select case when jsonb_typeof(p_value) = 'number'

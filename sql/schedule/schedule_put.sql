@@ -1,10 +1,9 @@
 -- schedule_put: declare recurring work. p_rule, p_options: docs/schedules.md; p_job: a type and options as for
--- job_enqueue, deadlineSeconds (from the slot) instead of deadline. Returns {"change": "created" | "changed" |
--- "unchanged" | "older", "was": what it was before, "declaredBy", "declaredAt": by whom, when that was other than
--- p_by}. A change never loses or
--- repeats a slot: one that is due is still made, the next is the first of the new rule after now.
--- p_version: a declaration with one that is lower than the stored one is older, and changes nothing. Locks: the
--- schedule's state, then its row. Writes: schedule, schedule_state, schedule_event. Raises: MR001, MR003.
+-- job_enqueue, with deadlineSeconds (from the slot) instead of deadline. Returns {"change": "created" | "changed" |
+-- "unchanged" | "older", "was": what it was before, "declaredBy", "declaredAt": by whom and when, if that was not
+-- p_by}. A change never loses or repeats a slot: one that is due is still made, and the next is the first of the new
+-- rule after now. p_version: a declaration with a lower version than the stored one is older, and changes nothing.
+-- Locks: the schedule's state, then its row. Writes: schedule, schedule_state, schedule_event. Raises: MR001, MR003.
 create or replace function schedule_put(p_name text, p_rule jsonb, p_job jsonb, p_input json default null,
   p_options jsonb default '{}', p_by text default null, p_app text default null, p_version int default null)
   returns json
@@ -50,8 +49,8 @@ begin
   return json_build_object('change', 'changed', 'was', v_was);
 end $$;
 
--- schedule_must_exist: hold a schedule for this transaction. Locks: its state, then its row, in the order of whoever
--- makes runs. Raises: MR016.
+-- schedule_must_exist: hold a schedule for this transaction. Locks: its state, then its row, as those who make runs do.
+-- Raises: MR016.
 create or replace function schedule_must_exist(p_name text) returns void
 language plpgsql as $$
 begin

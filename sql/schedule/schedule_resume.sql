@@ -1,3 +1,5 @@
+-- schedule_resume: make runs again; see schedule_pause. p_catch_up: the rule for missed runs decides on those that came
+-- meanwhile.
 create or replace function schedule_resume(p_name text, p_by text default null, p_because text default null,
   p_catch_up boolean default false) returns void
 language plpgsql security definer set search_path from current set jit = off as $$

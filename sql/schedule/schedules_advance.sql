@@ -79,8 +79,8 @@ begin
   end if;
 end $$;
 
--- schedules_go_on: as schedules_advance, for those who came to do something else: a queue that takes no jobs at the
--- moment is told where it shows, and holds up nobody. Its slots are tried again with the next one.
+-- schedules_go_on: schedules_advance for callers who came to do something else. A queue that takes no jobs at the
+-- moment is noted in the schedule's error, and holds nobody up. Its slots are tried again with the next one.
 create or replace function schedules_go_on(p_names text[]) returns void
 language plpgsql as $$
 declare

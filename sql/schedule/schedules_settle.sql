@@ -38,9 +38,9 @@ begin
   end if;
 end $$;
 
--- runs_settle: note the end of those of these runs whose jobs have ended, and that nobody has noted yet: in their runs,
--- and in the books of their schedules. A run that was cancelled after a failed attempt has failed; those made by hand
--- or for the past are no failures of the schedule. Returns the schedules. The caller holds the rows of schedule_state.
+-- runs_settle: note the end of runs whose jobs have ended, unless somebody has noted it: in the runs, and in the books
+-- of their schedules. A run that was cancelled after a failed attempt has failed. Runs made by hand or for the past are
+-- no failures of the schedule. Returns the schedules. The caller holds the rows of schedule_state.
 -- Writes: schedule_run (the oldest go), schedule_state, schedule, schedule_event.
 create or replace function runs_settle(p_runs schedule_run[]) returns text[]
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- sqs_delete_late: messages that a token no longer held. They are cancelled, whoever has them now; strict ones are left
--- alone. Returns the ids of strict ones that still live. Locks and writes as job_cancel.
+-- sqs_delete_late: delete messages that a token no longer holds. They are cancelled, also when somebody else has them
+-- now; strict ones are left alone. Returns the ids of strict ones that still live. Locks and writes as job_cancel.
 create or replace function sqs_delete_late(p_jobs bigint[], p_strict boolean) returns bigint[]
 language plpgsql security definer set search_path from current set jit = off as $$
 declare

@@ -1,7 +1,7 @@
 -- sqs_queue_delete: SQS clients no longer see this queue, and no dead letters go there: messages stay where they are.
--- What is in it is dropped by whoever calls this. The queue beneath keeps its options; what they were is noted (left),
--- so that a change made meanwhile is not overwritten when the name is given out again. False when there is no such
--- queue. Writes: sqs_queue, queue.
+-- The caller drops what is in it. The queue beneath keeps its options; what they were is noted (left), so that a change
+-- made meanwhile is not overwritten when the name is given out again. False when there is no such queue.
+-- Writes: sqs_queue, queue.
 create or replace function sqs_queue_delete(p_name text) returns boolean
 language plpgsql security definer set search_path from current set jit = off as $$
 begin

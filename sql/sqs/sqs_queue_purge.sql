@@ -1,6 +1,7 @@
--- sqs_queue_purge: a step of emptying a queue, so that whoever fails in between may begin again. 'may': whether it may
--- be emptied, which is once in p_wait_seconds. 'drop': drop what waits; what is in flight is for the caller. 'done': it
--- was emptied now, unless somebody else was faster; which messages it has seen is forgotten. False when it may not.
+-- sqs_queue_purge: a step of emptying a queue; a caller who fails in between may begin again. 'may': whether it may be
+-- emptied, which is once in p_wait_seconds. 'drop': drop what waits; what is in flight is for the caller. 'done': it
+-- was emptied now, unless somebody else was faster; which messages it has seen is forgotten. False when it may not be
+-- emptied.
 -- Locks: as lanes_purge; fingerprint rows. Writes: as lanes_purge; sqs_queue, fingerprint.
 create or replace function sqs_queue_purge(p_name text, p_wait_seconds float8, p_step text) returns boolean
 language plpgsql security definer set search_path from current set jit = off as $$

@@ -1,5 +1,5 @@
 -- sqs_visibility: hide a message for so many seconds from now; 0 shows it. A token that no longer holds it will do,
--- unless strict: then whoever has it now is given that time, or it waits. Returns 'ok', 'gone', or 'beyond' when it
+-- unless strict: then the one who has it now is given that time, or it waits. Returns 'ok', 'gone', or 'beyond' when it
 -- would be invisible for more than 12 hours since it was received (in milliseconds). Locks and writes as
 -- job_set_visibility and job_amend.
 create or replace function sqs_visibility(p_token uuid, p_id bigint, p_seconds float8, p_received_at float8,

@@ -1,6 +1,6 @@
--- agenda_drop: rows of the agenda that a purge or a shedding dropped leave it, and the counts, at most p_limit of some
--- lanes. What waits behind them in an ordered group may go on. Rows in somebody's hands are left for the next time.
--- Returns how many.
+-- agenda_drop: remove rows that a purge or a shedding dropped from the agenda and from the counts, at most p_limit of
+-- some lanes. What waits behind them in an ordered group may go on. Rows that somebody has locked are left for the next
+-- time. Returns how many.
 -- Locks: agenda rows (skipped when taken). Writes: agenda, tally, ticket, lane_purge.
 create or replace function agenda_drop(p_lanes bigint[], p_limit int) returns bigint
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -40,7 +40,7 @@ begin
   return v_gone;
 end $$;
 
--- agenda_tidy: what upkeep does of it: for all lanes that may have such rows.
+-- agenda_tidy: agenda_drop as part of upkeep, for all lanes that may have such rows.
 create or replace function agenda_tidy() returns void
 language plpgsql as $$
 declare

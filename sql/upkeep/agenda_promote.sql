@@ -1,8 +1,9 @@
 -- agenda_promote: move jobs that have come due into the second track of their lane, oldest first. Any process may call
--- it. Rows another process is moving are skipped, and those that were dropped stay for agenda_drop. Where jobs have an
--- order (chained) they stay where they are, and their group gets in line. Returns how many became claimable.
+-- it. Rows that another process is moving are skipped, and those that were dropped stay for agenda_drop. Where jobs
+-- have an order (chained) they stay where they are, and their group gets in line. Returns how many became claimable.
+-- Reads along the index of due times. Sorting is turned off, so that the planner does not read all that waits in a lane
+-- instead.
 -- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket, tally.
--- Along the index of due times: without sorting, so that nobody reads all that waits in a lane instead.
 create or replace function agenda_promote(p_limit int default 1000) returns int
 language plpgsql set enable_sort = off as $$
 declare
@@ -91,9 +92,9 @@ begin
   perform tickets_write(v_tickets);
 end $$;
 
--- agenda_unchain: jobs that were chained, in queues that have another order now: nobody takes them by their ids any
--- more. Those that are due go into the second track of their lane, the others will when their time comes. Locks: the
--- entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket.
+-- agenda_unchain: release jobs that were chained in queues that have another order now: nobody takes them by their ids
+-- any more. Those that are due go into the second track of their lane; the others will when their time comes.
+-- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket.
 create or replace function agenda_unchain() returns void
 language plpgsql as $$
 declare

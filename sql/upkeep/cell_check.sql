@@ -19,9 +19,10 @@ exception when insufficient_privilege then
   return null;
 end $$;
 
--- cell_at_home: refuse to work where another server wrote the logs. Its numbers may lie in this one's future, and no
--- longer do when this one has caught up: looking at them would come too late. Asked once per session and schema,
--- because it costs a look at a file. Raises: MR006.
+-- cell_at_home: refuse to work where another server wrote the logs. That its numbers lie in this one's future can only
+-- be seen until this one has caught up, so the server's identity is compared. Asked once per session and schema,
+-- because it costs a look at a file.
+-- Raises: MR006.
 create or replace function cell_at_home() returns void
 language plpgsql as $$
 declare

@@ -9,7 +9,7 @@ declare
   t record;
 begin
   perform isolation_check('maintenance');
-  begin  -- even to ask for a table's size is to wait for whoever rewrites it
+  begin  -- even asking for a table's size waits for a rewrite of it
     for t in
       select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
        where s.nspname = current_schema()

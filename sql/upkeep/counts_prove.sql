@@ -1,6 +1,6 @@
--- counts_prove: what upkeep does of it: one time in five a lane by chance, and always one of a closed queue that has
--- not finished, which a wrong count must not keep from it; where at most a thousand jobs wait. The caller has
--- books_lock.
+-- counts_prove: the part of upkeep that proves counts, where at most a thousand jobs wait: of a lane by chance, one
+-- time in five, and always of a lane of a closed queue that has not finished, because a wrong count must not keep it
+-- from finishing. The caller has books_lock.
 create or replace function counts_prove() returns void
 language plpgsql set enable_seqscan = off as $$
 declare
@@ -26,9 +26,10 @@ begin
   end if;
 end $$;
 
--- lane_recount: where the counts of a lane are not what the logs say, put them right, on record. Whoever changes them
--- meanwhile adds a difference, as this does. False when they were right, or more than p_most wait. The caller has
--- books_lock. Writes: tally, queue_event.
+-- lane_recount: correct the counts of a lane where they are not what the logs say, on record. It adds a difference, as
+-- everybody does who changes them meanwhile. False when they were right, or more than p_most wait. The caller has
+-- books_lock.
+-- Writes: tally, queue_event.
 create or replace function lane_recount(p_lane bigint, p_most int) returns boolean
 language plpgsql as $$
 declare

@@ -1,9 +1,10 @@
 -- expiry_sweep_run: make jobs whose time to start has passed visible as expired. Any process may call it. Claims do the
--- same with those they meet; this finds those that nobody meets. Reads the expiry indexes only from where all earlier
--- transactions were known to have ended, so that a late commit is not missed: whoever has a higher number than the
--- sweep that wrote a point down got it after that point (p_before: a time before this transaction had its number; null:
--- it had one already, and no point is written down). Lanes that are busy, or that somebody holds jobs of, are left for
--- the next time: nothing is waited for. Returns how many were closed.
+-- same with those they meet; this finds those that nobody meets. Lanes that are busy, or in which somebody holds jobs,
+-- are left for the next time: nothing is waited for. Returns how many were closed.
+-- It reads the expiry indexes only from a point before which all transactions were known to have ended, so that a late
+-- commit is not missed: a transaction with a higher number than the sweep that wrote the point down got its number
+-- after that point. p_before: a time before this transaction had its number; null when it had one already, and then no
+-- point is written down.
 -- Locks: the sweep's own row, lane flags and lanes (all skipped when taken). Writes: amendment, agenda, tally,
 -- fingerprint.
 create or replace function expiry_sweep_run(p_limit int default 10000, p_before timestamptz default null) returns int
@@ -78,7 +79,7 @@ begin
   return cardinality(v_closed);
 end $$;
 
--- job_overdue: whether a job waits, not for another one, and its time to start has passed. In one statement, so by one
+-- job_overdue: whether a job waits (not for another job) and its time to start has passed. One statement, so one
 -- snapshot.
 create or replace function job_overdue(p_job_id bigint, p_now timestamptz) returns boolean
 language plpgsql set plan_cache_mode = force_generic_plan as $$

@@ -1,7 +1,7 @@
--- fingerprints_tidy: release those whose time has passed since their job ended, and follow-ups that were left behind;
--- p_most at a time. One whose time has passed while its job waits is looked at once: the end of the job releases it.
--- What nobody released then (the job was purged, or somebody had the row) stands in nobody's way, and is found by
--- chance: a look at two, and at their neighbours where one of them is over.
+-- fingerprints_tidy: release fingerprints whose time has passed since their job ended, and follow-ups that were left
+-- behind; p_most at a time. A fingerprint whose time has passed while its job waits is looked at only once: the end of
+-- the job releases it. If nobody did (the job was purged, or somebody had the row), it stands in nobody's way and is
+-- found by chance: two are looked at, and their neighbours when one of the two is over.
 -- Locks: fingerprint rows and follow-ups, skipped when taken. Writes: fingerprint, agenda.
 create or replace function fingerprints_tidy(p_most int) returns void
 language plpgsql set enable_seqscan = off as $$

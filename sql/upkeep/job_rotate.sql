@@ -18,7 +18,7 @@ begin
   for r in select * from ring order by slot for update skip locked loop
     -- the end of the newest day that lives in this child
     v_end := job_created_at((v_today - (v_today - r.slot) % 32 + 1) * 353894400000000);
-    begin  -- even to look into a child is to wait for whoever empties one
+    begin  -- even a look into a child waits for somebody who empties one
       if v_now < v_end + v_shortest then
         -- too young to be emptied; what is left of the last time round the ring goes one by one
         continue when r.rotated_at > v_now - interval '12 hours'
@@ -106,9 +106,9 @@ declare
   v_keep bigint[];
   k_jobs job[]; k_attempts attempt[]; k_amendments amendment[]; k_progress progress[]; k_pieces payload_piece[];
 begin
-  -- Who has enqueued into it and not committed yet is waited for before anything is counted, else their jobs would go
-  -- unseen; nobody else writes here, and readers are not in the way. Only another life could make an ended job worth
-  -- keeping from then on: the caller has the pin.
+  -- Waits for transactions that have enqueued into it and not committed yet: their jobs would go unseen. Nobody else
+  -- writes here, and readers are not in the way. From then on only another life could make an ended job worth keeping,
+  -- and the caller has the pin.
   execute format('lock table job_%s in share row exclusive mode', n);
   v_keep := jobs_keep(p_slot, p_now, v_many);
   if cardinality(v_keep) < v_many then

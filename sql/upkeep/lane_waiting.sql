@@ -1,8 +1,7 @@
--- Counts and what they count. The counts of a lane (lane_depth and the deltas in tally) are kept beside the logs, in
--- the same transactions; here they are proved by the logs,
--- in one snapshot: these functions are stable, so all their statements see that of the statement that calls them. A
--- table that is emptied and filled again after that snapshot was taken looks empty to it; whoever acts on what is found
--- here takes books_lock before.
+-- Counts and what they count. The counts of a lane (lane_depth and the differences in tally) are kept beside the logs,
+-- in the same transactions. Here they are proved by the logs, in one snapshot: these functions are stable, so all their
+-- statements see the snapshot of the statement that calls them. A table that was emptied and filled again after that
+-- snapshot looks empty to it; so a caller who acts on what is found here takes books_lock first.
 
 -- lane_waiting: every place where a job of a lane waits: in a track beyond its cursor, put aside because somebody holds
 -- it, in the agenda, or there in a chain, due. Void tickets are not places, nor are those of jobs that are gone.
@@ -77,9 +76,8 @@ begin
   lock table tally, lane_depth, claim, agenda, lane_cursor, job, amendment in access share mode;
 end $$;
 
--- lane_truth: what the counts of a lane say, what they should say, and how many jobs really wait (live: those that were
--- dropped are counted until their place is passed).
--- is_known: fewer than p_most wait, so that it is the truth.
+-- lane_truth: what the counts of a lane say, what they should say, and how many jobs really wait (live): those that
+-- were dropped are counted until their place is passed. is_known: fewer than p_most wait, so that it is the truth.
 create or replace function lane_truth(p_lane bigint, p_most int,
   out counted_ready bigint, out counted_delayed bigint, out counted_staged bigint, out ready bigint, out delayed bigint,
   out staged bigint, out live bigint, out is_known boolean)

@@ -64,8 +64,8 @@ begin
   return v_n + v_told;
 end $$;
 
--- lanes_empty: of some lanes, those in which nothing waits or runs that can be seen, and about which nobody has
--- anything to say.
+-- lanes_empty: which of some lanes have nothing that waits or runs, as far as can be seen, and nothing pending: no
+-- purge, no range set aside, no announcement.
 create or replace function lanes_empty(p_lanes bigint[]) returns bigint[]
 language plpgsql volatile set enable_seqscan = off as $$
 begin

@@ -1,9 +1,9 @@
--- maintain: all that any process may do for all, once. Safe to call from many at the same time. Returns what was done.
--- With p_every_seconds it does nothing when anybody is doing it, or did less than that ago: so many processes share one
--- duty, and none is its leader. It waits for nobody: whatever is in somebody's hands is left for the next time. What
--- others might wait for (new lanes, what becomes claimable) comes late. A part of it that fails does not keep the
--- others from being done (upkeep_do): "failed" names it, with the error. "crowded": lanes_rest has something to do, in
--- a transaction of its own.
+-- maintain: all upkeep that any process may do for all, once. Safe to call from many at the same time. Returns what was
+-- done. With p_every_seconds it does nothing when somebody is doing it, or did it less than that ago: so many processes
+-- share one duty, and none is its leader.
+-- It waits for nobody: what somebody has locked is left for the next time. What others might wait for (new lanes, jobs
+-- that become claimable) comes late. A part that fails does not keep the others from being done (upkeep_do): "failed"
+-- names it, with the error. "crowded": lanes_rest has something to do, in a transaction of its own.
 -- Locks: queue_links when queues are closed, and the duty's row (both skipped when taken). Writes: as what it calls,
 -- and duty.
 create or replace function maintain(p_every_seconds float8 default null) returns json

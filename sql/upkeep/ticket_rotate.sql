@@ -1,9 +1,8 @@
--- ticket_rotate: truncate a ring child of tickets that all cursors have passed. Any process may call it. Prove, lock
--- with a short timeout, truncate. Under the lock, where all would wait for it, the proof is repeated only when a
--- transaction of the child's turn of the
--- ring still ran: cursors only move on, and when all of them have ended nothing is added. A child that cannot be locked
--- now is left for later. One child per call, so that no transaction holds two such locks. Returns 1 when a child was
--- emptied, else 0.
+-- ticket_rotate: truncate a ring child of tickets that all cursors have passed. Any process may call it. It proves
+-- that, locks the child with a short timeout, and truncates it. All would wait while the proof is repeated under the
+-- lock, so that is done only when a transaction of the child's turn of the ring still ran: cursors only move on, and
+-- when all of those transactions have ended nothing is added. A child that cannot be locked now is left for later. One
+-- child per call, so that no transaction holds two such locks. Returns 1 when a child was emptied, else 0.
 create or replace function ticket_rotate() returns int
 language plpgsql security definer set search_path from current set jit = off set lock_timeout = '100ms'
   set enable_seqscan = off as $$
@@ -13,7 +12,7 @@ declare
 begin
   perform isolation_check('maintenance');
   for v_turn in v_now - 7 .. v_now - 1 loop
-    begin  -- even to look into a child is to wait for whoever empties one
+    begin  -- even a look into a child waits for somebody who empties one
       continue when not exists (select from ticket t where t.slot = (v_turn + 8) % 8)
         or not tickets_passed(((v_turn + 8) % 8)::smallint);
       execute format('lock table %I in access exclusive mode', 'ticket_' || (v_turn + 8) % 8);

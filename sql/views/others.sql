@@ -158,9 +158,9 @@ create or replace view calendars as select name, days from day_calendar;
 create or replace view schedule_events as
 select id, at, schedule, event, slot_at, slots, by, because from schedule_event;
 
--- schedules: what was declared, and all that is known of the runs. What open runs (the latest 100) have tried counts,
--- before their end is noted.
--- next_slot: when it is supposed to run; next_attempt_at: when something of it will be tried, which may be again.
+-- schedules: what was declared, and all that is known of the runs. What open runs (the latest 100) have tried is
+-- counted before their end is noted. next_slot: when it is supposed to run; next_attempt_at: when something of it will
+-- be tried, which may be a retry.
 create or replace view schedules as
 select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, s.declared_by, s.declared_at,
        s.created_at, s.changed_at, s.paused_at, s.paused_by, s.paused_because, s.finished_at, s.finished_because,
