@@ -15,16 +15,14 @@ begin
   return case when v_free > v_from then v_free else v_at end;
 end $$;
 
--- calendar_slot: the next time of day at which a queue drains, p_from included; null without a calendar. Times of day
--- are of their zone, so they stay what they are when its clocks change; one that is left out that day is an hour later,
--- one that comes twice is the second.
+-- calendar_slot: the next time of day at which a queue drains, p_from included; null without a calendar.
 create or replace function calendar_slot(p_drains jsonb, p_from timestamptz) returns timestamptz
 language sql stable strict as $$
   select min(s.at)
     from generate_series(-1, 8) d
     cross join jsonb_array_elements_text(p_drains -> 'times') t (of_day)
     cross join lateral (select (p_from at time zone (p_drains ->> 'zone'))::date + d as day) y
-    cross join lateral (select (y.day + t.of_day::time) at time zone (p_drains ->> 'zone') as at) s
+    cross join lateral (select wall_instant(y.day + t.of_day::time, p_drains ->> 'zone') as at) s
    where s.at >= p_from and (p_drains -> 'days' is null or p_drains
      -> 'days' @> to_jsonb(date_part('isodow', y.day)::int))
 $$;
@@ -43,8 +41,8 @@ begin
       select (b.p ->> 'from')::timestamptz as since, (b.p ->> 'until')::timestamptz as until
         from jsonb_array_elements(p_blocked) b (p) where b.p ? 'until'
       union all
-      select (y.day + t.since) at time zone (b.p ->> 'zone'),
-        (y.day + case when t.until <= t.since then 1 else 0 end + t.until) at time zone (b.p ->> 'zone')
+      select wall_instant(y.day + t.since, b.p ->> 'zone'),
+        wall_instant(y.day + case when t.until <= t.since then 1 else 0 end + t.until, b.p ->> 'zone')
         from jsonb_array_elements(p_blocked) b (p)
         cross join generate_series(-2, 1) d
         cross join lateral (select (v_at at time zone (b.p ->> 'zone'))::date + d as day) y
@@ -57,4 +55,35 @@ begin
     v_at := v_end;
   end loop;
   perform raise_error('MR001', 'the blocked periods leave no time to run', 'leave a gap between them');
+end $$;
+
+-- wall_instant: when the clocks of a zone show a time, by the rule that schedules have too (docs/schedules.md, "Time
+-- zones and clock changes"): a time that is left out is the moment in which they jump over it, one that comes twice is
+-- the first. So an order of times stays an order, and each happens once. PostgreSQL alone takes what is left out as so
+-- much later, and of two the second.
+create or replace function wall_instant(p_wall timestamp, p_zone text) returns timestamptz
+language plpgsql stable strict as $$
+declare
+  v_at constant timestamptz := p_wall at time zone p_zone;
+  v_day_ago constant timestamptz := v_at - interval '24 hours';
+  v_gap constant bigint := extract(epoch from (v_at at time zone p_zone) - p_wall);  -- seconds that were left out
+  v_first timestamptz;
+  v_low bigint := 0;  -- seconds before v_at at which the clocks have jumped
+  v_high bigint := v_gap;  -- at which they have not
+  v_middle bigint;
+begin
+  if v_gap = 0 then
+    -- No clocks change twice within a day, so by how much they were ahead a day ago is what they were before a change.
+    v_first := (p_wall - ((v_day_ago at time zone p_zone) - (v_day_ago at time zone 'UTC'))) at time zone 'UTC';
+    return case when v_first < v_at and v_first at time zone p_zone = p_wall then v_first else v_at end;
+  end if;
+  while v_high - v_low > 1 loop  -- clocks jump on whole seconds
+    v_middle := (v_low + v_high) / 2;
+    if (v_at - make_interval(secs => v_middle)) at time zone p_zone > p_wall then
+      v_low := v_middle;
+    else
+      v_high := v_middle;
+    end if;
+  end loop;
+  return v_at - make_interval(secs => v_low);
 end $$;

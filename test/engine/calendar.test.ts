@@ -1,4 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { parseRule } from "../../src/schedule/parse-rule.js";
+import { nextInstant } from "../../src/schedule/wall-time.js";
+import { Zone } from "../../src/schedule/zone.js";
+import { clockChanges } from "../schedule/oracle.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, enqueue, jobOf, newQueue } from "../support/jobs.js";
 import { invalidArgument } from "../support/steps.js";
@@ -67,11 +71,11 @@ describe("a queue that drains at times of day [#171]", () => {
     expect(await runTime(evening, "2026-03-28T17:00:01Z")).toBe("2026-03-29T16:00:00Z");
     expect(await runTime(evening, "2026-10-24T16:00:01Z")).toBe("2026-10-25T17:00:00Z");
     const night = { drainsAt: { times: ["02:30"], zone: berlin } };
-    // there is no 02:30 that night: 03:30
-    expect(await runTime(night, "2026-03-28T20:00:00Z")).toBe("2026-03-29T01:30:00Z");
-    expect(await runTime(night, "2026-03-29T01:30:01Z")).toBe("2026-03-30T00:30:00Z");
-    expect(await runTime(night, "2026-10-24T20:00:00Z")).toBe("2026-10-25T01:30:00Z"); // the second 02:30
-    expect(await runTime(night, "2026-10-25T01:30:01Z")).toBe("2026-10-26T01:30:00Z");
+    // there is no 02:30 that night: 03:00, when the clocks have jumped
+    expect(await runTime(night, "2026-03-28T20:00:00Z")).toBe("2026-03-29T01:00:00Z");
+    expect(await runTime(night, "2026-03-29T01:00:01Z")).toBe("2026-03-30T00:30:00Z");
+    expect(await runTime(night, "2026-10-24T20:00:00Z")).toBe("2026-10-25T00:30:00Z"); // the first 02:30
+    expect(await runTime(night, "2026-10-25T00:30:01Z")).toBe("2026-10-26T01:30:00Z"); // and not the second
   });
 });
 
@@ -141,15 +145,83 @@ describe("blocked periods [#179]", () => {
     expect(await runTime(nights, "2026-03-28T21:00:00Z")).toBe("2026-03-29T04:00:00Z"); // seven hours
     expect(await runTime(nights, "2026-10-24T20:00:00Z")).toBe("2026-10-25T05:00:00Z"); // nine
     const hour = { blocked: [{ from: "02:00", to: "03:00", zone: berlin }] };
-    // the hour that is left out blocks nothing
+    // the hour that is left out blocks nothing, the one that comes twice blocks two
+    expect(await runTime(hour, "2026-03-29T00:59:59Z")).toBe("2026-03-29T00:59:59Z");
     expect(await runTime(hour, "2026-03-29T01:00:00Z")).toBe("2026-03-29T01:00:00Z");
+    expect(await runTime(hour, "2026-10-24T23:59:59Z")).toBe("2026-10-24T23:59:59Z");
+    expect(await runTime(hour, "2026-10-25T00:00:00Z")).toBe("2026-10-25T02:00:00Z");
     expect(await runTime(hour, "2026-10-25T01:30:00Z")).toBe("2026-10-25T02:00:00Z");
+    // one that begins, or ends, within the hour that is left out does so when the clocks jump
+    const half = { blocked: [{ from: "02:30", to: "03:30", zone: berlin }] };
+    expect(await runTime(half, "2026-03-29T00:59:59Z")).toBe("2026-03-29T00:59:59Z");
+    expect(await runTime(half, "2026-03-29T01:00:00Z")).toBe("2026-03-29T01:30:00Z");
+    const early = { blocked: [{ from: "01:00", to: "02:30", zone: berlin }] };
+    expect(await runTime(early, "2026-03-29T00:30:00Z")).toBe("2026-03-29T01:00:00Z");
+    // and within the one that comes twice, at the first of the two
+    expect(await runTime(early, "2026-10-25T00:29:59Z")).toBe("2026-10-25T00:30:00Z");
+    expect(await runTime(early, "2026-10-25T01:00:00Z")).toBe("2026-10-25T01:00:00Z");
   });
 
   it("leave alone what has no end", async () => {
     expect(
       (await db.sql("select calendar_time($1, 'infinity', now())::text as at", [JSON.stringify(nights)]))[0],
     ).toEqual({ at: "infinity" });
+  });
+});
+
+describe("times of day on days on which clocks change [#75]", () => {
+  const year = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2027, 0, 1) };
+
+  /** When a schedule for this wall time, written as if it were UTC, runs. */
+  function slotOf(wall: number, tz: string): number {
+    const rule = parseRule({ rrule: "FREQ=DAILY", anchor: new Date(year.from), tz });
+    if (!("dst" in rule)) throw new Error("a rule by days says what clock changes do");
+    const once = { next: (after: number) => (after < wall ? wall : null) };
+    return nextInstant(once, Zone.of(tz), rule.dst, wall - 3 * 86_400_000)!;
+  }
+
+  it.each([
+    [berlin, 2],
+    ["America/New_York", 2],
+    ["Australia/Lord_Howe", 2], // by half an hour
+    ["Africa/Casablanca", 2],
+    ["America/St_Johns", 2],
+    ["Asia/Kolkata", 0],
+    ["UTC", 0],
+  ])("are when a schedule would run: %s, every five minutes around %i changes", async (tz, expected) => {
+    const changes = clockChanges(tz, year.from, year.to);
+    expect(changes).toHaveLength(expected);
+    const walls = (changes.length > 0 ? changes : [Date.UTC(2026, 2, 29), Date.UTC(2026, 9, 25)]).flatMap((change) =>
+      Array.from({ length: 12 * 36 }, (_, i) => Zone.of(tz).wall(change) + (i - 12 * 18) * 300_000),
+    );
+    const rows = await db.sql<{ ms: string }>(
+      `select extract(epoch from wall_instant(w::timestamp, $2)) * 1000 as ms
+         from unnest($1::text[]) with ordinality x (w, n) order by n`,
+      [walls.map((wall) => new Date(wall).toISOString().slice(0, -1)), tz],
+    );
+    const shown = (ms: number): string => new Date(ms).toISOString();
+    expect(rows.map(({ ms }) => shown(Number(ms)))).toEqual(walls.map((wall) => shown(slotOf(wall, tz))));
+  });
+
+  it.each([
+    // wall times, and when they are: left out, and twice
+    [berlin, "2026-03-29", "02:30", "2026-03-29T01:00:00Z"],
+    [berlin, "2026-10-25", "02:30", "2026-10-25T00:30:00Z"],
+    ["America/New_York", "2026-03-08", "02:15", "2026-03-08T07:00:00Z"],
+    ["America/New_York", "2026-11-01", "01:15", "2026-11-01T05:15:00Z"],
+    ["Australia/Lord_Howe", "2026-10-04", "02:15", "2026-10-03T15:30:00Z"],
+    ["Australia/Lord_Howe", "2026-04-05", "01:45", "2026-04-04T14:45:00Z"],
+    ["Asia/Kolkata", "2026-03-29", "02:30", "2026-03-28T21:00:00Z"],
+    ["Pacific/Apia", "2011-12-30", "12:00", "2011-12-30T10:00:00Z"], // a whole day was left out
+  ])("drain a queue once: %s, %s, %s is %s", async (zone, day, time, at) => {
+    const options = { drainsAt: { times: [time], zone } };
+    const from = new Date(Date.parse(at) - 60_000).toISOString();
+    expect(await runTime(options, from)).toBe(at);
+    // the next is one of another day: a day later by the clock, or by what its change left of it
+    const next = Date.parse(await runTime(options, new Date(Date.parse(at) + 1000).toISOString()));
+    const wall = new Date(Zone.of(zone).wall(next)).toISOString();
+    expect(wall.slice(11, 16)).toBe(time);
+    expect(wall.slice(0, 10) > day).toBe(true);
   });
 });
 
