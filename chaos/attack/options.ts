@@ -109,8 +109,6 @@ export const typeMembers = {
     ),
     { maxLength: 3 },
   ),
-  retentionAttemptsSeconds: seconds,
-  retentionResultsSeconds: seconds,
 };
 export const queueMembers = {
   ...typeMembers,

@@ -12,7 +12,7 @@ begin
   perform keys_check('breaker', p_breaker, '{failures,seconds,pauseSeconds,pauseCapSeconds}');
   for v_key, v_value in select key, value from jsonb_each(p_breaker) loop
     if jsonb_typeof(v_value) <> 'number' or v_value::numeric > 86400 or v_value::numeric <= 0 or v_key = 'failures'
-      and v_value::numeric % 1 <> 0 then
+      and v_value::text ~ '[.]' then
       perform raise_error('MR001', format('breaker: %s cannot be %s', v_key, v_value),
         'failures is a whole number of at least 1, the others are seconds above 0; 86,400 at most');
     end if;

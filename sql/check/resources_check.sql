@@ -17,8 +17,7 @@ begin
     if not found then
       perform raise_error('MR001', format('there is no resource "%s"', v_name),
         'create it with resource_put(name, {"maxRunning": 1})');
-    elsif jsonb_typeof(v_units) <> 'number' or v_units::numeric not between 1 and 1000000 or v_units::numeric % 1 <> 0
-      then
+    elsif jsonb_typeof(v_units) <> 'number' or v_units::numeric not between 1 and 1000000 or v_units::text ~ '[.]' then
       perform raise_error('MR001', format('%s units of resource "%s" are not possible', v_units, v_name),
         'give a whole number of at least 1');
     elsif v_units::numeric > least((v_options ->> 'maxRunning')::numeric, rate_burst(v_options -> 'rate')::numeric) then

@@ -33,16 +33,16 @@ begin
   return p_cost::int;
 end $$;
 
--- ttl_check: seconds above 0, or "computed" (the infinity), whose end nobody knows before the first claim.
+-- ttl_check: seconds from 0.001 on, or "computed" (the infinity), whose end nobody knows before the first claim.
 create or replace function ttl_check(p_ttl text) returns float8
 language plpgsql immutable strict as $$
 begin
   if p_ttl = 'computed' then
     return 'infinity';
-  elsif p_ttl !~ '^[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,2})?$' or p_ttl::float8 <= 0 or p_ttl::float8 > bound('seconds')
-    then
+  elsif p_ttl !~ '^[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,2})?$'
+    or p_ttl::float8 not between 0.001 and bound('seconds') then
     perform raise_error('MR001', format('ttlSeconds cannot be %s', left(p_ttl, 100)),
-      format('give more than 0 seconds, at most %s, or "computed"', bound('seconds')));
+      format('give 0.001 to %s seconds, or "computed"', bound('seconds')));
   end if;
   return p_ttl::float8;
 end $$;

@@ -7,8 +7,8 @@ create or replace function plan_resolve(p_options json, p_jobs int default 1) re
 language plpgsql stable as $$
 declare
   v_now timestamptz := clock_now();
-  v_unknown text;
-  v_kind text;  -- of a value that should be a text
+  v_key text;  -- of an option that nobody knows
+  v_kind text;  -- what its value should be, when it is another
   v_limit bigint;
   v_cell jsonb;
   v_floor bigint;
@@ -17,21 +17,17 @@ begin
     perform raise_error('MR001', 'options are not an object', 'give a JSON object per job');
   end if;
   perform json_check('options', p_options);
-  select o.key, case when o.key =
-    any ('{queue,type,group,tenant,fingerprint,fingerprintMode,payload,contentType,schedule,stage}')
-    then json_typeof(o.value) end into v_unknown, v_kind
+  select o.key, case when o.key = any (job_option_texts()) then 'a text' when o.key = 'headers' then 'an object' end
+    into v_key, v_kind
     from json_array_elements(p_options) e cross join lateral json_each(e) o
-   where o.key = any ('{queue,type,group,tenant,fingerprint,fingerprintMode,payload,contentType,schedule,stage}')
-     and json_typeof(o.value) in ('object', 'array', 'boolean')
-      or o.key <> all ('{
-        queue, type, priority, group, tenant, runAt, delaySeconds, expiresAt, ttlSeconds, deadline, maxAttempts,
-        attemptTimeoutSeconds, retry, fingerprint, fingerprintMode, fingerprintSeconds, resources, headers, payload,
-        payloadSize, contentType, schedule, slotAt, stage, cost}'::text[])
+   where o.key = any (job_option_texts()) and json_typeof(o.value) in ('object', 'array', 'boolean')
+      or o.key = 'headers' and json_typeof(o.value) not in ('object', 'null')
+      or o.key <> all (job_option_names())
    limit 1;
   if v_kind is not null then
-    perform raise_error('MR001', format('%s is not a text', v_unknown), 'give a string');
-  elsif v_unknown is not null then
-    perform raise_error('MR001', format('unknown option "%s"', left(v_unknown, 100)),
+    perform raise_error('MR001', format('%s is not %s', v_key, v_kind), 'give ' || v_kind);
+  elsif v_key is not null then
+    perform raise_error('MR001', format('unknown option "%s"', left(v_key, 100)),
       'see the table of options in docs/options.md');
   end if;
   select c.options, c.payload_limit, c.floor_xid into v_cell, v_limit, v_floor from cell c;
@@ -119,9 +115,9 @@ begin
            'enqueue without a group, or into another queue')
          else name_check('group', p."group") end, name_check('tenant', p.tenant),
            name_check('fingerprint', p.fingerprint, 500),
-    case when p."fingerprintMode" not in ('keep', 'replace', 'debounce', 'followUp', 'window')
+    case when p."fingerprintMode" <> all (job_option_choices('fingerprintMode'))
          then raise_error('MR001', format('unknown fingerprintMode "%s"', p."fingerprintMode"),
-           'use keep, replace, debounce, followUp or window')
+           'use one of ' || array_to_string(job_option_choices('fingerprintMode'), ', '))
          else coalesce(p."fingerprintMode", 'keep') end,
     seconds_check('fingerprintSeconds', p."fingerprintSeconds"),
     retry_check(p.retry), json_check('headers', p.headers, bound('headersBytes')),

@@ -12,7 +12,7 @@ begin
     perform raise_error('MR001', format('"%s" cannot name a queue', p_name),
       'use 1 to 128 letters, digits, and _ . : -, beginning with a letter or digit');
   end if;
-  perform options_check(jsonb_strip_nulls(p_options));
+  perform options_check(jsonb_strip_nulls(p_options), 'queue');
   if p_options ? 'deadLetterQueue' and p_options ->> 'deadLetterQueue' is not null then
     perform queue_id(p_options ->> 'deadLetterQueue');
   end if;
@@ -42,19 +42,4 @@ begin
       join lane l on l.key = k.lane where l.queue_id = v_id and k.track is not null) x;
   end if;
   return v_options;
-end $$;
-
--- options_of_queue_refuse: what only a queue can have. Raises: MR001.
-create or replace function options_of_queue_refuse(p_options jsonb) returns void
-language plpgsql immutable as $$
-declare
-  v_key text;
-begin
-  foreach v_key in array '{
-    ordered, groupMaxRunning, groupRate, enqueueRate, waitsFor, onFailure, finalStages, maxDepth, maxAgeSeconds,
-    freshnessSeconds, drainsAt, blocked, lostAlone, deadLetterAfter}'::text[] loop
-    if p_options ? v_key then
-      perform raise_error('MR001', format('%s cannot be set here', v_key), 'set it for a queue');
-    end if;
-  end loop;
 end $$;

@@ -7,8 +7,7 @@ begin
   if p_type is null then
     perform raise_error('MR001', 'a type needs a name', 'give 1 to 200 characters');
   end if;
-  perform name_check('type', p_type), options_check(jsonb_strip_nulls(p_options));
-  perform options_of_queue_refuse(p_options);
+  perform name_check('type', p_type), options_check(jsonb_strip_nulls(p_options), 'type');
   perform resources_check(p_options -> 'resources');
   if p_options ->> 'deadLetterQueue' is not null then
     perform queue_id(p_options ->> 'deadLetterQueue');

@@ -1,6 +1,7 @@
 import { inspect, types } from "node:util";
 import { InvalidArgumentError } from "./errors.js";
 import { bounds, maxTime, minTime } from "./limits.js";
+import { type Kind, type Most, mostOf } from "./option-table.js";
 
 /** A value as a message shows it, whatever it is. */
 export function shown(value: unknown): string {
@@ -32,6 +33,50 @@ export function checkText(text: unknown, what: string): string {
       "cut texts between characters; use a payload for bytes",
     );
   return text;
+}
+
+/** A text of 1 to so many characters, as PostgreSQL counts them: one outside of the first plane is one. */
+export function checkName(text: unknown, what: string, most: Most): string {
+  const name = checkText(text, what);
+  const longest = mostOf(most);
+  if (!isWithin(name, longest))
+    throw new InvalidArgumentError(`${what} must have 1 to ${longest} characters`, "give another text, or none");
+  return name;
+}
+
+/** Whether a text has 1 to so many characters. Few have to be counted. */
+export function isWithin(text: string, most: number): boolean {
+  return text.length > 0 && (text.length <= most || (text.length <= 2 * most && Array.from(text).length <= most));
+}
+
+/** One of the values that there are. */
+export function checkChoice(value: unknown, what: string, choices: readonly (string | boolean)[]): unknown {
+  if (choices.includes(value as string)) return value;
+  const shownChoices = choices.map((choice) => JSON.stringify(choice)).join(", ");
+  throw new InvalidArgumentError(
+    `${what} cannot be ${shown(value)}`,
+    `use ${shownChoices.replace(/, ([^,]+)$/, " or $1")}`,
+  );
+}
+
+/** A number within its range, or the word that stands for one. */
+export function checkNumber(
+  value: unknown,
+  what: string,
+  { is, least, most, word }: Extract<Kind, { readonly least: number }>,
+): number | string {
+  const highest = mostOf(most);
+  const fits =
+    typeof value === "number" && value >= least && value <= highest && (is === "number" || Number.isInteger(value));
+  if (fits || (word !== undefined && value === word)) return value;
+  const wanted =
+    is === "integer"
+      ? `an integer from ${least} to ${highest}`
+      : `${least === 0 ? "0 or more" : `at least ${least}`}, at most ${highest}`;
+  throw new InvalidArgumentError(
+    `${what} cannot be ${shown(value)}`,
+    `give ${wanted}${word === undefined ? "" : `, or "${word}"`}`,
+  );
 }
 
 const isoTime = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/i;

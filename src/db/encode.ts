@@ -1,16 +1,20 @@
 import { types } from "node:util";
 import {
+  checkChoice,
   checkList,
+  checkName,
+  checkNumber,
   checkObject,
   checkPayload,
   checkRetry,
   checkText,
   checkTime,
-  isDuration,
+  isWithin,
   shown,
 } from "./check-options.js";
 import { InvalidArgumentError, MillraceError, PayloadError } from "./errors.js";
 import { bounds } from "./limits.js";
+import { type Option, namesOf, optionNamed, someSeconds } from "./option-table.js";
 import { pieceBytes } from "./payload.js";
 import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, ResourceOptions, Settlement } from "./types.js";
 
@@ -197,32 +201,7 @@ function place(path: string, index: number | string | undefined): string {
   return path + (index === undefined ? "" : typeof index === "number" ? `[${index}]` : `.${index}`);
 }
 
-const optionKeys: ReadonlySet<string> = new Set<keyof EnqueueOptions | "type">([
-  "type",
-  "queue",
-  "priority",
-  "group",
-  "cost",
-  "resources",
-  "tenant",
-  "runAt",
-  "delaySeconds",
-  "expiresAt",
-  "ttlSeconds",
-  "deadline",
-  "maxAttempts",
-  "attemptTimeoutSeconds",
-  "retry",
-  "fingerprint",
-  "fingerprintMode",
-  "fingerprintSeconds",
-  "headers",
-  "payload",
-  "contentType",
-  "schedule",
-  "slotAt",
-  "stage",
-]);
+const optionKeys = namesOf("job");
 
 /** Options as the SQL functions take them; refuses unknown keys with the nearest known one. */
 export function encodeOptions(options: EnqueueOptions & { readonly type?: string }, payloadSize?: number): string {
@@ -231,106 +210,41 @@ export function encodeOptions(options: EnqueueOptions & { readonly type?: string
   for (const [key, value] of Object.entries(options)) {
     if (!optionKeys.has(key)) throw unknownOption(key, optionKeys);
     if (value === undefined || key === "payload") continue;
-    encoded[key] = encodeOption(key, value);
+    encoded[key] = encodeOption(optionNamed.get(key)!, value);
   }
   if (payloadSize !== undefined) encoded["payloadSize"] = payloadSize;
   return JSON.stringify(encoded);
 }
 
-const textKeys = new Set([
-  "type",
-  "queue",
-  "group",
-  "tenant",
-  "fingerprint",
-  "fingerprintMode",
-  "contentType",
-  "schedule",
-  "stage",
-  "deadLetterQueue",
-]);
-const timeKeys = new Set(["runAt", "expiresAt", "deadline", "slotAt"]);
-const numberKeys = new Set([
-  "priority",
-  "cost",
-  "maxAttempts",
-  "delaySeconds",
-  "ttlSeconds",
-  "attemptTimeoutSeconds",
-  "fingerprintSeconds",
-]);
-const words: Readonly<Record<string, string>> = { maxAttempts: "unlimited", ttlSeconds: "computed" };
-
 /** Null is as good as not given, or puts a default back. */
-function encodeOption(key: string, value: unknown): unknown {
+function encodeOption({ name, kind }: Option, value: unknown): unknown {
   if (value === null) return value;
-  if (timeKeys.has(key) || value instanceof Date) return checkTime(value, key);
-  if (textKeys.has(key)) return checkText(value, key);
-  if (key === "maxAttempts" && value === Infinity) return "unlimited";
-  if (numberKeys.has(key) && value !== words[key]) return checkNumber(key, value as number);
-  if (key === "headers" || key === "resources") checkObject(value, key);
-  if (key === "retry") checkRetry(value, key);
-  if (typeof value === "string") return checkText(value, key);
-  if (typeof value === "number") return checkNumber(key, value);
-  reading(key, () => checkJson(value, key, 0, undefined, true));
-  return value;
-}
-
-const integers = new Set([
-  "priority",
-  "cost",
-  "maxAttempts",
-  "deadLetterAfter",
-  "maxRunning",
-  "groupMaxRunning",
-  "weight",
-]);
-const aboveZero = new Set([
-  "ttlSeconds",
-  "attemptTimeoutSeconds",
-  "leaseSeconds",
-  "leaseCapSeconds",
-  "agingSeconds",
-  "maxAttempts",
-  "deadLetterAfter",
-  "maxRunning",
-  "groupMaxRunning",
-  "weight",
-  "limit",
-  "maxBytes",
-]);
-
-/** Refuse numbers that the database would refuse, before anything is sent. */
-function checkNumber(key: string, value: number): number {
-  const range =
-    key === "priority"
-      ? value >= 0 && value <= 10
-      : key === "cost"
-        ? value >= 1 && value <= 1_000_000
-        : aboveZero.has(key)
-          ? value > 0
-          : value >= 0;
-  const tooLong = key.endsWith("Seconds") && !isDuration(value);
-  if (!Number.isFinite(value) || !range || tooLong || (integers.has(key) && !Number.isInteger(value))) {
-    const wanted =
-      key === "priority"
-        ? "an integer from 0 to 10"
-        : key === "cost"
-          ? "an integer from 1 to 1000000"
-          : integers.has(key)
-            ? "an integer of at least 1"
-            : aboveZero.has(key)
-              ? "more than 0"
-              : "0 or more";
-    const most = key.endsWith("Seconds") ? `, at most ${bounds.seconds}` : "";
-    throw new InvalidArgumentError(`${key} cannot be ${shown(value)}`, `give ${wanted}${most}`);
+  switch (kind.is) {
+    case "text":
+      return kind.most === undefined ? checkText(value, name) : checkName(value, name, kind.most);
+    case "time":
+      return checkTime(value, name);
+    case "number":
+    case "integer":
+      return checkNumber(value === Infinity && kind.word === "unlimited" ? kind.word : value, name, kind);
+    case "choice":
+      return checkChoice(value, name, kind.of);
+    case "headers":
+    case "resources":
+      checkObject(value, name);
+      break;
+    case "retry":
+      checkRetry(value, name);
+      break;
+    default: // what is left of them is the database's to judge
   }
+  reading(name, () => checkJson(value, name, 0, undefined, true));
   return value;
 }
 
 /** A number of seconds from now: 0 or more. */
 export function checkSeconds(what: string, seconds: number): number {
-  return checkNumber(what, seconds);
+  return checkNumber(seconds, what, someSeconds) as number;
 }
 
 export function unknownOption(key: string, known: ReadonlySet<string>): InvalidArgumentError {
@@ -374,45 +288,7 @@ export function checkToken(token: string): string {
   return token;
 }
 
-const defaultKeys: ReadonlySet<string> = new Set([
-  "priority",
-  "cost",
-  "maxAttempts",
-  "ttlSeconds",
-  "attemptTimeoutSeconds",
-  "retry",
-  "errorRules",
-  "breaker",
-  "leaseSeconds",
-  "leaseFactor",
-  "leaseCapSeconds",
-  "agingSeconds",
-  "deadLetterQueue",
-  "deadLetterAfter",
-  "lostAlone",
-  "maxRunning",
-  "rate",
-  "resources",
-  "groupMaxRunning",
-  "groupRate",
-  "enqueueRate",
-  "ordered",
-  "waitsFor",
-  "onFailure",
-  "finalStages",
-  "maxDepth",
-  "maxAgeSeconds",
-  "freshnessSeconds",
-  "drainsAt",
-  "blocked",
-  "retentionSucceededSeconds",
-  "retentionFailedSeconds",
-  "retentionExpiredSeconds",
-  "retentionCancelledSeconds",
-  "retentionAttemptsSeconds",
-  "retentionResultsSeconds",
-  "payloadLimitBytes",
-]);
+const defaultKeys = namesOf("queue", "type", "cell");
 
 /** Defaults of a cell, a queue or a type; null removes one. */
 export function encodeDefaults(defaults: object): string {
@@ -424,12 +300,12 @@ function encodeChecked(options: object, known: ReadonlySet<string>): string {
   checkKeys(options, known);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return JSON.stringify(
-    Object.fromEntries(given.map(([key, value]) => [key, value === null ? null : encodeOption(key, value)])),
+    Object.fromEntries(given.map(([key, value]) => [key, encodeOption(optionNamed.get(key)!, value)])),
   );
 }
 
-const groupKeys: ReadonlySet<string> = new Set(["weight", "maxRunning", "rate"]);
-const resourceKeys: ReadonlySet<string> = new Set(["maxRunning", "rate"]);
+const groupKeys = namesOf("group");
+const resourceKeys = namesOf("resource");
 
 export function encodeResourceOptions(options: ResourceOptions): string {
   return encodeChecked(options, resourceKeys);
@@ -440,8 +316,11 @@ export function encodeGroupOptions(options: GroupOptions): string {
 }
 
 export function checkType(type: string): string {
-  if (typeof type !== "string" || type.length < 1 || type.length > 200) {
-    throw new InvalidArgumentError("a job type has 1 to 200 characters", 'give a name such as "resize-image"');
+  if (typeof type !== "string" || !isWithin(type, bounds.nameLength)) {
+    throw new InvalidArgumentError(
+      `a job type has 1 to ${bounds.nameLength} characters`,
+      'give a name such as "resize-image"',
+    );
   }
   return checkText(type, "the job type");
 }

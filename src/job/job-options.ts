@@ -1,5 +1,6 @@
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
+import { type Option, optionsOf } from "../db/option-table.js";
 import type { EnqueueOptions as EngineEnqueueOptions, RetryPolicy } from "../db/types.js";
 import { type Duration, durationSeconds } from "./duration.js";
 
@@ -56,47 +57,26 @@ export interface JobOptions
   readonly fingerprintFor?: Duration;
 }
 
-export const jobDefaultKeys = [
-  "queue",
-  "priority",
-  "cost",
-  "maxAttempts",
-  "retryDelay",
-  "attemptTimeout",
-  "ttl",
-  "resources",
-] as const satisfies readonly (keyof JobDefaults)[];
-export const jobOptionKeys: ReadonlySet<string> = new Set<string>([
-  ...jobDefaultKeys,
-  "group",
-  "tenant",
-  "delay",
-  "runAt",
-  "expiresAt",
-  "deadline",
-  "fingerprint",
-  "fingerprintMode",
-  "fingerprintFor",
-  "headers",
-  "payload",
-  "contentType",
-  "stage",
-] satisfies (keyof JobOptions)[]);
+/** By the names they have here. */
+const known: ReadonlyMap<string, Option> = new Map(
+  optionsOf("job")
+    .filter(({ door }) => door === undefined)
+    .map((option) => [option.library ?? option.name, option]),
+);
+export const jobOptionKeys: ReadonlySet<string> = new Set(known.keys());
+export const jobDefaultKeys = [...known].filter(([, { isDefinable }]) => isDefinable).map(([name]) => name);
 
 /** The options as the engine knows them: seconds instead of durations. */
 export function toEngineOptions(options: JobOptions): EngineEnqueueOptions {
   checkKeys(options, jobOptionKeys);
-  const { retryDelay, attemptTimeout, ttl, delay, fingerprintFor, ...rest } = options;
-  return {
-    ...rest,
-    ...(retryDelay === undefined ? {} : { retry: toRetryPolicy(retryDelay) }),
-    ...(attemptTimeout === undefined
-      ? {}
-      : { attemptTimeoutSeconds: durationSeconds(attemptTimeout, "attemptTimeout") }),
-    ...(ttl === undefined ? {} : { ttlSeconds: ttl === "computed" ? ttl : durationSeconds(ttl, "ttl") }),
-    ...(delay === undefined ? {} : { delaySeconds: durationSeconds(delay, "delay") }),
-    ...(fingerprintFor === undefined ? {} : { fingerprintSeconds: durationSeconds(fingerprintFor, "fingerprintFor") }),
-  };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([key, value]) => toEngineOption(known.get(key)!, value)));
+}
+
+function toEngineOption({ name, library, kind }: Option, value: unknown): [string, unknown] {
+  if (library === undefined || ("word" in kind && value === kind.word)) return [name, value];
+  if (kind.is === "retry") return [name, toRetryPolicy(value as RetryDelay)];
+  return [name, durationSeconds(value as Duration, library)];
 }
 
 function toRetryPolicy(delay: RetryDelay): RetryPolicy {

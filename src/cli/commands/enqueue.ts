@@ -1,5 +1,6 @@
 import type { JobOptions } from "../../job/job-options.js";
 import { Millrace } from "../../client/millrace.js";
+import { rangeOf } from "../../db/option-table.js";
 import { type Command, databaseOptions } from "../command.js";
 import { databaseUrl } from "../database.js";
 import { count, duration, plural } from "../format.js";
@@ -71,8 +72,8 @@ export const enqueueCommand: Command = {
 };
 
 function jobOptionsOf(options: Options): JobOptions {
-  const priority = options.givenInteger("priority", 0, 10);
-  const cost = options.givenInteger("cost", 1, 1_000_000);
+  const priority = options.givenInteger("priority", ...rangeOf("priority"));
+  const cost = options.givenInteger("cost", ...rangeOf("cost"));
   const delay = options.givenDuration("delay");
   return {
     ...options.pick("queue", "group", "tenant", "fingerprint", "stage"),

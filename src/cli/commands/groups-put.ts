@@ -1,3 +1,4 @@
+import { rangeOf } from "../../db/option-table.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { UsageError } from "../usage-error.js";
@@ -13,7 +14,7 @@ export const groupsPutCommand: Command = {
   examples: ["millrace groups put mail acme --weight 3"],
   async run({ args, options, out }) {
     const [name, group] = args as [string, string];
-    const weight = options.givenInteger("weight", 1, 1000);
+    const weight = options.givenInteger("weight", ...rangeOf("weight"));
     if (weight === undefined) throw new UsageError("nothing to set", "give --weight");
     return withDatabase(options, async ({ engine }) => {
       const { weight: set } = await engine.groupPut(name, group, { weight });

@@ -1,3 +1,4 @@
+import { rangeOf } from "../../db/option-table.js";
 import type { Rate } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -65,7 +66,7 @@ export const limitsSetCommand: Command = {
 };
 
 function givenMaxRunning(options: Options): number | null | undefined {
-  return options.given("max-running") === "none" ? null : options.givenInteger("max-running", 1, 1_000_000_000);
+  return options.given("max-running") === "none" ? null : options.givenInteger("max-running", ...rangeOf("maxRunning"));
 }
 
 function givenRate(options: Options): Rate | null | undefined {

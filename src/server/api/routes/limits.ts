@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ResourceOptions } from "../../../db/types.js";
 import { given } from "../given.js";
+import { optionSchemas } from "../option-schemas.js";
 import { route } from "../route.js";
 import { dryRun, listOf, pauseRecord, rate, time } from "../schemas.js";
 
@@ -44,10 +45,7 @@ export const limitRoutes = [
     path: "/resources/{name}",
     role: "admin",
     summary: "name something that jobs need while they run, and set its limits; null lifts one",
-    body: z.strictObject({
-      maxRunning: z.number().int().min(1).nullable().optional(),
-      rate: rate.nullable().optional(),
-    }),
+    body: z.strictObject(optionSchemas("resource")),
     answer: z.looseObject({}),
     async handle({ mill, params, body, act }) {
       const name = params["name"]!;

@@ -3,6 +3,7 @@ import { QueueNotFoundError } from "../../../db/errors.js";
 import type { GroupOptions, PauseRecord, QueuePart, QueueRecord } from "../../../db/types.js";
 import { given } from "../given.js";
 import { pageBytes } from "../look.js";
+import { optionSchemas } from "../option-schemas.js";
 import type { Call } from "../route.js";
 import { route } from "../route.js";
 import {
@@ -16,7 +17,6 @@ import {
   listOf,
   queueDetails,
   queueRecord,
-  rate,
   time,
   timeInput,
 } from "../schemas.js";
@@ -48,11 +48,8 @@ const groupDepth = z
     estimated: z.boolean(),
   })
   .meta({ id: "GroupDepth" });
-const groupOptions = z.strictObject({
-  weight: z.number().int().min(1).max(1000).nullable().optional(),
-  maxRunning: z.number().int().min(1).nullable().optional(),
-  rate: rate.nullable().optional(),
-});
+const queueOptions = z.strictObject(optionSchemas("queue")).meta({ id: "QueueOptions" });
+const groupOptions = z.strictObject(optionSchemas("group"));
 const queueEvent = z
   .strictObject({
     at: time,
@@ -106,7 +103,7 @@ export const queueRoutes = [
     path: "/queues/{queue}",
     role: "admin",
     summary: "make a queue, or change its options; null removes one. Answers with all of them; see docs/options.md",
-    body: z.looseObject({}),
+    body: queueOptions,
     answer: z.strictObject({ name: z.string(), options: z.unknown() }),
     async handle({ mill, params, body, act }) {
       const name = params["queue"]!;
