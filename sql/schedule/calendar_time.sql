@@ -15,17 +15,22 @@ begin
   return case when v_free > v_from then v_free else v_at end;
 end $$;
 
--- calendar_slot: the next time of day at which a queue drains, p_from included; null without a calendar.
+-- calendar_slot: the next time of day at which a queue drains, p_from included; null without a calendar. From yesterday
+-- on, whose times may have been left out until now, to the day after tomorrow, because clocks that go back over
+-- midnight may have shown all of tomorrow's before; a week later where there are days without.
 create or replace function calendar_slot(p_drains jsonb, p_from timestamptz) returns timestamptz
-language sql stable strict as $$
-  select min(s.at)
-    from generate_series(-1, 8) d
+language plpgsql stable strict as $$
+declare
+  v_zone constant text := p_drains ->> 'zone';
+  v_today constant date := p_from at time zone v_zone;
+  v_days constant jsonb := p_drains -> 'days';
+begin
+  return (select min(s.at)
+    from generate_series(-1, case when v_days is null then 2 else 9 end) n
     cross join jsonb_array_elements_text(p_drains -> 'times') t (of_day)
-    cross join lateral (select (p_from at time zone (p_drains ->> 'zone'))::date + d as day) y
-    cross join lateral (select wall_instant(y.day + t.of_day::time, p_drains ->> 'zone') as at) s
-   where s.at >= p_from and (p_drains -> 'days' is null or p_drains
-     -> 'days' @> to_jsonb(date_part('isodow', y.day)::int))
-$$;
+    cross join lateral (select wall_instant(v_today + n + t.of_day::time, v_zone) as at) s
+   where (v_days is null or v_days @> to_jsonb(date_part('isodow', v_today + n)::int)) and s.at >= p_from);
+end $$;
 
 -- calendar_free: the first time from p_from on that is in no blocked period; periods that follow or overlap each other
 -- are one. Those with a time of day come again on each of their days (the one on which they begin), and end on the next
@@ -61,7 +66,15 @@ end $$;
 -- zones and clock changes"): a time that is left out is the moment in which they jump over it, one that comes twice is
 -- the first. So an order of times stays an order, and each happens once. PostgreSQL alone takes what is left out as so
 -- much later, and of two the second.
+-- Inlined, for times that no change is near: the clocks show them, and showed the same a day before.
 create or replace function wall_instant(p_wall timestamp, p_zone text) returns timestamptz
+language sql stable parallel safe as $$
+  select case when (p_wall at time zone p_zone) at time zone p_zone = p_wall
+      and ((p_wall at time zone p_zone) - interval '24 hours') at time zone p_zone = p_wall - interval '24 hours'
+    then p_wall at time zone p_zone else wall_instant_changed(p_wall, p_zone) end
+$$;
+
+create or replace function wall_instant_changed(p_wall timestamp, p_zone text) returns timestamptz
 language plpgsql stable strict as $$
 declare
   v_at constant timestamptz := p_wall at time zone p_zone;

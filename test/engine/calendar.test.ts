@@ -203,6 +203,30 @@ describe("times of day on days on which clocks change [#75]", () => {
     expect(rows.map(({ ms }) => shown(Number(ms)))).toEqual(walls.map((wall) => shown(slotOf(wall, tz))));
   });
 
+  it("drain a queue on the next day that has them, also where clocks go back over midnight", async () => {
+    // Godthab, 2026-03-29 and 2026-10-25: at 01:00 UTC, which is 23:00 or 24:00 there on the day before
+    const zone = "America/Godthab";
+    const [change] = clockChanges(zone, Date.UTC(2026, 9, 1), Date.UTC(2026, 10, 30));
+    expect(new Date(change!).toISOString()).toBe("2026-10-25T01:00:00.000Z");
+    for (const time of ["00:00", "00:30", "22:30", "23:00", "23:30", "23:59"]) {
+      for (const days of [undefined, [6], [7], [1, 6, 7]]) {
+        for (let at = change! - 3 * 3_600_000; at < change! + 27 * 3_600_000; at += 900_000) {
+          const found = Date.parse(
+            await runTime({ drainsAt: { times: [time], ...(days && { days }), zone } }, new Date(at).toISOString()),
+          );
+          const [hour, minute] = time.split(":").map(Number) as [number, number];
+          const candidates = Array.from({ length: 14 }, (_, n) => Date.UTC(2026, 9, 22 + n, hour, minute))
+            .filter((wall) => days === undefined || days.includes(new Date(wall).getUTCDay() || 7))
+            .map((wall) => slotOf(wall, zone))
+            .filter((slot) => slot >= at);
+          expect(new Date(found).toISOString(), `${time} from ${new Date(at).toISOString()}`).toBe(
+            new Date(candidates[0]!).toISOString(),
+          );
+        }
+      }
+    }
+  });
+
   it.each([
     // wall times, and when they are: left out, and twice
     [berlin, "2026-03-29", "02:30", "2026-03-29T01:00:00Z"],
