@@ -82,13 +82,12 @@ exception when datetime_field_overflow or invalid_datetime_format then
     'give it with its offset, such as "2026-12-24T00:00:00Z"');
 end $$;
 
--- count_check: whether a value is a whole number above 0, at most p_most; those who make and settle runs read it as
--- one. Null when it is not there.
+-- count_check: whether it is a whole number above 0, at most p_most, written without a point: whoever makes and settles
+-- the runs of all schedules reads it as one, and 5.0 cannot be. Null when it is not there.
 create or replace function count_check(p_value jsonb, p_most bigint) returns boolean
 language sql immutable strict as $$
-  select case when jsonb_typeof(p_value) = 'number'
-                then p_value::numeric between 1 and p_most and p_value::numeric % 1 = 0
-              else false end
+  select case when jsonb_typeof(p_value) = 'number' then p_value::numeric between 1 and p_most
+    and p_value::text !~ '[.]' else false end
 $$;
 
 -- length_check: whether it is a number of seconds above 0. Null when it is not there.

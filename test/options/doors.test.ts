@@ -245,8 +245,12 @@ describe("an integer that is written with a point, which SQL alone can do", () =
     ["queue_put('q', $1)", '{"priority": 5.0}'],
     ["queue_put('q', $1)", '{"breaker": {"failures": 5.0}}'],
     ["queue_put('q', $1)", '{"resources": {"r": 1.0}}'],
+    ["group_put('default', 'g', $1)", '{"maxRunning": 1.0}'],
+    ["resource_put('r', $1)", '{"maxRunning": 1.0}'],
     ["cell_put($1)", '{"payloadLimitBytes": 5.0}'],
     ["cell_put($1)", '{"payloadLimitBytes": "many"}'],
+    ["schedule_put('s', '{\"every\": 1000}', '{\"type\": \"t\"}', null, $1)", '{"maxRuns": 5.0}'],
+    ["schedule_put('s', '{\"every\": 1000}', '{\"type\": \"t\"}', null, $1)", '{"missed": {"all": 5.0}}'],
   ])("%s with %s is refused", async (call, options) => {
     await expect(db.sql(`select ${call}`, [options])).rejects.toMatchObject({ code: "MR001" });
   });
