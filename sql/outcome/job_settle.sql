@@ -56,7 +56,7 @@ begin
     c."limit" := coalesce(c."limit", 1);
     c."maxBytes" := coalesce(c."maxBytes", 67108864);
     c."trackStart" := coalesce(c."trackStart", false);
-    v_claims := v_claims || claim_do(c, v_async, v_claims = '{}');
+    v_claims := v_claims || claim_do(c, v_async, cardinality(v_claims) = 0);
   end loop;
   return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;
