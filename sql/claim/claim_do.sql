@@ -29,13 +29,14 @@ begin
     return null;  -- never: an expression costs less than a statement
   end if;
 
-  if v_may_wait and (r."limit" <= 10 or p_async) and r."leaseFactor" is null and r."leaseCapSeconds" is null then
+  if (r."limit" <= 10 or p_async) and r."leaseFactor" is null and r."leaseCapSeconds" is null then
     v_asked := express_asked(r.queues, r.types, r."limit");
-    v_told := claim_express(v_asked, r."limit", r.worker, r."leaseSeconds", r."maxBytes", r."trackStart");
+    v_told := claim_express(v_asked, r."limit", r.worker, r."leaseSeconds", r."maxBytes", r."trackStart",
+      v_may_wait);
     if v_told <> '' then
       return ('[' || v_told || ']')::json;
     end if;
-    v_may_wait := v_told is null;  -- who has a lane waits for nothing that comes before lanes
+    v_may_wait := v_may_wait and v_told is null;  -- who has a lane waits for nothing that comes before lanes
   end if;
 
   w := claim_prepare(r.queues, v_may_wait);

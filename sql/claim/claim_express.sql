@@ -1,13 +1,14 @@
 -- claim_express: the claim of the common case, in four statements: one lane that nothing limits, whose next ticket has
 -- all that is wanted, or all there is. Empty when anything is otherwise: then the general way goes, with the lane in
 -- its hands, and nothing else was done. Null when it is not known which lane that would be. It keeps the rules of
--- track_read and track_advance (sql/README.md, the cursor), with what makes them simple: this transaction has no number
--- yet, so that its own will be above all it reads; the head and the newest transaction are in one ring child; and no
--- late transaction has ended.
--- p_asked: what express_lane was learned for (express_asked). Locks: the lane, which it waits for, and its flag.
+-- track_read and track_advance (README.md, the cursor), with what makes them simple: the number of this transaction, if
+-- it has one yet, is above all it takes; the head and the newest transaction are in one ring child; and no late
+-- transaction has ended.
+-- p_asked: what express_lane was learned for (express_asked). p_may_wait: nothing was written yet, so that it may wait
+-- for the lane. Locks: the lane, and its flag.
 -- Writes: lane_cursor, claim, tally.
 create or replace function claim_express(p_asked text, p_wanted int, p_worker text, p_lease float8, p_max_bytes bigint,
-  p_track_start boolean) returns text
+  p_track_start boolean, p_may_wait boolean) returns text
 language plpgsql as $$
 declare
   v_lane bigint; v_about text; v_lease float8; v_epoch numeric;
@@ -23,7 +24,14 @@ begin
   -- The lane is ours, and nobody holds a job of it. (As expressions, which cost less than statements.)
   if v_lane is null then
     return null;
-  elsif pg_advisory_xact_lock(lane_lock(v_lane)) is null or not pg_try_advisory_xact_lock(lane_flag(v_lane)) then
+  elsif p_may_wait then
+    if pg_advisory_xact_lock(lane_lock(v_lane)) is null then
+      return '';  -- never
+    end if;
+  elsif not pg_try_advisory_xact_lock(lane_lock(v_lane)) then
+    return null;
+  end if;
+  if not pg_try_advisory_xact_lock(lane_flag(v_lane)) then
     return '';
   end if;
   select seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets
@@ -62,7 +70,7 @@ begin
              and not (k.xid = v_head_xid and k.id = v_head_ticket and cardinality(k.jobs) <= v_head_offset)
            order by k.xid, k.id limit 1) n
     cross join lateral (select n.skip, n.jobs[n.skip + 1 : n.skip + p_wanted] as jobs) s;
-  if v_plain is not true then
+  if v_plain is not true or v_xid >= pg_current_xact_id_if_assigned()::text::bigint then
     return '';
   end if;
   v_slot := job_slot(v_jobs[1]);
