@@ -1,11 +1,12 @@
 import { WakeUp } from "../../client/wake-up.js";
+import { Combine } from "../../db/combine.js";
 import type { Engine } from "../../db/engine.js";
+import { DatabaseUnavailableError } from "../../db/errors.js";
 import type { SqsMessageRecord, SqsReceipt } from "../../db/sqs-engine.js";
 import type { Enqueued, JobId } from "../../db/types.js";
-import type { Line } from "../http/shares.js";
+import { type Line, NoRoomError } from "../http/shares.js";
 import type { Log } from "../log.js";
 import { type SqsQueue, isFifoName, readQueue } from "./attributes.js";
-import { Collector } from "./collector.js";
 import type { ActionContext } from "./context.js";
 import type { Prepared } from "./message.js";
 import { queueNameOf } from "./names.js";
@@ -21,14 +22,16 @@ const attemptMs = 300_000;
 /** Whoever names more attempts than fit in here gets other messages when one of the first is repeated. */
 const mostAttempts = 10_000;
 const mostAttemptBytes = 67_108_864;
-const sending = { mostItems: 500, mostSize: 4_000_000 };
+/** The database is away, or there is no room for us: nobody's message is at fault. */
+const isForAll = (error: unknown): boolean => error instanceof DatabaseUnavailableError || error instanceof NoRoomError;
+const sending = { mostCalls: 500, mostSize: 4_000_000, isForAll };
 /**
  * How long a send waits for somebody who has the same fingerprint in an open transaction: many together, and the one
  * that is held, alone.
  */
 const heldMs = 250;
 const heldAloneMs = 5000;
-const deleting = { mostItems: 500, mostSize: Infinity };
+const deleting = { mostCalls: 500, isForAll };
 
 interface Known {
   readonly queue: Promise<SqsQueue | undefined>;
@@ -52,8 +55,8 @@ type Deleted = "deleted" | "expired";
 export class SqsService {
   readonly #known = new Map<string, Known>();
   readonly #receptions = new Map<string, Reception>();
-  readonly #sends = new Map<string, Collector<Prepared, JobId>>();
-  readonly #deletes: Collector<SqsReceipt & { readonly queue: string }, Deleted>;
+  readonly #sends = new Map<string, Combine<Prepared, JobId>>();
+  readonly #deletes: Combine<SqsReceipt & { readonly queue: string }, Deleted>;
   readonly #attempts = new Map<string, Attempt>();
   readonly #heeded = new WeakSet<AbortSignal>();
   readonly #wakeUp: WakeUp;
@@ -67,7 +70,7 @@ export class SqsService {
     private readonly waits: Line,
   ) {
     this.#wakeUp = new WakeUp(engine);
-    this.#deletes = new Collector((receipts) => this.#delete(receipts), deleting);
+    this.#deletes = new Combine((receipts) => this.#delete(receipts), deleting);
   }
 
   /** Read once: it never changes. */
@@ -125,10 +128,9 @@ export class SqsService {
   }
 
   send(queue: SqsQueue, messages: readonly Prepared[]): Promise<PromiseSettledResult<JobId>[]> {
-    let collector = this.#sends.get(queue.queue);
-    if (!collector)
-      this.#sends.set(queue.queue, (collector = new Collector((some) => this.#send(queue.queue, some), sending)));
-    return Promise.allSettled(messages.map((message) => collector.add(message, message.bytes)));
+    let sends = this.#sends.get(queue.queue);
+    if (!sends) this.#sends.set(queue.queue, (sends = new Combine((some) => this.#send(queue.queue, some), sending)));
+    return Promise.allSettled(messages.map((message) => sends.add(message, message.bytes)));
   }
 
   async #send(queue: string, messages: readonly Prepared[]): Promise<JobId[]> {

@@ -1,0 +1,103 @@
+/** One call that waits for its turn, or for its answer. */
+interface Waiting<In, Out> {
+  readonly value: In;
+  readonly size: number;
+  readonly resolve: (out: Out) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** How calls are put together. */
+export interface CombineOptions {
+  /** The most calls in one. */
+  readonly mostCalls: number;
+  /** The most of their sizes in one; a single call may be larger. Default: no limit. */
+  readonly mostSize?: number;
+  /** How many may be under way at once. With more than one, calls may overtake each other. Default 1. */
+  readonly mostRuns?: number;
+  /** Whether an error says nothing about any single call, so that trying them apart would not help. Default: never. */
+  readonly isForAll?: (error: unknown) => boolean;
+}
+
+/**
+ * Does together what was asked for one by one. The first call goes at the end of the turn of the event loop that it
+ * came in; those that come while it is under way are collected, and go next, in the order in which they came. So one
+ * caller alone waits for nobody, and many share the price of a statement, of its round trip and of its flush to disk.
+ *
+ * What `run` refused must have changed nothing. Then its calls are tried in smaller parts, down to each alone, so that
+ * only the one at fault hears of it: about twice the root of their number, instead of once for each of them.
+ */
+export class Combine<In, Out> {
+  readonly #mostRuns: number;
+  #waiting: Waiting<In, Out>[] = [];
+  #runs = 0;
+  #isGathering = false;
+  #whenIdle: (() => void)[] = [];
+
+  /** `run` answers in the order of what it was given. */
+  constructor(
+    private readonly run: (values: readonly In[]) => Promise<readonly Out[]>,
+    private readonly options: CombineOptions,
+  ) {
+    this.#mostRuns = options.mostRuns ?? 1;
+  }
+
+  /** Have this done, together with others. `size` counts towards `mostSize`. */
+  add(value: In, size = 0): Promise<Out> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ value, size, resolve, reject });
+      this.#begin();
+    });
+  }
+
+  /** Resolves once nothing waits and nothing is under way. */
+  async idle(): Promise<void> {
+    if (this.#runs > 0 || this.#isGathering) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  #begin(): void {
+    if (this.#isGathering || this.#runs === this.#mostRuns || this.#waiting.length === 0) return;
+    this.#isGathering = true;
+    setImmediate(() => void this.#go()); // requests whose bytes are here already are part of it
+  }
+
+  async #go(): Promise<void> {
+    this.#isGathering = false;
+    this.#runs += 1;
+    const calls = this.#take();
+    this.#begin();
+    await this.#runSome(calls);
+    this.#runs -= 1;
+    this.#begin();
+    if (this.#runs === 0 && !this.#isGathering) for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  #take(): Waiting<In, Out>[] {
+    const { mostCalls, mostSize = Infinity } = this.options;
+    let size = 0;
+    let count = 0;
+    for (const waiting of this.#waiting) {
+      size += waiting.size;
+      if (count === mostCalls || (count > 0 && size > mostSize)) break;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  async #runSome(calls: readonly Waiting<In, Out>[]): Promise<void> {
+    let outs: readonly Out[];
+    try {
+      outs = await this.run(calls.map(({ value }) => value));
+    } catch (error) {
+      if (calls.length === 1 || this.options.isForAll?.(error)) for (const { reject } of calls) reject(error);
+      else await this.#runParts(calls);
+      return;
+    }
+    for (const [i, { resolve }] of calls.entries()) resolve(outs[i]!);
+  }
+
+  /** One after another, so that the order stays. */
+  async #runParts(calls: readonly Waiting<In, Out>[]): Promise<void> {
+    const size = calls.length <= 4 ? 1 : Math.ceil(Math.sqrt(calls.length));
+    for (let at = 0; at < calls.length; at += size) await this.#runSome(calls.slice(at, at + size));
+  }
+}
