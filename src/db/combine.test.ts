@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { Combine } from "./combine.js";
 
+/** One turn of the event loop, and so many that what has come begins. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
+const settled = async () => {
+  for (let turns = 0; turns < 8; turns += 1) await turn();
+};
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const statuses = async (all: readonly Promise<unknown>[]) =>
   (await Promise.allSettled(all)).map(({ status }) => status);
@@ -20,15 +24,34 @@ describe("calls that are combined", () => {
   it("go together when they come in one turn, and those that come meanwhile go next", async () => {
     const { combine, runs, started } = setUp({ mostCalls: 3 });
     const all = [1, 2].map((value) => combine.add(value));
-    await turn();
+    await settled();
     all.push(...[3, 4, 5, 6].map((value) => combine.add(value)));
     for (let i = 0; i < 3; i += 1) {
-      await turn();
+      await settled();
       runs[i]!.goOn();
-      await turn();
+      await settled();
     }
     expect(await Promise.all(all)).toEqual([2, 4, 6, 8, 10, 12]);
     expect(started()).toEqual([[1, 2], [3, 4, 5], [6]]);
+  });
+
+  it("are gathered as long as each turn brings another, but not for ever", async () => {
+    const { combine, runs, started } = setUp({ mostCalls: 1000, mostGatherMs: 10_000 });
+    for (let value = 1; value <= 5; value += 1) {
+      void combine.add(value);
+      await turn();
+      expect(runs).toEqual([]);
+    }
+    await settled();
+    expect(started()).toEqual([numbers(1, 5)]);
+    const hasty = setUp({ mostCalls: 1000, mostGatherMs: 5 });
+    const began = performance.now();
+    for (let value = 1; hasty.runs.length === 0; value += 1) {
+      void hasty.combine.add(value);
+      await turn();
+    }
+    expect(performance.now() - began).toBeLessThan(1000);
+    expect(hasty.started()[0]!.length).toBeGreaterThan(1);
   });
 
   it("keep to a size, but one alone may be larger", async () => {
@@ -44,18 +67,18 @@ describe("calls that are combined", () => {
   it("have as many under way as they may, and no more", async () => {
     const { combine, runs, started } = setUp({ mostCalls: 2, mostRuns: 2 });
     const all = numbers(1, 7).map((value) => combine.add(value));
-    for (let i = 0; i < 3; i += 1) await turn();
+    for (let i = 0; i < 3; i += 1) await settled();
     expect(started()).toEqual([
       [1, 2],
       [3, 4],
     ]);
     runs[1]!.goOn();
-    for (let i = 0; i < 3; i += 1) await turn();
+    for (let i = 0; i < 3; i += 1) await settled();
     expect(started()).toHaveLength(3);
     for (let i = 0; i < 4; i += 1) {
       runs[i]?.goOn();
-      await turn();
-      await turn();
+      await settled();
+      await settled();
     }
     expect(await Promise.all(all)).toEqual([2, 4, 6, 8, 10, 12, 14]);
   });
@@ -119,10 +142,10 @@ describe("calls that are combined", () => {
     const all = [combine.add(1), combine.add(2)];
     let isIdle = false;
     const idle = combine.idle().then(() => (isIdle = true));
-    await turn();
+    await settled();
     runs[0]!.goOn();
-    await turn();
-    await turn();
+    await settled();
+    await settled();
     expect(isIdle).toBe(false);
     runs[1]!.goOn();
     await idle;

@@ -1,3 +1,6 @@
+/** So many turns of the event loop without another call, some ten microseconds, and those that came go. */
+const quietTurns = 2;
+
 /** One call that waits for its turn, or for its answer. */
 interface Waiting<In, Out> {
   readonly value: In;
@@ -12,6 +15,8 @@ export interface CombineOptions {
   readonly mostCalls: number;
   /** The most of their sizes in one; a single call may be larger. Default: no limit. */
   readonly mostSize?: number;
+  /** How long calls may be gathered for one run, while more and more come. Default 1 ms. */
+  readonly mostGatherMs?: number;
   /** How many may be under way at once. With more than one, calls may overtake each other. Default 1. */
   readonly mostRuns?: number;
   /** Whether an error says nothing about any single call, so that trying them apart would not help. Default: never. */
@@ -19,9 +24,9 @@ export interface CombineOptions {
 }
 
 /**
- * Does together what was asked for one by one. The first call goes at the end of the turn of the event loop that it
- * came in; those that come while it is under way are collected, and go next, in the order in which they came. So one
- * caller alone waits for nobody, and many share the price of a statement, of its round trip and of its flush to disk.
+ * Does together what was asked for one by one. A call goes as soon as a turn of the event loop brings no other; those
+ * that come while it is under way are collected, and go next, in the order in which they came. So one caller alone
+ * waits for nobody, and many share the price of a statement, of its round trip and of its flush to disk.
  *
  * What `run` refused must have changed nothing. Then its calls are tried in smaller parts, down to each alone, so that
  * only the one at fault hears of it: about twice the root of their number, instead of once for each of them.
@@ -57,7 +62,11 @@ export class Combine<In, Out> {
   #begin(): void {
     if (this.#isGathering || this.#runs === this.#mostRuns || this.#waiting.length === 0) return;
     this.#isGathering = true;
-    setImmediate(() => void this.#go()); // requests whose bytes are here already are part of it
+    gather(
+      () => this.#waiting.length,
+      () => void this.#go(),
+      this.options.mostGatherMs,
+    );
   }
 
   async #go(): Promise<void> {
@@ -100,4 +109,23 @@ export class Combine<In, Out> {
     const size = calls.length <= 4 ? 1 : Math.ceil(Math.sqrt(calls.length));
     for (let at = 0; at < calls.length; at += size) await this.#runSome(calls.slice(at, at + size));
   }
+}
+
+/**
+ * Begin when turns of the event loop bring no more, or after so many milliseconds. Requests that were sent at the same
+ * time arrive one by one: where each turn brings some, whoever begins at once goes nearly alone, and all the others wait
+ * for that.
+ */
+export function gather(count: () => number, begin: () => void, mostMs = 1): void {
+  const until = performance.now() + mostMs;
+  let before = count();
+  let quiet = 0;
+  const look = (): void => {
+    const now = count();
+    quiet = now === before ? quiet + 1 : 0;
+    if (quiet === quietTurns || performance.now() >= until) return begin();
+    before = now;
+    setImmediate(look);
+  };
+  setImmediate(look);
 }

@@ -51,7 +51,10 @@ function setUp() {
   return { claims, givenBack, reception, receive };
 }
 
-const settled = () => new Promise((resolve) => setImmediate(resolve));
+/** Until those who came have been gathered. */
+const settled = async (): Promise<void> => {
+  for (let turns = 0; turns < 8; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+};
 
 describe("receivers of one queue", () => {
   it("share a claim; who comes while it is on its way is part of the next", async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { gather } from "../../db/combine.js";
 import type { SqsEngine, SqsMessageRecord } from "../../db/sqs-engine.js";
 
 /**
@@ -84,7 +85,7 @@ export class Reception {
       };
       signal.addEventListener("abort", hangUp);
       this.#receivers.add(receiver);
-      queueMicrotask(() => void this.#look());
+      void this.#look();
     });
   }
 
@@ -123,6 +124,7 @@ export class Reception {
     this.#isLooking = true;
     clearTimeout(this.#timer);
     for (;;) {
+      await new Promise<void>((begin) => gather(() => this.#receivers.size, begin));
       const next = this.#nextToClaim();
       if (next.length === 0) break;
       await this.#claimFor(next);
