@@ -77,8 +77,8 @@ export function readBody({ request }: Exchange, limit: number, memory: Holding):
       resolve(bytes.subarray(0, size));
     });
     request.on("error", refuse);
-    // After the end it says nothing.
     request.on("close", () => {
+      if (request.readableEnded) return; // an error, with its stack, costs more than reading a small body
       clearTimeout(watch);
       reject(new Error("the client has gone"));
     });

@@ -1,5 +1,6 @@
 import { mostLevels } from "./limits.js";
 
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 const quote = 0x22;
 const backslash = 0x5c;
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
@@ -19,7 +20,7 @@ export class TooDeepError extends Error {
  */
 export function parseJson(bytes: Uint8Array, levels = mostLevels): unknown {
   if (isDeeper(bytes, levels)) throw new TooDeepError(levels);
-  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  return JSON.parse(utf8.decode(bytes));
 }
 
 function isDeeper(bytes: Uint8Array, levels: number): boolean {

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { type KeyObject, createHmac, createSecretKey, hash, timingSafeEqual } from "node:crypto";
 import type { JobId } from "../../db/types.js";
 import { SqsError } from "./wire/errors.js";
 
@@ -17,7 +17,11 @@ const sealBytes = 18;
 
 /** Writes and reads receipt handles. Only what was written with the same secret, for the same queue, is read. */
 export class Receipts {
-  constructor(private readonly secret: Buffer) {}
+  readonly #secret: KeyObject;
+
+  constructor(secret: Buffer) {
+    this.#secret = createSecretKey(secret);
+  }
 
   write(queue: string, { id, token, receivedAt }: Receipt): string {
     const content = Buffer.alloc(contentBytes);
@@ -45,7 +49,7 @@ export class Receipts {
   }
 
   #seal(content: Buffer, queue: string): Buffer {
-    return createHmac("sha256", this.secret).update(content).update(queue).digest().subarray(0, sealBytes);
+    return createHmac("sha256", this.#secret).update(content).update(queue).digest().subarray(0, sealBytes);
   }
 }
 
@@ -56,7 +60,7 @@ export class Receipts {
  */
 export function messageIdOf(id: JobId): string {
   const digits = BigInt(id).toString(16).padStart(16, "0");
-  const rest = createHash("sha256").update(digits).digest("hex");
+  const rest = hash("sha256", digits);
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(12, 15)}-a${digits[15]}${rest.slice(0, 2)}-${rest.slice(2, 14)}`;
 }
 

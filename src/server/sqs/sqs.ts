@@ -18,7 +18,7 @@ import { SqsError } from "./wire/errors.js";
 import { mostBodyBytes } from "./wire/limits.js";
 import type { Action, Message, Output } from "./wire/model.js";
 import type { WireHead } from "./wire/request.js";
-import type { AccessKey } from "./wire/sigv4.js";
+import type { AccessKey, CheckedClaim } from "./wire/sigv4.js";
 import {
   type Access,
   type Call,
@@ -113,7 +113,7 @@ export class Sqs {
     if ("refusal" in told) return send(exchange, told.refusal);
     const memory = this.parts.memory.hold(told.who);
     try {
-      const read = await this.#read(exchange, head, memory);
+      const read = await this.#read(exchange, head, memory, told.claim);
       if ("refusal" in read) return send(exchange, read.refusal);
       await this.#act(exchange, read.call);
     } finally {
@@ -121,9 +121,15 @@ export class Sqs {
     }
   };
 
-  async #read(exchange: Exchange, head: WireHead, memory: Holding): Promise<ReturnType<typeof readRequest>> {
+  async #read(
+    exchange: Exchange,
+    head: WireHead,
+    memory: Holding,
+    claim: CheckedClaim | undefined,
+  ): Promise<ReturnType<typeof readRequest>> {
     try {
-      return readRequest({ ...head, body: await readBody(exchange, mostBodyBytes, memory) }, this.#access);
+      const body = await readBody(exchange, mostBodyBytes, memory);
+      return readRequest({ ...head, body }, this.#access, Date.now(), claim);
     } catch (error) {
       if (error instanceof BodyTooLargeError) return { refusal: refuseBody(head) };
       if (error instanceof BodyTooSlowError)

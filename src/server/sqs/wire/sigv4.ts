@@ -1,4 +1,4 @@
-import { createHmac, hash, timingSafeEqual } from "node:crypto";
+import { type KeyObject, createHmac, createSecretKey, hash, timingSafeEqual } from "node:crypto";
 import { SqsError } from "./errors.js";
 import { pairsOf, unescape } from "./form.js";
 import { type WireHead, type WireRequest, headerOf, targetOf } from "./request.js";
@@ -42,34 +42,46 @@ const unsignedPayload = "UNSIGNED-PAYLOAD";
  * Check the signature of a request. Throws a refusal if there is none, or none of ours, or not of this request, or not
  * of this time.
  */
-export function verifySignature(request: WireRequest, keys: readonly AccessKey[], now: number): Caller {
-  const { claim, key } = checkedClaim(request, keys, now);
+export function verifySignature(
+  request: WireRequest,
+  keys: readonly AccessKey[],
+  now: number,
+  checked = checkClaim(request, keys, now),
+): Caller {
+  const { claim, key } = checked;
   const payload = payloadHashOf(request, claim);
   const candidates = canonicalQueries(claim.search).map((query) => canonicalRequest(request, claim, query, payload));
   if (!candidates.some((candidate) => isSignedBy(claim, key, candidate))) throw mismatch(candidates[0]!);
   return { account: key.account ?? defaultAccount, region: claim.region };
 }
 
-/**
- * The key a request says it is signed with. Throws what can be told of a signature before the body is read: so nothing
- * is read for those nobody knows.
- */
-export function claimedKey(request: WireHead, keys: readonly AccessKey[], now: number): AccessKey {
-  return checkedClaim(request, keys, now).key;
+/** What a signature says of itself, and the key of ours it names: right as far as that can be told without the body. */
+export interface CheckedClaim {
+  readonly claim: Claim;
+  readonly key: AccessKey;
 }
 
-function checkedClaim(
-  request: WireHead,
-  keys: readonly AccessKey[],
-  now: number,
-): { readonly claim: Claim; readonly key: AccessKey } {
+/**
+ * What a request says of its signature. Throws what can be told of that before the body is read: so nothing is read for
+ * those nobody knows.
+ */
+export function checkClaim(request: WireHead, keys: readonly AccessKey[], now: number): CheckedClaim {
   const claim = claimOf(request);
-  const key = keys.find(({ accessKeyId }) => accessKeyId === claim.accessKeyId);
+  const key = keyOf(keys, claim.accessKeyId);
   if (!key) throw new SqsError("UnrecognizedClientException");
   refuseForeignScope(claim);
   refuseUnsigned(request, claim);
   refuseWrongTime(claim, now);
   return { claim, key };
+}
+
+/** Lists of keys, by their ids: there may be very many of them. */
+const keysById = new WeakMap<readonly AccessKey[], ReadonlyMap<string, AccessKey>>();
+
+function keyOf(keys: readonly AccessKey[], id: string): AccessKey | undefined {
+  let byId = keysById.get(keys);
+  if (!byId) keysById.set(keys, (byId = new Map(keys.toReversed().map((key) => [key.accessKeyId, key]))));
+  return byId.get(id);
 }
 
 /** Who a request says it is from, unchecked: for development, where clients send any keys or none. */
@@ -171,9 +183,11 @@ function scopeOf(credential: string): Pick<Claim, "accessKeyId" | "day" | "regio
 }
 
 function datesOf(date: string): Pick<Claim, "date" | "madeAt"> {
-  const madeAt = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
-  if (!/^\d{8}T\d{6}Z$/.test(date) || Number.isNaN(madeAt))
-    throw incomplete("Date must be in ISO-8601 'basic format', e.g. 20250603T040308Z.");
+  const at = (from: number, to: number): string => date.slice(from, to);
+  const madeAt = /^\d{8}T\d{6}Z$/.test(date)
+    ? Date.parse(`${at(0, 4)}-${at(4, 6)}-${at(6, 11)}:${at(11, 13)}:${at(13, 16)}`)
+    : Number.NaN;
+  if (Number.isNaN(madeAt)) throw incomplete("Date must be in ISO-8601 'basic format', e.g. 20250603T040308Z.");
   return { date, madeAt };
 }
 
@@ -206,17 +220,17 @@ function refuseUnsigned(request: WireHead, { signedHeaders }: Claim): void {
 }
 
 function refuseWrongTime({ date, madeAt, expiryMs }: Claim, now: number): void {
+  if (madeAt <= now + windowMs && madeAt + expiryMs >= now) return;
   const at = basicDateOf(now);
   if (madeAt > now + windowMs)
     throw new SqsError(
       "RequestExpired",
       `Signature not yet current: ${date} is still later than ${basicDateOf(now + windowMs)} (${at} + 15 min.)`,
     );
-  if (madeAt + expiryMs < now)
-    throw new SqsError(
-      "RequestExpired",
-      `Signature expired: ${date} is now earlier than ${basicDateOf(now - expiryMs)} (${at} - ${Math.round(expiryMs / 60_000)} min.)`,
-    );
+  throw new SqsError(
+    "RequestExpired",
+    `Signature expired: ${date} is now earlier than ${basicDateOf(now - expiryMs)} (${at} - ${Math.round(expiryMs / 60_000)} min.)`,
+  );
 }
 
 /**
@@ -237,7 +251,7 @@ function payloadHashOf(request: WireRequest, { payload }: Claim): string {
 }
 
 function canonicalRequest(request: WireRequest, { signedHeaders }: Claim, query: string, payload: string): string {
-  const headers = signedHeaders.map((name) => `${name}:${words(headerOf(request, name) ?? "").join(" ")}\n`).join("");
+  const headers = signedHeaders.map((name) => `${name}:${spaced(headerOf(request, name) ?? "")}\n`).join("");
   return [request.method, canonicalPath(targetOf(request).path), query, headers, signedHeaders.join(";"), payload].join(
     "\n",
   );
@@ -248,8 +262,14 @@ function words(text: string): string[] {
   return text.split(/[ \t]+/).filter((word) => word !== "");
 }
 
+/** The words of a header with one space between them, as clients sign it. */
+function spaced(text: string): string {
+  return /^[ \t]|[ \t]{2}|\t|[ \t]$/.test(text) ? words(text).join(" ") : text;
+}
+
 /** As clients sign it: without empty segments, and escaped once more than it is sent. */
 function canonicalPath(path: string): string {
+  if (path === "/") return path;
   return path.replace(/\/+/g, "/").split("/").map(escape).join("/");
 }
 
@@ -258,6 +278,7 @@ function canonicalPath(path: string): string {
  * same to us.
  */
 function canonicalQueries(search: string): string[] {
+  if (search === "") return [search];
   const pairs = pairsOf(search);
   const anew = sortedPairs(pairs.map(([name, value]) => [escape(unescape(name)), escape(unescape(value))]));
   const asSent = sortedPairs(pairs);
@@ -289,20 +310,21 @@ function isSignedBy(claim: Claim, key: AccessKey, canonical: string): boolean {
 const scopeText = ({ day, region, service, end }: Claim): string => `${day}/${region}/${service}/${end}`;
 
 /** Each is good for one day and region, and costs as much as all the rest: the latest are kept. */
-const signingKeys = new WeakMap<AccessKey, Map<string, Buffer>>();
+const signingKeys = new WeakMap<AccessKey, Map<string, KeyObject>>();
 const mostSigningKeys = 100;
 
-function signingKeyOf(claim: Claim, key: AccessKey): Buffer {
+function signingKeyOf(claim: Claim, key: AccessKey): KeyObject {
   let kept = signingKeys.get(key);
   if (!kept) signingKeys.set(key, (kept = new Map()));
   const scope = scopeText(claim);
   let made = kept.get(scope);
   if (!made) {
     const { day, region, service, end } = claim;
-    made = [day, region, service, end].reduce<Buffer>(
-      (secret, part) => createHmac("sha256", secret).update(part).digest(),
+    const secret = [day, region, service, end].reduce<Buffer>(
+      (before, part) => createHmac("sha256", before).update(part).digest(),
       Buffer.from(`AWS4${key.secretAccessKey}`),
     );
+    made = createSecretKey(secret); // bytes would be made a key each time
     if (kept.size === mostSigningKeys) kept.clear();
     kept.set(scope, made);
   }

@@ -8,7 +8,7 @@ import { decodeQuery } from "./query.js";
 import { encodeQueryJson, encodeQueryJsonError, queryJsonType } from "./query-json.js";
 import { queueOfPath } from "./queue-url.js";
 import { type WireHead, type WireRequest, headerOf, targetOf } from "./request.js";
-import { type AccessKey, type Caller, claimedKey, trustClaim, verifySignature } from "./sigv4.js";
+import { type AccessKey, type Caller, type CheckedClaim, checkClaim, trustClaim, verifySignature } from "./sigv4.js";
 import { encodeXml, encodeXmlError, xmlType } from "./xml.js";
 
 /**
@@ -49,17 +49,20 @@ export interface WireAnswer {
   readonly body: string;
 }
 
-/** Read a request: the call it makes, or the answer that refuses it. */
+/** Read a request: the call it makes, or the answer that refuses it. `claim` is what its head said of its signature. */
 export function readRequest(
   request: WireRequest,
   access: Access,
   now = Date.now(),
+  claim?: CheckedClaim,
 ): { readonly call: Call } | { readonly refusal: WireAnswer } {
   const replyTo = replyFormOf(request);
   try {
     return {
       call:
-        replyTo.form === "json" ? readJson(request, replyTo, access, now) : readQuery(request, replyTo, access, now),
+        replyTo.form === "json"
+          ? readJson(request, replyTo, () => authenticate(request, access, now, claim))
+          : readQuery(request, replyTo, access, () => authenticate(request, access, now, claim)),
     };
   } catch (error) {
     if (error instanceof SqsError) return { refusal: writeError(replyTo, error) };
@@ -75,12 +78,13 @@ export function readHead(
   head: WireHead,
   access: Access,
   now = Date.now(),
-): { readonly who: string } | { readonly refusal: WireAnswer } {
+): { readonly who: string; readonly claim?: CheckedClaim } | { readonly refusal: WireAnswer } {
   if (access === "open" || !hasBody(head)) return { who: anybody };
   const replyTo = replyFormOf(head);
   try {
     if (replyTo.form === "json") actionOf(head);
-    return { who: `key ${claimedKey(head, access.keys, now).accessKeyId}` };
+    const claim = checkClaim(head, access.keys, now);
+    return { who: `key ${claim.key.accessKeyId}`, claim };
   } catch (error) {
     if (error instanceof SqsError) return { refusal: writeError(replyTo, error) };
     throw error;
@@ -142,8 +146,8 @@ function answer(
   return { status, headers: { "x-amzn-RequestId": requestId, "content-type": type, ...more }, body };
 }
 
-function readJson(request: WireRequest, replyTo: ReplyTo, access: Access, now: number): Call {
-  return callOf(request, replyTo, actionOf(request), authenticate(request, access, now), (members, queueUrl) =>
+function readJson(request: WireRequest, replyTo: ReplyTo, callerOf: () => Caller): Call {
+  return callOf(request, replyTo, actionOf(request), callerOf(), (members, queueUrl) =>
     decodeJson(request.body, members, queueUrl),
   );
 }
@@ -160,7 +164,7 @@ function hasBody(head: WireHead): boolean {
   return headerOf(head, "transfer-encoding") !== undefined || Number(headerOf(head, "content-length") ?? 0) !== 0;
 }
 
-function readQuery(request: WireRequest, replyTo: ReplyTo, access: Access, now: number): Call {
+function readQuery(request: WireRequest, replyTo: ReplyTo, access: Access, callerOf: () => Caller): Call {
   const form = formOf(request);
   const action = valueOf(form, "Action");
   if (action === undefined) throw new SqsError("UnknownOperationException");
@@ -172,9 +176,7 @@ function readQuery(request: WireRequest, replyTo: ReplyTo, access: Access, now: 
       `Without keys, ${action} needs a POST or a signature, by any key: a web page can make a browser send such a GET.`,
     );
   }
-  return callOf(request, replyTo, action, authenticate(request, access, now), (members, queueUrl) =>
-    decodeQuery(form, members, queueUrl),
-  );
+  return callOf(request, replyTo, action, callerOf(), (members, queueUrl) => decodeQuery(form, members, queueUrl));
 }
 
 /** Actions that change nothing, whoever asks. */
@@ -212,8 +214,8 @@ function isAboutAllQueues(action: Action): boolean {
   return action === "ListQueues" || action === "CreateQueue";
 }
 
-function authenticate(request: WireRequest, access: Access, now: number): Caller {
-  return access === "open" ? trustClaim(request) : verifySignature(request, access.keys, now);
+function authenticate(request: WireRequest, access: Access, now: number, claim?: CheckedClaim): Caller {
+  return access === "open" ? trustClaim(request) : verifySignature(request, access.keys, now, claim);
 }
 
 type Decode = (members: Members, queueUrl: string | undefined) => Record<string, unknown>;
