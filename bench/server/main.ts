@@ -16,10 +16,21 @@ const quick = process.argv.includes("--quick");
 const json = process.argv.includes("--json");
 const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1]?.split(",") : undefined;
 const size = quick
-  ? { rounds: 1, single: 3000, tens: 10_000, polls: 200, pollSeconds: 5, shallow: 2000, deep: 50_000 }
-  : { rounds: 3, single: 10_000, tens: 40_000, polls: 1000, pollSeconds: 20, shallow: 5000, deep: 200_000 };
+  ? { rounds: 1, lightRounds: 3, single: 3000, tens: 10_000, polls: 200, pollSeconds: 5, shallow: 2000, deep: 50_000 }
+  : {
+      rounds: 3,
+      lightRounds: 5,
+      single: 10_000,
+      tens: 40_000,
+      polls: 1000,
+      pollSeconds: 20,
+      shallow: 5000,
+      deep: 200_000,
+    };
 const clients = 32;
 const results: Record<string, Record<string, number>> = {};
+/** Ours against another, one by one, by clients that do little: what a change is judged by. */
+const ratios: Record<string, number> = {};
 
 const postgres = await startEmbeddedServer({
   settings: { shared_buffers: "2GB", max_wal_size: "16GB", checkpoint_timeout: "30min", max_connections: "100" },
@@ -38,41 +49,40 @@ try {
   else console.log("fauxqs is not installed (npm ci in bench/): left out");
 
   if (isWanted("sqs")) await sqs();
+  if (isWanted("sqs-light")) await sqsLight();
   if (isWanted("overhead")) await overhead();
   if (isWanted("idle-polls")) await idlePolls();
   if (isWanted("deep-fifo")) await deepFifo();
   await mill.close();
 
-  /**
-   * Messages sent, and received and deleted, one by one and in tens: through the AWS SDK, and by clients that do less.
-   */
+  /** Messages sent, and received and deleted, one by one and in tens: through the AWS SDK. */
   async function sqs(): Promise<void> {
+    await sendAndReceive(false, size.rounds);
+  }
+
+  /** The same by clients that do less, so that more of it is the servers; and ours against the other. */
+  async function sqsLight(): Promise<void> {
+    const rates = await sendAndReceive(true, size.lightRounds);
+    if (!theirs) return;
+    for (const act of ["receive", "send"] as const) {
+      const { millrace = [], fauxqs = [] } = rates[nameOf(act, 1, true)]!;
+      ratios[`${act}_vs_fauxqs`] = Number((median(millrace) / median(fauxqs)).toPrecision(3));
+    }
+  }
+
+  async function sendAndReceive(light: boolean, rounds: number): Promise<Record<string, Record<string, number[]>>> {
     const rates: Record<string, Record<string, number[]>> = {};
-    for (let round = 0; round < size.rounds; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       for (const system of round % 2 === 0 ? systems : systems.toReversed()) {
-        for (const [many, light] of [
-          [1, false],
-          [10, false],
-          [1, true],
-          [10, true],
-        ] as const) {
+        for (const many of [1, 10]) {
           const count = many === 1 ? size.single : size.tens;
-          const name = `${many === 1 ? "single" : "tens"}${light ? "-light" : ""}`;
-          const queueUrl = await newQueue(system, `bench-${round}-${name}`);
+          const queueUrl = await newQueue(system, `bench-${round}-${many}${light ? "-light" : ""}`);
           for (const act of ["send", "receive"] as const) {
             // Those for warming up are sent too, and received too.
-            const rate = await measured(system, `${act} ${name}`, count / many, {
-              act,
-              url: system.url,
-              queueUrl,
-              clients,
-              count,
-              size: many,
-              light,
-            });
-            ((rates[`${act === "send" ? "send" : "receive-delete"}-${name}`] ??= {})[system.name] ??= []).push(
-              rate * many,
-            );
+            const name = nameOf(act, many, light);
+            const task = { act, url: system.url, queueUrl, clients, count, size: many, light };
+            const rate = await measured(system, name, count / many, task);
+            ((rates[name] ??= {})[system.name] ??= []).push(rate * many);
           }
         }
       }
@@ -81,6 +91,7 @@ try {
       for (const [system, all] of Object.entries(bySystem))
         report(name, system, median(all), "messages/s", spread(all));
     }
+    return rates;
   }
 
   /** One job per call, through the client, the HTTP API, and SQS. */
@@ -186,7 +197,12 @@ try {
   void pool.end();
   await postgres.stop();
 }
-if (json) console.log(JSON.stringify(results));
+for (const [name, ratio] of Object.entries(ratios)) console.log(`${name.padEnd(24)} ${ratio}`);
+if (json) console.log(JSON.stringify({ ...results, ...ratios }));
+
+function nameOf(act: "send" | "receive", many: number, light: boolean): string {
+  return `${act === "send" ? "send" : "receive-delete"}-${many === 1 ? "single" : "tens"}${light ? "-light" : ""}`;
+}
 
 function isWanted(name: string): boolean {
   return only === undefined || only.includes(name);

