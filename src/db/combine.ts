@@ -113,8 +113,8 @@ export class Combine<In, Out> {
 
 /**
  * Begin when turns of the event loop bring no more, or after so many milliseconds. Requests that were sent at the same
- * time arrive one by one: where each turn brings some, whoever begins at once goes nearly alone, and all the others wait
- * for that.
+ * time arrive one by one: where each turn brings some, whoever begins at once goes nearly alone, and all the others
+ * wait for that.
  */
 export function gather(count: () => number, begin: () => void, mostMs = 1): void {
   const until = performance.now() + mostMs;

@@ -1,5 +1,6 @@
 import { decodeEnqueued } from "./decode.js";
 import { checkId, checkToken, encodeDefaults, encodeIds, toJson } from "./encode.js";
+import { RawJson } from "./raw-json.js";
 import type { Defaults, Enqueued, JobId, Json } from "./types.js";
 import { Verbs } from "./verbs/verbs.js";
 
@@ -152,23 +153,27 @@ export class SqsEngine extends Verbs {
     seconds: number,
     groupLimit?: number,
   ): Promise<{ readonly messages: readonly SqsMessageRecord[]; readonly more: boolean }> {
-    const text = "select :sqs_receive($1::text, $2::int, $3::float8, $4::int) as value";
-    const { messages, more } = await this.#value<{ messages: SqsMessageRecord[] | null; more: boolean }>(
-      "sqs_receive",
-      text,
-      [queue, limit, seconds, groupLimit ?? null],
-    );
-    return { messages: messages ?? [], more };
+    const text = "select :sqs_receive($1::text, $2::int, $3::float8, $4::int)::text as value";
+    const received = await this.#value<string>("sqs_receive", text, [queue, limit, seconds, groupLimit ?? null]);
+    const { messages, more } = decodeReceived(received);
+    return { messages: groupLimit === undefined ? messages : groupsTogether(messages), more };
   }
 
   /** Complete messages. Returns the ids that are no longer held. */
   delete(receipts: readonly SqsReceipt[]): Promise<JobId[]> {
-    for (const { token, id } of receipts) {
-      checkToken(token);
-      checkId(id);
+    const claims = new Map<string, { readonly strict: boolean; readonly ids: Set<JobId> }>();
+    for (const { token, id, strict } of receipts) {
+      const claim = claims.get(checkToken(token)) ?? { strict, ids: new Set() };
+      claim.ids.add(checkId(id));
+      claims.set(token, claim);
     }
-    return this.#value("sqs_delete", "select to_json(:sqs_delete($1::json)::text[]) as value", [
-      JSON.stringify(receipts),
+    const inOrder = [...claims].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const text = "select to_json(:sqs_delete($1::uuid[], $2::int[], $3::boolean[], $4::bigint[])::text[]) as value";
+    return this.#value("sqs_delete", text, [
+      arrayOf(inOrder.map(([token]) => token)),
+      arrayOf(inOrder.map(([, { ids }]) => ids.size)),
+      arrayOf(inOrder.map(([, { strict }]) => strict)),
+      arrayOf(inOrder.flatMap(([, { ids }]) => [...ids].toSorted(byNumber))),
     ]);
   }
 
@@ -214,4 +219,83 @@ export class SqsEngine extends Verbs {
   #value<T>(name: string, text: string, values: unknown[]): Promise<T> {
     return this.db.value(name, text, values, undefined);
   }
+}
+
+/** An array of PostgreSQL, of what needs no quotes. */
+const arrayOf = (values: readonly (string | number | boolean)[]): string => `{${values.join(",")}}`;
+
+const byNumber = (a: JobId, b: JobId): number => a.length - b.length || (a < b ? -1 : 1);
+
+/** What `sqs_receive` returns of a claim, but for the bodies. */
+interface ReceivedClaim {
+  readonly token?: string;
+  readonly claimedAt: string;
+  readonly ids: readonly JobId[];
+  readonly attempts?: readonly number[];
+  readonly extras?: readonly (Partial<Pick<SqsMessageRecord, "group" | "fingerprint" | "headers" | "source">> | null)[];
+  readonly more?: boolean;
+  readonly busy?: boolean;
+}
+
+/** Read what `sqs_receive` returned: an object or a list is a body as it is, everything else was sent as a text. */
+function decodeReceived(text: string): { readonly messages: SqsMessageRecord[]; readonly more: boolean } {
+  const json = new RawJson(text);
+  const claims: { readonly claim: ReceivedClaim; readonly bodies: readonly string[] }[] = [];
+  let first: Readonly<Record<JobId, number | null>> | null = null;
+  let more: boolean | null = null;
+  json.members((name) => {
+    if (name === "claims") json.items(() => claims.push(readClaim(json)));
+    else if (name === "first") first = json.value() as typeof first;
+    else more = json.value() as typeof more;
+  });
+  const messages = claims.flatMap(({ claim, bodies }) =>
+    claim.token === undefined ? [] : messagesOf(claim, claim.token, bodies, first ?? {}),
+  );
+  return { messages, more: more ?? claims.some(({ claim }) => claim.more || claim.busy) };
+}
+
+function readClaim(json: RawJson): { readonly claim: ReceivedClaim; readonly bodies: readonly string[] } {
+  const claim: Record<string, unknown> = {};
+  const bodies: string[] = [];
+  json.members((name) => {
+    if (name === "inputs") json.items(() => bodies.push(json.raw()));
+    else claim[name] = json.value();
+  });
+  return { claim: claim as unknown as ReceivedClaim, bodies };
+}
+
+function messagesOf(
+  { ids, claimedAt, attempts, extras }: ReceivedClaim,
+  token: string,
+  bodies: readonly string[],
+  first: Readonly<Record<JobId, number | null>>,
+): SqsMessageRecord[] {
+  const receivedAt = Date.parse(claimedAt);
+  return ids.map((id, i) => {
+    const { group = null, fingerprint = null, headers = null, source } = extras?.[i] ?? {};
+    const body = bodies[i]!;
+    return {
+      id,
+      token,
+      body: body.startsWith('"') ? (JSON.parse(body) as string) : body,
+      attempt: attempts?.[i] ?? 1,
+      receivedAt,
+      firstReceivedAt: first[id] ?? receivedAt,
+      group,
+      fingerprint,
+      headers,
+      source: typeof source?.attempts === "number" ? source : null,
+    };
+  });
+}
+
+/** What came back of a group, and what is new, go together: with the claim that has the first of them. */
+function groupsTogether(messages: readonly SqsMessageRecord[]): SqsMessageRecord[] {
+  const claims = new Map<string, number>();
+  const turns = new Map<string | null, number>();
+  for (const { token, group } of messages) {
+    if (!claims.has(token)) claims.set(token, claims.size);
+    if (!turns.has(group)) turns.set(group, claims.get(token)!);
+  }
+  return messages.toSorted((a, b) => turns.get(a.group)! - turns.get(b.group)!);
 }
