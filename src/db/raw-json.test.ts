@@ -40,11 +40,11 @@ describe("a JSON text that is taken as it is", () => {
     );
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), space, (value, spaces) => {
-        const json = new RawJson(JSON.stringify({ first: value, then: 1 }, null, spaces));
+        const json = new RawJson(JSON.stringify({ first: value, second: 1 }, null, spaces));
         const read: [string, unknown][] = [];
         json.members((name) => {
           if (name === "first") json.members((inner) => read.push([inner, json.value()]));
-          else expect([name, json.value()]).toEqual(["then", 1]);
+          else expect([name, json.value()]).toEqual(["second", 1]);
         });
         expect(read).toEqual(Object.entries(JSON.parse(JSON.stringify(value)) as object));
       }),

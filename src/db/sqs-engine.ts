@@ -46,6 +46,13 @@ export interface SqsReceipt {
   readonly strict: boolean;
 }
 
+/** How long a message is to be hidden from now on. */
+export interface SqsVisibility extends SqsReceipt {
+  readonly seconds: number;
+  /** When it was received, in milliseconds. */
+  readonly receivedAt: number;
+}
+
 /** A task that moves dead letters. */
 export interface SqsMoveRecord {
   readonly id: string;
@@ -186,13 +193,20 @@ export class SqsEngine extends Verbs {
     );
   }
 
-  visibility(
-    { token, id, strict }: SqsReceipt,
-    seconds: number,
-    receivedAt: number,
-  ): Promise<"ok" | "gone" | "beyond"> {
+  /** Hide a message, wherever it is. */
+  visibility({ token, id, strict, seconds, receivedAt }: SqsVisibility): Promise<"ok" | "gone" | "beyond"> {
     const text = "select :sqs_visibility($1::uuid, $2::bigint, $3::float8, $4::float8, $5::boolean) as value";
     return this.#value("sqs_visibility", text, [checkToken(token), checkId(id), seconds, receivedAt, strict]);
+  }
+
+  /** Hide messages that their tokens hold; the others are late, and left alone. */
+  visibilityMany(changes: readonly SqsVisibility[]): Promise<("ok" | "beyond" | "late")[]> {
+    for (const { token, id } of changes) {
+      checkToken(token);
+      checkId(id);
+    }
+    const text = "select to_json(:sqs_visibility_many($1::json)) as value";
+    return this.#value("sqs_visibility_many", text, [JSON.stringify(changes)]);
   }
 
   moveStart(source: string, destination: string | undefined, perSecond: number | undefined): Promise<string | null> {

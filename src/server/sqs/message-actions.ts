@@ -1,4 +1,4 @@
-import type { SqsMessageRecord, SqsReceipt } from "../../db/sqs-engine.js";
+import type { SqsMessageRecord } from "../../db/sqs-engine.js";
 import type { JobId } from "../../db/types.js";
 import type { SqsQueue } from "./attributes.js";
 import { checkEntries, eachEntry } from "./batch.js";
@@ -150,8 +150,7 @@ export function messageActions(
     if (seconds === undefined) throw missingParameter("VisibilityTimeout");
     checkVisibility(seconds);
     const { id, token, receivedAt } = receipts.read(queue.name, handle);
-    const receipt: SqsReceipt = { id, token, strict: queue.isFifo };
-    const outcome = await service.engine.sqs.visibility(receipt, seconds, receivedAt);
+    const outcome = await service.hide({ id, token, strict: queue.isFifo, seconds, receivedAt });
     if (outcome === "gone")
       throw invalidHandle(handle, "Message does not exist or is not available for visibility timeout change.");
     if (outcome === "beyond")

@@ -2,7 +2,7 @@ import { WakeUp } from "../../client/wake-up.js";
 import { Combine } from "../../db/combine.js";
 import type { Engine } from "../../db/engine.js";
 import { DatabaseUnavailableError } from "../../db/errors.js";
-import type { SqsMessageRecord, SqsReceipt } from "../../db/sqs-engine.js";
+import type { SqsMessageRecord, SqsReceipt, SqsVisibility } from "../../db/sqs-engine.js";
 import type { Enqueued, JobId } from "../../db/types.js";
 import { type Line, NoRoomError } from "../http/shares.js";
 import type { Log } from "../log.js";
@@ -31,7 +31,7 @@ const sending = { mostCalls: 500, mostSize: 4_000_000, isForAll };
  */
 const heldMs = 250;
 const heldAloneMs = 5000;
-const deleting = { mostCalls: 500, isForAll };
+const changing = { mostCalls: 500, isForAll };
 
 interface Known {
   readonly queue: Promise<SqsQueue | undefined>;
@@ -56,7 +56,9 @@ export class SqsService {
   readonly #known = new Map<string, Known>();
   readonly #receptions = new Map<string, Reception>();
   readonly #sends = new Map<string, Combine<Prepared, JobId>>();
-  readonly #deletes: Combine<SqsReceipt & { readonly queue: string }, Deleted>;
+  readonly #deletes: Combine<SqsReceipt, "deleted" | "late">;
+  readonly #lateDeletes: Combine<Pick<SqsReceipt, "id" | "strict">, Deleted>;
+  readonly #hides: Combine<SqsVisibility, "ok" | "gone" | "beyond" | "late">;
   readonly #attempts = new Map<string, Attempt>();
   readonly #heeded = new WeakSet<AbortSignal>();
   readonly #wakeUp: WakeUp;
@@ -70,7 +72,9 @@ export class SqsService {
     private readonly waits: Line,
   ) {
     this.#wakeUp = new WakeUp(engine);
-    this.#deletes = new Combine((receipts) => this.#delete(receipts), deleting);
+    this.#deletes = new Combine((receipts) => this.#delete(receipts), changing);
+    this.#lateDeletes = new Combine((receipts) => this.#deleteLate(receipts), changing);
+    this.#hides = new Combine((changes) => this.#hide(changes), changing);
   }
 
   /** Read once: it never changes. */
@@ -157,25 +161,38 @@ export class SqsService {
     );
   }
 
-  delete(queue: string, receipt: SqsReceipt): Promise<Deleted> {
-    return this.#deletes.add({ ...receipt, queue });
-  }
-
   /**
    * Most are held by their tokens still. Of the others, strict ones are refused if they live, and the rest is cancelled
-   * wherever it is.
+   * wherever it is: that may wait for somebody's transaction, and does not hold up the others.
    */
-  async #delete(receipts: readonly (SqsReceipt & { readonly queue: string })[]): Promise<Deleted[]> {
-    const refused = new Set(
-      await this.engine.sqs.delete(receipts.map(({ token, id, strict }) => ({ token, id, strict }))),
-    );
+  async delete(queue: string, receipt: SqsReceipt): Promise<Deleted> {
+    const deleted = await this.#deletes.add(receipt);
+    if (receipt.strict) this.wake(queue);
+    return deleted === "late" ? this.#lateDeletes.add(receipt) : deleted;
+  }
+
+  async #delete(receipts: readonly SqsReceipt[]): Promise<("deleted" | "late")[]> {
+    const late = new Set(await this.engine.sqs.delete(receipts));
+    return receipts.map(({ id }) => (late.has(id) ? "late" : "deleted"));
+  }
+
+  async #deleteLate(receipts: readonly Pick<SqsReceipt, "id" | "strict">[]): Promise<Deleted[]> {
     const expired = new Set<JobId>();
-    for (const isStrict of refused.size > 0 ? [false, true] : []) {
-      const late = receipts.filter(({ id, strict }) => refused.has(id) && strict === isStrict).map(({ id }) => id);
+    for (const isStrict of [false, true]) {
+      const late = [...new Set(receipts.filter(({ strict }) => strict === isStrict).map(({ id }) => id))];
       if (late.length > 0) for (const id of await this.engine.sqs.deleteLate(late, isStrict)) expired.add(id);
     }
-    for (const { queue, strict } of receipts) if (strict) this.wake(queue);
     return receipts.map(({ id }) => (expired.has(id) ? "expired" : "deleted"));
+  }
+
+  /** The same for a message that is to be hidden for another time than it was. */
+  async hide(change: SqsVisibility): Promise<"ok" | "gone" | "beyond"> {
+    const outcome = await this.#hides.add(change);
+    return outcome === "late" ? this.engine.sqs.visibility(change) : outcome;
+  }
+
+  #hide(changes: readonly SqsVisibility[]): Promise<readonly ("ok" | "gone" | "beyond" | "late")[]> {
+    return this.engine.sqs.visibilityMany(changes);
   }
 
   /**
@@ -223,7 +240,7 @@ export class SqsService {
 
   async #prolong(records: readonly SqsMessageRecord[], seconds: number): Promise<boolean> {
     for (const { id, token, receivedAt } of records) {
-      if ((await this.engine.sqs.visibility({ id, token, strict: true }, seconds, receivedAt)) !== "ok") return false;
+      if ((await this.hide({ id, token, strict: true, seconds, receivedAt })) !== "ok") return false;
     }
     return true;
   }
