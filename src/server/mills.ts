@@ -1,6 +1,7 @@
 import type { Millrace } from "../client/millrace.js";
 import { Schedules } from "../client/schedules.js";
 import type { ConnectionPool } from "../db/queryable.js";
+import { Calls } from "./api/calls.js";
 import type { Mill } from "./api/route.js";
 import type { Shares } from "./http/shares.js";
 import { sharedPool } from "./shared-pool.js";
@@ -17,6 +18,7 @@ export function millsOn(mill: Millrace, pool: ConnectionPool, connections: Share
       const engine = mill.engine.withPool(sharedPool(pool, connections, who));
       own = {
         engine,
+        calls: new Calls(engine),
         schedules: new Schedules(engine, mill.schedules.app, mill.schedules.onChange),
         result: (...of) => mill.result(...of),
       };

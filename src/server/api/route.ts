@@ -9,9 +9,13 @@ import type { Line, Shares } from "../http/shares.js";
 import type { Live } from "../live/live.js";
 import type { Log } from "../log.js";
 import type { Checkup } from "../operations/checkup.js";
+import type { Calls } from "./calls.js";
 
 /** The client, as far as handlers need it. */
-export type Mill = Pick<Millrace, "engine" | "schedules" | "result">;
+export interface Mill extends Pick<Millrace, "engine" | "schedules" | "result"> {
+  /** What goes together with others of the same token. */
+  readonly calls: Calls;
+}
 
 /** What there is for all who ask. Each has a share of it, by their name. */
 export interface ApiShares {

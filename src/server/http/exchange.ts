@@ -85,6 +85,11 @@ export function readBody({ request }: Exchange, limit: number, memory: Holding):
   });
 }
 
+/** How long the body of a request is, as far as it tells: one that does not may be as long as it likes. */
+export function bodyBytesOf({ request }: Pick<Exchange, "request">): number {
+  return Number(request.headers["content-length"] ?? Infinity);
+}
+
 /** One buffer that doubles, because small pieces kept one by one take a hundred times their size. */
 function appended(bytes: Buffer, size: number, chunk: Buffer, most: number, memory: Holding): Buffer {
   let room = bytes;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LeaseLostError } from "../../../db/errors.js";
 import type { ClaimedJob, JobError, Settlement } from "../../../db/types.js";
+import { bodyBytesOf } from "../../http/exchange.js";
 import { jobBodyBytes } from "../../http/limits.js";
 import { given } from "../given.js";
 import { route } from "../route.js";
@@ -88,7 +89,8 @@ export const claimRoutes = [
     }),
     answer: listOf(claimed),
     async handle({ mill, identity, body, exchange }) {
-      const jobs = await mill.engine.claim({ ...given(body), worker: body.worker ?? identity.name });
+      const options = { ...given(body), worker: body.worker ?? identity.name };
+      const jobs = await mill.calls.claim(options, exchange.signal);
       // Nobody is there to work on them: they go back now instead of at the end of their lease.
       if (exchange.signal.aborted)
         await mill.engine.settle(byToken(jobs).map(([held, ids]) => ({ token: held, outcome: "released", jobs: ids })));
@@ -138,11 +140,12 @@ export const claimRoutes = [
       ),
     bodyLimit: jobBodyBytes,
     answer: z.strictObject({ refused: z.array(jobId) }),
-    async handle({ mill, body: { settlements } }) {
+    async handle({ mill, exchange, body: { settlements } }) {
       const letters = lettersOf(settlements);
       const others = settlements
         .filter(({ outcome }) => outcome !== "deadLetter")
         .map(({ queue: _queue, ...rest }) => given(rest) as unknown as Settlement);
+      if (letters.length === 0) return { refused: await mill.calls.settle(others, bodyBytesOf(exchange)) };
       return mill.engine.transaction(async (tx) => {
         const refused = others.length === 0 ? [] : [...(await mill.engine.settle(others, undefined, { tx })).refused];
         for (const { token: held, jobs, queue, error } of letters) {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { InvalidArgumentError, JobFailedError, JobNotFoundError, TimeoutError } from "../../../db/errors.js";
 import type { Enqueued, JobId, NewJob } from "../../../db/types.js";
 import { traceHeader } from "../../../observe/tracing.js";
+import { bodyBytesOf } from "../../http/exchange.js";
 import { jobBodyBytes } from "../../http/limits.js";
 import { given } from "../given.js";
 import { type JobFilter, countJobs, findJobs } from "../look.js";
@@ -71,7 +72,12 @@ export const jobRoutes = [
     answer: enqueued,
     async handle(call) {
       const job = traced(call, toNewJob(call.body));
-      const answer = await enqueueOnce(call, [job], (options) => call.mill.engine.enqueue(job, options));
+      const { engine, calls } = call.mill;
+      const answer = await enqueueOnce(call, [job], (options) =>
+        options || job.payload !== undefined
+          ? engine.enqueue(job, options)
+          : calls.enqueue(job, bodyBytesOf(call.exchange)),
+      );
       call.wake(job.queue ?? "default");
       return answer;
     },
