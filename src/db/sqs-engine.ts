@@ -166,8 +166,11 @@ export class SqsEngine extends Verbs {
     return { messages: groupLimit === undefined ? messages : groupsTogether(messages), more };
   }
 
-  /** Complete messages. Returns the ids that are no longer held. */
-  delete(receipts: readonly SqsReceipt[]): Promise<JobId[]> {
+  /**
+   * Complete messages. Returns the ids that are no longer held. Whoever has one of their claims in an open transaction
+   * is waited for up to `waitMs`, 0 as long as it takes; then it fails with 55P03.
+   */
+  delete(receipts: readonly SqsReceipt[], waitMs = 0): Promise<JobId[]> {
     const claims = new Map<string, { readonly strict: boolean; readonly ids: Set<JobId> }>();
     for (const { token, id, strict } of receipts) {
       const claim = claims.get(checkToken(token)) ?? { strict, ids: new Set() };
@@ -175,12 +178,17 @@ export class SqsEngine extends Verbs {
       claims.set(token, claim);
     }
     const inOrder = [...claims].toSorted(([a], [b]) => (a < b ? -1 : 1));
-    const text = "select to_json(:sqs_delete($1::uuid[], $2::int[], $3::boolean[], $4::bigint[])::text[]) as value";
+    // The setting comes first, as in `send`.
+    const text = `select to_json(late::text[]) as value
+         from (select set_config('lock_timeout', $5::text, true) as wait) bound
+        cross join lateral :sqs_delete(case when bound.wait is not null then $1::uuid[] end, $2::int[], $3::boolean[],
+          $4::bigint[]) late`;
     return this.#value("sqs_delete", text, [
       arrayOf(inOrder.map(([token]) => token)),
       arrayOf(inOrder.map(([, { ids }]) => ids.size)),
       arrayOf(inOrder.map(([, { strict }]) => strict)),
       arrayOf(inOrder.flatMap(([, { ids }]) => [...ids].toSorted(byNumber))),
+      `${waitMs}ms`,
     ]);
   }
 
@@ -199,14 +207,16 @@ export class SqsEngine extends Verbs {
     return this.#value("sqs_visibility", text, [checkToken(token), checkId(id), seconds, receivedAt, strict]);
   }
 
-  /** Hide messages that their tokens hold; the others are late, and left alone. */
-  visibilityMany(changes: readonly SqsVisibility[]): Promise<("ok" | "beyond" | "late")[]> {
+  /** Hide messages that their tokens hold; the others are late, and left alone. `waitMs` as in `delete`. */
+  visibilityMany(changes: readonly SqsVisibility[], waitMs: number): Promise<("ok" | "beyond" | "late")[]> {
     for (const { token, id } of changes) {
       checkToken(token);
       checkId(id);
     }
-    const text = "select to_json(:sqs_visibility_many($1::json)) as value";
-    return this.#value("sqs_visibility_many", text, [JSON.stringify(changes)]);
+    const text = `select to_json(outcomes) as value
+         from (select set_config('lock_timeout', $2::text, true) as wait) bound
+        cross join lateral :sqs_visibility_many(case when bound.wait is not null then $1::json end) outcomes`;
+    return this.#value("sqs_visibility_many", text, [JSON.stringify(changes), `${waitMs}ms`]);
   }
 
   moveStart(source: string, destination: string | undefined, perSecond: number | undefined): Promise<string | null> {

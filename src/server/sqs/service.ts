@@ -26,8 +26,8 @@ const mostAttemptBytes = 67_108_864;
 const isForAll = (error: unknown): boolean => error instanceof DatabaseUnavailableError || error instanceof NoRoomError;
 const sending = { mostCalls: 500, mostSize: 4_000_000, isForAll };
 /**
- * How long a send waits for somebody who has the same fingerprint in an open transaction: many together, and the one
- * that is held, alone.
+ * How long messages wait together for somebody who has one of them, or its fingerprint, in an open transaction; and how
+ * long a send that is held waits alone.
  */
 const heldMs = 250;
 const heldAloneMs = 5000;
@@ -56,9 +56,9 @@ export class SqsService {
   readonly #known = new Map<string, Known>();
   readonly #receptions = new Map<string, Reception>();
   readonly #sends = new Map<string, Combine<Prepared, JobId>>();
-  readonly #deletes: Combine<SqsReceipt, "deleted" | "late">;
+  readonly #deletes: Combine<SqsReceipt, "deleted" | "late" | "held">;
   readonly #lateDeletes: Combine<Pick<SqsReceipt, "id" | "strict">, Deleted>;
-  readonly #hides: Combine<SqsVisibility, "ok" | "gone" | "beyond" | "late">;
+  readonly #hides: Combine<SqsVisibility, "ok" | "beyond" | "late" | "held">;
   readonly #attempts = new Map<string, Attempt>();
   readonly #heeded = new WeakSet<AbortSignal>();
   readonly #wakeUp: WakeUp;
@@ -163,17 +163,25 @@ export class SqsService {
 
   /**
    * Most are held by their tokens still. Of the others, strict ones are refused if they live, and the rest is cancelled
-   * wherever it is: that may wait for somebody's transaction, and does not hold up the others.
+   * wherever it is. What may wait for somebody's transaction does so apart, and holds up nobody.
    */
   async delete(queue: string, receipt: SqsReceipt): Promise<Deleted> {
-    const deleted = await this.#deletes.add(receipt);
+    let deleted = await this.#deletes.add(receipt);
+    if (deleted === "held") {
+      const late = await this.waits(() => this.engine.sqs.delete([receipt]));
+      deleted = late.length > 0 ? "late" : "deleted";
+    }
     if (receipt.strict) this.wake(queue);
     return deleted === "late" ? this.#lateDeletes.add(receipt) : deleted;
   }
 
-  async #delete(receipts: readonly SqsReceipt[]): Promise<("deleted" | "late")[]> {
-    const late = new Set(await this.engine.sqs.delete(receipts));
-    return receipts.map(({ id }) => (late.has(id) ? "late" : "deleted"));
+  async #delete(receipts: readonly SqsReceipt[]): Promise<readonly ("deleted" | "late" | "held")[]> {
+    try {
+      const late = new Set(await this.engine.sqs.delete(receipts, heldMs));
+      return receipts.map(({ id }) => (late.has(id) ? "late" : "deleted"));
+    } catch (error) {
+      return heldAlone(error, receipts);
+    }
   }
 
   async #deleteLate(receipts: readonly Pick<SqsReceipt, "id" | "strict">[]): Promise<Deleted[]> {
@@ -188,11 +196,16 @@ export class SqsService {
   /** The same for a message that is to be hidden for another time than it was. */
   async hide(change: SqsVisibility): Promise<"ok" | "gone" | "beyond"> {
     const outcome = await this.#hides.add(change);
-    return outcome === "late" ? this.engine.sqs.visibility(change) : outcome;
+    if (outcome !== "late" && outcome !== "held") return outcome;
+    return this.waits(() => this.engine.sqs.visibility(change));
   }
 
-  #hide(changes: readonly SqsVisibility[]): Promise<readonly ("ok" | "gone" | "beyond" | "late")[]> {
-    return this.engine.sqs.visibilityMany(changes);
+  async #hide(changes: readonly SqsVisibility[]): Promise<readonly ("ok" | "beyond" | "late" | "held")[]> {
+    try {
+      return await this.engine.sqs.visibilityMany(changes, heldMs);
+    } catch (error) {
+      return heldAlone(error, changes);
+    }
   }
 
   /**
@@ -319,4 +332,10 @@ export class SqsService {
   async close(): Promise<void> {
     await this.#wakeUp.close();
   }
+}
+
+/** Of several, one that is held is found by trying them apart; alone it is left to whoever asked for it. */
+function heldAlone(error: unknown, calls: readonly unknown[]): readonly ["held"] {
+  if (!isHeld(error) || calls.length > 1) throw error;
+  return ["held"];
 }
