@@ -32,7 +32,9 @@ describe("requests of one token that come together", () => {
     const { requestId: _, ...problem } = all[50]!.body;
     expect(alone.body).toMatchObject(problem);
     expect(new Set(all.map(({ body }) => body.id)).size).toBe(100);
-    const rows = await server.db.sql("select input::text::int as n, priority as p from jobs where queue = 'many' order by 1");
+    const rows = await server.db.sql(
+      "select input::text::int as n, priority as p from jobs where queue = 'many' order by 1",
+    );
     expect(rows).toEqual(
       times(100, (n) => n)
         .filter((n) => n !== 50)
