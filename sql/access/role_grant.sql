@@ -14,7 +14,7 @@ declare
     job_claim, job_claim_json, claim_extend, job_start, job_complete, job_fail, job_retry, job_release,
     job_set_visibility, job_dead_letter, job_settle, progress_put, maintain, lanes_rest, lanes_forget, ticket_rotate,
     groups_forget, job_rotate, control_compact, schedules_due, schedules_fire, schedules_settle, schedules_hold,
-    schedules_yield}';
+    schedules_yield, watch_keep, watch_leave}';
   v_admin constant text[] := '{
     sqs_queue_create, sqs_queue_change, sqs_queue_delete, sqs_queue_purge, sqs_queue_get, sqs_queue_list, sqs_depth,
     sqs_in_flight, sqs_secret_get, sqs_receive, sqs_delete, sqs_delete_late, sqs_visibility, sqs_visibility_many,

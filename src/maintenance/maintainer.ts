@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../db/engine.js";
 import { checkKeys } from "../db/encode.js";
 
@@ -11,6 +10,11 @@ export interface MaintainerOptions {
   readonly spaceIntervalMs?: number;
   /** Told of every failed round; the next one tries again. Default: nobody. */
   readonly onError?: (error: unknown) => void;
+}
+
+/** Whether others do this for now. */
+interface Relief {
+  readonly isRelieved: boolean;
 }
 
 /**
@@ -27,46 +31,70 @@ export interface MaintainerOptions {
  */
 export class Maintainer {
   readonly #options: Required<Omit<MaintainerOptions, "onError">> & Pick<MaintainerOptions, "onError">;
-  #stopping: AbortController | undefined;
+  readonly #watch: Relief;
   #running: Promise<void> | undefined;
+  #isStopping = false;
+  #wakeUp = (): void => {};
 
-  constructor(options: MaintainerOptions) {
+  /** `watch`: whoever keeps it tells when upkeep is due; as long as it is kept, nothing is done unasked. */
+  constructor(options: MaintainerOptions, watch: Relief = { isRelieved: false }) {
     checkKeys(options, new Set(["engine", "intervalMs", "spaceIntervalMs", "onError"]));
     this.#options = Object.freeze({ intervalMs: 1000, spaceIntervalMs: 60_000, ...options });
+    this.#watch = watch;
   }
 
   /** Start; a second call is harmless. */
   start(): void {
     if (this.#running) return;
-    this.#stopping = new AbortController();
-    this.#running = this.#run(this.#stopping.signal);
+    this.#isStopping = false;
+    this.#running = this.#run();
   }
 
   /** Stop, and wait for the round in progress. */
   async stop(): Promise<void> {
-    this.#stopping?.abort();
+    this.#isStopping = true;
+    this.#wakeUp();
     await this.#running;
     this.#running = undefined;
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
+  /** Upkeep is due: do it now. */
+  wake(): void {
+    this.#wakeUp();
+  }
+
+  async #run(): Promise<void> {
     let space = performance.now();
     // Processes that start together do not all begin with this, and whoever starts has more urgent things to do.
-    await sleep(this.#options.intervalMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
-    while (!signal.aborted) {
-      try {
-        const { crowded } = await this.#options.engine.maintain({
-          everySeconds: (this.#options.intervalMs / 1000) * 0.9,
-        });
-        if (crowded) await this.#options.engine.lanesRest();
-        if (performance.now() - space >= this.#options.spaceIntervalMs) {
-          space = performance.now();
-          await this.#options.engine.maintainSpace();
-        }
-      } catch (error) {
-        this.#options.onError?.(error);
+    let isAsked = await this.#sleep(this.#options.intervalMs * (0.5 + Math.random() / 2));
+    while (!this.#isStopping) {
+      if (isAsked || !this.#watch.isRelieved) {
+        const isSpaceDue = performance.now() - space >= this.#options.spaceIntervalMs;
+        if (isSpaceDue) space = performance.now();
+        await this.#round(isSpaceDue);
       }
-      await sleep(this.#options.intervalMs, undefined, { signal }).catch(() => {});
+      isAsked = await this.#sleep(this.#options.intervalMs);
     }
+  }
+
+  async #round(isSpaceDue: boolean): Promise<void> {
+    try {
+      const { crowded } = await this.#options.engine.maintain({
+        everySeconds: (this.#options.intervalMs / 1000) * 0.9,
+      });
+      if (crowded) await this.#options.engine.lanesRest();
+      if (isSpaceDue) await this.#options.engine.maintainSpace();
+    } catch (error) {
+      this.#options.onError?.(error);
+    }
+  }
+
+  /** Resolves with whether somebody asked for it before the time had passed. */
+  #sleep(ms: number): Promise<boolean> {
+    if (this.#isStopping) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), ms);
+      this.#wakeUp = () => (clearTimeout(timer), resolve(true));
+    });
   }
 }

@@ -43,6 +43,7 @@ const holdSeconds = 10;
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #leaseMs: number;
+  readonly #watch: { readonly isRelieved: boolean };
   readonly #holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
   #running: Promise<void> | undefined;
   #isStopping = false;
@@ -50,8 +51,10 @@ export class Scheduler {
   #settledUpTo: SettleCursor = null;
   #hasDuty = false;
 
-  constructor(options: SchedulerOptions) {
+  /** `watch`: whoever keeps it tells when the duty has been left; as long as it is kept, nobody looks for that. */
+  constructor(options: SchedulerOptions, watch: { readonly isRelieved: boolean } = { isRelieved: false }) {
     checkKeys(options, new Set(["engine", "leaseMs", "onError"]));
+    this.#watch = watch;
     this.#options = options;
     this.#leaseMs = options.leaseMs ?? 10_000;
   }
@@ -116,14 +119,16 @@ export class Scheduler {
   }
 
   async #run(): Promise<void> {
+    let isAsked = true;
     while (!this.#isStopping) {
-      let pauseMs = lookMs;
+      let pauseMs = standByMs;
       try {
-        pauseMs = await this.look();
+        if (isAsked || this.#hasDuty || !this.#watch.isRelieved) pauseMs = await this.look();
       } catch (error) {
+        pauseMs = lookMs;
         this.#options.onError?.(error);
       }
-      if (pauseMs > 0 && !this.#isStopping) await this.#sleep(pauseMs);
+      isAsked = pauseMs === 0 || (!this.#isStopping && (await this.#sleep(pauseMs)));
     }
   }
 
@@ -145,10 +150,11 @@ export class Scheduler {
     });
   }
 
-  #sleep(ms: number): Promise<void> {
+  /** Resolves with whether somebody asked to look before the time had passed. */
+  #sleep(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wakeUp = () => (clearTimeout(timer), resolve());
+      const timer = setTimeout(() => resolve(false), ms);
+      this.#wakeUp = () => (clearTimeout(timer), resolve(true));
     });
   }
 }

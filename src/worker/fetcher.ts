@@ -6,6 +6,7 @@ import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { describeError } from "./outcome.js";
+import type { Watch } from "./watch.js";
 import type { WorkerSettings } from "./worker-options.js";
 
 export interface FetcherHooks {
@@ -28,12 +29,14 @@ const longestErrorPauseMs = 2000;
 /**
  * The one that talks to the database: reports outcomes and claims more, both in the same round trip, two of them at a
  * time at most, so that the handlers work while the database does. When nothing is found it sleeps until somebody wakes
- * it, or until the next poll.
+ * it, or until the next poll; of polls in vain the watch relieves it.
  */
 export class Fetcher {
   #stopping = false;
   #hasGivenUp = false;
   #nextPollAt = 0;
+  /** The next claim is one that others may relieve us of: nothing is known to wait. */
+  #isPoll = false;
   #wakes = 0;
   #claiming = false;
   /** The last claim was not in vain. */
@@ -51,6 +54,7 @@ export class Fetcher {
     readonly dispatcher: Dispatcher,
     readonly settings: WorkerSettings,
     readonly metrics: Metrics | undefined,
+    readonly watch: Pick<Watch, "relievedUntil">,
     readonly hooks: FetcherHooks,
   ) {}
 
@@ -62,6 +66,7 @@ export class Fetcher {
   wake(): void {
     this.#wakes += 1;
     this.#nextPollAt = 0;
+    this.#isPoll = false;
     this.changed();
   }
 
@@ -88,7 +93,7 @@ export class Fetcher {
     while (!(this.#stopping && this.dispatcher.isIdle)) {
       // Two claims at once would only meet on the same lanes. One that shares a round trip with a report costs next to
       // nothing.
-      const isDue = performance.now() >= this.#nextPollAt || (this.#foundSome && this.dispatcher.reportDueInMs === 0);
+      const isDue = performance.now() >= this.#dueAt || (this.#foundSome && this.dispatcher.reportDueInMs === 0);
       const mayClaim = !this.#stopping && !this.#claiming && isDue;
       const claims = mayClaim ? this.dispatcher.wanted(this.#base()) : [];
       const sharesTrip = claims.length > 0 && this.dispatcher.unreported < ownTripFrom;
@@ -100,6 +105,10 @@ export class Fetcher {
       else await this.#roundTrip(settlements, claims);
     }
     this.changed();
+  }
+
+  get #dueAt(): number {
+    return this.#isPoll ? Math.max(this.#nextPollAt, this.watch.relievedUntil) : this.#nextPollAt;
   }
 
   #base(): Omit<ClaimOptions, "types" | "limit"> {
@@ -164,11 +173,10 @@ export class Fetcher {
     );
     if (isFull) return;
     const untilTokensMs = Math.min(...claims.map(({ waitSeconds = Infinity }) => waitSeconds * 1000));
+    const isBusy = claims.some(({ busy }) => busy);
+    this.#isPoll = !isBusy && !this.#isLimited && untilTokensMs > this.settings.pollMs;
     this.#nextPollAt =
-      performance.now() +
-      (claims.some(({ busy }) => busy)
-        ? busyPauseMs
-        : Math.min(this.settings.pollMs, Math.max(untilTokensMs, busyPauseMs)));
+      performance.now() + (isBusy ? busyPauseMs : Math.min(this.settings.pollMs, Math.max(untilTokensMs, busyPauseMs)));
   }
 
   #measure(startedAt: number, claims: number, jobs: number): void {
@@ -226,7 +234,7 @@ export class Fetcher {
   /** Until something changes, the next poll is due, or outcomes have waited for others long enough. */
   #sleepUntilDue(): Promise<void> {
     const now = performance.now();
-    const untilPoll = !this.#stopping && this.#nextPollAt > now ? this.#nextPollAt - now : this.settings.pollMs;
+    const untilPoll = !this.#stopping && this.#dueAt > now ? this.#dueAt - now : this.settings.pollMs;
     return this.#sleep(Math.min(untilPoll, this.dispatcher.reportDueInMs));
   }
 

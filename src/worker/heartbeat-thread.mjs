@@ -18,6 +18,21 @@ let stopping = false;
 let failures = 0;
 let everyMs = 5000;
 let wakeUp = () => {};
+/** When leases are prolonged next, and when the next look is, of `performance.now()`. */
+let extendAt = 0;
+let lookAt = Infinity;
+/** Whether a notification has come through this connection. */
+let isHearing = false;
+let probedAt = -Infinity;
+const probe = `?${data.watch?.id}`;
+
+/** A notification that was not heard is sent again after this, and a look that was refused is tried again. */
+const askAgainMs = 30_000;
+/** All who stand by are called at the same moment. */
+const callMs = 300;
+/** After the first look of a connection: those who seem to keep the watch may have died with what was here before. */
+const secondLookMs = 5000;
+let hasLooked = false;
 
 /** Nobody waits longer for an answer: a network that swallows everything is met with a new connection. */
 const answerMs = 10_000;
@@ -38,11 +53,16 @@ port.on("message", (/** @type {ToThread} */ message) => {
     tokens.set(leaseMs, new Set([...(tokens.get(leaseMs) ?? []), ...added]));
   const isSooner = message.everyMs < everyMs;
   if (isSooner || message.kind === "set") everyMs = message.everyMs;
+  extendAt = Math.min(extendAt, performance.now() + everyMs);
   if (isSooner) wakeUp();
 });
 
 async function stop() {
   stopping = true;
+  if (isHearing && data.watch)
+    await client
+      ?.query(`select ${client.escapeIdentifier(data.schema)}.watch_leave($1)`, [data.watch.id])
+      .catch(() => {});
   await client?.end().catch(() => {});
   process.exit(0);
 }
@@ -53,12 +73,20 @@ async function connect() {
     application_name: "millrace heartbeat",
     connectionTimeoutMillis: answerMs,
     query_timeout: answerMs,
+    // one that stands by does not ask for long
+    keepAlive: true,
+    keepAliveInitialDelayMillis: silenceMs,
   });
   fresh.on("error", () => {
-    if (client === fresh) client = undefined;
+    if (client === fresh) forget();
   });
   fresh.on("notification", ({ payload }) => {
     if (queues.has(payload ?? "")) tell({ kind: "wake" });
+    else if (payload === "!watch" && isHearing) lookBy(performance.now() + Math.random() * callMs);
+    else if (payload === probe && client === fresh && !isHearing) {
+      isHearing = true;
+      lookBy(performance.now());
+    }
   });
   try {
     await fresh.connect();
@@ -73,7 +101,54 @@ async function connect() {
   tell({ kind: "wake" }); // what was told while nobody listened
 }
 
+/** The connection is lost. */
+function forget() {
+  client = undefined;
+  isHearing = false;
+  hasLooked = false;
+  lookAt = Infinity;
+  probedAt = -Infinity;
+  tell({ kind: "deaf" });
+  wakeUp();
+}
+
+/** @param {number} at */
+function lookBy(at) {
+  if (at >= lookAt) return;
+  lookAt = at;
+  wakeUp();
+}
+
+/** Only what another connection sends proves that this one hears: behind a transaction pooler it does not. */
+function ask() {
+  if (!data.watch || isHearing || performance.now() - probedAt < askAgainMs) return;
+  probedAt = performance.now();
+  tell({ kind: "probe", payload: probe });
+}
+
+/** Take part in the watch: see sql/upkeep/watch_keep.sql. */
+async function look() {
+  if (!client || !data.watch || performance.now() < lookAt) return;
+  const { process: name, id, everySeconds, mayKeep } = data.watch;
+  const text = `select ${client.escapeIdentifier(data.schema)}.watch_keep($1, $2, $3, $4) as look`;
+  lookAt = performance.now() + askAgainMs;
+  try {
+    const { rows } = await client.query({ name: "watch_keep", text, values: [name, id, everySeconds, mayKeep] });
+    answeredAt = performance.now();
+    const inMs = Math.min(rows[0].look.inSeconds * 1000, hasLooked ? Infinity : secondLookMs);
+    hasLooked = true;
+    lookAt = answeredAt + inMs;
+    tell({ kind: "look", look: { ...rows[0].look, inSeconds: inMs / 1000 } });
+  } catch (error) {
+    // a role that was granted its rights by an older release may not: such a worker polls by itself
+    if (!(error instanceof pg.DatabaseError)) throw error;
+  }
+}
+
 async function extend() {
+  if (performance.now() < extendAt) return;
+  extendAt = performance.now() + everyMs;
+  if (stalledMs() >= data.stallMs) return;
   for (const [leaseMs, group] of tokens) {
     if (!client || group.size === 0) continue;
     const asked = [...group];
@@ -92,7 +167,7 @@ async function extend() {
 }
 
 async function ping() {
-  if (performance.now() - answeredAt < silenceMs) return;
+  if (performance.now() - answeredAt < silenceMs || lookAt < Infinity) return;
   await client?.query("select");
   answeredAt = performance.now();
 }
@@ -114,15 +189,18 @@ const pause = (ms) =>
 while (!stopping) {
   try {
     if (!client) await connect();
-    if (stalledMs() < data.stallMs) await extend();
+    ask();
+    await extend();
+    await look();
     await ping();
     failures = 0;
   } catch (error) {
     failures += 1;
     drop(client);
-    client = undefined;
+    forget();
     if (failures === 1)
       tell({ kind: "error", message: `heartbeat: ${error instanceof Error ? error.message : String(error)}` });
   }
-  await pause(failures === 0 ? everyMs : Math.min(everyMs, 100 * 2 ** Math.min(failures, 6)));
+  const untilDueMs = Math.max(0, Math.min(extendAt, lookAt) - performance.now());
+  await pause(failures === 0 ? Math.min(untilDueMs, everyMs) : Math.min(everyMs, 100 * 2 ** Math.min(failures, 6)));
 }

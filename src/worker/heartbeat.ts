@@ -3,6 +3,7 @@ import type pg from "pg";
 import type { Engine } from "../db/engine.js";
 import type { JobId } from "../db/types.js";
 import type { HeldClaim } from "./dispatcher.js";
+import type { Look, WatchOptions } from "./watch.js";
 import type { WorkerSettings } from "./worker-options.js";
 
 export interface HeartbeatHooks {
@@ -13,6 +14,10 @@ export interface HeartbeatHooks {
   readonly onLost: (ids: ReadonlySet<JobId>) => void;
   /** Somebody enqueued something in one of our queues. */
   readonly onWake: () => void;
+  /** The thread looked for what nobody told of. */
+  readonly onLook: (look: Look) => void;
+  /** Nothing can be heard, until the next look. */
+  readonly onDeaf: () => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -30,6 +35,10 @@ export type FromThread =
       readonly askedAt: bigint;
     }
   | { readonly kind: "wake" }
+  /** Send this to all who listen, on another connection than that of the thread, so that it learns whether it hears. */
+  | { readonly kind: "probe"; readonly payload: string }
+  | { readonly kind: "look"; readonly look: Look }
+  | { readonly kind: "deaf" }
   | { readonly kind: "error"; readonly message: string };
 
 /** What the thread is told. */
@@ -42,6 +51,7 @@ export interface ThreadData {
   readonly schema: string;
   readonly queues: readonly string[];
   readonly stallMs: number;
+  readonly watch: WatchOptions | undefined;
   /** One number: when the event loop last turned, in nanoseconds of the monotonic clock. */
   readonly pulse: SharedArrayBuffer;
 }
@@ -74,6 +84,7 @@ export class Heartbeat {
     readonly engine: Engine,
     readonly pool: pg.Pool,
     readonly settings: WorkerSettings,
+    readonly watch: WatchOptions | undefined,
     readonly hooks: HeartbeatHooks,
   ) {}
 
@@ -116,6 +127,7 @@ export class Heartbeat {
       schema: this.engine.schema,
       queues: this.settings.queues,
       stallMs: this.settings.stallMs,
+      watch: this.watch,
       pulse,
     };
     try {
@@ -134,11 +146,16 @@ export class Heartbeat {
   #fallBack(error: unknown): void {
     this.#thread = undefined;
     clearInterval(this.#pulse);
-    if (!this.#stopped) this.hooks.onError(error);
+    if (this.#stopped) return;
+    this.hooks.onDeaf();
+    this.hooks.onError(error);
   }
 
   #hear(message: FromThread): void {
     if (message.kind === "wake") this.hooks.onWake();
+    else if (message.kind === "look") this.hooks.onLook(message.look);
+    else if (message.kind === "deaf") this.hooks.onDeaf();
+    else if (message.kind === "probe") void this.engine.notify([message.payload]).catch(() => {}); // it will ask again
     else if (message.kind === "error") this.hooks.onError(new Error(message.message));
     else {
       const agoMs = Number(process.hrtime.bigint() - message.askedAt) / 1e6; // the event loop may have been busy since

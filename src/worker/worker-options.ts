@@ -21,7 +21,10 @@ export interface WorkerOptions {
    * How long a claim lives without a heartbeat. Default that of the job's type, its queue or the cell, else `"30s"`.
    */
   readonly lease?: Duration;
-  /** How often to look for jobs nobody told of. Default `"1s"`. */
+  /**
+   * How often to look for jobs nobody told of. Unless it is below a second, a few workers do so for all, at the cost of
+   * one transaction per second together; who cannot hear them looks by itself. Default `"1s"`.
+   */
   readonly pollInterval?: Duration;
   /** How long running handlers may go on after `stop()` before their signal fires. Default `"30s"`. */
   readonly grace?: Duration;

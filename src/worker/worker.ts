@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import type pg from "pg";
@@ -19,6 +20,7 @@ import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from 
 import { Heartbeat } from "./heartbeat.js";
 import { type Outcome, isReported } from "./outcome.js";
 import { catchStrayErrors } from "./stray-errors.js";
+import { type Look, Watch } from "./watch.js";
 import { type WorkerOptions, type WorkerSettings, checkConcurrency, checkWorkerOptions } from "./worker-options.js";
 
 /** What a worker tells, each with the job it is about. Listed in docs/observability.md; a test compares. */
@@ -101,6 +103,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #heartbeat: Heartbeat;
   readonly #maintainer: Maintainer;
   readonly #scheduler: Scheduler;
+  readonly #watch = new Watch();
   /** Jobs of schedules whose outcome is on its way to the database. */
   readonly #ended = new Set<JobId>();
   readonly #backlog: BacklogGauges;
@@ -124,22 +127,29 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#kept = KeptConnection.fits(parts.pool) ? new KeptConnection(parts.pool) : undefined;
     const reporting = parts.engine.withPool(new AnsweringPool(parts.pool));
     const claiming = this.#kept ? parts.engine.withPool(this.#kept) : reporting;
-    this.#fetcher = new Fetcher(reporting, claiming, this.#dispatcher, this.settings, parts.metrics, {
+    this.#fetcher = new Fetcher(reporting, claiming, this.#dispatcher, this.settings, parts.metrics, this.#watch, {
       onClaimed: (jobs) => this.#heartbeat.add(byToken(jobs)),
       onRefused: (ids) => this.#onRefused(ids),
       onReported: (settlements) => this.#onReported(settlements),
       onError,
     });
-    this.#heartbeat = new Heartbeat(parts.engine, parts.pool, this.settings, {
+    const place = `${hostname()}:${process.pid}`;
+    const watching = Watch.optionsFor(this.settings, place, `${place}:${randomUUID()}`);
+    this.#heartbeat = new Heartbeat(parts.engine, parts.pool, this.settings, watching, {
       held: () => this.#dispatcher.tokens(),
       onProlonged: (tokens, leaseMs, askedAt) => this.#dispatcher.prolonged(tokens, leaseMs, askedAt),
       onLost: (ids) => this.#onLost(ids),
       onWake: () => this.#fetcher.wake(),
+      onLook: (look) => this.#onLook(look),
+      onDeaf: () => {
+        this.#watch.end();
+        this.#fetcher.changed();
+      },
       onError,
     });
     const upkeep = parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs));
-    this.#maintainer = new Maintainer({ engine: upkeep, intervalMs: 5000, onError });
-    this.#scheduler = new Scheduler({ engine: reporting, onError });
+    this.#maintainer = new Maintainer({ engine: upkeep, intervalMs: 5000, onError }, this.#watch);
+    this.#scheduler = new Scheduler({ engine: reporting, onError }, this.#watch);
     this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
   }
 
@@ -231,7 +241,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#phase = "starting";
     try {
       await this.#parts.engine.check();
-      for (const queue of this.settings.queues) await this.#parts.engine.depth(queue);
+      await this.#parts.engine.queuesCheck(this.settings.queues);
     } catch (error) {
       this.#phase = "new";
       throw error;
@@ -337,6 +347,14 @@ export class Worker extends EventEmitter<WorkerEvents> {
       process.on(signal, onSignal);
       this.once("stopped", () => process.off(signal, onSignal));
     }
+  }
+
+  /** Who looks does what was found to be left undone; the others leave it to that one. */
+  #onLook(look: Look): void {
+    this.#watch.looked(look);
+    if (look.upkeep && this.settings.maintenance) this.#maintainer.wake();
+    if (look.schedules && this.settings.schedules) this.#scheduler.wake();
+    if (!look.kept) this.#fetcher.changed();
   }
 
   #onLost(ids: ReadonlySet<JobId>): void {

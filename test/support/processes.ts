@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { it as anyIt } from "vitest";
+import type { MillraceOptions } from "../../src/client/millrace.js";
 import type { WorkerOptions } from "../../src/worker/worker-options.js";
 import { until } from "./wait.js";
 
@@ -9,6 +10,7 @@ export interface ProcessOptions {
   readonly url: string;
   readonly queue: string;
   readonly worker?: WorkerOptions;
+  readonly mill?: Omit<MillraceOptions, "connection">;
   /** Throw this outside of any handler, once the worker runs. */
   readonly stray?: "rejection" | "exception";
 }
@@ -39,6 +41,10 @@ export class WorkerProcess {
       code: code as number | null,
       signal: signal as string | null,
     }));
+  }
+
+  get pid(): number {
+    return this.#process.pid!;
   }
 
   /** What it said of one kind. */

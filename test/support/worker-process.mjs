@@ -1,15 +1,15 @@
-// A process with one worker, as a host would run it. Argument: JSON with url, queue, worker (its options), stray (throw
-// outside of any handler). A job's input says what its handler does: sleepMs, blockMs (the event loop stands still),
-// untilSignal, exit (the process ends), kill (the system ends it, as when it is out of memory). Prints one JSON object
-// per line: {"event": "ready" | "start" | "end" | "signal" | "lost" | "refused" | "stopped", …}.
+// A process with one worker, as a host would run it. Argument: JSON with url, queue, worker and mill (their options),
+// stray (throw outside of any handler). A job's input says what its handler does: sleepMs, blockMs (the event loop
+// stands still), untilSignal, exit (the process ends), kill (the system ends it, as when it is out of memory). Prints
+// one JSON object per line: {"event": "ready" | "start" | "end" | "signal" | "lost" | "refused" | "stopped", …}.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Millrace, defineJob } from "../../dist/index.js";
 
-const { url, queue, worker: options, stray } = JSON.parse(process.argv[2]);
+const { url, queue, worker: options, mill: more, stray } = JSON.parse(process.argv[2]);
 const say = (event, more = {}) => process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
 const stand = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-const mill = new Millrace({ connection: url });
+const mill = new Millrace({ connection: url, ...more });
 const worker = mill.worker({ queues: [queue], ...options });
 worker.handle(defineJob("work"), async ({ id, attempt, input }, { signal }) => {
   say("start", { id, attempt, input });

@@ -202,6 +202,11 @@ export abstract class LookVerbs extends QueueVerbs {
     };
   }
 
+  /** Reject when one of these queues does not exist; all of them in one statement. */
+  async queuesCheck(queues: readonly string[], call?: CallOptions): Promise<void> {
+    await this.db.rows("queues_check", "select :queue_depth(name) from unnest($1::text[]) name", [queues], call);
+  }
+
   /**
    * How much of a queue waits, is delayed and runs for each group, the one with the most waiting first. Exact up to
    * 10,000 jobs that wait; beyond that waiting and delayed are estimates from a sample, at a cost that depends neither
