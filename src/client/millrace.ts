@@ -15,6 +15,7 @@ import { type AnyJobDefinition, type JobDefinition, versionHeader } from "../job
 import { type Duration, timerMs } from "../job/duration.js";
 import { type JobOptions, toEngineOptions } from "../job/job-options.js";
 import { Jobs } from "./jobs.js";
+import { Joined } from "./joined.js";
 import { Queues } from "./queues.js";
 import { Resources } from "./resources.js";
 import { Results } from "./results.js";
@@ -87,6 +88,7 @@ export class Millrace {
   readonly #ownsPool: boolean;
   readonly #options: MillraceOptions;
   readonly #wakeUp: WakeUp;
+  readonly #joined: Joined;
   readonly #results: Results;
   readonly #workers = new Set<Worker>();
   readonly #metrics: Metrics | undefined;
@@ -110,10 +112,14 @@ export class Millrace {
     this.resources = new Resources(this.engine);
     this.schedules = new Schedules(this.engine, options.app ?? "default", () => this.#wakeSchedulers());
     this.#wakeUp = new WakeUp(this.engine);
+    this.#joined = new Joined(this.engine);
     this.#results = new Results(this.engine);
   }
 
-  /** Store one job. Its id is known before anything commits. */
+  /**
+   * Store one job. Its id is known before anything commits. Without `tx` it has been committed when this resolves;
+   * calls that come while others are on their way may share a statement with them, and a commit.
+   */
   async enqueue<In>(
     definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
     input: In,
@@ -124,7 +130,7 @@ export class Millrace {
     const job = await this.#newJob(definition, input, jobOptions);
     const store = (wake?: string) =>
       whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
-        this.engine.enqueue(job, callOf({ tx }), wake),
+        tx === undefined ? this.#joined.enqueue(job, wake) : this.engine.enqueue(job, callOf({ tx }), wake),
       );
     const [enqueued] = await this.#store(job, 1, { tx, notify }, async (wake) => [await store(wake)]);
     return enqueued!;

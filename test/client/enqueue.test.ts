@@ -248,3 +248,17 @@ describe("an enqueue refuses", () => {
 it("the engine below is the same one [#152]", () => {
   expect(test.mill.engine satisfies Engine).toBe(test.mill.jobs.engine);
 });
+
+it("shares statements among calls that come together, and each job has its own id and input", async () => {
+  const queue = await test.queue();
+  const inputs = Array.from({ length: 200 }, (_, n) => n);
+  const made = await Promise.all(inputs.map((n) => test.mill.enqueue("t", n, { queue })));
+  expect(new Set(made.map(({ id }) => id)).size).toBe(200);
+  const rows = await test.db.sql(
+    `select j.id::text, j.input::text, j.xid from millrace.job j join millrace.queue q on q.id = j.queue_id
+     where q.name = $1`,
+    [queue],
+  );
+  expect(new Map(rows.map(({ id, input }) => [id, Number(input)]))).toEqual(new Map(made.map(({ id }, n) => [id, n])));
+  expect(new Set(rows.map(({ xid }) => String(xid))).size).toBeLessThan(50);
+});

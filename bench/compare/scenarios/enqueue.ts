@@ -17,7 +17,7 @@ export const enqueueBulk: Scenario = {
 
 export const enqueueSingle: Scenario = {
   name: "enqueue-single",
-  title: "Enqueue one job per transaction, on 16 connections",
+  title: "Enqueue one job per call, 16 callers at once on 16 connections",
   async run(bench, results) {
     const jobs = bench.sizes.singles;
     await bench.rounds(bench.systems(), 5, results, async (system) => {

@@ -55,6 +55,14 @@ export abstract class EnqueueVerbs extends Verbs {
     );
   }
 
+  /**
+   * Append jobs that share their options, all of it encoded already: the JSON text of each input, and of the options
+   * with their type. `wake` as in `enqueue`.
+   */
+  async enqueueEncoded(inputs: readonly string[], options: string, wake?: string): Promise<Enqueued[]> {
+    return this.#enqueueMany(`[${inputs.join(",")}]`, options, undefined, wake);
+  }
+
   /** Append many jobs, each with its own options. Large payloads follow in pieces, in the same transaction. */
   async enqueueEach(jobs: readonly NewJob[], call?: CallOptions): Promise<Enqueued[]> {
     checkList(jobs, "jobs");
