@@ -14,7 +14,7 @@ const mostJobs = 100;
 const mostCharacters = 1_000_000;
 
 /**
- * Payloads are sent as bytes; jobs that others may be duplicates of wait for each other in the database; and what is too
+ * Payloads are sent as bytes; jobs that others may be duplicates of wait for each other in the database; what is too
  * much of a tenant is decided job by job.
  */
 const alone = ["payload", "fingerprint", "schedule", "tenant"] as const;
