@@ -7,7 +7,7 @@ import { until } from "../support/wait.js";
 
 const test = useMill();
 const work = defineJob<number>("work");
-/** Whoever is not woken would wait longer than the test does; one that may not do the upkeep does not keep the watch. */
+/** Who is not woken would wait longer than the test does; who may not do the upkeep does not keep the watch. */
 const onlyWoken = { heartbeatThread: true, pollInterval: "5m", maintenance: false } as const;
 
 let ends = 0;
