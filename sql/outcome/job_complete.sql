@@ -8,9 +8,7 @@ create or replace function job_complete(p_token uuid, p_jobs bigint[] default nu
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
   set plan_cache_mode = force_generic_plan as $$
 declare
-  v_part record;
   h claim;
-  v_now timestamptz := clock_now();
   v_all bigint[] := '{}';
   v_given json;
 begin
@@ -24,36 +22,55 @@ begin
     end loop;
     perform jsons_check('result', p_results, bound('resultBytes')), jsons_check('log', p_logs, bound('logBytes'));
   end if;
-  for v_part in select d as part, (select breakers from cell) as watched from claim_detach(p_token, p_jobs) d loop
-    h := v_part.part;
-    perform fingerprint_release(h.jobs);
-    if v_part.watched then
-      perform breaker_succeeded(h);
+  -- Nearly always a report names all jobs of its claim: one statement takes it, if nobody has changed it.
+  if p_jobs is not null and current_setting('transaction_isolation') = 'read committed' then
+    delete from claim where token = p_token and part = 0 and jobs = p_jobs and track is null returning * into h;
+    if h.token is not null then
+      h.attempts := coalesce(h.attempts, array_fill(1, array[cardinality(h.jobs)]));
+      perform attempts_succeed(h, p_jobs, p_results, p_logs);
+      return '{}';
     end if;
+  end if;
+  for h in select * from claim_detach(p_token, p_jobs) loop
+    perform attempts_succeed(h, p_jobs, p_results, p_logs);
     v_all := v_all || h.jobs;
-    if p_results is null and p_logs is null then
-      if cardinality(h.jobs) > 1 then
-        h := streaks_append(h, greatest(v_now, h.started_at));
-        continue when h.jobs = '{}';
-      end if;
-      insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
-      select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker
-        from unnest(h.jobs, h.attempts) u (id, attempt);
-    else
-      insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, result, log)
-      select u.id, h.started_at, greatest(v_now, h.started_at), u.attempt, h.slot, 'succeeded', 'succeeded', h.worker,
-             r.value, l.value
-        from unnest(h.jobs, h.attempts) u (id, attempt)
-        left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_results) with ordinality e (value, i)
-                    where json_typeof(e.value) <> 'null') r on r.id = u.id
-        left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_logs) with ordinality e (value, i)
-                    where json_typeof(e.value) <> 'null') l on l.id = u.id;
-    end if;
   end loop;
   if p_jobs is null or cardinality(p_jobs) = cardinality(v_all) then
     return '{}';
   end if;
   return array(select id from unnest(p_jobs) id where id not in (select unnest(v_all)));
+end $$;
+
+-- attempts_succeed: record success for all jobs of a detached claim part. p_results and p_logs are in the order of
+-- p_jobs. Writes: attempt, streak, fingerprint; breaker_event when a breaker has counted.
+create or replace function attempts_succeed(h claim, p_jobs bigint[], p_results json, p_logs json) returns void
+language plpgsql as $$
+declare
+  v_end constant timestamptz := greatest(clock_now(), h.started_at);
+begin
+  perform fingerprint_release(h.jobs);
+  if (select breakers from cell) then
+    perform breaker_succeeded(h);
+  end if;
+  if p_results is null and p_logs is null then
+    if cardinality(h.jobs) > 1 then
+      h := streaks_append(h, v_end);
+      if h.jobs = '{}' then
+        return;
+      end if;
+    end if;
+    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker)
+    select u.id, h.started_at, v_end, u.attempt, h.slot, 'succeeded', 'succeeded', h.worker
+      from unnest(h.jobs, h.attempts) u (id, attempt);
+  else
+    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, result, log)
+    select u.id, h.started_at, v_end, u.attempt, h.slot, 'succeeded', 'succeeded', h.worker, r.value, l.value
+      from unnest(h.jobs, h.attempts) u (id, attempt)
+      left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_results) with ordinality e (value, i)
+                  where json_typeof(e.value) <> 'null') r on r.id = u.id
+      left join (select p_jobs[e.i] as id, e.value from json_array_elements(p_logs) with ordinality e (value, i)
+                  where json_typeof(e.value) <> 'null') l on l.id = u.id;
+  end if;
 end $$;
 
 -- streaks_append: record first attempts that ended well and have nothing to tell, jobs with neighbouring places in one
