@@ -29,30 +29,24 @@ begin
     select c.* from (values (p_lane), (again_of(p_lane))) t (key)
       cross join lateral (select * from lane_cursor c where c.track = t.key order by c.seq desc limit 1) c
   ), kept as (
-    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
-    select c.track, aside_seq(v_n), c.head_xid, c.head_ticket, c.head_offset, l.xids, l.tickets, l.offsets
-      from c cross join lateral (
-        select coalesce(array_agg(l.x order by l.i), '{}') as xids,
-               coalesce(array_agg(l.t order by l.i), '{}') as tickets,
-               coalesce(array_agg(l.o order by l.i), '{}') as offsets
-          from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (x, t, o, i)
-         where xid_seen(l.x, v_seen)) l
-  ), fresh as (
-    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets,
-                             lane, turn, credit, since, served)
-    select c.track, c.seq + 1, v_end, case when v_end = v_own then own.ticket else 0 end,
-           case when v_end = v_own then own.place else 0 end,
-           v_running, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.since, c.served
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late)
+    select c.track, aside_seq(v_n), c.head_xid, c.head_ticket, c.head_offset, array(
+             select (l.xid, l.ticket, l.skip)::late_place from unnest(c.late) with ordinality l
+              where xid_seen(l.xid, v_seen) order by l.ordinality)
       from c
-      -- this transaction may have taken some of its own jobs; nobody has any of others that still run
+  ), fresh as (
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late, lane, turn, credit, since, served)
+    select c.track, c.seq + 1, v_end, case when v_end = v_own then own.ticket else 0 end,
+           case when v_end = v_own then own.skip else 0 end,
+           array(select case when x = v_own then (x, own.ticket, own.skip)::late_place else (x, 0, 0)::late_place end
+                   from unnest(v_running) x order by x),
+           c.lane, c.turn, c.credit, c.since, c.served
+      from c
+      -- of its own jobs this transaction may have taken some; of others who still run nobody has
+      left join lateral (select l.ticket, l.skip from unnest(c.late) l where l.xid = v_own limit 1) late on true
       cross join lateral (
-        select coalesce(c.late_tickets[i], case when c.head_xid = v_own then c.head_ticket end, 0) as ticket,
-               coalesce(c.late_offsets[i], case when c.head_xid = v_own then c.head_offset end, 0) as place
-          from (select array_position(c.late_xids, v_own) as i) late) own
-      cross join lateral (
-        select coalesce(array_agg(case when x = v_own then own.ticket else 0 end order by x), '{}') as tickets,
-               coalesce(array_agg(case when x = v_own then own.place else 0 end order by x), '{}') as offsets
-          from unnest(v_running) x) l
+        select coalesce(late.ticket, case when c.head_xid = v_own then c.head_ticket end, 0) as ticket,
+               coalesce(late.skip, case when c.head_xid = v_own then c.head_offset end, 0) as skip) own
   )
   delete from lane_cursor k using c where k.track = c.track and k.seq = c.seq;
   return true;

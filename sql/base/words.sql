@@ -58,3 +58,13 @@ language sql immutable parallel safe as $$ select x::text::bigint from pg_snapsh
 -- xid_seen: whether a transaction had ended in a snapshot, or is this one.
 create or replace function xid_seen(p_xid bigint, p_snapshot pg_snapshot) returns boolean
 language sql immutable parallel safe as $$ select pg_visible_in_snapshot(p_xid::text::xid8, p_snapshot) $$;
+
+-- late_from: transactions as late ones of which nothing was taken yet.
+create or replace function late_from(p_xids bigint[]) returns late_place[]
+language sql immutable parallel safe as $$
+  select coalesce(array_agg((x, 0, 0)::late_place order by i), '{}') from unnest(p_xids) with ordinality u (x, i)
+$$;
+
+-- late_xids: the numbers of late transactions.
+create or replace function late_xids(p_late late_place[]) returns bigint[]
+language sql immutable parallel safe as $$ select array(select l.xid from unnest(p_late) l) $$;

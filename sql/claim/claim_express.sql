@@ -13,7 +13,7 @@ language plpgsql as $$
 declare
   v_lane bigint; v_about text; v_lease float8; v_epoch numeric;
   v_seq bigint; v_uses int; v_head_xid bigint; v_head_ticket bigint; v_head_offset int;
-  v_late_xids bigint[]; v_late_tickets bigint[]; v_late_offsets int[]; v_missed bigint[];
+  v_late late_place[];
   v_xid bigint; v_ticket bigint; v_offset int; v_jobs bigint[]; v_snapshot pg_snapshot; v_plain boolean;
   v_lines job_lines;
   v_now timestamptz; v_until timestamptz; v_slot smallint;
@@ -34,11 +34,11 @@ begin
   if not pg_try_advisory_xact_lock(lane_flag(v_lane)) then
     return '';
   end if;
-  select seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets
-    into v_seq, v_uses, v_head_xid, v_head_ticket, v_head_offset, v_late_xids, v_late_tickets, v_late_offsets
+  select seq, uses, head_xid, head_ticket, head_offset, late
+    into v_seq, v_uses, v_head_xid, v_head_ticket, v_head_offset, v_late
     from lane_cursor where track = v_lane order by seq desc limit 1;
-  if v_uses >= 64 or ring_turn(v_head_xid) <> ring_turn(xmax_now()) or v_late_xids <> '{}' and late_ended(v_late_xids)
-    then
+  if v_uses >= 64 or ring_turn(v_head_xid) <> ring_turn(xmax_now())
+     or cardinality(v_late) > 0 and late_ended(v_late) then
     return '';
   end if;
   v_now := clock_now();
@@ -52,7 +52,7 @@ begin
          and not exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now)
          and not exists (
            select from (select * from lane_cursor a where a.track = again_of(v_lane) order by a.seq desc limit 1) a
-            where a.late_xids <> '{}' or ring_turn(a.head_xid) <> ring_turn(v_head_xid) or exists (
+            where cardinality(a.late) > 0 or ring_turn(a.head_xid) <> ring_turn(v_head_xid) or exists (
               select from ticket k
                where k.slot = ticket_slot(v_head_xid) and k.lane = again_of(v_lane)
                  and (k.xid, k.id) >= (a.head_xid, a.head_ticket)
@@ -80,15 +80,13 @@ begin
   end if;
 
   if v_xid > v_head_xid and xmin_of(v_snapshot) < v_xid then
-    v_missed := array(select x from xids_running(v_snapshot) x where x >= v_head_xid and x < v_xid);
-    v_late_xids := v_late_xids || v_missed;
-    v_late_tickets := v_late_tickets || array_fill(0::bigint, array[cardinality(v_missed)]);
-    v_late_offsets := v_late_offsets || array_fill(0, array[cardinality(v_missed)]);
+    v_late := v_late
+      || late_from(array(select x from xids_running(v_snapshot) x where x >= v_head_xid and x < v_xid));
   end if;
   v_until := v_now + seconds(v_lease);
   with moved as (
     update lane_cursor set uses = uses + 1, head_xid = v_xid, head_ticket = v_ticket, head_offset = v_offset,
-      late_xids = v_late_xids, late_tickets = v_late_tickets, late_offsets = v_late_offsets
+      late = v_late
      where track = v_lane and seq = v_seq
   ), counted as (
     insert into tally (lane, ready) values (v_lane, -cardinality(v_jobs))

@@ -83,7 +83,7 @@ begin
       from unnest(p_lanes) u
       cross join lateral (
         select min(coalesce(case when v_grouped then n.xid else n.job end,
-                            case when c.late_xids <> '{}' and late_ended(c.late_xids) then 0 end)) as oldest
+                            case when cardinality(c.late) > 0 and late_ended(c.late) then 0 end)) as oldest
           from (values (u.key), (again_of(u.key)),
                        (case when (u.groups).queue_id is not null then line_of(u.key) end)) track (key)
           cross join lateral (select * from lane_cursor c where c.track = track.key order by c.seq desc limit 1) c
@@ -113,10 +113,10 @@ language sql stable parallel safe as $$
 $$;
 
 -- late_ended: whether one of some late transactions has ended, so that what it wrote can be read.
-create or replace function late_ended(p_xids bigint[]) returns boolean
+create or replace function late_ended(p_late late_place[]) returns boolean
 language plpgsql stable as $$
 begin
-  return exists (select from unnest(p_xids) x where xid_seen(x, pg_current_snapshot()));
+  return exists (select from unnest(p_late) l where xid_seen(l.xid, pg_current_snapshot()));
 end $$;
 
 -- group_rules_of: how a lane treats its groups.

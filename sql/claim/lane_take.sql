@@ -37,10 +37,10 @@ begin
              and (k.xid, k.id) >= (c_a.head_xid, c_a.head_ticket)
              and not (k.xid = c_a.head_xid and k.id = c_a.head_ticket and cardinality(k.jobs) <= c_a.head_offset))
     into v_any_f, v_any_a;
-  if v_any_f or c_f.late_xids <> '{}' or ring_turn(v_xmax) <> ring_turn(c_f.head_xid) or v_xmax < c_f.head_xid then
+  if v_any_f or cardinality(c_f.late) > 0 or ring_turn(v_xmax) <> ring_turn(c_f.head_xid) or v_xmax < c_f.head_xid then
     f := track_read(c_f, o.wanted, p_seen);
   end if;
-  if v_any_a or c_a.late_xids <> '{}' or ring_turn(v_xmax) <> ring_turn(c_a.head_xid) or v_xmax < c_a.head_xid then
+  if v_any_a or cardinality(c_a.late) > 0 or ring_turn(v_xmax) <> ring_turn(c_a.head_xid) or v_xmax < c_a.head_xid then
     a := track_read(c_a, o.wanted, p_seen);
   end if;
   if o.is_serial then
@@ -100,7 +100,7 @@ begin
         v_k >= o.wanted or v_k < coalesce(cardinality(f.jobs), 0) + coalesce(cardinality(a.jobs), 0),
         t.stop)::claim_taken;
   v_moved := track_advance(f, v_k - v_from_a);
-  if a.seq is not null then
+  if (a.c).seq is not null then
     v_moved := track_advance(a, v_from_a);
   end if;
   return t;

@@ -1,86 +1,74 @@
 -- track_advance: move a track's cursor past the first p_taken jobs of a reading, if there is one. The caller still
--- holds the lane's lock. Returns whether it moved.
--- Writes: lane_cursor. In place 64 times, then as a new row, so that versions an old snapshot keeps alive are never
--- walked.
+-- holds the lane's lock. Returns whether it moved. Writes: lane_cursor.
 create or replace function track_advance(r track_reading, p_taken int) returns boolean
 language plpgsql as $$
 declare
-  v_own bigint := xid_now();
-  v_xid bigint := r.head_xid;
-  v_ticket bigint := r.head_ticket;
-  v_offset int := r.head_offset;
-  v_late_xids bigint[] := r.late_xids;
-  v_late_tickets bigint[] := r.late_tickets;
-  v_late_offsets int[] := r.late_offsets;
-  v_missed bigint[];
+  v_own constant bigint := xid_now();
+  c constant lane_cursor := r.c;  -- where it stands
+  n lane_cursor := r.c;           -- where it will
   v_at int;
 begin
-  if r.seq is null then
+  if c.seq is null then
     return false;
   end if;
 
   -- Late transactions: everything before the last one taken from is finished; that one keeps its place; the rest wait.
   if true = any (r.late_done) then
     if p_taken >= r.late_count and r.late_count < r.wanted then
-      select array_agg(l.x order by i), array_agg(l.t order by i), array_agg(l.o order by i)
-        into v_late_xids, v_late_tickets, v_late_offsets
-        from unnest(r.late_xids, r.late_tickets, r.late_offsets, r.late_done) with ordinality l (x, t, o, done, i)
-          where not l.done;
+      n.late := array(select (l.xid, l.ticket, l.skip)::late_place from unnest(c.late) with ordinality l
+        where not r.late_done[l.ordinality] order by l.ordinality);
     elsif p_taken > 0 then
-      v_at := array_position(r.late_xids, r.xids[least(p_taken, r.late_count)]);
-      select array_agg(l.x order by i),
-             array_agg(case when i = v_at then r.tickets[least(p_taken, r.late_count)] else l.t end order by i),
-             array_agg(case when i = v_at then r.offsets[least(p_taken, r.late_count)] else l.o end order by i)
-        into v_late_xids, v_late_tickets, v_late_offsets
-        from unnest(r.late_xids, r.late_tickets, r.late_offsets, r.late_done) with ordinality l (x, t, o, done, i)
-       where not (l.done and i < v_at);
+      v_at := least(p_taken, r.late_count);
+      n.late := array(
+        select case when l.xid = r.xids[v_at] then (l.xid, r.tickets[v_at], r.offsets[v_at])::late_place
+                    else (l.xid, l.ticket, l.skip)::late_place end
+          from unnest(c.late) with ordinality l
+         where not (r.late_done[l.ordinality]
+                    and l.ordinality < (select x.ordinality from unnest(c.late) with ordinality x
+                                         where x.xid = r.xids[v_at]))
+         order by l.ordinality);
     end if;
   end if;
 
   -- The head: past the last fresh job taken, or past every ring child that was read to its end.
   if p_taken = coalesce(cardinality(r.jobs), 0) and p_taken < r.wanted and r.passed_xid is not null
      and coalesce(r.xids[p_taken], 0) < r.passed_xid then
-    v_xid := r.passed_xid; v_ticket := 0; v_offset := 0;
+    n.head_xid := r.passed_xid; n.head_ticket := 0; n.head_offset := 0;
   elsif p_taken > r.late_count then
-    v_xid := r.xids[p_taken]; v_ticket := r.tickets[p_taken]; v_offset := r.offsets[p_taken];
+    n.head_xid := r.xids[p_taken]; n.head_ticket := r.tickets[p_taken]; n.head_offset := r.offsets[p_taken];
   end if;
-  if v_xid > r.head_xid then
+  if n.head_xid > c.head_xid then
     if r.running <> '{}' then
-      v_missed := array(select x from unnest(r.running) x where x >= r.head_xid and x < v_xid);
-    end if;
-    if v_missed <> '{}' then
-      v_late_xids := v_late_xids || v_missed;
-      v_late_tickets := v_late_tickets || array_fill(0::bigint, array[cardinality(v_missed)]);
-      v_late_offsets := v_late_offsets || array_fill(0, array[cardinality(v_missed)]);
+      n.late := n.late
+        || late_from(array(select x from unnest(r.running) x where x >= c.head_xid and x < n.head_xid));
     end if;
     -- this transaction may still write behind the new head; never into what was set aside
-    if v_own >= r.head_xid and v_own < v_xid and r.seq > 0 then
+    if v_own >= c.head_xid and v_own < n.head_xid and c.seq > 0 then
       v_at := (select max(i) from unnest(r.xids) with ordinality u (x, i)
         where x = v_own and i > r.late_count and i <= p_taken);
-      v_late_xids := v_late_xids || v_own;
-      v_late_tickets := v_late_tickets || coalesce(r.tickets[v_at], case when v_own = r.head_xid then r.head_ticket end,
-        0);
-      v_late_offsets := v_late_offsets || coalesce(r.offsets[v_at], case when v_own = r.head_xid then r.head_offset end,
-        0);
+      n.late := n.late || (v_own, coalesce(r.tickets[v_at], case when v_own = c.head_xid then c.head_ticket end, 0),
+        coalesce(r.offsets[v_at], case when v_own = c.head_xid then c.head_offset end, 0))::late_place;
     end if;
   end if;
+  return cursor_save(c, n);
+end $$;
 
-  v_late_xids := coalesce(v_late_xids, '{}');
-  if (v_xid, v_ticket, v_offset) = (r.head_xid, r.head_ticket, r.head_offset) and v_late_xids = r.late_xids
-     and v_late_tickets = r.late_tickets and v_late_offsets = r.late_offsets then
+-- cursor_save: let a cursor stand somewhere else, if it is another place. In place 64 times, then as a new row, so that
+-- versions an old snapshot keeps alive are never walked. Returns whether it moved. Writes: lane_cursor.
+create or replace function cursor_save(c lane_cursor, n lane_cursor) returns boolean
+language plpgsql as $$
+begin
+  if (c.head_xid, c.head_ticket, c.head_offset) = (n.head_xid, n.head_ticket, n.head_offset) and c.late = n.late then
     return false;
-  elsif r.uses < 64 then
-    update lane_cursor set uses = uses + 1, head_xid = v_xid, head_ticket = v_ticket, head_offset = v_offset,
-           late_xids = v_late_xids, late_tickets = coalesce(v_late_tickets, '{}'),
-             late_offsets = coalesce(v_late_offsets, '{}')
-     where track = r.track and seq = r.seq;
+  elsif c.uses < 64 then
+    update lane_cursor set uses = uses + 1, head_xid = n.head_xid, head_ticket = n.head_ticket,
+           head_offset = n.head_offset, late = n.late
+     where track = c.track and seq = c.seq;
   else
-    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets,
-      lane, turn, credit, since, served)
-    select r.track, r.seq + 1, v_xid, v_ticket, v_offset, v_late_xids, coalesce(v_late_tickets, '{}'),
-      coalesce(v_late_offsets, '{}'), lane, turn, credit, since, served
-      from lane_cursor where track = r.track and seq = r.seq;
-    delete from lane_cursor where track = r.track and seq = r.seq;
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late, lane, turn, credit, since, served)
+    select c.track, c.seq + 1, n.head_xid, n.head_ticket, n.head_offset, n.late, lane, turn, credit, since, served
+      from lane_cursor where track = c.track and seq = c.seq;
+    delete from lane_cursor where track = c.track and seq = c.seq;
   end if;
   return true;
 end $$;

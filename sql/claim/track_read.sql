@@ -18,46 +18,42 @@ declare
   v_until constant bigint := xmax_of(p_seen);
   v_again constant boolean := c.track % 2 <> 0;  -- fresh tickets are all attempt 1, version 0, not alone
 begin
-  -- In one go, because every assignment costs.
-  r := (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets,
-        null, 0, null, null, null, null, null, null, null, null, null, p_wanted, null)::track_reading;
-  if r.seq is null then
+  r := (c, null, 0, null, null, null, null, null, null, null, null, null, p_wanted, null)::track_reading;
+  if c.seq is null then
     return r;
   end if;
-  if r.head_xid > v_own then
-    perform cell_check(r.head_xid);
+  if c.head_xid > v_own then
+    perform cell_check(c.head_xid);
   end if;
 
-  if r.late_xids <> '{}' then
+  if cardinality(c.late) > 0 then
     v_snapshot := pg_current_snapshot();
     r.late_done := array(
-      select xid_seen(x, v_snapshot) and x <> v_own
-        from unnest(r.late_xids) with ordinality l (x, i) order by i);
+      select xid_seen(l.xid, v_snapshot) and l.xid <> v_own
+        from unnest(c.late) with ordinality l order by l.ordinality);
     if true = any (r.late_done) then
-      select array_agg(l.job), array_agg(l.xid), array_agg(l.ticket), array_agg(l.ord), array_agg(l.attempt),
-        array_agg(l.version), array_agg(l.alone), sum(l.bytes) filter (where l.first)
+      select array_agg(x.job), array_agg(x.xid), array_agg(x.ticket), array_agg(x.ord), array_agg(x.attempt),
+             array_agg(x.version), array_agg(x.alone), sum(x.bytes) filter (where x.first)
         into r.jobs, r.xids, r.tickets, r.offsets, r.attempts, r.versions, r.alones, r.bytes
         from (
-          select late.xid, t.ticket, t.job, t.ord, t.attempt, t.version, t.alone, t.bytes,
-            t.ord = case when t.ticket = late.ticket then late.skip + 1 else 1 end as first
-            from unnest(r.late_xids, r.late_tickets, r.late_offsets, r.late_done)
-              with ordinality late (xid, ticket, skip, done, i)
+          select l.xid, t.ticket, t.job, t.ord, t.attempt, t.version, t.alone, t.bytes,
+                 t.ord = case when t.ticket = l.ticket then l.skip + 1 else 1 end as first
+            from unnest(c.late) with ordinality l
             cross join lateral (
               select k.id as ticket, unnest(k.jobs) as job, generate_subscripts(k.jobs, 1) as ord, k.attempt, k.version,
-                k.alone,
-                     coalesce(k.bytes, 2147483647)::bigint as bytes
+                     k.alone, coalesce(k.bytes, 2147483647)::bigint as bytes
                 from ticket k
-               where k.slot = ticket_slot(late.xid) and k.lane = r.track and k.xid = late.xid and k.id >= late.ticket
-               order by k.id limit p_wanted + late.skip) t
-           where late.done and (t.ticket, t.ord) > (late.ticket, late.skip)
-           order by late.i, t.ticket, t.ord
-           limit p_wanted) l;
+               where k.slot = ticket_slot(l.xid) and k.lane = c.track and k.xid = l.xid and k.id >= l.ticket
+               order by k.id limit p_wanted + l.skip) t
+           where r.late_done[l.ordinality] and (t.ticket, t.ord) > (l.ticket, l.skip)
+           order by l.ordinality, t.ticket, t.ord
+           limit p_wanted) x;
       r.late_count := coalesce(cardinality(r.jobs), 0);
     end if;
   end if;
 
   v_room := p_wanted - r.late_count;
-  v_xid := r.head_xid; v_ticket := r.head_ticket; v_offset := r.head_offset;
+  v_xid := c.head_xid; v_ticket := c.head_ticket; v_offset := c.head_offset;
   while v_room > 0 loop
     v_end := least(ring_turn_end(v_xid), v_until);
     v_slot := ticket_slot(v_xid);
@@ -72,7 +68,7 @@ begin
           k.version, k.alone,
                coalesce(k.bytes, 2147483647)::bigint as bytes
           from ticket k
-         where k.slot = v_slot and k.lane = r.track and (k.xid, k.id) >= (v_xid, v_ticket) and k.xid < v_end
+         where k.slot = v_slot and k.lane = c.track and (k.xid, k.id) >= (v_xid, v_ticket) and k.xid < v_end
            and (p_seen is null or xid_seen(k.xid, p_seen))
          order by k.xid, k.id
          limit v_room + v_offset) x

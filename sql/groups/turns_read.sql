@@ -20,14 +20,10 @@ begin
   v_new := array(select c.key from unnest(p_keys, p_cursors) c (key, track) where c.track is null);
   if v_new <> '{}' then  -- not stored yet: seq 0
     v_cursors := array(
-      select case when c.track is not null
-                  then (c.track, c.seq, c.uses, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets,
-                    c.late_offsets, c.lane, c.turn, c.credit, c.since, c.served)::lane_cursor
-                  else (c.key, 0, 0, s.head_xid, 0, 0, '{}', '{}', '{}', p_lane, null, null, null,
-                    null)::lane_cursor end
-        from unnest(p_keys, p_cursors) with ordinality c (key, track, seq, uses, head_xid, head_ticket, head_offset,
-          late_xids, late_tickets, late_offsets, lane, turn, credit, since, served, i)
-        left join track_starts(v_new) s on s.track = c.key order by c.i);
+      select case when (p_cursors[k.i]).track is not null then p_cursors[k.i]
+                  else (k.key, 0, 0, s.head_xid, 0, 0, p_lane, null, null, null, null, '{}')::lane_cursor end
+        from unnest(p_keys) with ordinality k (key, i) left join track_starts(v_new) s on s.track = k.key
+       order by k.i);
   end if;
   select v_cursors || coalesce(array_agg(c.c order by u.i), '{}'),
     v_groups || coalesce(array_agg(u.i::int order by u.i), '{}') into v_cursors, v_groups
@@ -39,15 +35,10 @@ begin
     v_late := array(select x from xids_running(v_purge.snapshot) x)
       || case when v_purge.own_xid < v_purge_end then array[v_purge.own_xid] else '{}' end;
     v_cursors := array(
-      select (c.track, c.seq, c.uses, greatest(c.head_xid, v_purge_end), case when old then 0 else c.head_ticket end,
-        case when old then 0 else c.head_offset end,
-              case when old then v_late else c.late_xids end, case when old
-                then array_fill(0::bigint, array[cardinality(v_late)]) else c.late_tickets end,
-              case when old then array_fill(0, array[cardinality(v_late)]) else c.late_offsets end, c.lane, c.turn,
-                c.credit, c.since, c.served)::lane_cursor
-        from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids,
-          late_tickets, late_offsets, lane, turn, credit, since, served, i)
-       cross join lateral (select c.head_xid < v_purge_end as old) o order by c.i);
+      select case when c.head_xid >= v_purge_end then v_cursors[c.ordinality]
+                  else (c.track, c.seq, c.uses, v_purge_end, 0, 0, c.lane, c.turn, c.credit, c.since, c.served,
+                        late_from(v_late))::lane_cursor end
+        from unnest(v_cursors) with ordinality c order by c.ordinality);
   end if;
 
   with snap as materialized (
@@ -63,9 +54,8 @@ begin
       ring_turn(start.xid) < snap.child as behind,
            row_number() over (partition by c.g order by f.job is null, c.i desc, f.late desc, f.nth, f.xid, f.ticket,
              f.n) as place
-      from (select c.*, p_quanta[c.g] as quantum from unnest(v_cursors, v_groups) with ordinality
-              c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets, lane,
-                turn, credit, since, served, g, i) offset 0) c
+      from (select c.*, c.ordinality as i, v_groups[c.ordinality] as g, p_quanta[v_groups[c.ordinality]] as quantum
+              from unnest(v_cursors) with ordinality c offset 0) c
       cross join snap
       cross join lateral (
         select case when ring_turn(c.head_xid) = snap.child then c.head_xid else (
@@ -76,7 +66,7 @@ begin
       left join lateral (
         select true as late, l.nth, k.xid, k.id as ticket, k.skip + j.n::int as n, j.job, k.attempt, k.version, k.alone,
           k.bytes
-          from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (xid, ticket, n, nth)
+          from unnest(c.late) with ordinality l (xid, ticket, n, nth)
           cross join lateral (
             select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs,
               coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes,
@@ -86,7 +76,7 @@ begin
                 and k.id >= l.ticket
              order by k.id limit c.quantum + 2) k
           cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
-         where c.late_xids <> '{}' and k.before - l.n <= c.quantum and l.xid <> v_own
+         where cardinality(c.late) > 0 and k.before - l.n <= c.quantum and l.xid <> v_own
            and xid_seen(l.xid, pg_current_snapshot())
            and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true
         union all
@@ -112,20 +102,18 @@ begin
       from (select f.*, (f.late or f.xid = v_own) and f.place <= f.quantum as special from found f
         where f.job is not null) f group by f.i
   ), moved as (
-    select c.i, c.track, c.seq, c.uses, coalesce(t.head[2], c.head_xid) as head_xid,
-      coalesce(t.head[3], c.head_ticket) as head_ticket, coalesce(t.head[4], c.head_offset)::int as head_offset,
-           l.xids, l.tickets, l.offsets, c.lane, c.turn, c.credit, c.since, c.served
-      from unnest(v_cursors) with ordinality c (track, seq, uses, head_xid, head_ticket, head_offset, late_xids,
-        late_tickets, late_offsets, lane, turn, credit, since, served, i)
-      left join taken t on t.i = c.i
+    select c.ordinality as i,
+           (c.track, c.seq, c.uses, coalesce(t.head[2], c.head_xid), coalesce(t.head[3], c.head_ticket),
+            coalesce(t.head[4], c.head_offset), c.lane, c.turn, c.credit, c.since, c.served,
+            coalesce(l.late, '{}'))::lane_cursor as cursor
+      from unnest(v_cursors) with ordinality c
+      left join taken t on t.i = c.ordinality
       cross join snap
       cross join lateral (
-        select coalesce(array_agg(x.xid order by x.nth), '{}') as xids,
-          coalesce(array_agg(x.ticket order by x.nth), '{}') as tickets,
-          coalesce(array_agg(x.n order by x.nth), '{}') as offsets
+        select array_agg((x.xid, x.ticket, x.n)::late_place order by x.nth) as late
           from (
             select l.nth, l.xid, coalesce(p.ticket, l.ticket) as ticket, coalesce(p.n, l.n) as n
-              from unnest(c.late_xids, c.late_tickets, c.late_offsets) with ordinality l (xid, ticket, n, nth)
+              from unnest(c.late) with ordinality l (xid, ticket, n, nth)
               left join lateral (select p.ticket, p.n from unnest(t.xids, t.tickets, t.ns, t.lates) p (xid, ticket, n,
                 late) where p.late and p.xid = l.xid order by p.ticket desc, p.n desc limit 1) p on true
              where l.xid = v_own or not xid_seen(l.xid, snap.s) or l.xid = any (t.open_xids)
@@ -138,7 +126,7 @@ begin
                 select p.ticket, p.n from unnest(t.xids, t.tickets, t.ns, t.lates) p (xid, ticket, n, late)
                   where not p.late and p.xid = v_own order by p.ticket desc, p.n desc limit 1) o on true
              where v_own >= c.head_xid and v_own < t.head[2]) x
-         where c.late_xids <> '{}' or t.head[2] > snap.low) l
+         where cardinality(c.late) > 0 or t.head[2] > snap.low) l
   )
   select p.jobs, p.attempts, p.versions, p.alones, p.groups, p.bytes, m.more, m.cursors, (select low from snap)
     into r.jobs, r.attempts, r.versions, r.alones, r.groups, r.bytes, r.more, r.cursors, r.low
@@ -150,8 +138,7 @@ begin
     cross join (
       select (select array_agg(x.more order by x.g) from (select f.g,
         bool_or(f.behind or (f.place > f.quantum and f.job is not null)) as more from found f group by f.g) x) as more,
-             array_agg((m.track, m.seq, m.uses, m.head_xid, m.head_ticket, m.head_offset, m.xids, m.tickets, m.offsets,
-               m.lane, m.turn, m.credit, m.since, m.served)::lane_cursor order by m.i) as cursors
+             array_agg(m.cursor order by m.i) as cursors
         from moved m) m;
   return r;
 end $$;

@@ -79,7 +79,7 @@ begin
          select case when c.track is null or (k.xid, k.id) > (c.head_xid, c.head_ticket) then 1
                      when v_aside and fresh_of(k.lane) = any (p_lanes)
                        then coalesce(aside_first(k.lane, k.xid, k.id), ticket_first(c, k.xid, k.id))
-                     when k.xid = c.head_xid and k.id = c.head_ticket or k.xid = any (c.late_xids)
+                     when k.xid = c.head_xid and k.id = c.head_ticket or k.xid = any (late_xids(c.late))
                        then ticket_first(c, k.xid, k.id) end as first) f
        cross join lateral (select f.first + floor(random() * (cardinality(k.jobs) - f.first + 1))::int as any) o
        cross join lateral unnest(case when p_sample is null then k.jobs[f.first:] else k.jobs[o.any:o.any] end) u (id)
@@ -127,7 +127,7 @@ language sql immutable as $$
                 when (p_xid, p_ticket) = (c.head_xid, c.head_ticket) then c.head_offset + 1 end
     union all
     select case when p_ticket > l.ticket then 1 when p_ticket = l.ticket then l.n + 1 end
-      from unnest(c.late_xids, c.late_tickets, c.late_offsets) l (xid, ticket, n)
+      from unnest(c.late) l (xid, ticket, n)
      where l.xid = p_xid) x (n)
 $$;
 
@@ -160,7 +160,7 @@ language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable
 begin
   return query
   with c as materialized (
-    select t.key, c.head_xid, c.head_ticket, c.late_xids from unnest(p_tracks) t (key)
+    select t.key, c.head_xid, c.head_ticket, c.late from unnest(p_tracks) t (key)
       -- of what was set aside the oldest
       left join lateral (select * from lane_cursor c where c.track = t.key order by c.seq limit 1) c on true
   )
@@ -170,7 +170,7 @@ begin
        and k.xid >= coalesce(c.head_xid, 0)
        and (k.xid, k.id) >= (coalesce(c.head_xid, 0), coalesce(c.head_ticket, 0))
     union
-    select k.* from unnest(c.late_xids) late (xid) join ticket k on k.lane = c.key and k.xid = late.xid) k;
+    select k.* from unnest(c.late) late join ticket k on k.lane = c.key and k.xid = late.xid) k;
 end $$;
 
 -- tickets_sampled: the tickets, but for those of lines, in some pages by chance. A page holds what was written at about

@@ -58,3 +58,20 @@ create type turns_picked as (
 
 -- Jobs of two tracks by their ids (tracks_merge). most: up to where they may be claimed together.
 create type tracks_merged as (jobs bigint[], attempts int[], versions int[], alones boolean[], is_again boolean[], most int);
+
+-- A transaction that was running when the head of a cursor passed it, and how far it was taken since.
+create type late_place as (xid bigint, ticket bigint, skip int);
+alter table lane_cursor add column late late_place[] not null default '{}';
+update lane_cursor set late = array(
+    select (l.xid, l.ticket, l.skip)::late_place
+      from unnest(late_xids, late_tickets, late_offsets) with ordinality l (xid, ticket, skip, i) order by l.i)
+ where late_xids <> '{}';
+alter table lane_cursor drop column late_xids, drop column late_tickets, drop column late_offsets;
+
+-- The next jobs of a track (track_read). c: from where on. late_done: which of its late transactions have ended. late_count: how many jobs are of those. running: transactions that
+-- the head may pass, and that had not ended. passed_xid: all tickets below it were read.
+drop type track_reading cascade;
+create type track_reading as (
+  c lane_cursor, late_done boolean[], late_count int, jobs bigint[], xids bigint[], tickets bigint[], offsets int[], attempts int[], versions int[], alones boolean[],
+  running bigint[], passed_xid bigint, wanted int, bytes bigint
+);

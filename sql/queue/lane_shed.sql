@@ -35,9 +35,9 @@ begin
       select from (values (p_lane), (again_of(p_lane))) t (key)
         cross join lateral track_cursor(t.key) c
        where (c.head_xid < v_end and (track_read(c, 1)).jobs is not null)
-          or exists (select from unnest(c.late_xids) x
+          or exists (select from unnest(c.late) l
                        join lane_purge p on p.lane = p_lane and p.is_open
-                                        and (x = p.own_xid or xid_seen(x, p.snapshot)))) then
+                                        and (l.xid = p.own_xid or xid_seen(l.xid, p.snapshot)))) then
     update lane_purge p set is_open = false where p.lane = p_lane and p.is_open;
     is_open := false;
   end if;

@@ -40,18 +40,16 @@ begin
                           order by k.id desc limit 1) own on true
      where l.key = any (p_lanes)
   ), passed as (
-    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late_xids, late_tickets, late_offsets)
+    insert into lane_cursor (track, seq, head_xid, head_ticket, head_offset, late)
     select t.key, t.seq + 1, greatest(snap.xmax, v_own),
            case when v_own >= snap.xmax then coalesce(t.own_ticket, 0) else 0 end,
            case when v_own >= snap.xmax then coalesce(t.own_jobs, 0) else 0 end,
-           late.xids, late.tickets, late.offsets
+           late.places
       from track t cross join snap
       cross join lateral (
-        select coalesce(array_agg(x order by x), '{}') as xids,
-               coalesce(array_agg(case when x = v_own then coalesce(t.own_ticket, 0) else 0 end order by x),
-                 '{}') as tickets,
-               coalesce(array_agg(case when x = v_own then coalesce(t.own_jobs, 0) else 0 end order by x),
-                 '{}') as offsets
+        select coalesce(array_agg(
+                 case when x = v_own then (x, coalesce(t.own_ticket, 0), coalesce(t.own_jobs, 0))::late_place
+                      else (x, 0, 0)::late_place end order by x), '{}') as places
           from (select unnest(snap.running) as x union select v_own where v_own < snap.xmax
                 union select generate_series(snap.xmax, v_own - 1)) late_x) late
   ), gone as (

@@ -20,7 +20,7 @@ begin
         left join lateral (select * from lane_cursor c
                             where c.track = line_of(p_lane)
                             order by c.seq desc limit 1) c on true
-       where k.lane = line_of(p_lane) and (c.track is null or k.xid >= c.head_xid or k.xid = any (c.late_xids))) x
+       where k.lane = line_of(p_lane) and (c.track is null or k.xid >= c.head_xid or k.xid = any (late_xids(c.late)))) x
      where not exists (select from lane_cursor c where c.track = x.key)
   -- who will read the track, from where on: its cursor, and those of ranges that were set aside
   ), reader as materialized (
@@ -39,7 +39,7 @@ begin
      cross join lateral (
        select k.xid, k.id, k.version, k.jobs from ticket k where k.lane = r.key and k.xid >= coalesce((r.c).head_xid, 0)
        union all
-       select k.xid, k.id, k.version, k.jobs from unnest((r.c).late_xids) late (xid)
+       select k.xid, k.id, k.version, k.jobs from unnest((r.c).late) late
          join ticket k on k.lane = r.key and k.xid = late.xid) k
      cross join lateral (select case when (r.c).track is null then 1 else ticket_first(r.c, k.xid, k.id) end as first) f
      cross join lateral unnest(k.jobs[f.first:]) u (id)

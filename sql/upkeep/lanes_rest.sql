@@ -77,7 +77,7 @@ begin
                                    where c.track = track.key
                                    order by c.seq desc limit 1) c on true
               where c.track is null
-                 or exists (select from unnest(c.late_xids, c.late_tickets, c.late_offsets) late (xid, ticket, skip)
+                 or exists (select from unnest(c.late) late
                               join ticket n on n.lane = track.key and n.xid = late.xid
                              where n.id > late.ticket or n.id = late.ticket and cardinality(n.jobs) > late.skip)
                  or exists (

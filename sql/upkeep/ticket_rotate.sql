@@ -48,8 +48,8 @@ begin
                      and t.lane = track.key
                      and (t.xid, t.id) >= (c.head_xid, c.head_ticket)
                      and not (t.xid = c.head_xid and t.id = c.head_ticket and cardinality(t.jobs) <= c.head_offset))
-       or exists (select from unnest(c.late_xids) x
-                   where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = x))
+       or exists (select from unnest(c.late) l
+                   where exists (select from ticket t where t.slot = p_slot and t.lane = track.key and t.xid = l.xid))
        or exists (
          select from lane_cursor s join aside r on r.lane = fresh_of(track.key) and r.n = -(s.seq >> 32)
           where s.track = track.key and s.seq < 0 and (
@@ -58,7 +58,7 @@ begin
                        and t.lane = track.key
                        and t.xid >= s.head_xid
                        and t.xid < xmax_of(r.snapshot))
-            or exists (select from unnest(s.late_xids) x
+            or exists (select from unnest(s.late) l
                         where exists (select from ticket t
-                                       where t.slot = p_slot and t.lane = track.key and t.xid = x))))));
+                                       where t.slot = p_slot and t.lane = track.key and t.xid = l.xid))))));
 end $$;

@@ -21,7 +21,7 @@ async function factsOf(queue: string): Promise<string> {
   const [facts] = await db.sql(
     `select pg_current_snapshot()::text as snapshot, (select json_agg(c) from (select lane::text, track::text, jobs::text, until from claim) c) as claims,
             (select json_agg(a) from (select job_id::text, track::text, lane::text, due_at, chain, attempt from agenda) a) as agenda,
-            (select json_agg(c) from (select track::text, seq, head_xid, head_ticket, head_offset, late_xids, turn, since, credit from lane_cursor) c) as cursors,
+            (select json_agg(c) from (select track::text, seq, head_xid, head_ticket, head_offset, late, turn, since, credit from lane_cursor) c) as cursors,
             (select json_agg(t) from (select t.lane::text, t.xid, t.id, t.jobs::text from ticket t join lane l on t.lane = l.key + 2 join queue q on q.id = l.queue_id where q.name = $1 order by t.xid desc, t.id desc limit 20) t) as line,
             (select json_agg(j) from (select state, count(*) from jobs where queue = $1 group by 1) j) as jobs`,
     [queue],

@@ -101,10 +101,10 @@ const booksText = `
     union
     select lane, group_track(lane, group_key) + n from (select distinct lane, group_key from jobs_of where group_key is not null) g cross join (values (0), (1)) x (n)
   ), cursors as materialized (
-    select t.lane, t.track, null::pg_snapshot as seen, c.seq, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets
+    select t.lane, t.track, null::pg_snapshot as seen, c.seq, c.head_xid, c.head_ticket, c.head_offset, c.late
       from tracks t left join lateral (select * from lane_cursor c where c.track = t.track and c.seq >= 0 order by c.seq desc limit 1) c on true
     union all
-    select r.lane, t.track, r.snapshot, c.seq, c.head_xid, c.head_ticket, c.head_offset, c.late_xids, c.late_tickets, c.late_offsets
+    select r.lane, t.track, r.snapshot, c.seq, c.head_xid, c.head_ticket, c.head_offset, c.late
       from aside r join lanes l on l.lane = r.lane join tracks t on t.lane = r.lane and t.track & -4 = r.lane
       cross join lateral (select * from lane_cursor c where c.track = t.track and c.seq >= -(r.n << 32) and c.seq < -((r.n - 1) << 32) order by c.seq desc limit 1) c
   ), tickets as materialized (
@@ -112,7 +112,7 @@ const booksText = `
       from cursors c join ticket k on k.lane = c.track cross join lateral unnest(k.jobs) with ordinality u (job, n)
      where (c.seen is null or pg_visible_in_snapshot(k.xid::text::xid8, c.seen))
        and (c.seq is null or (k.xid, k.id, u.n) > (c.head_xid, c.head_ticket, c.head_offset)
-            or exists (select from unnest(c.late_xids, c.late_tickets, c.late_offsets) l (xid, ticket, n) where l.xid = k.xid and (k.id, u.n) > (l.ticket, l.n)))
+            or exists (select from unnest(c.late) l (xid, ticket, n) where l.xid = k.xid and (k.id, u.n) > (l.ticket, l.n)))
     union all
     select p.lane, p.job_id, p.xid, p.version from postponed p join lanes l on l.lane = p.lane
   ), standing as materialized (

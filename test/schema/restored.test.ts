@@ -16,7 +16,7 @@ async function pretendRestored(): Promise<void> {
     truncate millrace.ticket;
     insert into millrace.ticket (lane, xid, id, attempt, version, bytes, slot, alone, jobs)
       select lane, xid + ${later}, id, attempt, version, bytes, millrace.ticket_slot(xid + ${later}), alone, jobs from moved;
-    update millrace.lane_cursor set head_xid = head_xid + ${later}, late_xids = array(select x + ${later} from unnest(late_xids) x);
+    update millrace.lane_cursor set head_xid = head_xid + ${later}, late = array(select (l.xid + ${later}, l.ticket, l.skip)::millrace.late_place from unnest(late) l);
     update millrace.lane_purge set snapshot = ((pg_snapshot_xmin(snapshot)::text::bigint + ${later}) || ':' || (pg_snapshot_xmax(snapshot)::text::bigint + ${later}) || ':')::pg_snapshot, own_xid = own_xid + ${later};
     update millrace.cell set floor_xid = floor_xid + ${later};`);
 }
@@ -88,6 +88,8 @@ describe("a schema restored into another server", () => {
 
 function newPool(): pg.Pool {
   const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {})); // one that is ending may hear that its database is gone
   onTestFinished(() => pool.end());
   return pool;
 }

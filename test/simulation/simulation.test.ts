@@ -75,16 +75,16 @@ describe(`seeded simulation (seed ${seed})`, () => {
 describe("the simulation finds bugs", () => {
   const mutants: Record<string, readonly [string, string, typeof lost, number?, boolean?]> = {
     "the position of a half-taken late transaction is lost when another is half-taken": [
-      "array_agg(case when i = v_at then r.tickets[least(p_taken, r.late_count)] else l.t end order by i)",
-      "array_agg(case when i = v_at then r.tickets[least(p_taken, r.late_count)] else 0 end order by i)",
+      "else (l.xid, l.ticket, l.skip)::late_place end\n          from unnest(c.late)",
+      "else (l.xid, 0, l.skip)::late_place end\n          from unnest(c.late)",
       handedOutTwice,
     ],
     "a late transaction that ended at a batch boundary stays in the list": [
-      "where not (l.done and i < v_at)",
-      "where true",
+      "where not (r.late_done[l.ordinality]\n",
+      "where not (false\n",
       handedOutTwice,
     ],
-    "running transactions are forgotten": ["x >= r.head_xid and x < v_xid", "false", lost],
+    "running transactions are forgotten": ["x >= c.head_xid and x < n.head_xid", "false", lost],
     "running transactions are forgotten, in a group": ["x >= c.head_xid and x < t.head[2]", "false", lost, 1],
     "a half-taken late transaction loses its position, in a group": [
       "coalesce(p.ticket, l.ticket) as ticket",
@@ -94,15 +94,15 @@ describe("the simulation finds bugs", () => {
     ],
     "a late transaction that is half taken is forgotten, in a group": ["or l.xid = any (t.open_xids)", "", lost, 1],
     "whoever runs while a backlog is set aside is forgotten": [
-      "v_running, l.tickets, l.offsets, c.lane",
-      "'{}', '{}', '{}', c.lane",
+      "from unnest(v_running) x order by x),",
+      "from unnest(v_running) x where false order by x),",
       lost,
       0,
       true,
     ],
     "a late transaction that a backlog being set aside has half taken is forgotten": [
-      ", l.xids, l.tickets, l.offsets\n      from c cross",
-      ", '{}', '{}', '{}'\n      from c cross",
+      "where xid_seen(l.xid, v_seen) order by l.ordinality)",
+      "where false order by l.ordinality)",
       lost,
       0,
       true,
