@@ -61,6 +61,7 @@ try {
   if (isWanted("deep_backlog")) await deepBacklog();
   if (isWanted("claim10_vs_claim1")) await manyClaimers();
   const usual = await UpdateDeleteQueue.create(pool);
+  if (isWanted("wal_bytes_per_job")) await wal(); // before what leaves autovacuum much to do
   if (isWanted("claim1_vs_skip_locked"))
     report(
       "claim of 1 by 16 connections against SKIP LOCKED and update (1)",
@@ -80,7 +81,6 @@ try {
     results["types_20000_vs_10"] = await manyTypes(engine, 20_000, 10);
     console.log(`claim of 1 among 20,000 types: ${results["types_20000_vs_10"].toFixed(2)} times one among 10 (2)`);
   }
-  if (isWanted("wal_bytes_per_job")) await wal();
 
   async function againstRaw(): Promise<void> {
     report(
