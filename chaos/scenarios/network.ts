@@ -17,6 +17,7 @@ export const frozenNetwork: Scenario = {
     world.worker();
     for (let blow = 0; blow < world.many(1); blow += 1) {
       await hasRunMore(world, worker);
+      await hasHands(world, worker); // else there would be nothing to tell it about
       own.freeze();
       await sleep(3000); // its lease has ended by now, and what it had begun too
       const before = await runs(world, worker);
@@ -101,4 +102,15 @@ async function runs(world: World, worker: Child): Promise<number> {
 async function hasRunMore(world: World, worker: Child): Promise<void> {
   const before = await runs(world, worker);
   await world.until("the worker runs jobs", async () => (await runs(world, worker)) > before + 50);
+}
+
+/** Until the worker has several jobs in its hands. The other one may just have been quicker. */
+async function hasHands(world: World, worker: Child): Promise<void> {
+  await world.until("the worker has jobs", async () => {
+    const [row] = await world.sqlInTheEnd<{ n: number }>(
+      "select coalesce(sum(cardinality(jobs)), 0)::int as n from millrace.claim where worker like '%' || $1 || '%'",
+      [String(worker.pid)],
+    );
+    return (row?.n ?? 0) >= 3;
+  });
 }

@@ -36,7 +36,18 @@ begin
     with gone as (
       delete from rule_change where xid = any (array(
         select xid from rule_change where xid < xmin_now() for update skip locked)) returning n)
-    insert into rule_change (xid, n) select -xid_now(), sum(n) from gone having count(*) > 0;
+    insert into rule_change as c (xid, n) select -xid_now(), sum(n) from gone having count(*) > 0
+    on conflict (xid) do update set n = c.n + excluded.n;
     delete from express_lane where epoch <> rules_epoch();
   end if;
+end $$;
+
+-- rules_restore: after numbers of another server, which may come again here: what was learned is void, and the epoch
+-- goes on from where it was. Writes: rule_change, express_lane.
+create or replace function rules_restore() returns void
+language plpgsql as $$
+begin
+  delete from express_lane;
+  with gone as (delete from rule_change returning n)
+  insert into rule_change (xid, n) select 0, sum(n) from gone;
 end $$;

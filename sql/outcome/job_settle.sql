@@ -27,7 +27,7 @@ begin
     foreach s in array v_settlements loop
       v_jobs := translate(s.jobs::text, '[]"', '{}');
     end loop;
-  exception when data_exception then
+  exception when data_exception or program_limit_exceeded or statement_too_complex then
     perform raise_error('MR001', format('settlements or claims: %s', left(sqlerrm, 300)),
       'give objects whose members are of the right kinds');
   end;

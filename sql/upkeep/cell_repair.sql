@@ -66,6 +66,7 @@ begin
   select count(*), (select count(*) from tickets), (select count(*) from turns)
     into v_ready, v_tickets, v_turns from waiting;
   update lane set born_xid = 0, rest_xid = null, is_asleep = false where born_xid > 0 or rest_xid is not null;
+  perform rules_restore();
   update queue set closed_before = null;  -- a number of the other server
   update queue_event set xid = 0;
   update cell set floor_xid = v_xid, server_id = server_id();

@@ -354,6 +354,11 @@ describe("plain SQL", () => {
     ["fewer options than inputs", `select job_enqueue_many('[1, 2]', '[{"type": "t"}]')`, "MR001"],
     ["options of one job that are no object", `select job_enqueue_many('[1]', '[3]')`, "MR001"],
     ["settlements that are no list", `select job_settle('{}')`, "MR001"],
+    [
+      "jobs in lists in lists",
+      `select job_settle('[{"token": "${token}", "outcome": "succeeded", "jobs": ${"[".repeat(400)}${"]".repeat(400)}}]')`,
+      "MR001",
+    ],
     ["an unknown outcome", `select job_settle('[{"token": "${token}", "outcome": "done", "jobs": ["1"]}]')`, "MR001"],
     ["a claim without a limit", `select job_claim(p_limit => null)`, "MR001"],
     ["a lease that is no number", `select job_claim(p_lease_seconds => 'NaN')`, "MR001"],
