@@ -116,7 +116,7 @@ describe("a worker that sleeps", () => {
 });
 
 describe("notifications", () => {
-  it("come at once without a transaction, and at most one per ten milliseconds [#149]", async () => {
+  it("come at once without a transaction, five in a row, and then one per ten milliseconds [#149]", async () => {
     const queue = await test.queue();
     const { heard, allArrived } = await listen(queue);
     await test.mill.enqueue(work, 0, { queue });
@@ -124,7 +124,7 @@ describe("notifications", () => {
     const startedAt = performance.now();
     await Promise.all(Array.from({ length: 300 }, (_, n) => test.mill.enqueue(work, n, { queue })));
     await sleep(20);
-    const most = (performance.now() - startedAt) / 9 + 2; // timers may be a millisecond early
+    const most = (performance.now() - startedAt) / 9 + 2 + 5; // timers may be a millisecond early
     await allArrived();
     expect(new Set(heard)).toEqual(new Set([queue]));
     expect(heard.length).toBeLessThan(most);
