@@ -17,8 +17,8 @@ const largeBatch = 500;
 const spareMs = 1000;
 
 /**
- * Tells sleeping workers of new jobs, after they were committed: in the long run once per ten milliseconds, and never in
- * the caller's way. A few in a row go at once, so that jobs that come now and then are told of one by one.
+ * Tells sleeping workers of new jobs, after they were committed: in the long run once per ten milliseconds, and never
+ * in the caller's way. A few in a row go at once, so that jobs that come now and then are told of one by one.
  */
 export class WakeUp {
   readonly #queues = new Set<string>();
