@@ -98,21 +98,26 @@ begin
     v_lines.inputs);
 end $$;
 
--- express_asked: a request in words, to be found again. Null when only the general way will do: with more than one
--- queue, a lease of its own kind, or very many jobs.
+-- express_asked: a request by its digest, to be found again, however many types it names. Null when only the general
+-- way
+-- will do: with more than one queue, or very many jobs.
 create or replace function express_asked(p_queues text[], p_types text[], p_wanted int) returns text
 language sql stable parallel safe as $$
-  select case when cardinality(p_queues) = 1 and p_wanted <= 100 then p_queues[1] || coalesce(' ' || p_types::text, '')
-    end
+  select case when cardinality(p_queues) = 1 and p_wanted <= 100 then
+    md5(p_queues[1] || coalesce(' ' || p_types::text, '')) end
 $$;
 
--- express_learn: note whether a request is plain, as things stand. Only for a transaction that does nothing else: who
--- learns the same waits for it. Writes: express_lane.
+-- express_learn: note whether a request is plain, as things stand. Of a thousand requests all are forgotten: callers
+-- may name types as they like. Only for a transaction that does nothing else: who learns the same waits for it.
+-- Writes: express_lane.
 create or replace function express_learn(p_asked text, p_queue_id int, p_types text[]) returns void
 language plpgsql as $$
 begin
   if exists (select from express_lane x where x.asked = p_asked and x.epoch = rules_epoch()) then
     return;
+  end if;
+  if (select count(*) from express_lane) >= 1000 then
+    delete from express_lane where asked = any (array(select asked from express_lane for update skip locked));
   end if;
   insert into express_lane as x (asked, lane, about, lease, epoch)
   select p_asked, min(l.key), min(l.about), min(l.lease), min(e.epoch)

@@ -135,6 +135,18 @@ describe("the express claim", () => {
     expect(await claimOne(queue)).toMatchObject({ isExpress: false });
   });
 
+  it("knows requests for very many types, and forgets what it learned of too many requests", async () => {
+    const queue = await knownQueue();
+    const types = ["t", ...Array.from({ length: 400 }, () => crypto.randomUUID())];
+    expect(await db.engine.claim({ queues: [queue], limit: 1, types })).toHaveLength(1);
+    expect(await claimOne(queue, types)).toMatchObject({ isExpress: true, job: { type: "t" } });
+    await db.sql(`insert into millrace.express_lane (asked, epoch)
+      select i::text, (select sum(n) from millrace.rule_change) from generate_series(1, 1000) i`);
+    expect(await db.engine.claim({ queues: [queue], limit: 1, types: ["t", "other"] })).toHaveLength(1);
+    const [row] = await db.sql("select count(*)::int as n from millrace.express_lane");
+    expect(row!["n"]).toBeLessThan(10);
+  });
+
   it("forgets changes in upkeep, and not what they add up to", async () => {
     const epoch = async () =>
       (await db.sql("select sum(n)::text as sum, count(*)::int as n from millrace.rule_change"))[0]!;
