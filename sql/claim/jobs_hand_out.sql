@@ -30,7 +30,7 @@ begin
   -- The common case: nothing held, nothing amended, nothing expired.
   if (p_held = '{}' and not v_lines.amended and (v_lines.start_by > v_now) is not false
       and cardinality(v_lines.ids) = cardinality(p_jobs)) is not true then
-    v_left := jobs_sift(o, p_slot, p_jobs, p_attempts, p_versions, p_alone, p_held, p_track, v_now);
+    v_left := jobs_sift(o, p_slot, p_jobs, p_attempts, p_versions, p_alone, p_held, v_now);
     v_lines := v_left.lines; v_attempts := v_left.attempts;
     if v_lines.ids is null then
       return (null, 0, 0, null, null)::claim_taken;
@@ -59,8 +59,7 @@ end $$;
 -- jobs_sift: of jobs among which some are held, amended, expired or gone, those that can be handed out, as they are
 -- now. Held ones are put aside, expired ones end. Writes: postponed, tally, amendment, fingerprint.
 create or replace function jobs_sift(o claim_order, p_slot smallint, p_jobs bigint[], p_attempts int[],
-  p_versions int[], p_alone boolean, p_held bigint[], p_track bigint, p_now timestamptz,
-  out lines job_lines, out attempts int[])
+  p_versions int[], p_alone boolean, p_held bigint[], p_now timestamptz, out lines job_lines, out attempts int[])
 language plpgsql as $$
 declare
   v_expired bigint[];
@@ -91,8 +90,7 @@ begin
        where j.slot = p_slot and j.id = u.id) l on true;
   if p_held <> '{}' then
     insert into postponed (job_id, lane, track, attempt, version, alone)
-    select u.id, o.lane, job_track(o.lane, j.group_key, p_alone, p_track is not null), coalesce(u.attempt, 1),
-           coalesce(u.version, 0), p_alone
+    select u.id, o.lane, group_track(o.lane, j.group_key), coalesce(u.attempt, 1), coalesce(u.version, 0), p_alone
       from unnest(p_jobs, p_attempts, p_versions) u (id, attempt, version)
       join job j on j.slot = p_slot and j.id = u.id
      where u.id = any (p_held);

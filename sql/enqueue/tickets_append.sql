@@ -55,11 +55,3 @@ declare
 begin
   insert into ticket (lane, xid, slot, jobs) values (line_of(p_lane), v_xid, ticket_slot(v_xid), p_tracks);
 end $$;
-
--- job_track: where a job stands that is claimable again, or will be. One that is to run alone leaves its group, and its
--- claim has nothing else. But where the number of running jobs of a group is limited (p_named) it keeps its group, and
--- has a claim of its own.
-create or replace function job_track(p_lane bigint, p_group text, p_alone boolean, p_named boolean) returns bigint
-language sql immutable parallel safe as $$
-  select case when p_alone and not p_named then p_lane else group_track(p_lane, p_group) end
-$$;

@@ -62,20 +62,24 @@ begin
   return k;
 end $$;
 
--- turns_fit: cut what groups have to no more bytes than the claim may take: the turn of the group that is too much goes
--- on with the next claim, and those after it wait. One job goes in any case where the claim has nothing yet. No keys:
--- nothing fits.
+-- turns_fit: cut what groups have to no more bytes than the claim may take, and before a job that must run alone: the
+-- turn of the group that is too much goes on with the next claim, and those after it wait. One job goes in any case
+-- where the claim has nothing yet; when it must run alone, nothing goes with it. No keys: nothing fits.
 create or replace function turns_fit(o claim_order, k turns_picked, p_batches boolean) returns turns_picked
 language plpgsql as $$
 declare
   r turns_called := k.called;
   v_reading constant turns_reading := k.reading;
   v_back constant boolean := (k.back).jobs is not null;
-  v_fit constant int := greatest(jobs_that_fit(v_reading.jobs, o.max_bytes - coalesce((k.back).bytes, 0)),
-    case when o.is_first and not v_back then 1 else 0 end);
+  v_least constant int := case when o.is_first and not v_back then 1 else 0 end;
+  v_alone constant int := array_position(v_reading.alones, true);
+  v_fit constant int := least(
+    greatest(jobs_that_fit(v_reading.jobs, o.max_bytes - coalesce((k.back).bytes, 0)), v_least),
+    case when v_alone is not null then greatest(v_alone - 1, v_least) end);
   v_groups int;
   v_quantum int;
 begin
+  k.stop := k.stop or v_alone is not null;
   if v_fit >= coalesce(cardinality(v_reading.jobs), 0) then
     return k;
   end if;

@@ -87,7 +87,8 @@ begin
   if g.has_costs then
     k := turns_pay(o.lane, k);
   end if;
-  if o.is_heavy or (k.reading).bytes + coalesce((k.back).bytes, 0) > o.max_bytes then
+  if o.is_heavy or (k.reading).bytes + coalesce((k.back).bytes, 0) > o.max_bytes
+     or true = any ((k.reading).alones) then
     k := turns_fit(o, k, v_batches);
     if (k.called).keys is null then
       v_moved := track_advance(s, 0);

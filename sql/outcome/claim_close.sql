@@ -82,7 +82,7 @@ begin
       from unnest(h.jobs, h.attempts) u (id, attempt)
       join job j on j.slot = h.slot and j.id = u.id
       left join amendment m on m.slot = h.slot and m.job_id = u.id
-      cross join lateral (select job_track(h.lane, j.group_key, v_alone, h.track is not null) as track) y
+      cross join lateral (select group_track(h.lane, j.group_key) as track) y
       cross join lateral (
         select coalesce(v_rule -> 'delays', v_rule -> 'retry', j.retry, v_options -> 'retry') as retry,
                case when v_rule ? 'delays' then coalesce(m.revived_after, 0) else 0 end as before,

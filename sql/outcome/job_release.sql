@@ -51,7 +51,7 @@ begin
        select v_apart and (p_lost or (u.attempt > 1 and exists (
          select from attempt a
           where a.slot = h.slot and a.job_id = u.id and a.attempt = u.attempt - 1 and a.outcome = 'lost'))) as alone) x
-     cross join lateral (select job_track(h.lane, j.group_key, x.alone, h.track is not null) as track) t
+     cross join lateral (select group_track(h.lane, j.group_key) as track) t
      where u.id not in (select unnest(v_expired))
      group by u.attempt, coalesce(m.version, 0), x.alone, t.track, case when x.alone then u.id end order by min(u.id)
   loop

@@ -205,6 +205,70 @@ describe("a group that is paused", () => {
     await db.engine.queueResume(queue, { type: "x" });
     expect((await db.engine.claim({ queues: [queue] })).map((job) => `${job.type}${job.group}`)).toEqual(["xa"]);
   });
+
+  it.each([
+    ["started, and lost", {}, {}],
+    ["claimed, and never started", { trackStart: true }, {}],
+    ["lost where one job runs at a time", {}, { maxRunning: 1 }],
+  ])("keeps its jobs that were %s; resumed, they go, each alone [#154]", async (_, claim, options) => {
+    const queue = await newQueue(db, options);
+    const { id } = await db.engine.enqueue({ type: "t", queue, group: "a" });
+    await db.engine.claim({ queues: [queue], leaseSeconds: 1, ...claim });
+    await db.engine.queuePause(queue, { group: "a" });
+    await db.engine.enqueue({ type: "t", queue, group: "b" });
+    await db.moveClock(2);
+    await db.engine.maintain();
+    const [other, ...none] = await db.engine.claim({ queues: [queue], limit: 10 });
+    expect([other!.group, none]).toEqual(["b", []]);
+    expect(await db.engine.get(id)).toMatchObject({ job: { state: "blocked" } });
+    await db.engine.complete(other!);
+    await db.engine.queueResume(queue, { group: "a" });
+    expect(await db.engine.claim({ queues: [queue], limit: 10 })).toMatchObject([{ id, alone: true }]);
+  });
+
+  it("keeps a lost job that a claim met while somebody held it [#154]", async () => {
+    const queue = await newQueue(db);
+    const { id } = await db.engine.enqueue({ type: "t", queue, group: "a" });
+    await db.engine.claim({ queues: [queue], leaseSeconds: 1 });
+    await db.moveClock(2);
+    await db.engine.maintain();
+    const holder = await db.connect();
+    await holder.query("begin");
+    await holder.query("select millrace.job_cancel(array[$1::bigint])", [id]);
+    expect(await db.engine.claim({ queues: [queue] })).toEqual([]);
+    await holder.query("rollback");
+    await db.engine.queuePause(queue, { group: "a" });
+    expect(await db.engine.claim({ queues: [queue] })).toEqual([]);
+    await db.engine.queueResume(queue, { group: "a" });
+    expect(await db.engine.claim({ queues: [queue] })).toMatchObject([{ id, alone: true }]);
+  });
+});
+
+describe("jobs of groups that were lost", () => {
+  it.each([{}, { groupMaxRunning: 5 }, { groupRate: { perSecond: 100 } }])(
+    "go one by one, with nothing beside them, and all of them [%j]",
+    async (options) => {
+      const queue = await newQueue(db, options);
+      const groups = ["a", "a", "b", undefined];
+      await db.engine.enqueueEach(groups.map((group) => ({ type: "t", queue, ...(group ? { group } : {}) })));
+      expect(await db.engine.claim({ queues: [queue], limit: 10, leaseSeconds: 1 })).toHaveLength(4);
+      await db.moveClock(2);
+      await db.engine.enqueueEach(["a", "b", "c"].map((group) => ({ type: "t", queue, group })));
+      const calls: string[] = [];
+      for (let call = 0; call < 7; call += 1) {
+        const jobs = await db.engine.claim({ queues: [queue], limit: 10 });
+        calls.push(jobs.map(({ group = "none", alone }) => `${group}${alone ? " alone" : ""}`).join());
+      }
+      expect(calls.filter((jobs) => jobs.includes("alone")).toSorted()).toEqual([
+        "a alone",
+        "a alone",
+        "b alone",
+        "none alone",
+      ]);
+      const others = calls.filter((jobs) => jobs !== "" && !jobs.includes("alone"));
+      expect(others.join().split(",").toSorted()).toEqual(["a", "b", "c"]);
+    },
+  );
 });
 
 describe("the depth of a queue with groups", () => {

@@ -60,4 +60,6 @@ export const found: Readonly<Record<string, string>> = {
   "shedding past a job that expired and is gone with its day": "plain/old/shed/sweep/-/numbered/rotated",
   "a lost job of ordered batches whose time to start has passed":
     "batches/young/enqueue, claim and enqueue/-/-/auto/expiry",
+  "a lost job of a group that is paused":
+    "groups/old/release the far job/pause the group/enqueue, claim and enqueue/prepared rollback/midnight",
 };
