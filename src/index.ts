@@ -87,6 +87,8 @@ export type {
   NewJob,
   PauseRecord,
   QueueEvent,
+  PurgeStep,
+  PurgeStepped,
   QueuePart,
   QueueRecord,
   Replay,

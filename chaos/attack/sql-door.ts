@@ -146,6 +146,12 @@ const verbs: Readonly<Record<string, Parameters>> = {
   queue_close: { p_queue: queue, p_because: ["text", text] },
   queue_open: { p_queue: queue },
   queue_purge: { p_queue: queue },
+  queue_purge_step: {
+    p_queue: queue,
+    p_before: ["timestamptz", time],
+    p_since: ["bigint", whole],
+    p_most: ["int", whole],
+  },
   queue_shed: { p_queue: queue, p_before: ["timestamptz", time], p_type: type, p_group: ["text", name] },
   queue_redrive: { p_queue: queue, p_target: queue, p_limit: ["int", whole] },
   queue_depth: { p_queue: queue },

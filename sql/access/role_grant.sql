@@ -20,8 +20,8 @@ declare
     sqs_in_flight, sqs_secret_get, sqs_receive, sqs_delete, sqs_delete_late, sqs_visibility, sqs_visibility_many,
     sqs_move_start, sqs_move_cancel, sqs_move_list, sqs_move_step, schedule_remove, schedule_pause, schedule_resume,
     schedule_trigger, schedule_backfill, calendar_put, queue_put, type_put, cell_put, group_put, resource_put,
-    queue_pause, queue_resume, queue_close, queue_open, stage_release, stage_cancel, queue_purge, queue_shed,
-    queue_set_aside, queue_redrive, job_add_retries, failure_retry, job_replay, breaker_reset, job_discard,
+    queue_pause, queue_resume, queue_close, queue_open, stage_release, stage_cancel, queue_purge, queue_purge_step,
+    queue_shed, queue_set_aside, queue_redrive, job_add_retries, failure_retry, job_replay, breaker_reset, job_discard,
     cell_repair}';
   f record;
 begin

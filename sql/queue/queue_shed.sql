@@ -15,23 +15,33 @@ declare
   -- ids have no room for all times
   v_before constant bigint := job_id_at(
     case when p_before is not null then least(greatest(p_before, '2020-01-01'), clock_now() + interval '1 day') end);
-  v_last constant bigint := job_id_new();
-  v_lanes bigint[];
-  v_dropped bigint;
 begin
   if v_before is null then
     perform raise_error('MR001', 'no time is given', 'say before when the jobs to drop were enqueued');
   end if;
   perform name_check('group', p_group);
   perform lane_discover(array[v_queue_id]);
-  v_lanes := array(select key from lane where queue_id = v_queue_id and (p_type is null or type = p_type) order by key);
-  perform lanes_seize(v_lanes);
-  perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(v_lanes) lane;
+  return lanes_shed(array(select key from lane
+                           where queue_id = v_queue_id and (p_type is null or type = p_type)
+                           order by key), v_before, p_group);
+end $$;
+
+-- lanes_shed: drop the waiting jobs of some lanes that have an id below p_before, all or those of a group. Returns how
+-- many were taken out of the counts already.
+-- Locks: the lanes and their entries. Writes: lane_purge, lane_cursor, agenda, tally.
+create or replace function lanes_shed(p_lanes bigint[], p_before bigint, p_group text) returns bigint
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_last constant bigint := job_id_new();
+  v_dropped bigint;
+begin
+  perform lanes_seize(p_lanes);
+  perform pg_advisory_xact_lock(lane_entry(lane)) from unnest(p_lanes) lane;
   -- this one drops what they dropped
-  delete from lane_purge where lane = any (v_lanes) and before <= v_before and (p_group is null or group_key = p_group);
+  delete from lane_purge where lane = any (p_lanes) and before <= p_before and (p_group is null or group_key = p_group);
   insert into lane_purge (lane, snapshot, own_xid, own_job, purged_at, before, group_key, is_open)
-  select lane, pg_current_snapshot(), xid_now(), v_last, clock_now(), v_before, p_group, true from unnest(v_lanes) lane;
-  v_dropped := agenda_drop(v_lanes, null);
-  return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(v_lanes) lane
+  select lane, pg_current_snapshot(), xid_now(), v_last, clock_now(), p_before, p_group, true from unnest(p_lanes) lane;
+  v_dropped := agenda_drop(p_lanes, null);
+  return v_dropped + (select coalesce(sum(s.dropped), 0) from unnest(p_lanes) lane
                         cross join lateral lane_shed(lane) s);
 end $$;

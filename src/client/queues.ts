@@ -164,7 +164,10 @@ export class Queues {
     await this.engine.groupPut(name, group, how, callOf(options));
   }
 
-  /** Drop all waiting jobs, whatever their number, at the same cost. Returns how many. */
+  /**
+   * Drop all waiting jobs, whatever their number, at the same cost. Returns how many. With `tx`, a queue with very many
+   * types is refused: it is purged in several transactions.
+   */
   async purge(name: string, options: TxOptions = {}): Promise<number> {
     return this.engine.purge(name, callOf(options));
   }

@@ -67,6 +67,22 @@ export interface StageRecord {
   readonly since: Date;
 }
 
+/** Where a purge in steps goes on: what the step before has answered. Nothing begins one. */
+export interface PurgeStep {
+  /** The time of the first step. What is enqueued after it stays. */
+  readonly before?: string;
+  /** The number of a transaction: those below it had ended by then. */
+  readonly since?: string;
+  /** The last lane that is done. */
+  readonly after?: string;
+}
+
+/** How many jobs a step has dropped, and what to ask for next: null when that was all. */
+export interface PurgeStepped {
+  readonly jobs: number;
+  readonly next: PurgeStep | null;
+}
+
 /** A part of a queue: a type, a group, or a group's jobs of a type. */
 export interface QueuePart {
   readonly type?: string;

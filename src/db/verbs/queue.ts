@@ -3,7 +3,17 @@ import { checkKeys, encodeDefaults, encodeGroupOptions, encodeResourceOptions } 
 import { InvalidArgumentError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { noted } from "../note.js";
-import type { DecisionNote, Defaults, GroupOptions, Json, QueueEvent, QueuePart, ResourceOptions } from "../types.js";
+import type {
+  DecisionNote,
+  Defaults,
+  GroupOptions,
+  Json,
+  PurgeStep,
+  PurgeStepped,
+  QueueEvent,
+  QueuePart,
+  ResourceOptions,
+} from "../types.js";
 import { HoldVerbs } from "./hold.js";
 
 /** What is set for queues, their types and groups, and done to them as a whole (`sql/queue`, `sql/groups`). */
@@ -143,9 +153,44 @@ export abstract class QueueVerbs extends HoldVerbs {
     );
   }
 
-  /** Drop all waiting jobs of a queue, whatever their number, at the same cost. Returns how many. */
+  /**
+   * Drop all waiting jobs of a queue, whatever their number, at the same cost. Returns how many. A queue with very many
+   * types is purged in steps; in a transaction of the caller that is not possible, and it is refused
+   * (`InvalidArgumentError`).
+   */
   async purge(queue: string, call?: CallOptions): Promise<number> {
-    return this.db.count("queue_purge", "select :queue_purge($1::text) as n", [queue], call);
+    if (call?.tx) return this.db.count("queue_purge", "select :queue_purge($1::text) as n", [queue], call);
+    let jobs = 0;
+    let next: PurgeStep | null = {};
+    while (next) {
+      const step: PurgeStepped = await this.purgeStep(queue, next);
+      jobs += step.jobs;
+      next = step.next;
+    }
+    return jobs;
+  }
+
+  /**
+   * Purge some hundred lanes (types, priorities, sets of resources) of a queue. Ask with `next` until it is null, each
+   * time in a transaction of its own. What is enqueued after the first step stays.
+   */
+  async purgeStep(queue: string, from: PurgeStep = {}, call?: CallOptions): Promise<PurgeStepped> {
+    checkKeys(from, new Set(["before", "since", "after"]));
+    const [row] = await this.db.rows(
+      "queue_purge_step",
+      `select purged, more, to_json(before) as before, since::text, after::text
+         from :queue_purge_step($1::text, $2::timestamptz, $3::bigint, $4::bigint)`,
+      [queue, from.before ?? null, from.since ?? null, from.after ?? null],
+      call,
+    );
+    const { purged, more, before, since, after } = row as {
+      purged: string;
+      more: boolean;
+      before: string;
+      since: string;
+      after: string | null;
+    };
+    return { jobs: Number(purged), next: more ? { before, since, ...(after === null ? {} : { after }) } : null };
   }
 
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */

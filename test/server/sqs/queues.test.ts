@@ -331,14 +331,14 @@ describe("queues", () => {
   it("can be purged and deleted again after a purge or a deletion that failed half-way [sqs 23]", async () => {
     const url = await create(newName());
     await sqs.client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: "m" }));
-    await db.sql("alter function millrace.lanes_purge(bigint[]) rename to lanes_purge_away");
+    await db.sql("alter function millrace.lanes_purge(bigint[], bigint) rename to lanes_purge_away");
     await expect(sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }))).rejects.toMatchObject({
       Code: "InternalFailure",
     });
     await expect(sqs.client.send(new DeleteQueueCommand({ QueueUrl: url }))).rejects.toMatchObject({
       Code: "InternalFailure",
     });
-    await db.sql("alter function millrace.lanes_purge_away(bigint[]) rename to lanes_purge");
+    await db.sql("alter function millrace.lanes_purge_away(bigint[], bigint) rename to lanes_purge");
     expect(await attributes(url, "ApproximateNumberOfMessages")).toEqual({ ApproximateNumberOfMessages: "1" });
     await sqs.client.send(new PurgeQueueCommand({ QueueUrl: url }));
     expect(await attributes(url, "ApproximateNumberOfMessages")).toEqual({ ApproximateNumberOfMessages: "0" });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { QueueNotFoundError } from "../../../db/errors.js";
-import type { GroupOptions, PauseRecord, QueuePart, QueueRecord } from "../../../db/types.js";
+import type { GroupOptions, PauseRecord, PurgeStep, QueuePart, QueueRecord } from "../../../db/types.js";
 import { given } from "../given.js";
 import { pageBytes } from "../look.js";
 import { optionSchemas } from "../option-schemas.js";
@@ -174,10 +174,23 @@ export const queueRoutes = [
     summary: "drop all waiting jobs, whatever their number, at the same cost",
     body: z.strictObject({ dryRun }),
     answer: counted,
-    async handle({ mill, params, body, act, pretend }) {
+    async handle({ mill: { engine }, params, body, act }) {
       const name = params["queue"]!;
-      if (body.dryRun) return exactly(await pretend((tx) => mill.engine.purge(name, { tx })));
-      return exactly(await act(`queue ${name}`, (tx) => mill.engine.purge(name, { tx })));
+      if (body.dryRun) {
+        const { ready, blocked, delayed } = await engine.depth(name);
+        return exactly(ready + blocked + delayed);
+      }
+      let count = 0;
+      let next: PurgeStep | null = {};
+      while (next) {
+        const from: PurgeStep = next;
+        count += await act(`queue ${name}`, async (tx) => {
+          const step = await engine.purgeStep(name, from, { tx });
+          next = step.next;
+          return step.jobs;
+        });
+      }
+      return exactly(count);
     },
   }),
   route({
