@@ -333,6 +333,7 @@ export const verbs: readonly Verb[] = [
     run: ({ engine, call }, { failed, expiring }) => said(engine.discard([failed, expiring], {}, call)),
   },
   { name: "purge", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.purge(queue, call) }) },
+  { name: "purge, lane by lane", run: (session, { queue }) => said(purgeInSteps(session, queue)), sheds: true },
   { name: "shed", run: ({ engine, call }, { queue }) => said(engine.queueShed(queue, far, {}, call)), sheds: true },
   {
     name: "shed up to the middle",
@@ -436,3 +437,20 @@ export const verbs: readonly Verb[] = [
     },
   },
 ];
+
+/** Steps of one lane, each in a transaction of its own; in that of a caller, one step for all. */
+async function purgeInSteps({ engine, client, call }: Session, queue: string): Promise<number> {
+  if (call.tx) return (await engine.purgeStep(queue, {}, call)).jobs;
+  let from: unknown[] = [null, null, null];
+  for (let jobs = 0; ;) {
+    const { rows } = await client.query<Record<"purged" | "before" | "since" | "after", string> & { more: boolean }>(
+      `select purged, more, before::text, since, after
+         from millrace.queue_purge_step($1, $2::timestamptz, $3, $4, p_most => 1)`,
+      [queue, ...from],
+    );
+    const { purged, more, before, since, after } = rows[0]!;
+    jobs += Number(purged);
+    if (!more) return jobs;
+    from = [before, since, after];
+  }
+}
