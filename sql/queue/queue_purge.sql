@@ -36,8 +36,8 @@ language sql stable as $$
 $$;
 
 -- lanes_purge: drop all that waits in some lanes. Cursor, count and the record that makes purged jobs "cancelled" come
--- from one snapshot. p_since: leave lanes as they are into which something came by this transaction or a later one
--- (rest). Returns how many were dropped.
+-- from one snapshot. p_since: lanes into which something came by the transaction of this number, or by one above it,
+-- are left as they are (rest). Returns how many were dropped.
 -- Locks: the lanes and their entries. Writes: lane_cursor, lane_purge, tally, aside, agenda.
 create or replace function lanes_purge(p_lanes bigint[], p_since bigint default null, out purged bigint,
   out rest bigint[])
@@ -100,7 +100,8 @@ begin
   perform agenda_drop(p_lanes, 10000);  -- more than that is left to upkeep
 end $$;
 
--- lane_changed: whether something came into a lane by this transaction or a later one. In the snapshot of its caller.
+-- lane_changed: whether something came into a lane by the transaction of this number, or by one above it, as the
+-- statement sees it that asks.
 create or replace function lane_changed(p_lane bigint, p_since bigint) returns boolean
 language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
