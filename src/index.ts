@@ -12,6 +12,9 @@ export {
   QueueClosedError,
   QueueNotFoundError,
   ScheduleNotFoundError,
+  JobEndedError,
+  RunLimitError,
+  StepFailedError,
   SchemaRestoredError,
   SchemaVersionError,
   QueueFullError,
@@ -72,6 +75,11 @@ export type {
   LimitRecord,
   GroupRecord,
   Held,
+  NewStep,
+  RunSteps,
+  StepKind,
+  StepRecord,
+  Wait,
   JobCounts,
   JobDetails,
   JobError,
@@ -118,7 +126,14 @@ export type { Duration, DurationParts } from "./job/duration.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./job/job-options.js";
 export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";
-export { type EnqueueCallOptions, Millrace, type MillraceOptions, type ResultOptions } from "./client/millrace.js";
+export {
+  type EnqueueCallOptions,
+  Millrace,
+  type MillraceOptions,
+  type ResultOptions,
+  type SignalTarget,
+  type TellOptions,
+} from "./client/millrace.js";
 export type { EventsOptions, Queues } from "./client/queues.js";
 export type { ScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
 export type { Resources } from "./client/resources.js";
@@ -140,6 +155,7 @@ export type {
   TimesRule,
 } from "./schedule/rule.js";
 export { Scheduler, type SchedulerOptions } from "./schedule/scheduler.js";
+export type { ChildOptions, Signal, Step, StepContext, StepOptions, WaitOptions } from "./steps/step.js";
 export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
 export { type IsolateOptions, type IsolatedHandler, inProcesses, inThreads } from "./worker/isolate.js";
 export { type Decision, PermanentError, failed, release, retryLater } from "./worker/outcome.js";

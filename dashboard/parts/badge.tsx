@@ -7,6 +7,7 @@ const tones: Readonly<Record<string, Tone>> = {
   ready: "ready",
   running: "running",
   delayed: "delayed",
+  suspended: "delayed",
   blocked: "blocked",
   succeeded: "good",
   failed: "bad",

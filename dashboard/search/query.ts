@@ -13,7 +13,7 @@ export const terms: readonly Term[] = [
   {
     key: "state",
     hint: "the state of a job",
-    values: ["ready", "delayed", "running", "blocked", "succeeded", "failed", "expired", "cancelled"],
+    values: ["ready", "delayed", "running", "suspended", "blocked", "succeeded", "failed", "expired", "cancelled"],
   },
   { key: "queue", hint: "the name of its queue" },
   { key: "type", hint: "what kind of job it is" },

@@ -14,6 +14,9 @@ language sql immutable parallel safe as $$
     when 'progressBytes' then 1048576
     when 'logBytes' then 1048576
     when 'errorBytes' then 262144         -- what is longer is cut, never refused: a failure must be told
+    when 'stepBytes' then 1048576         -- the value of a step or a signal
+    when 'children' then 100000           -- of one step
+    when 'signals' then 1000              -- of one name, sent to one job
     when 'optionsBytes' then 1048576      -- of a queue, a type, the cell, a resource or a schedule
   end
 $$;

@@ -4,6 +4,10 @@
 create or replace function state_is_final(p_state text) returns boolean
 language sql immutable parallel safe as $$ select p_state in ('succeeded', 'failed', 'expired', 'cancelled') $$;
 
+-- state_has_begun: whether work on a job of this state has begun and goes on, now or later.
+create or replace function state_has_begun(p_state text) returns boolean
+language sql immutable parallel safe as $$ select p_state in ('running', 'suspended') $$;
+
 -- attempt_is_end: whether an attempt is the end of its job: it has a final state, and no later revival has made it void
 -- (amendment.revived_after; null without an amendment). The other end on record is that of a job that waited
 -- (amendment.closed_at). The view "jobs" writes this condition out: if it called a function, everybody who may read the

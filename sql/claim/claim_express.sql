@@ -91,9 +91,10 @@ begin
   ), counted as (
     insert into tally (lane, ready) values (v_lane, -cardinality(v_jobs))
   )
-  insert into claim (token, lane, slot, worker, jobs, unstarted, deadline, started_at, touched_at, until)
+  insert into claim (token, lane, slot, worker, jobs, unstarted, deadline, started_at, touched_at, until,
+    linked)
   values (v_token, v_lane, v_slot, p_worker, v_jobs, case when p_track_start then v_jobs end, v_lines.deadline,
-          v_now, v_now, v_until);
+          v_now, v_now, v_until, v_lines.linked);
   return claim_told(v_token, v_about, v_now, v_until, false, v_lines.max_attempts, null, v_jobs, v_lines.extras,
     v_lines.inputs);
 end $$;

@@ -16,8 +16,8 @@ begin
         if cardinality(p_jobs) = 1 then  -- half the time of the other way
           select array[j.id], coalesce(j.input::text, 'null'), coalesce(octet_length(j.input::text), 0), j.start_by,
                  j.deadline, j.max_attempts, case when j.tagged then extras_text(j.extras, j.headers, j.source) end,
-                 exists (select from amendment_%1$s where job_id = p_jobs[1])
-            into r.ids, r.inputs, r.bytes, r.start_by, r.deadline, r.max_attempts, r.extras, r.amended
+                 exists (select from amendment_%1$s where job_id = p_jobs[1]), j.linked
+            into r.ids, r.inputs, r.bytes, r.start_by, r.deadline, r.max_attempts, r.extras, r.amended, r.linked
             from job_line_%1$s j where j.id = p_jobs[1];
           return r;
         end if;
@@ -32,10 +32,11 @@ begin
           r.max_attempts := '[' || (select string_agg(j.max_attempts::text, ',')
             from (select max_attempts from job_line_%1$s where id = any (p_jobs) order by id) j) || ']';
         end if;
+        r.linked := false;
         if v_tagged then
-          r.extras := (select string_agg(j.extras, ',') from (
-            select case when tagged then extras_text(extras, headers, source) else 'null' end as extras
-              from job_line_%1$s where id = any (p_jobs) order by id) j);
+          select string_agg(j.extras, ','), bool_or(j.linked) into r.extras, r.linked from (
+            select case when tagged then extras_text(extras, headers, source) else 'null' end as extras, linked
+              from job_line_%1$s where id = any (p_jobs) order by id) j;
         end if;
         return r;
       end $body$ $function$, lpad(i::text, 2, '0'));

@@ -48,10 +48,10 @@ begin
   end if;
   with counted as (insert into tally (lane, ready) values (o.lane, -cardinality(v_lines.ids)))
   insert into claim (token, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at, until,
-    track)
+    track, linked)
   values (v_token, o.lane, p_slot, o.worker, v_lines.ids, v_attempts,
           case when o.track_start and not p_alone then v_lines.ids end, v_lines.deadline, v_now, v_now, v_until,
-          p_track);
+          p_track, coalesce(v_lines.linked, false));
   return (claim_told(v_token, o.about, v_now, v_until, p_alone, v_lines.max_attempts, v_attempts, v_lines.ids,
     v_lines.extras, v_lines.inputs), cardinality(v_lines.ids), v_lines.bytes, null, null)::claim_taken;
 end $$;
@@ -70,9 +70,10 @@ begin
          '[' || string_agg(l.max_attempts::text, ',') filter (where l.alive) || ']',
          min(l.deadline) filter (where l.alive),
          string_agg(case when l.tagged then extras_text(l.extras, l.headers, l.source) else 'null' end, ',')
-           filter (where l.alive),
+           filter (where l.alive), bool_or(l.linked),
          array_agg(u.id) filter (where l.expired)
-    into lines.ids, attempts, lines.inputs, lines.bytes, lines.max_attempts, lines.deadline, lines.extras, v_expired
+    into lines.ids, attempts, lines.inputs, lines.bytes, lines.max_attempts, lines.deadline, lines.extras, lines.linked,
+         v_expired
     from unnest(p_jobs, p_attempts, p_versions) u (id, attempt, version)
     join lateral (
       select not x.void and not x.late and u.id <> all (p_held) as alive,
@@ -82,7 +83,8 @@ begin
              j.tagged or m.replaced or m.deadline is not null as tagged,
              case when m.deadline is not null then btrim((('{' || j.extras || '}')::jsonb
                || jsonb_build_object('deadline', m.deadline))::text, '{}') else j.extras end as extras,
-             case when m.replaced then m.headers else j.headers end as headers, j.source
+             case when m.replaced then m.headers else j.headers end as headers, j.source,
+             j.linked or coalesce(m.linked, false) as linked
         from job_line j
         left join amendment m on m.slot = p_slot and m.job_id = u.id
         cross join lateral (select coalesce(coalesce(u.version, 0) < m.version, false) as void,

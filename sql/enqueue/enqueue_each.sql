@@ -1,7 +1,9 @@
 -- enqueue_each: append jobs whose options differ. All in one statement but those with a fingerprint, which go in turn.
 -- One whose slot of a schedule is taken is a duplicate.
+-- p_parent, p_key: the job and its step whose children they are (step_start).
 -- Writes: job, ticket, agenda, tally, scout, fingerprint, schedule_run, payload_piece.
-create or replace function enqueue_each(p_inputs json, p_options json, out job_ids bigint[], out duplicates boolean[])
+create or replace function enqueue_each(p_inputs json, p_options json, p_parent bigint default null,
+  p_key text default null, out job_ids bigint[], out duplicates boolean[])
 language plpgsql as $$
 declare
   v_plans job_plan[]; v_inputs json[];  -- of fingerprinted jobs
@@ -27,7 +29,7 @@ begin
   ), x as materialized (
     select * from y where schedule is null or id in (select job_id from slots)
   ), stored as (
-    select jobs_store_each(array_agg(id), array_agg(plan), array_agg(input)) as jobs from x
+    select jobs_store_each(array_agg(id), array_agg(plan), array_agg(input), p_parent, p_key) as jobs from x
   ), ready as (
     select id, lane, track, job_bytes(input, (plan).headers, (plan).payload) as bytes,
            (row_number() over (partition by track order by id) - 1) / 100 as chunk

@@ -59,15 +59,15 @@ begin
       exit;
     end if;
 
-    if v_state = 'running' and p.fingerprint_mode = 'followUp' and f.follow_up is null then
+    if state_has_begun(v_state) and p.fingerprint_mode = 'followUp' and f.follow_up is null then
       update fingerprint set follow_up = v_id where queue_id = p.queue_id and fingerprint = p.fingerprint;
       v_held := true;
       exit;
     end if;
 
-    job_id := case when v_state = 'running' then coalesce(f.follow_up, f.job_id) else f.job_id end;
+    job_id := case when state_has_begun(v_state) then coalesce(f.follow_up, f.job_id) else f.job_id end;
     duplicate := true;
-    if p.fingerprint_mode in ('replace', 'debounce') and job_state(job_id) <> 'running' then
+    if p.fingerprint_mode in ('replace', 'debounce') and not state_has_begun(job_state(job_id)) then
       perform job_amend(job_id, true, p_input, p.headers, case when p.fingerprint_mode = 'debounce' then p.run_at end);
     end if;
     return;

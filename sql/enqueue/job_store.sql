@@ -100,8 +100,9 @@ begin
 end $$;
 
 -- jobs_store_each: append the rows of jobs, each of a plan without a fingerprint; the caller makes them claimable.
--- Returns how many. Writes: job, payload_piece.
-create or replace function jobs_store_each(p_ids bigint[], p_plans job_plan[], p_inputs json[]) returns int
+-- p_parent, p_key: whose children they are, if they are. Returns how many. Writes: job, payload_piece.
+create or replace function jobs_store_each(p_ids bigint[], p_plans job_plan[], p_inputs json[],
+  p_parent bigint default null, p_key text default null) returns int
 language plpgsql as $$
 declare
   v_xid bigint := xid_now();
@@ -109,11 +110,12 @@ begin
   insert into job (
     id, xid, slot, queue_id, type, priority, resources, cost, group_key, tenant, schedule, schedule_slot,
     run_at, start_by, deadline, max_attempts, attempt_timeout_ms, retry, headers, input, content_type,
-    payload_size, payload)
+    payload_size, payload, parent, parent_key, parent_n)
   select
     x.id, v_xid, job_slot(x.id), x.queue_id, x.type, x.priority, x.resources, x.cost, x.group_key, x.tenant, x.schedule,
     x.schedule_slot, x.run_at, x.start_by, x.deadline, x.max_attempts, x.attempt_timeout_ms, x.retry, x.headers,
-    x.input, x.content_type, x.payload_size, case when octet_length(x.payload) <= 65536 then x.payload end
+    x.input, x.content_type, x.payload_size, case when octet_length(x.payload) <= 65536 then x.payload end,
+    p_parent, p_key, case when p_parent is not null then x.n end
     from rows from (unnest(p_ids), unnest(p_inputs), unnest(p_plans)) x (id, input);
   perform payload_store(x.id, x.payload) from rows from (unnest(p_ids), unnest(p_plans)) x (id)
    where octet_length(x.payload) > 65536;

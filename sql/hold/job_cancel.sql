@@ -39,6 +39,9 @@ begin
   insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, worker, error)
   values (p_job_id, c.started_at, greatest(clock_now(), c.started_at), c.attempts[1], c.slot, 'cancelled', 'cancelled',
           c.worker, p_error);
+  if c.linked then
+    perform notice_append(array[p_job_id], 1);
+  end if;
   return true;
 end $$;
 

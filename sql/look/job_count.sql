@@ -5,7 +5,7 @@
 create or replace function job_count(p_queue text default null, p_type text default null, p_tenant text default null,
   p_group text default null, p_created_from timestamptz default null, p_created_to timestamptz default null,
   out ready bigint, out delayed bigint, out running bigint, out blocked bigint, out succeeded bigint, out failed bigint,
-  out expired bigint, out cancelled bigint)
+  out expired bigint, out cancelled bigint, out suspended bigint)
 language plpgsql security definer set search_path from current set jit = off
   set plan_cache_mode = force_custom_plan as $$
 declare
@@ -21,8 +21,9 @@ begin
          count(*) filter (where v.state = 'running'),
          count(*) filter (where v.state = 'blocked'), count(*) filter (where v.state = 'succeeded'),
          count(*) filter (where v.state = 'failed'),
-         count(*) filter (where v.state = 'expired'), count(*) filter (where v.state = 'cancelled')
-    into ready, delayed, running, blocked, succeeded, failed, expired, cancelled
+         count(*) filter (where v.state = 'expired'), count(*) filter (where v.state = 'cancelled'),
+         count(*) filter (where v.state = 'suspended')
+    into ready, delayed, running, blocked, succeeded, failed, expired, cancelled, suspended
     from jobs v
    where (p_tenant is null or v.tenant = p_tenant)
      and (p_queue is null or v.queue = p_queue)

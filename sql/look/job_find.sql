@@ -31,7 +31,7 @@ begin
                      cross join lateral unnest(c.jobs) u (id)
                     where u.id >= v_from and u.id < v_to
                     order by 1 desc limit v_part)
-      when p_state = 'delayed'
+      when p_state in ('delayed', 'suspended')
         then array(select g.job_id from agenda g
                     where g.job_id >= v_from and g.job_id < v_to
                     order by 1 desc limit v_part)

@@ -17,7 +17,7 @@ begin
   elsif p_queue is not null then
     perform queue_id(p_queue);
   end if;
-  if p_state in ('running', 'delayed') then
+  if p_state in ('running', 'delayed', 'suspended') then
     v_ids := case when p_state = 'running' then array(select unnest(jobs) from claim)
                   else array(select job_id from agenda where due_at > clock_now()) end;
     return query

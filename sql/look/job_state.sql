@@ -29,7 +29,7 @@ begin
   end if;
   select * into g from agenda where job_id = p_job_id;
   if g.due_at > clock_now() then
-    return 'delayed';
+    return case when g.waits is null then 'delayed' else 'suspended' end;
   elsif coalesce(m.start_by, j.start_by) <= clock_now() then
     return 'expired';
   elsif exists (select from queue q

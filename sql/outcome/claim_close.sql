@@ -171,5 +171,8 @@ begin
       end loop;
     end if;
     perform fingerprint_release(v_final);
+    if h.linked then
+      perform notice_append(v_final, 1);
+    end if;
   end if;
 end $$;

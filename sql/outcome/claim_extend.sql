@@ -16,7 +16,8 @@ begin
   perform claims_check();
   return query
   with held as (
-    select c.token, c.part from claim c where c.token = any (p_tokens) order by c.token, c.part for update skip locked
+    select c.token, c.part from claim c where c.token = any (p_tokens) order by c.token, c.part
+       for no key update skip locked  -- a run that writes a step meanwhile is not in the way
   ), extended as (
     update claim c set until = v_now + make_interval(secs => p_seconds), touched_at = v_now
       from held where c.token = held.token and c.part = held.part

@@ -93,6 +93,9 @@ begin
     values (c.jobs[1], c.started_at, greatest(p_now, c.started_at), coalesce(c.attempts[1], 1), c.slot, 'lost',
             'failed', 'lost', c.worker, v_error);
     perform claim_announce(c), fingerprint_release(c.jobs);
+    if c.linked then
+      perform notice_append(c.jobs, 1);
+    end if;
     return;
   end if;
   -- Each in a part of its own, so that whatever happens to one leaves the others where they are.
@@ -155,5 +158,8 @@ begin
    where l.key = c.lane and v_late is not null and q.options ->> 'onFailure' = 'pause';
   perform claim_announce(c);
   perform fingerprint_release(v_late);
+  if c.linked then
+    perform notice_append(v_late, 1);
+  end if;
   return v_late;
 end $$;

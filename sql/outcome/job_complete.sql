@@ -49,6 +49,9 @@ declare
   v_end constant timestamptz := greatest(clock_now(), h.started_at);
 begin
   perform fingerprint_release(h.jobs);
+  if h.linked then
+    perform notice_append(h.jobs, 1);
+  end if;
   if (select breakers from cell) then
     perform breaker_succeeded(h);
   end if;

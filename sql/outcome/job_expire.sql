@@ -11,7 +11,7 @@ end $$;
 
 -- job_close_waiting: end jobs that wait, as cancelled or expired. Their tickets become void (a higher version). The
 -- caller holds the jobs (job_hold), or their lanes, or has just taken them out of a claim, so nobody else can decide on
--- them. Returns the ids that were still open. Writes: amendment, ticket.
+-- them. Who waits for their end is told. Returns the ids that were still open. Writes: amendment, ticket.
 create or replace function job_close_waiting(p_slot smallint, p_jobs bigint[], p_as job_final_state, p_note json)
   returns bigint[]
 language plpgsql as $$
@@ -35,11 +35,23 @@ begin
      and j.group_key is not null
      and coalesce(q.options -> 'ordered', 'false') <> 'false';
   if cardinality(v_new) = cardinality(p_jobs) then
+    perform ends_tell(p_slot, v_new);
     return v_new;
   end if;
   with closed as (
     update amendment set version = version + 1, closed_at = v_now, closed_as = p_as, note = p_note, updated_at = v_now
      where slot = p_slot and job_id = any (p_jobs) and job_id <> all (v_new) and closed_at is null returning job_id)
   select coalesce(array_agg(job_id), '{}') into v_known from closed;
+  perform ends_tell(p_slot, v_new || v_known);
   return v_new || v_known;
+end $$;
+
+-- ends_tell: jobs of one ring child that nobody worked on have ended; those that have a parent, or children, are told
+-- of. Writes: ticket.
+create or replace function ends_tell(p_slot smallint, p_jobs bigint[]) returns void
+language plpgsql as $$
+begin
+  perform notice_append(array(
+    select j.id from job j left join amendment m on m.slot = p_slot and m.job_id = j.id
+     where j.slot = p_slot and j.id = any (p_jobs) and (j.parent is not null or m.linked)), 1);
 end $$;

@@ -21,10 +21,10 @@ begin
     return null;
   end if;
   insert into claim (token, part, lane, slot, worker, jobs, attempts, unstarted, deadline, started_at, touched_at,
-                     until, track)
+                     until, track, linked)
   select h.token, coalesce(max(c.part), -1) + 1, h.lane, h.slot, h.worker, h.jobs, h.attempts,
          case when h.unstarted @> h.jobs then h.jobs end, h.deadline,
-         h.started_at, clock_now(), v_until, h.track
+         h.started_at, clock_now(), v_until, h.track, h.linked
     from claim c where c.token = p_token;
   return v_until;
 end $$;

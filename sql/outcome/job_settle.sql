@@ -1,6 +1,6 @@
 -- job_settle: report several outcomes in one round trip, and claim more in the same one if asked.
--- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released", "jobs": [ids], "results", "logs",
--- "error", "delaySeconds"}].
+-- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released" | "suspended", "jobs": [ids],
+-- "results", "logs", "error", "delaySeconds", "waits", "steps"}].
 -- p_claims: a list of {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds",
 -- "maxBytes", "trackStart"}, or null. p_async lets the commit be asynchronous when nothing is reported: only for a
 -- transaction that does nothing else. Returns {"refused": [ids no longer held], "claims": [as job_claim_json, one for
@@ -47,8 +47,9 @@ begin
       when 'failed' then job_fail(s.token, v_jobs, s.error)
       when 'retry' then job_retry(s.token, v_jobs, s.error, s."delaySeconds")
       when 'released' then job_release(s.token, v_jobs, coalesce(s."delaySeconds", 0))
+      when 'suspended' then job_suspend(s.token, v_jobs[1], s.waits, coalesce(s.steps, '[]'))
       else raise_error('MR001', format('unknown outcome "%s"', s.outcome),
-        'use succeeded, failed, retry or released')::bigint[]
+        'use succeeded, failed, retry, released or suspended')::bigint[]
     end;
   end loop;
   foreach c in array v_requests loop

@@ -26,7 +26,9 @@ begin
   delete from scout;
   insert into lane_cursor (track, seq, head_xid)
   select t.key, 1, v_xid from lane l
-    cross join lateral (values (l.key), (again_of(l.key)), (line_of(l.key))) t (key);
+    cross join lateral (values (l.key), (again_of(l.key)), (line_of(l.key))) t (key)
+  union all
+  select notice_track(), 1, v_xid;
 
   with waiting as materialized (
     select j.id, l.lane, j.group_key, n.version, n.attempt,
@@ -66,7 +68,7 @@ begin
   select count(*), (select count(*) from tickets), (select count(*) from turns)
     into v_ready, v_tickets, v_turns from waiting;
   update lane set born_xid = 0, rest_xid = null, is_asleep = false where born_xid > 0 or rest_xid is not null;
-  perform rules_restore();
+  perform rules_restore(), notices_restore();
   update queue set closed_before = null;  -- a number of the other server
   update queue_event set xid = 0;
   update cell set floor_xid = v_xid, server_id = server_id();

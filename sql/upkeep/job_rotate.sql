@@ -105,6 +105,7 @@ declare
   v_many constant int := 10000;
   v_keep bigint[];
   k_jobs job[]; k_attempts attempt[]; k_amendments amendment[]; k_progress progress[]; k_pieces payload_piece[];
+  k_steps step[];
 begin
   -- Waits for transactions that have enqueued into it and not committed yet: their jobs would go unseen. Nobody else
   -- writes here, and readers are not in the way. From then on only another life could make an ended job worth keeping,
@@ -112,8 +113,8 @@ begin
   execute format('lock table job_%s in share row exclusive mode', n);
   v_keep := jobs_keep(p_slot, p_now, v_many);
   if cardinality(v_keep) < v_many then
-    execute format('lock table job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s '
-      || 'in access exclusive mode', n);
+    execute format('lock table job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s, '
+      || 'step_%1$s in access exclusive mode', n);
     k_jobs := array(select j from job j where j.slot = p_slot and j.id = any (v_keep));
     k_attempts := array(
       select row(a.*)::attempt from job_attempt a
@@ -123,13 +124,15 @@ begin
     k_amendments := array(select m from amendment m where m.slot = p_slot and m.job_id = any (v_keep));
     k_progress := array(select g from progress g where g.slot = p_slot and g.job_id = any (v_keep));
     k_pieces := array(select y from payload_piece y where y.slot = p_slot and y.job_id = any (v_keep));
-    execute format('truncate job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s',
-      n);
+    k_steps := array(select t from step t where t.slot = p_slot and t.job_id = any (v_keep));
+    execute format('truncate job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s, '
+      || 'step_%1$s', n);
     insert into job select (u).* from unnest(k_jobs) u;
     insert into attempt select (u).* from unnest(k_attempts) u;
     insert into amendment select (u).* from unnest(k_amendments) u;
     insert into progress select (u).* from unnest(k_progress) u;
     insert into payload_piece select (u).* from unnest(k_pieces) u;
+    insert into step select (u).* from unnest(k_steps) u;
     delete from decision d where job_slot(d.job_id) = p_slot and d.job_id <> all (v_keep);
   else
     perform ring_delete(p_slot, p_now);
@@ -168,6 +171,7 @@ begin
      m as (delete from amendment x using gone where x.slot = p_slot and x.job_id = gone.id),
      g as (delete from progress x using gone where x.slot = p_slot and x.job_id = gone.id),
      y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id),
+     t as (delete from step x using gone where x.slot = p_slot and x.job_id = gone.id),
      d as (delete from decision x using gone where x.job_id = gone.id)
   delete from job x using gone where x.slot = p_slot and x.id = gone.id;
   delete from streak s

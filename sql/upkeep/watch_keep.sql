@@ -4,10 +4,11 @@
 -- "holder" is {process: {"id", "at"}}, "until" the last time given to one who stands by.
 
 -- watch_keep: one look, and when this worker's next one is. Up to three processes keep the watch, their looks
--- p_every_seconds apart; the others stand by, and look every 30 seconds, or every two seconds all of them together.
--- One who did not look in time has left: who finds that calls all who stand by. p_may_keep: false stands by only.
--- Returns {"kept": somebody keeps it, "inSeconds", "keeps": this worker does, "upkeep": maintain is due, "schedules":
--- nobody makes the runs of schedules}. Commits asynchronously when it is a transaction of its own.
+-- p_every_seconds apart; the others stand by, and look every 30 seconds, or every two seconds all of them together. One
+-- who did not look in time has left: who finds that calls all who stand by. p_may_keep: false stands by only. Returns
+-- {"kept": somebody keeps it, "inSeconds", "keeps": this worker does, "upkeep": maintain is due, "schedules": nobody
+-- makes the runs of schedules, "notices": there are some to deliver}. Commits asynchronously when it is a transaction
+-- of its own.
 -- Locks: the duty's row (skipped when taken). Writes: duty. Raises: MR001.
 create or replace function watch_keep(p_process text, p_id text, p_every_seconds float8 default 1,
   p_may_keep boolean default true) returns json
@@ -71,7 +72,7 @@ begin
   return json_build_object('kept', v_kept, 'keeps', v_keeps, 'inSeconds', v_next - v_at,
     'upkeep', exists (select from duty where name = 'maintain' and done_at <= v_now - interval '4.5 seconds'),
     'schedules', exists (select from schedule) and exists (select from duty where name = 'schedule'
-      and until <= v_now));
+      and until <= v_now), 'notices', notices_wait());
 end $$;
 
 -- watch_call: tell those who stand by that the watch has room. No queue has such a name.

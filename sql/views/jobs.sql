@@ -8,7 +8,7 @@ select j.id, q.name as queue, j.type,
             when m.closed_at is not null then m.closed_as::text
             when c.id is not null then 'running'
             when p.purged_at is not null then 'cancelled'
-            when g.due_at > t.now then 'delayed'
+            when g.due_at > t.now then case when g.waits is null then 'delayed' else 'suspended' end
             when coalesce(m.start_by, j.start_by) <= t.now then 'expired'
             when q.paused_at is not null
               or (q.options ? 'waitsFor' and queue_waits(j.queue_id) is not null)
@@ -37,7 +37,7 @@ select j.id, q.name as queue, j.type,
        j.fingerprint, j.schedule, j.schedule_slot, j.source,
        case when m.replaced then m.headers else j.headers end as headers,
        case when m.replaced then m.input else j.input end as input,
-       j.payload_size, j.content_type, g.stage, coalesce(j.cost, 1) as cost
+       j.payload_size, j.content_type, g.stage, coalesce(j.cost, 1) as cost, j.parent
   from job j
   cross join (select clock_now() as now) t
   join queue q on q.id = j.queue_id

@@ -2,18 +2,21 @@ import pg from "pg";
 import { checkObject, shown } from "../db/check-options.js";
 import { checkKeys } from "../db/encode.js";
 import { Engine } from "../db/engine.js";
-import { InvalidArgumentError } from "../db/errors.js";
-import type { Transaction } from "../db/foreign.js";
-import type { DecisionNote, EnqueueOptions, Enqueued, JobId, Json } from "../db/types.js";
+import { InvalidArgumentError, JobNotFoundError } from "../db/errors.js";
+import type { CallOptions, Transaction } from "../db/foreign.js";
+import type { DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { RuleInput } from "../schedule/rule.js";
+import { Deliverer } from "../steps/deliverer.js";
+import { runInProgress } from "../worker/run.js";
 import { Worker } from "../worker/worker.js";
 import type { WorkerOptions } from "../worker/worker-options.js";
 import { type TxOptions, batchSize, callOf, idOf, noteOf } from "./call.js";
-import { type AnyJobDefinition, type JobDefinition, versionHeader } from "../job/define-job.js";
+import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { type Duration, timerMs } from "../job/duration.js";
-import { type JobOptions, toEngineOptions } from "../job/job-options.js";
+import type { JobOptions } from "../job/job-options.js";
+import { type EngineJob, given, newJob } from "../job/new-job.js";
 import { Jobs } from "./jobs.js";
 import { Joined } from "./joined.js";
 import { Queues } from "./queues.js";
@@ -51,11 +54,25 @@ export interface EnqueueCallOptions extends JobOptions, TxOptions, WhenFullOptio
   readonly notify?: boolean;
 }
 
+/** Who is told something: a job, or the live job of a queue that has a fingerprint. */
+export type SignalTarget = JobId | Pick<Enqueued, "id"> | { readonly queue?: string; readonly fingerprint: string };
+
+/** Options of `mill.tell`. */
+export interface TellOptions extends TxOptions {
+  /** What the signal is known by, such as the id of a web hook: of those with the same id one counts. Default none. */
+  readonly id?: string;
+}
+
 /** Options of `mill.result`. */
 export interface ResultOptions {
   /** How long to wait. Default forever. */
   readonly timeout?: Duration;
   readonly signal?: AbortSignal;
+  /**
+   * Wait although this is called inside a handler, which keeps its slot meanwhile: a worker whose slots all wait for
+   * jobs that nobody else runs stands still. `step.call` has no such price. Default false: it is refused there.
+   */
+  readonly holdSlot?: boolean;
 }
 
 /**
@@ -90,6 +107,7 @@ export class Millrace {
   readonly #wakeUp: WakeUp;
   readonly #joined: Joined;
   readonly #results: Results;
+  readonly #deliverer: Deliverer;
   readonly #workers = new Set<Worker>();
   readonly #metrics: Metrics | undefined;
   #closing: Promise<void> | undefined;
@@ -114,6 +132,7 @@ export class Millrace {
     this.#wakeUp = new WakeUp(this.engine);
     this.#joined = new Joined(this.engine);
     this.#results = new Results(this.engine);
+    this.#deliverer = new Deliverer(this.engine);
   }
 
   /**
@@ -238,20 +257,13 @@ export class Millrace {
     for (const worker of this.#workers) worker.wakeScheduler();
   }
 
-  async #newJob(
+  #newJob(
     definition: AnyJobDefinition | string,
     input: unknown,
     options: JobOptions,
     check = true,
-  ): Promise<EnqueueOptions & { type: string; input: unknown }> {
-    if (typeof definition === "string") return { ...toEngineOptions(this.#traced(options)), type: definition, input };
-    if (typeof definition?.checkInput !== "function")
-      throw new InvalidArgumentError("this is not a job definition", "make one with defineJob, or give a type's name");
-    if (check) await definition.checkInput(input);
-    const { type, version, defaults } = definition;
-    const versioned =
-      version === 1 ? options : { ...options, headers: { ...options.headers, [versionHeader]: version } };
-    return { ...toEngineOptions({ ...defaults, ...given(this.#traced(versioned)) }), type, input };
+  ): Promise<EngineJob> {
+    return newJob(definition, input, this.#traced(options), check);
   }
 
   #traced(options: JobOptions): JobOptions {
@@ -293,9 +305,46 @@ export class Millrace {
    * ```
    */
   async result<Result = Json>(job: JobId | Pick<Enqueued, "id">, options: ResultOptions = {}): Promise<Result> {
-    checkKeys(options, new Set(["timeout", "signal"]));
+    checkKeys(options, new Set(["timeout", "signal", "holdSlot"]));
+    if (runInProgress.getStore() && !options.holdSlot) {
+      throw new InvalidArgumentError(
+        "a handler that waits for another job keeps its slot meanwhile, which the other may need",
+        "use step.call, which waits without a slot, or say holdSlot: true",
+      );
+    }
     const timeoutMs = options.timeout === undefined ? Infinity : timerMs(options.timeout, "timeout");
     return (await this.#results.wait(idOf(job), timeoutMs, options.signal)) as Result;
+  }
+
+  /**
+   * Send a signal to a job, by its id or by its fingerprint, for `step.waitFor`. It is kept until the job waits for it.
+   * In your `tx` it is sent when that commits. With an `id` it counts once. Resolves to whether it is new.
+   *
+   * @example
+   * ```ts
+   * await mill.tell(job, "approved", { by: "ann" });
+   * await mill.tell({ queue: "orders", fingerprint: "order-7" }, "paid", event.data, { id: event.id });
+   * ```
+   */
+  async tell(job: SignalTarget, name: string, value?: unknown, options: TellOptions = {}): Promise<boolean> {
+    const call = callOf(options, ["id"]);
+    const isNew = await this.engine.tell(await this.#target(job, call), name, value, {
+      ...call,
+      ...(options.id === undefined ? {} : { id: options.id }),
+    });
+    if (isNew && options.tx === undefined) this.#deliverer.ask();
+    return isNew;
+  }
+
+  async #target(job: SignalTarget, call: CallOptions | undefined): Promise<JobId> {
+    if (typeof job === "string" || "id" in job) return idOf(job);
+    const { queue = "default", fingerprint } = job;
+    const id = await this.engine.jobOf(queue, fingerprint, call);
+    if (id !== null) return id;
+    throw new JobNotFoundError(
+      `no live job of queue "${queue}" has the fingerprint "${fingerprint}"`,
+      "it may have ended, or not be enqueued yet",
+    );
   }
 
   /** Cancel one job. False when it had ended already. */
@@ -304,7 +353,9 @@ export class Millrace {
     options: TxOptions & { readonly because?: string } = {},
   ): Promise<boolean> {
     const call = callOf(options, ["because"]);
-    return (await this.engine.cancel([idOf(job)], options.because, call)) === 1;
+    const isCancelled = (await this.engine.cancel([idOf(job)], options.because, call)) === 1;
+    if (isCancelled && options.tx === undefined) this.#deliverer.ask(); // its children end too
+    return isCancelled;
   }
 
   /** Give a failed or expired job one more attempt (or several). False when it is in neither state, or discarded. */
@@ -339,6 +390,7 @@ export class Millrace {
   async #close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await this.#wakeUp.close();
+    await this.#deliverer.idle();
     if (this.#ownsPool) await this.#pool.end();
   }
 
@@ -381,17 +433,6 @@ export function newPool(connection: string | pg.PoolConfig): pg.Pool {
   // packet.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
-}
-
-/** An option that is undefined was not given: the definition's default holds. */
-function given<Options extends object>(options: Options): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
-  return (
-    Object.values(options).includes(undefined)
-      ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-      : options
-  ) as {
-    [Key in keyof Options]: Exclude<Options[Key], undefined>;
-  };
 }
 
 /** A text and bytes can be iterated too, but nobody means a job for each of their characters. */

@@ -16,7 +16,16 @@ import { InvalidArgumentError, MillraceError, PayloadError } from "./errors.js";
 import { bounds } from "./limits.js";
 import { type Option, namesOf, optionNamed, someSeconds } from "./option-table.js";
 import { pieceBytes } from "./payload.js";
-import type { EnqueueOptions, GroupOptions, JobError, JobId, NewJob, ResourceOptions, Settlement } from "./types.js";
+import type {
+  EnqueueOptions,
+  GroupOptions,
+  JobError,
+  JobId,
+  NewJob,
+  NewStep,
+  ResourceOptions,
+  Settlement,
+} from "./types.js";
 
 /**
  * JSON text of a value, refusing what JSON cannot carry unchanged instead of dropping it, and what is longer than
@@ -358,6 +367,18 @@ export function encodeSettlements(settlements: readonly Settlement[]): string {
   return `[${settlements.map(encodeSettlement).join(",")}]`;
 }
 
+/** Steps as the SQL functions take them. Their values are JSON already. */
+export function encodeSteps(steps: readonly NewStep[]): string {
+  return `[${steps.map(encodeStep).join(",")}]`;
+}
+
+function encodeStep({ json, error, ...step }: NewStep): string {
+  let text = JSON.stringify(step).slice(0, -1);
+  if (json !== undefined) text += `,"value":${json}`;
+  if (error) text += `,"error":${toJson(wellFormed(error), "error")}`;
+  return `${text}}`;
+}
+
 function encodeSettlement(settlement: Settlement): string {
   const { token, outcome, jobs } = settlement;
   let text = JSON.stringify({
@@ -369,6 +390,9 @@ function encodeSettlement(settlement: Settlement): string {
   if ("results" in settlement && settlement.results)
     text += `,"results":${toJsonList(settlement.results, "result", bounds.resultBytes)}`;
   if ("logs" in settlement && settlement.logs) text += `,"logs":${toJsonList(settlement.logs, "log", bounds.logBytes)}`;
+  if ("waits" in settlement) {
+    text += `,"waits":${JSON.stringify(settlement.waits)},"steps":${encodeSteps(settlement.steps ?? [])}`;
+  }
   if ("error" in settlement && settlement.error) text += `,"error":${toJson(wellFormed(settlement.error), "error")}`;
   return `${text}}`;
 }

@@ -3,7 +3,7 @@
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR016`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR019`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -163,6 +163,47 @@ export class ScheduleNotFoundError extends MillraceError {
   }
 }
 
+/** MR017: a signal to a job that has ended. */
+export class JobEndedError extends MillraceError {
+  /** How it ended: succeeded, failed, expired or cancelled. */
+  readonly state: string;
+
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR017", message, remedy, cause);
+    this.state = detailOf(cause)["state"] ?? "unknown";
+  }
+}
+
+/** MR018: a step has failed; `cause` is what it failed with. */
+export class StepFailedError extends MillraceError {
+  /** The step: its name, with a number when the name was used before. */
+  readonly step: string;
+  /** How often it was tried. */
+  readonly attempts: number;
+
+  constructor(step: string, attempts: number, message: string, cause?: unknown) {
+    super("MR018", `step "${step}" failed: ${message}`, undefined, cause);
+    this.step = step;
+    this.attempts = attempts;
+  }
+}
+
+/** MR019: more children, signals or steps than one job may have. Nothing was written. */
+export class RunLimitError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR019", message, remedy, cause);
+  }
+}
+
+/** What the database tells programs of an error. */
+function detailOf(cause: unknown): Record<string, string> {
+  try {
+    return JSON.parse((cause as { readonly detail?: string } | undefined)?.detail || "{}") as Record<string, string>;
+  } catch {
+    return {};
+  }
+}
+
 const classes: Record<string, new (message: string, remedy?: string, cause?: unknown) => MillraceError> = {
   MR001: InvalidArgumentError,
   MR002: JobNotFoundError,
@@ -174,6 +215,8 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
   MR014: QueueClosedError,
   MR015: QueueFullError,
   MR016: ScheduleNotFoundError,
+  MR017: JobEndedError,
+  MR019: RunLimitError,
 };
 
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */

@@ -17,6 +17,12 @@ export const bounds = Object.freeze({
   logBytes: 1_048_576,
   /** What is longer is cut, never refused: a failure must be told. */
   errorBytes: 262_144,
+  /** Of the value of a step or a signal. */
+  stepBytes: 1_048_576,
+  /** Of one step. */
+  children: 100_000,
+  /** Signals of one name, sent to one job. */
+  signals: 1000,
   /** Of a queue, a type, the cell, a resource or a schedule. */
   optionsBytes: 1_048_576,
 });

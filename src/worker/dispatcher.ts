@@ -3,6 +3,7 @@ import { LeaseLostError } from "../db/errors.js";
 import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
+import { Journal } from "../steps/journal.js";
 import type { Registration } from "./handler.js";
 import { Leases } from "./leases.js";
 import type { Outcome } from "./outcome.js";
@@ -62,6 +63,7 @@ export class Dispatcher implements RunObserver {
   readonly #lingering = new Map<Run, NodeJS.Timeout>();
   readonly #outbox = new Outbox();
   readonly #leases = new Leases();
+  readonly #journal: Journal;
   #parcels = 0;
   #busySlots = 0;
   #waiting = 0;
@@ -81,6 +83,7 @@ export class Dispatcher implements RunObserver {
     readonly tracing: Tracing | undefined,
     readonly hooks: DispatcherHooks,
   ) {
+    this.#journal = new Journal(engine);
     this.concurrency = settings.concurrency;
   }
 
@@ -314,7 +317,7 @@ export class Dispatcher implements RunObserver {
   #start(line: Line, jobs: ClaimedJob[], receivedAt: number): void {
     this.#busySlots += 1;
     line.calls += 1;
-    const run = new Run(line.registration, jobs, this.engine, this);
+    const run = new Run(line.registration, jobs, this.engine, this, this.#journal);
     this.#runs.add(run);
     for (const job of jobs) {
       this.metrics?.move(metricNames.busy, { worker: this.settings.name, type: job.type }, 1);

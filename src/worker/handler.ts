@@ -1,6 +1,7 @@
 import type { AnyJobDefinition } from "../job/define-job.js";
 import type { Transaction } from "../db/foreign.js";
 import type { ClaimedJob } from "../db/types.js";
+import type { Step } from "../steps/step.js";
 import type { Decision } from "./outcome.js";
 
 /** Optional fields may be undefined. */
@@ -46,6 +47,8 @@ export interface Context {
   readonly progress: (value: unknown) => Promise<void>;
   /** What this or an earlier attempt left as progress; null when nothing. */
   readonly lastProgress: () => Promise<unknown>;
+  /** Durable steps: what was done stays done, and what has to wait holds nothing meanwhile. See docs/steps.md. */
+  readonly step: Step;
   /** Note something about this attempt; the last hundred notes are stored with it. */
   readonly log: (message: string) => void;
 }

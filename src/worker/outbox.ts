@@ -46,6 +46,9 @@ export class Outbox {
       group.hasResults ||= outcome.result !== undefined;
       group.logs.push(outcome.log ?? null);
       group.hasLogs ||= outcome.log !== undefined;
+    } else if (outcome.kind === "suspended") {
+      const { waits, steps } = outcome;
+      this.#others.push({ token, outcome: "suspended", jobs: [id], waits, steps });
     } else {
       const delay =
         "delaySeconds" in outcome && outcome.delaySeconds !== undefined ? { delaySeconds: outcome.delaySeconds } : {};

@@ -1,7 +1,7 @@
 import { inspect, types } from "node:util";
 import { type Duration, durationSeconds } from "../job/duration.js";
 import { InputError } from "../db/errors.js";
-import type { JobError, Json } from "../db/types.js";
+import type { JobError, Json, NewStep, Wait } from "../db/types.js";
 
 /** Thrown by a handler, or found in the `cause` of what it throws: trying again would not help. */
 export class PermanentError extends Error {
@@ -15,6 +15,7 @@ export type Outcome =
   | { readonly kind: "failed"; readonly error: JobError }
   | { readonly kind: "retry"; readonly error: JobError; readonly delaySeconds?: number }
   | { readonly kind: "released"; readonly delaySeconds?: number }
+  | { readonly kind: "suspended"; readonly waits: readonly Wait[]; readonly steps: readonly NewStep[] }
   /**
    * Nothing is left to report: the handler completed it in a transaction of its own, it was taken away, or its deadline
    * passed.

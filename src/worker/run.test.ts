@@ -2,6 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { defineJob } from "../job/define-job.js";
 import { type ClaimColumns, decodeClaims } from "../db/decode.js";
 import type { Engine } from "../db/engine.js";
+import type { Journal } from "../steps/journal.js";
 import type { Outcome } from "./outcome.js";
 import { Run } from "./run.js";
 
@@ -38,6 +39,7 @@ it.each([
       onOutcome: (_run, _job, outcome) => outcomes.push(outcome),
       onEnded: () => {},
     },
+    {} as Journal,
   );
   run.start(undefined, 0);
   await vi.advanceTimersByTimeAsync(86_400_000);

@@ -3,10 +3,13 @@ import { storedVersion } from "../job/define-job.js";
 import { toJson } from "../db/encode.js";
 import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";
-import { LeaseLostError, TimeoutError } from "../db/errors.js";
+import { InvalidArgumentError, LeaseLostError, TimeoutError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
 import type { ClaimedJob } from "../db/types.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
+import type { Journal } from "../steps/journal.js";
+import { RunSteps, type StepOwner } from "../steps/run-steps.js";
+import type { Step } from "../steps/step.js";
 import { HandledJob, type JobOwner } from "./handled-job.js";
 import type { Context, Job, Registration } from "./handler.js";
 import { LatestProgress } from "./latest-progress.js";
@@ -49,6 +52,8 @@ export class Run implements JobOwner {
   readonly #notes: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   #progress: LatestProgress | undefined;
+  #steps: RunSteps | undefined;
+  #waitedMs = 0;
   /** The handler itself has ended; what remains is to record its outcomes. */
   hasReturned = false;
 
@@ -57,6 +62,7 @@ export class Run implements JobOwner {
     readonly jobs: readonly ClaimedJob[],
     readonly engine: Engine,
     readonly observer: RunObserver,
+    readonly journal: Journal,
   ) {
     this.#open = new Map();
     for (const job of jobs) this.#open.set(job.id, job);
@@ -64,6 +70,7 @@ export class Run implements JobOwner {
 
   /** Call the handler. `waitedMs`: how long the jobs have been here. */
   start(tracing: Tracing | undefined, waitedMs: number): void {
+    this.#waitedMs = waitedMs;
     for (const job of this.jobs) this.#limit(job, waitedMs);
     runInProgress.run(this, () =>
       follow(
@@ -255,6 +262,40 @@ export class Run implements JobOwner {
     await this.#progress.put(value);
   }
 
+  /** Its durable steps; made when somebody asks for them. */
+  get steps(): Step {
+    const [job] = this.jobs;
+    if (!job || "many" in this.registration.run)
+      throw new InvalidArgumentError("a batch handler has no steps", "handle jobs with steps one by one");
+    this.#steps ??= new RunSteps(this.#stepOwner(job));
+    return this.#steps;
+  }
+
+  #stepOwner(job: ClaimedJob): StepOwner {
+    // oxlint-disable-next-line typescript/no-this-alias -- the getters below are not the run's
+    const run = this;
+    return {
+      job,
+      engine: this.engine,
+      journal: this.journal,
+      get signal() {
+        return run.signal;
+      },
+      get isOpen() {
+        return run.#open.has(job.id) && !run.hasReturned;
+      },
+      get now() {
+        return job.claimedAt.getTime() + run.#waitedMs + (performance.now() - run.startedAt);
+      },
+      suspend: (waits, steps) => {
+        this.end(job, { kind: "suspended", waits, steps });
+        this.#ended();
+      },
+      lost: (error) => this.end(job, { kind: "lost" }, error),
+      describe: describeError,
+    };
+  }
+
   #lost(): LeaseLostError {
     return new LeaseLostError(this.jobs.map((job) => job.id));
   }
@@ -297,6 +338,10 @@ class RunContext implements Context {
       const [first] = this.#run.jobs;
       return first ? ((await this.#run.engine.progressGet(first.id))?.value ?? null) : null;
     };
+  }
+
+  get step(): Step {
+    return this.#run.steps;
   }
 
   get log(): Context["log"] {

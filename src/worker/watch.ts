@@ -8,6 +8,8 @@ export interface Look {
   readonly upkeep: boolean;
   /** There are schedules, and nobody makes their runs. */
   readonly schedules: boolean;
+  /** Something has happened that others may wait for, and nobody has told them. */
+  readonly notices: boolean;
 }
 
 /** A worker that shares the watch has a part in it, or stands by; see src/worker/README.md. */

@@ -11,6 +11,7 @@ import { Maintainer } from "../maintenance/maintainer.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import { Scheduler } from "../schedule/scheduler.js";
+import { Deliverer } from "../steps/deliverer.js";
 import { AnsweringPool, upkeepAnswerMs } from "./answer-time.js";
 import { BacklogGauges } from "./backlog-gauges.js";
 import { Dispatcher, byToken } from "./dispatcher.js";
@@ -33,6 +34,8 @@ export interface WorkerEvents {
   failure: [job: ClaimedJob, error: unknown, final: boolean];
   /** The handler gave the job back. */
   released: [job: ClaimedJob];
+  /** The handler waits for time, a signal or other jobs: it goes on when that has come, here or elsewhere. */
+  suspended: [job: ClaimedJob, durationMs: number];
   /** The job was taken away: cancelled, expired, or its lease ended. */
   lost: [job: ClaimedJob];
   /** A report came too late and changed nothing. */
@@ -55,6 +58,7 @@ export const workerEventNames = [
   "success",
   "failure",
   "released",
+  "suspended",
   "lost",
   "refused",
   "abandoned",
@@ -107,6 +111,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
   /** Jobs of schedules whose outcome is on its way to the database. */
   readonly #ended = new Set<JobId>();
   readonly #backlog: BacklogGauges;
+  readonly #deliverer: Deliverer;
+  /** Something ended, or began to wait, that may let others go on. */
+  #hasNews = false;
   #phase: Phase = "new";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -150,6 +157,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     const upkeep = parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs));
     this.#maintainer = new Maintainer({ engine: upkeep, intervalMs: 5000, onError }, this.#watch);
     this.#scheduler = new Scheduler({ engine: reporting, onError }, this.#watch);
+    this.#deliverer = new Deliverer(reporting, onError);
     this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
   }
 
@@ -308,7 +316,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#abortAll(this.#isForced ? 0 : this.settings.graceMs);
     await this.#fetcher.stop();
     this.#kept?.end();
-    await Promise.all([this.#heartbeat.stop(), this.#maintainer.stop(), this.#scheduler.stop(), this.#backlog.stop()]);
+    await Promise.all([
+      this.#heartbeat.stop(),
+      this.#maintainer.stop(),
+      this.#scheduler.stop(),
+      this.#backlog.stop(),
+      this.#deliverer.idle(),
+    ]);
     this.#forgetStrayErrors?.();
     this.#phase = "stopped";
     this.#tell("stopped");
@@ -354,6 +368,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#watch.looked(look);
     if (look.upkeep && this.settings.maintenance) this.#maintainer.wake();
     if (look.schedules && this.settings.schedules) this.#scheduler.wake();
+    if (look.notices) this.#deliverer.ask();
     if (!look.kept) this.#fetcher.changed();
   }
 
@@ -363,6 +378,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /** What waits for the end of a schedule's run goes on now, not when the next look finds it. */
   #onReported(settlements: readonly Settlement[]): void {
+    if (this.#hasNews) {
+      this.#hasNews = false;
+      this.#deliverer.ask();
+    }
     if (this.#ended.size === 0) return;
     const ended = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#ended.delete(id)));
     if (ended.length > 0) void this.#scheduler.ended(ended);
@@ -380,8 +399,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   #tellOutcome(job: ClaimedJob, outcome: Outcome, durationMs: number): void {
     if (job.schedule !== undefined && this.settings.schedules && isReported(outcome)) this.#ended.add(job.id);
+    if (outcome.kind === "suspended" || job.parent !== undefined) this.#hasNews = true;
     if (outcome.kind === "succeeded" || outcome.kind === "settled") this.#tell("success", job, durationMs);
     else if (outcome.kind === "released") this.#tell("released", job);
+    else if (outcome.kind === "suspended") this.#tell("suspended", job, durationMs);
     else if (outcome.kind === "lost") this.#tellLost(job);
     else if (outcome.kind === "expired") this.#expire(job);
     else this.#tell("failure", job, outcome.error, outcome.kind === "failed" || job.attempt >= job.maxAttempts);

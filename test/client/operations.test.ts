@@ -101,7 +101,17 @@ describe("looking at jobs", () => {
     await test.mill.enqueueMany(work, ["a", "b"], { queue, tenant: "acme" });
     await test.mill.enqueue(work, "c", { queue, tenant: "acme", delay: "1h" });
     await test.mill.enqueue(work, "d", { queue, tenant: "other" });
-    const counts = { ready: 2, delayed: 1, running: 0, blocked: 0, succeeded: 0, failed: 0, expired: 0, cancelled: 0 };
+    const counts = {
+      ready: 2,
+      delayed: 1,
+      running: 0,
+      blocked: 0,
+      succeeded: 0,
+      failed: 0,
+      expired: 0,
+      cancelled: 0,
+      suspended: 0,
+    };
     expect(await test.mill.jobs.count({ tenant: "acme" })).toEqual(counts);
     expect(await test.mill.jobs.list({ tenant: "acme" })).toHaveLength(3);
     expect(await test.mill.jobs.cancel({ tenant: "acme" })).toBe(3);

@@ -116,6 +116,7 @@ describe("an installation", () => {
       { log: "job", columns: "id", children: 32 },
       { log: "payload_piece", columns: "job_id,piece", children: 32 },
       { log: "progress", columns: "job_id", children: 32 },
+      { log: "step", columns: "job_id,key,kind,n", children: 32 },
       { log: "streak", columns: "first_place", children: 32 },
       { log: "ticket", columns: "lane,xid,id", children: 8 },
     ]);

@@ -5,7 +5,17 @@ import { claimOne, enqueue, newQueue } from "../support/jobs.js";
 import { invalidArgument, queueNotFound } from "../support/steps.js";
 
 const db = useDatabase();
-const none = { ready: 0, delayed: 0, running: 0, blocked: 0, succeeded: 0, failed: 0, expired: 0, cancelled: 0 };
+const none = {
+  ready: 0,
+  delayed: 0,
+  running: 0,
+  blocked: 0,
+  succeeded: 0,
+  failed: 0,
+  expired: 0,
+  cancelled: 0,
+  suspended: 0,
+};
 let tenants = 0;
 const newTenant = (): string => `tenant-${(tenants += 1)}`;
 

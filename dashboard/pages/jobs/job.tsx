@@ -21,7 +21,7 @@ import { Timeline } from "./timeline.js";
 import { isTold } from "./told.js";
 
 const isLive = (job: Job | undefined): boolean =>
-  job === undefined || ["delayed", "ready", "running", "blocked"].includes(job.state);
+  job === undefined || ["delayed", "ready", "running", "suspended", "blocked"].includes(job.state);
 
 export function JobPage({ id }: { id: string }): JSX.Element {
   const [isOver, setIsOver] = useState(false);

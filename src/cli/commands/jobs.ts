@@ -11,6 +11,7 @@ const states = [
   "delayed",
   "ready",
   "running",
+  "suspended",
   "blocked",
   "succeeded",
   "failed",

@@ -1,4 +1,5 @@
 import type { JobError, JobId, Json } from "./job.js";
+import type { NewStep, Wait } from "./steps.js";
 
 /** What to claim, for whom and for how long. */
 export interface ClaimOptions {
@@ -61,6 +62,8 @@ export interface ClaimedJob {
   readonly schedule?: string;
   readonly slotAt?: Date;
   readonly fingerprint?: string;
+  /** The job that started it as one of its steps. */
+  readonly parent?: JobId;
 }
 
 /** What it takes to report on a job. */
@@ -90,4 +93,14 @@ export type Settlement =
       readonly outcome: "released";
       readonly jobs: readonly JobId[];
       readonly delaySeconds?: number;
+    }
+  | {
+      readonly token: string;
+      readonly outcome: "suspended";
+      /** One. */
+      readonly jobs: readonly [JobId];
+      /** What it waits for: the first that comes true brings it back. */
+      readonly waits: readonly Wait[];
+      /** What it has done, and not told yet. */
+      readonly steps?: readonly NewStep[];
     };

@@ -7,7 +7,16 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 export type JobId = string;
 
 /** The one vocabulary of states. */
-export type JobState = "delayed" | "ready" | "running" | "blocked" | "succeeded" | "failed" | "expired" | "cancelled";
+export type JobState =
+  | "delayed"
+  | "ready"
+  | "running"
+  | "suspended"
+  | "blocked"
+  | "succeeded"
+  | "failed"
+  | "expired"
+  | "cancelled";
 
 /** A job as the view `jobs` shows it. */
 export interface JobRecord {

@@ -40,6 +40,17 @@ import { QueueVerbs } from "./queue.js";
 
 /** What can be seen (`sql/look`, `sql/views`); nothing here changes anything. */
 export abstract class LookVerbs extends QueueVerbs {
+  /** The live job of a queue that has a fingerprint; null when there is none. */
+  async jobOf(queue: string, fingerprint: string, call?: CallOptions): Promise<JobId | null> {
+    const [row] = await this.db.rows(
+      "job_of",
+      "select :job_of($1::text, $2::text)::text as id",
+      [queue, fingerprint],
+      call,
+    );
+    return (row?.["id"] ?? null) as JobId | null;
+  }
+
   /** One job with its attempts and progress; null when there is none. */
   async get(id: JobId, call?: CallOptions): Promise<JobDetails | null> {
     const [row] = await this.db.rows("job_get", "select :job_get($1::bigint) as details", [checkId(id)], call);

@@ -18,7 +18,17 @@ import { bounds } from "../limits.js";
 import type { ClaimOptions, ClaimedJob, Held, JobError, JobId, Settlement } from "../types.js";
 import { ClaimVerbs, claimKeys } from "./claim.js";
 
-const settlementKeys = new Set(["token", "outcome", "jobs", "results", "logs", "error", "delaySeconds"]);
+const settlementKeys = new Set([
+  "token",
+  "outcome",
+  "jobs",
+  "results",
+  "logs",
+  "error",
+  "delaySeconds",
+  "waits",
+  "steps",
+]);
 
 /** What becomes of a job that somebody holds (`sql/outcome`). */
 export abstract class OutcomeVerbs extends ClaimVerbs {

@@ -1,9 +1,9 @@
 import type { CallOptions } from "../foreign.js";
 import type { MaintenanceReport, SpaceReport } from "../types.js";
-import { AccessVerbs } from "./access.js";
+import { StepVerbs } from "./steps.js";
 
 /** What any process may do for all (`sql/upkeep`). */
-export abstract class UpkeepVerbs extends AccessVerbs {
+export abstract class UpkeepVerbs extends StepVerbs {
   /**
    * What any process may do for all, once: promote, reap, expire, fold, finish. With `everySeconds`, unless anybody did
    * within that time.

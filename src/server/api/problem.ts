@@ -59,6 +59,8 @@ const engineProblems: Readonly<Record<string, readonly [status: number, title: s
   MR014: [409, "the queue is closed"],
   MR015: [429, "the queue is full"],
   MR016: [404, "no such schedule"],
+  MR017: [409, "the job has ended"],
+  MR019: [422, "more than one job may have"],
 };
 
 /** What a client is told of an error, as RFC 9457 wants it. */

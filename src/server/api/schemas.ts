@@ -27,6 +27,7 @@ export const jobStates = [
   "delayed",
   "ready",
   "running",
+  "suspended",
   "blocked",
   "succeeded",
   "failed",

@@ -1,0 +1,73 @@
+-- Durable work (sql/steps/README.md). What a run remembers is a log beside its job. One row per
+--   done     step that has ended, with its value, or the error that its handler survived
+--   try      failed try of a step that has retries of its own
+--   due      sleep, or wait with a timeout: when it ends
+--   got      wait that was ended by a signal
+--   started  children that a step has enqueued
+--   ended    end of a child
+--   signal   signal that was sent, waited for or not
+-- key: the name of the step, with a number when the name is used again. Of a signal: its name. n: which try, child or
+-- signal. id: rises with time within a job.
+create type step_kind as enum ('done', 'try', 'due', 'got', 'started', 'ended', 'signal');
+create sequence step_id_seq;
+create table step (
+  job_id      bigint not null,
+  n           bigint not null default 0,
+  id          bigint not null default nextval('step_id_seq'),
+  at          timestamptz not null,
+  until       timestamptz,
+  other       bigint,
+  seconds     float8,
+  slot        smallint not null,
+  kind        step_kind not null,
+  key         text collate "C" not null,
+  about       text,
+  value       json,
+  error       json,
+  jobs        bigint[]
+) partition by list (slot);
+alter sequence step_id_seq owned by step.id;
+do $$
+declare
+  s text;
+begin
+  for i in 0 .. 31 loop
+    s := lpad(i::text, 2, '0');
+    execute format('create table step_%s partition of step for values in (%s)', s, i);
+    execute format('alter table step_%s add primary key (job_id, key, kind, n)', s);
+  end loop;
+end $$;
+
+-- Whose child a job is: the step of its parent, and the number among its siblings.
+alter table job add column parent bigint, add column parent_key text, add column parent_n int;
+
+-- Somebody waits for the end of the job, or it has children: its end is told (notice_append).
+alter table amendment add column linked boolean not null default false;
+alter table claim add column linked boolean not null default false;
+
+-- What a suspended job waits for: {"signals": {name: key of the step}, "children": {key of the step: how many are left,
+-- null when nobody has counted}, "keys": [keys of steps]}. Null for a job that is merely delayed.
+alter table agenda add column waits jsonb;
+
+drop type job_lines cascade;
+create type job_lines as (
+  ids bigint[], inputs text, bytes bigint, max_attempts text, extras text, start_by timestamptz, deadline timestamptz,
+  amended boolean, linked boolean
+);
+drop type settlement cascade;
+create type settlement as (
+  token uuid, outcome text, jobs json, results json, logs json, error json, "delaySeconds" float8, steps json, waits json
+);
+-- Steps as a worker sends them (steps_put), and what a run waits for (job_suspend).
+create type run_steps as (token uuid, job bigint, steps json);
+create type step_line as (
+  key text, kind text, n bigint, error json, ms float8, about text, seconds float8, until timestamptz
+);
+create type wait_line as (
+  key text, seconds float8, until timestamptz, signals text[], children int, retry boolean
+);
+
+drop function if exists job_count(text, text, text, text, timestamptz, timestamptz);
+
+-- Where the log of notices is read from next: a track of its own (notice_track).
+insert into lane_cursor (track, seq, head_xid) values (9, 1, pg_current_xact_id()::text::bigint);

@@ -1,0 +1,233 @@
+-- Notices: what happened to jobs that others wait for. They are a track of tickets, read by a cursor like any other
+-- (claim/track_read.sql), so that none is missed or read twice, however late its transaction commits. A ticket of it
+-- names jobs, and says in "attempt" what happened: 1, they have ended; 2, what they wait for may be there.
+
+-- notice_track: the one track of notices. It is no lane's: the key of a lane ends in two zero bits, and that no hash of
+-- a queue and a type is 8 is as sure as that no two of them are alike. Odd, so that what happened is read with it.
+create or replace function notice_track() returns bigint
+language sql immutable parallel safe as $$ select 9::bigint $$;
+
+-- notice_lock: held while notices are delivered, so that each is delivered by one.
+create or replace function notice_lock() returns bigint
+language sql stable as $$ select hashint8extended(0, 'step'::regclass::oid::bigint * 4) $$;
+
+-- notice_append: tell of jobs. Only appends, inside any transaction: nobody waits for it. Writes: ticket.
+create or replace function notice_append(p_jobs bigint[], p_what int) returns void
+language plpgsql as $$
+begin
+  if p_jobs <> '{}' then
+    perform tickets_write(array(
+      select ticket_of(notice_track(), p_jobs[k : k + 99], p_what, 0, false, null)
+        from generate_series(1, cardinality(p_jobs), 100) k));
+  end if;
+end $$;
+
+-- notices_deliver: let go on what waits for something that has happened: reads the next p_limit notices, at most. Any
+-- process may call it, in a transaction of its own: those who do wait for each other, for some milliseconds. Wakes
+-- the workers of what was resumed. Returns {"notices": how many were read, "resumed": how many jobs may go on, "more":
+-- there are others}.
+-- Locks: notice_lock; agenda rows, skipped when taken. Writes: lane_cursor, step, agenda, ticket, amendment. Raises:
+-- MR001, MR007.
+create or replace function notices_deliver(p_limit int default 1000) returns json
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
+declare
+  r track_reading;
+  v_read int;
+  v_looked bigint[];
+  v_resumed bigint[];
+begin
+  perform isolation_check('delivering notices');
+  if p_limit is null or p_limit not between 1 and 100000 then
+    perform raise_error('MR001', format('a limit of %s notices is not possible', p_limit), 'give 1 to 100000');
+  end if;
+  perform pg_advisory_xact_lock(notice_lock());
+  r := track_read(track_cursor(notice_track()), p_limit);
+  v_read := coalesce(cardinality(r.jobs), 0);
+  if v_read > 0 then
+    v_looked := array(select distinct u.job from unnest(r.jobs, r.attempts) u (job, what) where u.what = 2);
+    v_resumed := ends_deliver(array(select distinct u.job from unnest(r.jobs, r.attempts) u (job, what)
+                                     where u.what = 1 order by 1));
+    if v_looked <> '{}' then
+      v_resumed := v_resumed || waits_look(v_looked);
+    end if;
+    perform track_advance(r, v_read);
+    perform queue_notify(runs_resume(v_resumed));
+  end if;
+  return json_build_object('notices', v_read, 'resumed', coalesce(cardinality(v_resumed), 0),
+    'more', v_read = p_limit);
+end $$;
+
+-- ends_deliver: children have ended: their parents are told how, once each. Returns the parents that waited for no
+-- other. Writes: step, agenda.
+create or replace function ends_deliver(p_jobs bigint[]) returns bigint[]
+language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  v_parents bigint[]; v_keys text[]; v_counts int[];
+  v_waiting bigint[];
+  v_done bigint[];
+begin
+  if p_jobs = '{}' then
+    return '{}';
+  end if;
+  perform children_cancel(p_jobs);
+  with child as (
+    select j.parent, j.parent_key, j.parent_n, o.*
+      from job_outcomes(p_jobs) o join job j on j.slot = job_slot(o.job_id) and j.id = o.job_id
+     where j.parent is not null
+       and exists (select from job p where p.slot = job_slot(j.parent) and p.id = j.parent)
+  ), told as (
+    insert into step (job_id, slot, key, kind, n, at, other, about, value, error)
+    select c.parent, job_slot(c.parent), c.parent_key, 'ended', c.parent_n, clock_now(), c.job_id, c.state, c.result,
+           case when c.state <> 'succeeded' then coalesce(c.error,
+             json_build_object('message', coalesce('it was ' || c.reason, 'it has ' || c.state))) end
+      from child c
+     where not exists (select from step s
+                        where s.slot = job_slot(c.parent) and s.job_id = c.parent and s.key = c.parent_key
+                          and s.kind = 'ended' and s.n = c.parent_n)
+    returning job_id, key
+  ), counted as (
+    select job_id, key, count(*)::int as n from told group by 1, 2
+  )
+  select array_agg(job_id), array_agg(key), array_agg(n) into v_parents, v_keys, v_counts from counted;
+  if v_parents is null then
+    return '{}';
+  end if;
+  -- what nobody has counted yet is counted when it is looked at
+  v_waiting := runs_lock(v_parents);
+  with left_over as (
+    update agenda g set waits = jsonb_set(g.waits, array['children', u.key],
+             to_jsonb((g.waits -> 'children' ->> u.key)::int - u.n))
+      from unnest(v_parents, v_keys, v_counts) u (job, key, n)
+     where g.job_id = u.job and g.job_id = any (v_waiting) and g.waits -> 'children' ->> u.key is not null
+    returning g.job_id, (g.waits -> 'children' ->> u.key)::int as n)
+  select array_agg(job_id) filter (where n <= 0) into v_done from left_over;
+  return coalesce(v_done, '{}');
+end $$;
+
+-- children_cancel: of jobs that ended without success, the children that have not ended are cancelled with them, unless
+-- they were started to go on by themselves ("detached"). Where somebody decides on one of them just now, it is tried
+-- again with the next notices. Writes: as job_cancel.
+create or replace function children_cancel(p_jobs bigint[]) returns void
+language plpgsql set lock_timeout = '500ms' as $$
+declare
+  v_children bigint[];
+begin
+  v_children := array(
+    select u.id from job_outcomes(p_jobs) o
+      join step s on s.slot = job_slot(o.job_id) and s.job_id = o.job_id and s.kind = 'started'
+       and s.about is distinct from 'detached'
+      cross join lateral unnest(s.jobs) u (id)
+     where o.state <> 'succeeded' and not job_over(u.id));
+  if v_children <> '{}' then
+    perform job_cancel(v_children, 'the job that started it has ended');
+  end if;
+exception when lock_not_available or deadlock_detected then
+  perform notice_append(p_jobs, 1);
+end $$;
+
+-- runs_lock: of these jobs, those that are suspended, and stay so until the end of this transaction but for what it
+-- does itself. One that somebody else has in hands is looked at again with the next notices. Locks: agenda rows,
+-- skipped when taken. Writes: ticket.
+create or replace function runs_lock(p_jobs bigint[]) returns bigint[]
+language plpgsql as $$
+declare
+  v_locked constant bigint[] := array(
+    select g.job_id from agenda g
+     where g.job_id = any (p_jobs) and g.waits is not null and g.due_at > clock_now()
+     order by g.job_id for update skip locked);
+begin
+  perform notice_append(array(
+    select g.job_id from agenda g
+     where g.job_id = any (p_jobs) and g.waits is not null and g.due_at > clock_now()
+       and g.job_id <> all (v_locked)), 2);
+  return v_locked;
+end $$;
+
+-- waits_look: which of these suspended jobs have what they wait for: a signal, which they get, or no child that has not
+-- ended. Of signals with the same id one counts. Writes: step, agenda, ticket.
+create or replace function waits_look(p_jobs bigint[]) returns bigint[]
+language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  v_waiting constant bigint[] := runs_lock(p_jobs);
+  v_told bigint[];
+  v_ended bigint[];
+begin
+  with next as (
+    select distinct on (g.job_id) g.job_id, g.waits -> 'signals' ->> s.key as key, s.key as name, s.n, s.value
+      from agenda g
+      join step s on s.slot = job_slot(g.job_id) and s.job_id = g.job_id and s.kind = 'signal'
+       and g.waits -> 'signals' ? s.key
+     where g.job_id = any (v_waiting)
+       and g.waits ? 'signals'
+       and not exists (select from step d
+                        where d.slot = s.slot and d.job_id = s.job_id and d.key = s.key and d.kind = 'got'
+                          and d.n = s.n)
+       and not exists (select from step o
+                         join step d on d.slot = s.slot and d.job_id = s.job_id and d.key = s.key and d.kind = 'got'
+                          and d.n = o.n
+                        where o.slot = s.slot and o.job_id = s.job_id and o.key = s.key and o.kind = 'signal'
+                          and o.about = s.about)
+     order by g.job_id, s.n
+  ), got as (
+    insert into step (job_id, slot, key, kind, n, at, about, value)
+    select job_id, job_slot(job_id), name, 'got', n, clock_now(), key, value from next
+    returning job_id
+  )
+  select array_agg(job_id) into v_told from got;
+
+  with counted as (
+    select g.job_id, k.key,
+           k.value::int - (select count(*) from step s
+                            where s.slot = job_slot(g.job_id) and s.job_id = g.job_id and s.key = k.key
+                              and s.kind = 'ended') as n
+      from agenda g cross join lateral jsonb_each_text(g.waits -> 'totals') k
+     where g.job_id = any (v_waiting) and g.waits ? 'totals'
+  ), noted as (
+    update agenda g set waits = jsonb_set(g.waits, '{children}', c.children)
+      from (select job_id, jsonb_object_agg(key, n) as children from counted group by job_id) c
+     where g.job_id = c.job_id
+  )
+  select array_agg(distinct job_id) into v_ended from counted where n <= 0;
+  return coalesce(v_told, '{}') || coalesce(v_ended, '{}');
+end $$;
+
+-- runs_resume: let suspended jobs go on, which the caller has locked: their time has come. Returns their queues.
+-- Writes: agenda.
+create or replace function runs_resume(p_jobs bigint[]) returns text[]
+language plpgsql as $$
+declare
+  v_lanes bigint[];
+begin
+  with resumed as (
+    update agenda set due_at = clock_now(), waits = null where job_id = any (p_jobs)
+    returning lane)
+  select array_agg(distinct lane) into v_lanes from resumed;
+  return array(select distinct q.name from lane_known l join queue q on q.id = l.queue_id where l.key = any (v_lanes));
+end $$;
+
+-- notices_wait: whether there are notices that nobody has delivered.
+create or replace function notices_wait() returns boolean
+language plpgsql as $$
+declare
+  c constant lane_cursor := track_cursor(notice_track());
+begin
+  return cardinality(c.late) > 0
+    or ring_turn(c.head_xid) <> ring_turn(xmax_now())
+    or exists (select from ticket k
+                where k.slot = ticket_slot(c.head_xid) and k.lane = notice_track()
+                  and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
+                  and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset));
+end $$;
+
+-- notices_restore: tell again, after tickets were lost, of all that somebody may wait for: each suspended job is to be
+-- looked at, and each of its children that has ended is told of. Writes: ticket.
+create or replace function notices_restore() returns void
+language plpgsql as $$
+begin
+  perform notice_append(array(
+    select u.id from agenda g
+      join step s on s.slot = job_slot(g.job_id) and s.job_id = g.job_id and s.kind = 'started'
+      cross join lateral unnest(s.jobs) u (id)
+     where g.waits ? 'children' and job_over(u.id)), 1);
+  perform notice_append(array(select job_id from agenda where waits is not null), 2);
+end $$;

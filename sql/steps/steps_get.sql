@@ -1,0 +1,41 @@
+-- steps_get: all that runs remember, in the order in which it was written: what has been done, what came, what is
+-- waited for. Returns {"job", "steps": [{"key", "kind", "n", "value", "error", "at", "until", "seconds", "about",
+-- "other", "jobs"}], "waits"} for each of p_jobs that there is something to tell of.
+create or replace function steps_get(p_jobs bigint[]) returns setof json
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
+declare
+  v_job bigint;
+  v_steps text;
+begin
+  foreach v_job in array p_jobs loop
+    v_steps := steps_read(job_slot(v_job), v_job);
+    if v_steps is not null then
+      return next ('{"job":"' || v_job || '","steps":[' || v_steps || ']}')::json;
+    end if;
+  end loop;
+end $$;
+
+-- steps_read_00 to steps_read_31, steps_read: the steps of one job as members of a JSON list; null when there are none.
+-- One function per ring child, as for claims (job_lines).
+do $do$
+begin
+  for i in 0 .. 31 loop
+    execute format($function$
+      create or replace function steps_read_%1$s(p_job bigint) returns text
+      language plpgsql as $body$
+      begin
+        return (
+          select string_agg('{' || concat_ws(',', '"key":' || to_json(s.key), '"kind":"' || s.kind || '"',
+                   case when s.n <> 0 then '"n":"' || s.n || '"' end, '"at":' || to_json(s.at),
+                   '"value":' || s.value::text, '"error":' || s.error::text, '"until":' || to_json(s.until),
+                   '"seconds":' || s.seconds, '"about":' || to_json(s.about), '"other":"' || s.other || '"',
+                   '"jobs":["' || array_to_string(s.jobs, '","') || '"]') || '}', ',')
+            from (select * from step_%1$s where job_id = p_job order by id) s);
+      end $body$ $function$, lpad(i::text, 2, '0'));
+  end loop;
+  execute 'create or replace function steps_read(p_slot smallint, p_job bigint) returns text '
+    || 'language plpgsql as $body$ begin case p_slot '
+    || (select string_agg(format('when %s then return steps_read_%s(p_job);', i, lpad(i::text, 2, '0')), ' ')
+          from generate_series(0, 31) i)
+    || ' end case; end $body$';
+end $do$;

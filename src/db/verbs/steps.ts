@@ -1,0 +1,128 @@
+import { checkList } from "../check-options.js";
+import { asDate } from "../decode.js";
+import {
+  checkId,
+  checkToken,
+  encodeHeld,
+  encodeIds,
+  encodeOptions,
+  encodeSteps,
+  toJson,
+  toJsonList,
+} from "../encode.js";
+import { InvalidArgumentError, LeaseLostError } from "../errors.js";
+import type { CallOptions } from "../foreign.js";
+import { bounds } from "../limits.js";
+import type { EnqueueOptions, Held, JobId, RunSteps, StepRecord } from "../types.js";
+import { AccessVerbs } from "./access.js";
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** Durable work: what runs have done, what they wait for, and what they are told (`sql/steps`). */
+export abstract class StepVerbs extends AccessVerbs {
+  /** Note what runs have done, of many jobs at once. Returns the ids of those that their token no longer holds. */
+  async stepsPut(runs: readonly RunSteps[], call?: CallOptions): Promise<JobId[]> {
+    checkList(runs, "runs");
+    const texts = runs.map(
+      ({ token, job, steps }) =>
+        `{"token":"${checkToken(token)}","job":"${checkId(job)}","steps":${encodeSteps(steps)}}`,
+    );
+    const [row] = await this.db.rows(
+      "steps_put",
+      "select to_json(:steps_put($1::json)::text[]) as refused",
+      [`[${texts.join(",")}]`],
+      call,
+    );
+    return (row?.["refused"] ?? []) as JobId[];
+  }
+
+  /** All that runs remember, in the order in which it was noted. Jobs without anything are left out. */
+  async stepsGet(jobs: readonly JobId[], call?: CallOptions): Promise<Map<JobId, StepRecord[]>> {
+    const rows = await this.db.rows(
+      "steps_get",
+      "select run from :steps_get($1::bigint[]) run",
+      [encodeIds(jobs)],
+      call,
+    );
+    return new Map(
+      rows.map(({ run }) => {
+        const { job, steps } = run as { job: JobId; steps: readonly Row[] };
+        return [job, steps.map(decodeStep)];
+      }),
+    );
+  }
+
+  /**
+   * Enqueue children of a job for one of its steps, once: asked again, it tells what was started. `wake` wakes workers
+   * of their queues. Returns their ids.
+   */
+  async stepStart(
+    job: Held,
+    key: string,
+    children: readonly (Omit<EnqueueOptions, "payload"> & { readonly type: string; readonly input?: unknown })[],
+    { detached = false, wake = false, ...call }: CallOptions & { detached?: boolean; wake?: boolean } = {},
+  ): Promise<JobId[]> {
+    checkList(children, "children");
+    const inputs = toJsonList(
+      children.map(({ input }) => input ?? null),
+      "input",
+      bounds.inputBytes,
+    );
+    const options = children.map(({ input: _, ...child }) => {
+      if ("payload" in child) throw new InvalidArgumentError("a child takes no payload", "give it a reference");
+      return encodeOptions(child);
+    });
+    const [row] = await this.db.rows(
+      "step_start",
+      "select to_json(:step_start($1::uuid, $2::bigint, $3::text, $4::json, $5::json, $6::boolean, $7::boolean)::text[]) as jobs",
+      [...encodeHeld(job), key, inputs, `[${options.join(",")}]`, detached, wake],
+      call,
+    );
+    if (!row?.["jobs"]) throw new LeaseLostError([job.id]);
+    return row["jobs"] as JobId[];
+  }
+
+  /** Send a signal to a job. With an `id` it counts once. Returns whether it is new. */
+  async tell(
+    job: JobId,
+    name: string,
+    value?: unknown,
+    { id, ...call }: CallOptions & { readonly id?: string } = {},
+  ): Promise<boolean> {
+    const [row] = await this.db.rows(
+      "job_tell",
+      "select :job_tell($1::bigint, $2::text, $3::json, $4::text) as is_new",
+      [
+        checkId(job),
+        name,
+        value === undefined ? null : toJson(value, "value of a signal", bounds.stepBytes),
+        id ?? null,
+      ],
+      call,
+    );
+    return row?.["is_new"] === true;
+  }
+
+  /** Let go on what waits for something that has happened. Returns how many jobs may. */
+  async deliver(): Promise<number> {
+    let resumed = 0;
+    for (;;) {
+      const told = await this.db.value<{ resumed: number; more: boolean }>(
+        "notices_deliver",
+        "select :notices_deliver() as value",
+        [],
+        undefined,
+      );
+      resumed += told.resumed;
+      if (!told.more) return resumed;
+    }
+  }
+}
+
+function decodeStep(row: Row): StepRecord {
+  return {
+    ...row,
+    at: asDate(row["at"])!,
+    ...(row["until"] === undefined ? {} : { until: asDate(row["until"])! }),
+  } as unknown as StepRecord;
+}

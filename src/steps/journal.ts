@@ -1,0 +1,64 @@
+import { Combine } from "../db/combine.js";
+import type { Engine } from "../db/engine.js";
+import { DatabaseUnavailableError, LeaseLostError } from "../db/errors.js";
+import type { Held, JobId, NewStep, RunSteps, StepRecord } from "../db/types.js";
+
+const mostRuns = 1000;
+/** Of values in one statement. */
+const mostBytes = 4_000_000;
+const firstPauseMs = 50;
+const longestPauseMs = 2000;
+
+/**
+ * Where the runs of a worker write down what they have done, and read what they did before. What many of them write at
+ * the same time goes in one statement, and in one commit.
+ */
+export class Journal {
+  readonly #puts: Combine<RunSteps, boolean>;
+  readonly #gets: Combine<JobId, readonly StepRecord[]>;
+
+  constructor(engine: Engine) {
+    this.#puts = new Combine(
+      async (runs) => {
+        const refused = new Set(await engine.stepsPut(runs));
+        return runs.map(({ job }) => !refused.has(job));
+      },
+      { mostCalls: mostRuns, mostSize: mostBytes, isForAll },
+    );
+    this.#gets = new Combine(
+      async (jobs): Promise<readonly (readonly StepRecord[])[]> => {
+        const found = await engine.stepsGet(jobs);
+        return jobs.map((job) => found.get(job) ?? []);
+      },
+      { mostCalls: mostRuns, isForAll },
+    );
+  }
+
+  /**
+   * Resolves when the steps are in the database. Rejects with LeaseLostError when the job is somebody else's by now.
+   * While the database is away it is tried again: what was written the first time is left as it is.
+   */
+  async put({ id, token }: Held, steps: readonly NewStep[], signal: AbortSignal): Promise<void> {
+    const run = { token, job: id, steps };
+    const size = steps.reduce((sum, { json = "" }) => sum + json.length, 0);
+    const isHeld = await whileAway(() => this.#puts.add(run, size), signal);
+    if (!isHeld) throw new LeaseLostError([id]);
+  }
+
+  async read(job: JobId, signal: AbortSignal): Promise<readonly StepRecord[]> {
+    return whileAway(() => this.#gets.add(job), signal);
+  }
+}
+
+const isForAll = (error: unknown): boolean => error instanceof DatabaseUnavailableError;
+
+async function whileAway<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isForAll(error) || signal.aborted) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}

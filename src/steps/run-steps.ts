@@ -1,0 +1,376 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Engine } from "../db/engine.js";
+import { InvalidArgumentError, JobFailedError, LeaseLostError, RunLimitError, StepFailedError } from "../db/errors.js";
+import { errorText } from "../db/error-text.js";
+import { bounds } from "../db/limits.js";
+import type { ClaimedJob, JobError, JobId, NewStep, StepRecord, Wait } from "../db/types.js";
+import type { AnyJobDefinition } from "../job/define-job.js";
+import { type Duration, durationSeconds } from "../job/duration.js";
+import { newJob } from "../job/new-job.js";
+import { retryDelaySeconds } from "../job/retry-delay.js";
+import { validate } from "../job/standard-schema.js";
+import { History } from "./history.js";
+import type { Journal } from "./journal.js";
+import type { ChildOptions, Step, StepContext, StepOptions, WaitOptions } from "./step.js";
+import { stepName, stepValue } from "./step-values.js";
+import { Waiting } from "./waiting.js";
+
+/** The run that steps belong to. */
+export interface StepOwner {
+  readonly job: ClaimedJob;
+  readonly engine: Engine;
+  readonly journal: Journal;
+  readonly signal: AbortSignal;
+  /** Nobody has taken the job away, and it has no outcome. */
+  readonly isOpen: boolean;
+  /** What the database's clock shows, about. */
+  readonly now: number;
+  /** Give the job back until something of this happens. Nothing of the handler is waited for any more. */
+  suspend(waits: readonly Wait[], steps: readonly NewStep[]): void;
+  /** The job is somebody else's by now. */
+  lost(error: LeaseLostError): void;
+  /** An error as it is stored. */
+  describe(error: unknown): JobError;
+}
+
+/** The key of the step whose work is being done. */
+const keyInProgress = new AsyncLocalStorage<string>();
+
+interface Pending {
+  readonly wait: Wait;
+  readonly waiting: { readonly isAwaited: boolean };
+}
+
+/** What a look at a wait found: a value, or that it is still to be waited for. */
+type Look<T> = { readonly value: T } | { readonly wait: Wait };
+
+/**
+ * The steps of one call of a handler. A step that has ended before gives what it gave then; a new one is done, and
+ * written down before the handler goes on. When the handler waits for nothing but time, signals and other jobs, its job
+ * is suspended, and this call of it never goes on: the next one will, from the top.
+ */
+export class RunSteps implements Step {
+  readonly #owner: StepOwner;
+  readonly #uses = new Map<string, number>();
+  /** Names of steps that have begun and not ended. */
+  readonly #busy = new Set<string>();
+  readonly #pending = new Map<string, Pending>();
+  /** What has failed, and counts as long as this attempt lasts; goes with the next that is written down. */
+  #survived: NewStep[] = [];
+  #reading: Promise<History> | undefined;
+  /** Steps that are being done, read or written down. */
+  #active = 0;
+  #isLookedAt = false;
+  #isSuspended = false;
+
+  constructor(owner: StepOwner) {
+    this.#owner = owner;
+  }
+
+  get key(): string {
+    const key = keyInProgress.getStore();
+    if (key === undefined)
+      throw new InvalidArgumentError("there is no step here", "read step.key inside the work of a step");
+    return key;
+  }
+
+  run<T>(name: string, work: (context: StepContext) => T | PromiseLike<T>, options: StepOptions = {}): Promise<T> {
+    if (typeof work !== "function")
+      return Promise.reject(new InvalidArgumentError(`the work of step "${name}" is not a function`));
+    return this.#wait(name, (key, history) => this.#run(name, key, history, work, options));
+  }
+
+  sleep(name: string, duration: Duration): Promise<void> {
+    return this.#wait(name, (key, history) => {
+      const seconds = durationSeconds(duration);
+      return seconds === 0 ? { value: undefined } : this.#look(history.due(key), { key, seconds }, undefined);
+    });
+  }
+
+  sleepUntil(name: string, time: Date): Promise<void> {
+    return this.#wait(name, (key) => {
+      if (!(time instanceof Date) || Number.isNaN(time.getTime()))
+        throw new InvalidArgumentError(`step "${name}" cannot sleep until that`, "give a Date");
+      return this.#look(time, { key, until: time.toISOString() }, undefined);
+    });
+  }
+
+  waitFor(names: string | readonly string[], options: WaitOptions = {}): Promise<never> {
+    const signals = typeof names === "string" ? [names] : names;
+    return this.#wait(typeof names === "string" ? names : signals.join("|"), async (key, history) => {
+      if (signals.length === 0) throw new InvalidArgumentError("no signal to wait for", "give a name");
+      for (const name of signals) stepName(name);
+      const got = history.got(key);
+      if (got) {
+        const value: unknown = options.schema
+          ? await validate(options.schema, got.value, `the signal "${got.key}"`)
+          : (got.value ?? null);
+        return { value: (typeof names === "string" ? value : { name: got.key, value }) as never };
+      }
+      const seconds = options.timeout === undefined ? undefined : durationSeconds(options.timeout, "timeout");
+      const due = history.due(key);
+      const found = this.#look(due, { key, signals, ...(seconds === undefined ? {} : { seconds }) }, null);
+      // on record, for who looks: the signal may yet come, and is kept for the next wait
+      if ("value" in found && !history.done(key)) this.#survived.push({ key, kind: "done", about: "timeout" });
+      return found as Look<never>;
+    });
+  }
+
+  call(
+    name: string,
+    definition: AnyJobDefinition | string,
+    input: unknown,
+    options: ChildOptions = {},
+  ): Promise<never> {
+    return this.#wait(name, async (key, history) => {
+      const found = await this.#children(key, history, definition, [input], options);
+      return "wait" in found ? found : { value: resultOf(found.value[0]!) as never };
+    });
+  }
+
+  map(
+    name: string,
+    definition: AnyJobDefinition | string,
+    inputs: readonly unknown[],
+    options: ChildOptions = {},
+  ): Promise<never> {
+    return this.#wait(name, async (key, history) => {
+      if (!Array.isArray(inputs)) throw new InvalidArgumentError("inputs are not an array", "give one input per job");
+      const found = await this.#children(key, history, definition, inputs, options);
+      return "wait" in found ? found : { value: found.value.map(resultOf) as never };
+    });
+  }
+
+  start(
+    name: string,
+    definition: AnyJobDefinition | string,
+    input: unknown,
+    options: ChildOptions = {},
+  ): Promise<JobId> {
+    return this.#wait(name, async (key, history) => {
+      const [id] = history.started(key) ?? (await this.#enqueue(key, definition, [input], options, true));
+      return { value: id! };
+    });
+  }
+
+  /** Nothing of this call goes on any more. */
+  #never(): Promise<never> {
+    return new Promise(() => {});
+  }
+
+  /**
+   * A step: it is looked at, which may take a while, and ends, or is waited for. It counts in the order of calls,
+   * before anything is waited for.
+   */
+  #wait<T>(name: string, look: (key: string, history: History) => Look<T> | Promise<Look<T>>): Promise<T> {
+    if (this.#isSuspended) return this.#never();
+    const waiting = new Waiting<T>(() => this.#mayBeIdle());
+    void this.#begin(name, look, waiting);
+    return waiting;
+  }
+
+  async #begin<T>(
+    name: string,
+    look: (key: string, history: History) => Look<T> | Promise<Look<T>>,
+    waiting: Waiting<T>,
+  ): Promise<void> {
+    this.#active += 1;
+    let isBusy = false;
+    try {
+      stepName(name);
+      if (!this.#owner.isOpen) throw new LeaseLostError([this.#owner.job.id]);
+      if (this.#busy.has(name)) {
+        throw new InvalidArgumentError(
+          `step "${name}" is used again while it is being done`,
+          "give steps that run at the same time names of their own",
+        );
+      }
+      this.#busy.add(name);
+      isBusy = true;
+      const key = this.#keyOf(name);
+      const found = await look(key, await this.#history());
+      if ("value" in found) {
+        waiting.resolve(found.value);
+        this.#busy.delete(name);
+      } else {
+        this.#pending.set(key, { wait: found.wait, waiting });
+      }
+    } catch (error) {
+      if (isBusy) this.#busy.delete(name);
+      waiting.reject(error);
+    } finally {
+      this.#active -= 1;
+      this.#mayBeIdle();
+    }
+  }
+
+  #keyOf(name: string): string {
+    const uses = (this.#uses.get(name) ?? 0) + 1;
+    this.#uses.set(name, uses);
+    return uses === 1 ? name : `${name}#${uses}`;
+  }
+
+  #history(): Promise<History> {
+    const { journal, job, signal } = this.#owner;
+    this.#reading ??= journal.read(job.id, signal).then((records) => new History(records));
+    return this.#reading;
+  }
+
+  /** Whether a time has come. */
+  #look<T>(until: Date | undefined, wait: Wait, value: T): Look<T> {
+    if (until && this.#owner.now >= until.getTime()) return { value };
+    if (!until) return { wait };
+    const { seconds: _, ...rest } = wait;
+    return { wait: { ...rest, until: until.toISOString() } };
+  }
+
+  async #run<T>(
+    name: string,
+    key: string,
+    history: History,
+    work: (context: StepContext) => T | PromiseLike<T>,
+    { maxAttempts = 1, retryDelay }: StepOptions,
+  ): Promise<Look<T>> {
+    if (!Number.isInteger(maxAttempts) || maxAttempts < 1)
+      throw new InvalidArgumentError(`maxAttempts of step "${name}" cannot be ${maxAttempts}`, "give 1 or more");
+    const { job, signal } = this.#owner;
+    const done = history.done(key);
+    if (done?.error) throw failureOf(key, done);
+    if (done) return { value: done.value as T };
+    const tries = history.tries(key);
+    const last = tries.at(-1);
+    if (maxAttempts === 1) {
+      const failed = tries.find(({ n }) => Number(n) === job.attempt);
+      if (failed) throw failureOf(key, failed);
+    } else if (last?.until && this.#owner.now < last.until.getTime()) {
+      return { wait: { key, until: last.until.toISOString(), retry: true } };
+    }
+    const attempt = maxAttempts === 1 ? job.attempt : tries.length + 1;
+    const beganAt = performance.now();
+    let value: { readonly json?: string; readonly value: unknown };
+    try {
+      const idempotencyKey = `${job.id}:${key}`;
+      const context: StepContext = { key: idempotencyKey, attempt, signal };
+      value = stepValue(await keyInProgress.run(idempotencyKey, () => work(context)), name);
+    } catch (error) {
+      return this.#failed(key, attempt, error, performance.now() - beganAt, maxAttempts, retryDelay);
+    }
+    const { json } = value;
+    await this.#write([
+      { key, kind: "done", ms: performance.now() - beganAt, ...(json === undefined ? {} : { json }) },
+    ]);
+    return { value: value.value as T };
+  }
+
+  async #failed(
+    key: string,
+    attempt: number,
+    error: unknown,
+    ms: number,
+    maxAttempts: number,
+    retryDelay: StepOptions["retryDelay"],
+  ): Promise<{ wait: Wait }> {
+    const told = this.#owner.describe(error);
+    const isLast = attempt >= maxAttempts || isPermanent(error);
+    if (maxAttempts === 1) {
+      this.#survived.push({ key, kind: "try", n: attempt, error: told, ms });
+    } else if (isLast) {
+      await this.#write([{ key, kind: "done", error: told, ms }]);
+    } else {
+      const seconds = retryDelaySeconds(retryDelay, attempt);
+      this.#survived.push({ key, kind: "try", n: attempt, error: told, ms, seconds });
+      return { wait: { key, seconds, retry: true } };
+    }
+    throw new StepFailedError(key, attempt, errorText(told), error);
+  }
+
+  async #write(steps: readonly NewStep[]): Promise<void> {
+    const { journal, job, signal } = this.#owner;
+    const survived = this.#survived;
+    this.#survived = [];
+    try {
+      await journal.put(job, [...survived, ...steps], signal);
+    } catch (error) {
+      if (error instanceof LeaseLostError) this.#owner.lost(error);
+      throw error;
+    }
+    if (this.#isSuspended) await this.#never();
+  }
+
+  /** Children of a step: they are started, once, and waited for, all of them. */
+  async #children(
+    key: string,
+    history: History,
+    definition: AnyJobDefinition | string,
+    inputs: readonly unknown[],
+    options: ChildOptions,
+  ): Promise<Look<readonly StepRecord[]>> {
+    const started = history.started(key) ?? (await this.#enqueue(key, definition, inputs, options, false));
+    const ended = history.ended(key);
+    return ended.length >= started.length ? { value: ended } : { wait: { key, children: started.length } };
+  }
+
+  async #enqueue(
+    key: string,
+    definition: AnyJobDefinition | string,
+    inputs: readonly unknown[],
+    options: ChildOptions,
+    detached: boolean,
+  ): Promise<readonly JobId[]> {
+    const { engine, job } = this.#owner;
+    const children = await Promise.all(inputs.map((input) => newJob(definition, input, options)));
+    if (children.length > bounds.children)
+      throw new RunLimitError(
+        `${children.length} children are more than the limit of ${bounds.children}`,
+        "start a child that starts others",
+      );
+    return engine.stepStart(job, key, children, { detached, wake: true });
+  }
+
+  /** Look, when the handler has gone on as far as it can, whether there is nothing left but to wait. */
+  #mayBeIdle(): void {
+    if (this.#isLookedAt || this.#active > 0 || this.#pending.size === 0) return;
+    this.#isLookedAt = true;
+    setImmediate(() => {
+      this.#isLookedAt = false;
+      if (this.#active === 0 && !this.#isSuspended && this.#owner.isOpen) this.#suspend();
+    });
+  }
+
+  #suspend(): void {
+    const all = [...this.#pending.values()];
+    const waits = all.filter(({ waiting }) => waiting.isAwaited).map(({ wait }) => wait);
+    if (waits.length === 0) return;
+    this.#isSuspended = true;
+    // the time of what is not awaited yet counts from now all the same
+    const begun = all
+      .filter(({ wait, waiting }) => !waiting.isAwaited && wait.seconds !== undefined && !wait.retry)
+      .map(({ wait: { key, seconds } }): NewStep => ({ key, kind: "due", seconds: seconds! }));
+    this.#owner.suspend(waits, [...this.#survived, ...begun]);
+  }
+}
+
+/** A step that failed before, as it is told again. */
+function failureOf(key: string, { error, n }: StepRecord): StepFailedError {
+  return new StepFailedError(key, Number(n ?? 1), errorText(error), error && errorOf(error));
+}
+
+/** An error as it was stored, with its causes. */
+function errorOf({ name, message, code, stack, cause }: JobError): Error {
+  const inner = typeof cause === "object" && cause !== null ? errorOf(cause as unknown as JobError) : undefined;
+  const error = new Error(message, inner === undefined ? undefined : { cause: inner });
+  if (name !== undefined) error.name = name;
+  if (stack !== undefined) error.stack = stack;
+  return code === undefined ? error : Object.assign(error, { code });
+}
+
+function resultOf({ about: state, error, other, value }: StepRecord): unknown {
+  if (state === "succeeded") return value ?? null;
+  throw new JobFailedError(other!, state ?? "failed", errorText(error) || "no message");
+}
+
+function isPermanent(error: unknown): boolean {
+  for (let one = error, depth = 0; one instanceof Error && depth < 20; one = one.cause, depth += 1)
+    if (one.name === "PermanentError") return true;
+  return false;
+}
