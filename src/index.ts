@@ -42,7 +42,7 @@ export {
   migrationScript,
   migrationStatus,
 } from "./db/migrate.js";
-export type { CallOptions, Transaction } from "./db/foreign.js";
+export type { CallOptions, Database, Transaction } from "./db/foreign.js";
 export type { ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
 export type {
   AttemptRecord,
@@ -155,7 +155,7 @@ export type {
   TimesRule,
 } from "./schedule/rule.js";
 export { Scheduler, type SchedulerOptions } from "./schedule/scheduler.js";
-export type { ChildOptions, Signal, Step, StepContext, StepOptions, WaitOptions } from "./steps/step.js";
+export type { ChildOptions, Signal, Step, StepContext, StepOptions, TransactionOf, WaitOptions } from "./steps/step.js";
 export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
 export { type IsolateOptions, type IsolatedHandler, inProcesses, inThreads } from "./worker/isolate.js";
 export { type Decision, PermanentError, failed, release, retryLater } from "./worker/outcome.js";

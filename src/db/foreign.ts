@@ -8,6 +8,12 @@ import type { QueryResult, Queryable } from "./queryable.js";
  */
 export type Transaction = Queryable | object;
 
+/**
+ * A database of the caller, in which a transaction can begin: a `pg` Pool, or that of postgres.js, Drizzle, Kysely,
+ * Knex, Prisma or TypeORM.
+ */
+export type Database = object;
+
 /** Options of every call. */
 export interface CallOptions {
   /** The transaction to use, and only it. Default: the call commits by itself. */
@@ -26,7 +32,11 @@ interface Library {
   readonly isTransaction: (tx: Shape) => boolean;
   /** How it runs a statement with parameters. Absent when it does so as the engine asks. */
   readonly run?: (tx: never) => Run;
+  /** How it does something in a transaction, which ends with it. */
+  readonly begin: (db: never, work: (tx: Transaction) => Promise<unknown>) => Promise<unknown>;
 }
+
+type Work = (tx: Transaction) => Promise<unknown>;
 
 const typeParsers = pg.types as { getTypeParser(type: number, format: "text"): (text: string) => unknown };
 const has = (value: Shape, ...names: readonly string[]): boolean =>
@@ -37,6 +47,7 @@ const libraries: readonly Library[] = [
     name: "postgres.js",
     fits: (tx) => typeof tx === "function" && has(tx, "unsafe"),
     isTransaction: (tx) => has(tx, "savepoint"),
+    begin: (db: { begin(work: Work): Promise<unknown> }, work) => db.begin(work),
     // Its options may rename columns, change what is inside JSON, and turn types off, so the values are taken as the
     // server sent them.
     run:
@@ -56,6 +67,7 @@ const libraries: readonly Library[] = [
     name: "Prisma",
     fits: (tx) => has(tx, "$queryRawUnsafe"),
     isTransaction: (tx) => !has(tx, "$connect"),
+    begin: (db: { $transaction(work: Work): Promise<unknown> }, work) => db.$transaction(work),
     run:
       (tx: { $queryRawUnsafe(text: string, ...values: readonly unknown[]): Promise<readonly Row[]> }) =>
       (text, values) =>
@@ -65,12 +77,14 @@ const libraries: readonly Library[] = [
     name: "TypeORM",
     fits: (tx) => has(tx, "query") && (has(tx, "getRepository") || (has(tx, "startTransaction") && "manager" in tx)),
     isTransaction: (tx) => has(tx, "startTransaction") || Boolean(tx["queryRunner"]),
+    begin: (db: { transaction(work: Work): Promise<unknown> }, work) => db.transaction(work),
     run: (tx: { query: Run }) => (text, values) => tx.query(text, values),
   },
   {
     name: "Kysely",
     fits: (tx) => has(tx, "executeQuery", "selectFrom"),
     isTransaction: (tx) => tx["isTransaction"] === true,
+    begin: (db: { transaction(): { execute(work: Work): Promise<unknown> } }, work) => db.transaction().execute(work),
     // Plugins may rename columns, and change what is inside JSON.
     run:
       (tx: { withoutPlugins(): { executeQuery(query: object): Promise<QueryResult> } }) => async (sql, parameters) => {
@@ -83,6 +97,7 @@ const libraries: readonly Library[] = [
     name: "Knex",
     fits: (tx) => typeof tx === "function" && has(tx, "raw", "transaction"),
     isTransaction: (tx) => tx["isTransaction"] === true,
+    begin: (db: { transaction(work: Work): Promise<unknown> }, work) => db.transaction(work),
     run: (tx: { raw(sql: string, bindings: readonly unknown[]): Promise<QueryResult> }) => async (text, values) => {
       const bindings: unknown[] = [];
       const sql = text.replace(/\$(\d+)/g, (_, n: string) => (bindings.push(values[Number(n) - 1]), "?"));
@@ -98,22 +113,59 @@ const libraries: readonly Library[] = [
     name: "Drizzle",
     fits: (tx) => has(tx, "execute", "select", "transaction"),
     isTransaction: (tx) => has(tx, "rollback"),
+    begin: (db: { transaction(work: Work): Promise<unknown> }, work) => db.transaction(work),
     run: (tx: { execute(query: object): Promise<QueryResult | readonly Row[]> }) => async (sql, params) => {
       const query = { getSQL: () => query, toQuery: () => ({ sql, params }), shouldOmitSQLParens: () => false };
       const result = await tx.execute(query);
       return "rows" in result ? result.rows : result;
     },
   },
-  { name: "pg", fits: (tx) => has(tx, "query"), isTransaction: (tx) => !("totalCount" in tx) },
+  {
+    name: "pg",
+    fits: (tx) => has(tx, "query"),
+    isTransaction: (tx) => !("totalCount" in tx),
+    begin: beginInPool,
+  },
 ];
+
+async function beginInPool(pool: pg.Pool, work: Work): Promise<unknown> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query("begin");
+    const value = await work(client);
+    await client.query("commit");
+    return value;
+  } catch (error) {
+    await client.query("rollback").catch((lost: Error) => (broken = lost));
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+function libraryOf(value: unknown): Library | undefined {
+  return (typeof value === "object" && value !== null) || typeof value === "function"
+    ? libraries.find(({ fits }) => fits(value as Shape))
+    : undefined;
+}
+
+/** Do something in a transaction of a database of the caller: a `pg` Pool, or that of any library that `tx` knows. */
+export async function inTransactionOf<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const library = libraryOf(db);
+  if (!library || library.isTransaction(db as Shape)) {
+    throw new InvalidArgumentError(
+      library ? "this is a transaction already" : "this is not a database Millrace knows",
+      "pass a pg Pool, or the database of postgres.js, Drizzle, Kysely, Knex, Prisma or TypeORM",
+    );
+  }
+  return (await library.begin(db as never, work)) as T;
+}
 
 /** A transaction as the engine uses it. A `pg` client is one already; the others are wrapped. */
 export function asQueryable(tx: Transaction): Queryable {
   const shape = tx as Shape;
-  const library =
-    (typeof tx === "object" && tx !== null) || typeof tx === "function"
-      ? libraries.find(({ fits }) => fits(shape))
-      : undefined;
+  const library = libraryOf(tx);
   if (!library) {
     throw new InvalidArgumentError(
       "tx is not a transaction Millrace knows",

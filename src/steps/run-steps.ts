@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError, JobFailedError, LeaseLostError, RunLimitError, StepFailedError } from "../db/errors.js";
 import { errorText } from "../db/error-text.js";
+import { type Database, inTransactionOf } from "../db/foreign.js";
 import { bounds } from "../db/limits.js";
 import type { ClaimedJob, JobError, JobId, NewStep, StepRecord, Wait } from "../db/types.js";
 import type { AnyJobDefinition } from "../job/define-job.js";
@@ -80,6 +81,28 @@ export class RunSteps implements Step {
     return this.#wait(name, (key, history) => this.#run(name, key, history, work, options));
   }
 
+  transaction<T>(
+    name: string,
+    db: Database,
+    work: (tx: never, context: StepContext) => T | PromiseLike<T>,
+  ): Promise<T> {
+    return this.#wait(name, async (key, history) => {
+      const done = history.done(key);
+      if (done) return { value: done.value as T };
+      const { engine, job, signal } = this.#owner;
+      const beganAt = performance.now();
+      const value = await inTransactionOf(db, async (tx) => {
+        const context: StepContext = { key: `${job.id}:${key}`, attempt: job.attempt, signal };
+        const given = stepValue(await keyInProgress.run(context.key, () => work(tx as never, context)), name);
+        const step = doneStep(key, given.json, performance.now() - beganAt);
+        const refused = await engine.stepsPut([{ token: job.token, job: job.id, steps: [step] }], { tx });
+        if (refused.length > 0) throw this.#lost();
+        return given.value;
+      });
+      return { value: value as T };
+    });
+  }
+
   sleep(name: string, duration: Duration): Promise<void> {
     return this.#wait(name, (key, history) => {
       const seconds = durationSeconds(duration);
@@ -151,6 +174,12 @@ export class RunSteps implements Step {
       const [id] = history.started(key) ?? (await this.#enqueue(key, definition, [input], options, true));
       return { value: id! };
     });
+  }
+
+  #lost(): LeaseLostError {
+    const error = new LeaseLostError([this.#owner.job.id]);
+    this.#owner.lost(error);
+    return error;
   }
 
   /** Nothing of this call goes on any more. */
@@ -255,10 +284,7 @@ export class RunSteps implements Step {
     } catch (error) {
       return this.#failed(key, attempt, error, performance.now() - beganAt, maxAttempts, retryDelay);
     }
-    const { json } = value;
-    await this.#write([
-      { key, kind: "done", ms: performance.now() - beganAt, ...(json === undefined ? {} : { json }) },
-    ]);
+    await this.#write([doneStep(key, value.json, performance.now() - beganAt)]);
     return { value: value.value as T };
   }
 
@@ -348,6 +374,10 @@ export class RunSteps implements Step {
       .map(({ wait: { key, seconds } }): NewStep => ({ key, kind: "due", seconds: seconds! }));
     this.#owner.suspend(waits, [...this.#survived, ...begun]);
   }
+}
+
+function doneStep(key: string, json: string | undefined, ms: number): NewStep {
+  return { key, kind: "done", ms, ...(json === undefined ? {} : { json }) };
 }
 
 /** A step that failed before, as it is told again. */

@@ -1,3 +1,4 @@
+import type { Database } from "../db/foreign.js";
 import type { JobId, Json } from "../db/types.js";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import type { Duration } from "../job/duration.js";
@@ -24,6 +25,19 @@ export interface StepOptions {
   /** Delay before the next try. Default 1 s doubling up to 1 h, jitter 0.1. */
   readonly retryDelay?: RetryDelay;
 }
+
+/** What a database hands to the work of a transaction. */
+export type TransactionOf<Db> = Db extends { connect(): Promise<infer Client>; totalCount: number }
+  ? Client
+  : Db extends { begin(work: (tx: infer Tx) => never): unknown }
+    ? Tx
+    : Db extends { transaction(): { execute(work: (tx: infer Tx) => never): unknown } }
+      ? Tx
+      : Db extends { $transaction(work: (tx: infer Tx) => never): unknown }
+        ? Tx
+        : Db extends { transaction(work: (tx: infer Tx) => never): unknown }
+          ? Tx
+          : never;
 
 /** Options of `step.waitFor`. */
 export interface WaitOptions<S extends StandardSchema = StandardSchema> {
@@ -64,6 +78,20 @@ export type ChildOptions = Omit<
 export interface Step {
   /** Do something once. Its value must be JSON, and is the same in this call and in every later one. */
   run<T>(name: string, work: (context: StepContext) => T | PromiseLike<T>, options?: StepOptions): Promise<T>;
+  /**
+   * Do something once in a transaction of yours: what it writes and its value are committed together, or not at all.
+   * `db` is a `pg` Pool, or the database of any library that `tx` knows; the work gets the transaction that it begins.
+   *
+   * @example
+   * ```ts
+   * await step.transaction("book", pool, (tx) => tx.query("insert into bookings values ($1)", [job.id]));
+   * ```
+   */
+  transaction<T, Db extends Database>(
+    name: string,
+    db: Db,
+    work: (tx: TransactionOf<Db>, context: StepContext) => T | PromiseLike<T>,
+  ): Promise<T>;
   /** Go on after this time. Meanwhile the job holds nothing: no slot, no lease, no connection. */
   sleep(name: string, duration: Duration): Promise<void>;
   /** Go on at this time. */

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { defineJob } from "../../src/job/define-job.js";
+import { type Connected, libraries } from "../support/libraries.js";
+import { useMill } from "../support/mill.js";
+
+const test = useMill();
+const book = defineJob<{ n: string }>("book", { retryDelay: 0 });
+
+beforeAll(() => test.db.sql("create table public.bookings (n text)"));
+
+const bookings = async (n: string): Promise<number> =>
+  (await test.db.sql("select from public.bookings where n = $1", [n])).length;
+
+describe.each(libraries)("step.transaction with $name", (library) => {
+  let connected: Connected;
+  beforeAll(async () => {
+    connected = await library.connect(test.db.url);
+  });
+  afterAll(() => connected?.close());
+  const insert = (tx: object, n: string) =>
+    connected.write(tx, `insert into public.bookings values ('${n.replaceAll("'", "''")}')`);
+
+  it("writes once, whatever fails before, in and after it [#191]", async () => {
+    const n = `${library.name} once`;
+    const queue = await test.queue();
+    const fails = ["before", "inside", "after"];
+    const worker = test.worker(queue).handle(book, async (_job, { step }) => {
+      const failing = (place: string): void => {
+        if (fails[0] !== place) return;
+        fails.shift();
+        throw new Error(place);
+      };
+      failing("before");
+      const value = await step.transaction("book", connected.database, async (tx) => {
+        await insert(tx, n);
+        failing("inside");
+        return { stored: n };
+      });
+      failing("after");
+      return value;
+    });
+    await worker.start();
+    const job = await test.mill.enqueue(book, { n }, { queue });
+    expect(await test.mill.result(job, { timeout: "20s" })).toEqual({ stored: n });
+    expect(fails).toEqual([]);
+    expect(await bookings(n)).toBe(1);
+  });
+
+  it("writes nothing when the job was taken away meanwhile [#184]", async () => {
+    const n = `${library.name} lost`;
+    const queue = await test.queue();
+    let signal: AbortSignal | undefined;
+    const worker = test.worker(queue).handle(book, async (job, context) => {
+      ({ signal } = context);
+      await context.step.transaction("book", connected.database, async (tx) => {
+        await insert(tx, n);
+        await test.mill.cancel(job.id);
+      });
+    });
+    await worker.start();
+    const job = await test.mill.enqueue(book, { n }, { queue });
+    await expect(test.mill.result(job, { timeout: "20s" })).rejects.toMatchObject({ state: "cancelled" });
+    await expect.poll(() => signal?.aborted).toBe(true);
+    await worker.stop();
+    expect(await bookings(n)).toBe(0);
+  });
+});
+
+it("step.transaction refuses what is no database, or a transaction already", async () => {
+  const queue = await test.queue();
+  const worker = test.worker(queue).handle(book, async (_job, { step }) => {
+    const client = await test.db.pool.connect();
+    try {
+      return await Promise.all(
+        [{}, client].map((db, i) => step.transaction(`t${i}`, db, () => 1).catch((error: unknown) => String(error))),
+      );
+    } finally {
+      client.release();
+    }
+  });
+  await worker.start();
+  const told = await test.mill.result<string[]>(await test.mill.enqueue(book, { n: "" }, { queue }), {
+    timeout: "20s",
+  });
+  expect(told[0]).toContain("not a database Millrace knows");
+  expect(told[1]).toContain("a transaction already");
+});
