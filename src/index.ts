@@ -75,11 +75,17 @@ export type {
   LimitRecord,
   GroupRecord,
   Held,
+  EnqueuedFlow,
+  FlowGraph,
+  FlowTarget,
+  FlowWhen,
+  NewFlowJob,
   NewStep,
   RunSteps,
   StepKind,
   StepRecord,
   Wait,
+  WaitedJob,
   JobCounts,
   JobDetails,
   JobError,
@@ -126,6 +132,7 @@ export type { Duration, DurationParts } from "./job/duration.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./job/job-options.js";
 export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";
+export { Flow, type FlowJob, type FlowJobOptions, type FlowOptions } from "./client/flow.js";
 export {
   type EnqueueCallOptions,
   Millrace,

@@ -7,10 +7,10 @@ declare
     job_list, job_get, job_outcomes, job_count, job_find, job_peek, queue_depth, queue_groups, queue_types,
     queue_events, run_stats, failure_groups, progress_get, payload_read, cell_status, schedule_stats,
     schedules_undeclared, live_sample, counts_audit, lane_holders, job_of,
-    steps_get}';
+    steps_get, job_waited, flow_get}';
   v_producer constant text[] := '{
     job_enqueue, job_enqueue_many, queue_notify, payload_append, job_cancel, job_cancel_where, schedule_put,
-    audit_add, idempotent_begin, idempotent_end, job_tell, notices_deliver}';
+    audit_add, idempotent_begin, idempotent_end, job_tell, notices_deliver, flow_enqueue}';
   v_worker constant text[] := '{
     job_claim, job_claim_json, claim_extend, job_start, job_complete, job_fail, job_retry, job_release,
     job_set_visibility, job_dead_letter, job_settle, progress_put, maintain, lanes_rest, lanes_forget, ticket_rotate,

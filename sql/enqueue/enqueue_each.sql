@@ -1,9 +1,9 @@
 -- enqueue_each: append jobs whose options differ. All in one statement but those with a fingerprint, which go in turn.
--- One whose slot of a schedule is taken is a duplicate.
--- p_parent, p_key: the job and its step whose children they are (step_start).
+-- One whose slot of a schedule is taken is a duplicate. p_parent, p_key: the job and its step whose children they are
+-- (step_start). p_waits: what each waits for before it may begin, null for nothing (flow_enqueue).
 -- Writes: job, ticket, agenda, tally, scout, fingerprint, schedule_run, payload_piece.
 create or replace function enqueue_each(p_inputs json, p_options json, p_parent bigint default null,
-  p_key text default null, out job_ids bigint[], out duplicates boolean[])
+  p_key text default null, p_waits jsonb[] default null, out job_ids bigint[], out duplicates boolean[])
 language plpgsql as $$
 declare
   v_plans job_plan[]; v_inputs json[];  -- of fingerprinted jobs
@@ -19,7 +19,8 @@ begin
       join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
   ), y as materialized (
     select n, plan, input, job_id_new() as id, (plan).lane, (plan).track, (plan).stage, (plan).schedule,
-           (plan).run_at <= clock_now() and (plan).stage is null as is_ready
+           p_waits[n] as waits,
+           (plan).run_at <= clock_now() and (plan).stage is null and p_waits[n] is null as is_ready
       from (select * from plan where not is_unique order by n) plan
   ), slots as (
     insert into schedule_run (schedule, slot_at, job_id)
@@ -46,8 +47,9 @@ begin
               from (select lane, track, min(id) as first from ready where track <> lane group by lane, track) t
              group by lane) t
   ), later as (
-    insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage)
-    select id, case when stage is null then (plan).run_at else 'infinity' end, lane, track, 1, clock_now(), stage
+    insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage, waits)
+    select id, case when stage is null and waits is null then (plan).run_at else 'infinity' end, lane, track, 1,
+           clock_now(), stage, waits
       from x
      where not is_ready
   ), counted as (

@@ -115,7 +115,7 @@ begin
     x.id, v_xid, job_slot(x.id), x.queue_id, x.type, x.priority, x.resources, x.cost, x.group_key, x.tenant, x.schedule,
     x.schedule_slot, x.run_at, x.start_by, x.deadline, x.max_attempts, x.attempt_timeout_ms, x.retry, x.headers,
     x.input, x.content_type, x.payload_size, case when octet_length(x.payload) <= 65536 then x.payload end,
-    p_parent, p_key, case when p_parent is not null then x.n end
+    p_parent, p_key, case when p_key is not null then x.n end
     from rows from (unnest(p_ids), unnest(p_inputs), unnest(p_plans)) x (id, input);
   perform payload_store(x.id, x.payload) from rows from (unnest(p_ids), unnest(p_plans)) x (id)
    where octet_length(x.payload) > 65536;

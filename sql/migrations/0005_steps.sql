@@ -38,7 +38,27 @@ begin
   end loop;
 end $$;
 
--- Whose child a job is: the step of its parent, and the number among its siblings.
+-- Who waits for the end of a job before it may begin (flow_enqueue). In the day of the one that is waited for.
+create table edge (
+  target bigint not null,
+  waiter bigint not null,
+  slot   smallint not null
+) partition by list (slot);
+do $$
+declare
+  s text;
+begin
+  for i in 0 .. 31 loop
+    s := lpad(i::text, 2, '0');
+    execute format('create table edge_%s partition of edge for values in (%s)', s, i);
+    execute format('alter table edge_%s add primary key (target, waiter)', s);
+  end loop;
+end $$;
+
+-- A job of a flow as it is given (flow_enqueue).
+create type flow_line as (type text, input json, options json, after json, "when" text);
+
+-- Whose child a job is: the step of its parent, and the number among its siblings; of a job of a flow, the flow.
 alter table job add column parent bigint, add column parent_key text, add column parent_n int;
 
 -- Somebody waits for the end of the job, or it has children: its end is told (notice_append).
@@ -46,7 +66,9 @@ alter table amendment add column linked boolean not null default false;
 alter table claim add column linked boolean not null default false;
 
 -- What a suspended job waits for: {"signals": {name: key of the step}, "children": {key of the step: how many are left,
--- null when nobody has counted}, "keys": [keys of steps]}. Null for a job that is merely delayed.
+-- null when nobody has counted}, "totals": {key: how many there are}, "keys": [keys of steps]}. Of a job of a flow that
+-- has not begun: {"after": how many jobs are left that it waits for, "of": of how many, "bad": how many of those that
+-- have ended did not succeed, "when", "check": jobs that were there before it}. Null for a job that is merely delayed.
 alter table agenda add column waits jsonb;
 
 drop type job_lines cascade;

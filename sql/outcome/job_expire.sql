@@ -46,12 +46,12 @@ begin
   return v_new || v_known;
 end $$;
 
--- ends_tell: jobs of one ring child that nobody worked on have ended; those that have a parent, or children, are told
--- of. Writes: ticket.
+-- ends_tell: jobs of one ring child that nobody worked on have ended; those that have a parent, or children, and flows
+-- are told of. Writes: ticket.
 create or replace function ends_tell(p_slot smallint, p_jobs bigint[]) returns void
 language plpgsql as $$
 begin
   perform notice_append(array(
     select j.id from job j left join amendment m on m.slot = p_slot and m.job_id = j.id
-     where j.slot = p_slot and j.id = any (p_jobs) and (j.parent is not null or m.linked)), 1);
+     where j.slot = p_slot and j.id = any (p_jobs) and (j.parent is not null or m.linked or j.type = flow_type())), 1);
 end $$;

@@ -50,35 +50,42 @@ begin
     if v_looked <> '{}' then
       v_resumed := v_resumed || waits_look(v_looked);
     end if;
+    v_resumed := flows_end(v_resumed);
     perform track_advance(r, v_read);
     perform queue_notify(runs_resume(v_resumed));
   end if;
   return json_build_object('notices', v_read, 'resumed', coalesce(cardinality(v_resumed), 0),
-    'more', v_read = p_limit);
+    'more', v_read = p_limit or v_read > 0 and exists (  -- what has ended here may be waited for too
+      select from ticket k
+       where k.slot = ticket_slot(xid_now()) and k.lane = notice_track() and k.xid = xid_now() and k.attempt = 1));
 end $$;
 
--- ends_deliver: children have ended: their parents are told how, once each. Returns the parents that waited for no
--- other. Writes: step, agenda.
+-- ends_deliver: jobs have ended: their parents are told how, once each, and so is who waits for them in a flow. Returns
+-- who waited for no other. Writes: step, agenda, and as job_cancel.
 create or replace function ends_deliver(p_jobs bigint[]) returns bigint[]
 language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_parents bigint[]; v_keys text[]; v_counts int[];
   v_waiting bigint[];
   v_done bigint[];
+  v_begin bigint[];
 begin
   if p_jobs = '{}' then
     return '{}';
   end if;
   perform children_cancel(p_jobs);
+  v_begin := edges_deliver(p_jobs);
   with child as (
-    select j.parent, j.parent_key, j.parent_n, o.*
+    select j.parent, coalesce(j.parent_key, 'job') as parent_key, coalesce(j.parent_n, o.job_id) as parent_n,
+           j.parent_key is not null as of_step, o.*
       from job_outcomes(p_jobs) o join job j on j.slot = job_slot(o.job_id) and j.id = o.job_id
      where j.parent is not null
        and exists (select from job p where p.slot = job_slot(j.parent) and p.id = j.parent)
   ), told as (
     insert into step (job_id, slot, key, kind, n, at, other, about, value, error)
-    select c.parent, job_slot(c.parent), c.parent_key, 'ended', c.parent_n, clock_now(), c.job_id, c.state, c.result,
-           case when c.state <> 'succeeded' then coalesce(c.error,
+    select c.parent, job_slot(c.parent), c.parent_key, 'ended', c.parent_n, clock_now(), c.job_id, c.state,
+           case when c.of_step then c.result end,
+           case when c.of_step and c.state <> 'succeeded' then coalesce(c.error,
              json_build_object('message', coalesce('it was ' || c.reason, 'it has ' || c.state))) end
       from child c
      where not exists (select from step s
@@ -90,7 +97,7 @@ begin
   )
   select array_agg(job_id), array_agg(key), array_agg(n) into v_parents, v_keys, v_counts from counted;
   if v_parents is null then
-    return '{}';
+    return v_begin;
   end if;
   -- what nobody has counted yet is counted when it is looked at
   v_waiting := runs_lock(v_parents);
@@ -101,7 +108,7 @@ begin
      where g.job_id = u.job and g.job_id = any (v_waiting) and g.waits -> 'children' ->> u.key is not null
     returning g.job_id, (g.waits -> 'children' ->> u.key)::int as n)
   select array_agg(job_id) filter (where n <= 0) into v_done from left_over;
-  return coalesce(v_done, '{}');
+  return v_begin || coalesce(v_done, '{}');
 end $$;
 
 -- children_cancel: of jobs that ended without success, the children that have not ended are cancelled with them, unless
@@ -148,6 +155,7 @@ end $$;
 create or replace function waits_look(p_jobs bigint[]) returns bigint[]
 language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
+  v_begin constant bigint[] := edges_check(p_jobs);
   v_waiting constant bigint[] := runs_lock(p_jobs);
   v_told bigint[];
   v_ended bigint[];
@@ -188,10 +196,11 @@ begin
      where g.job_id = c.job_id
   )
   select array_agg(distinct job_id) into v_ended from counted where n <= 0;
-  return coalesce(v_told, '{}') || coalesce(v_ended, '{}');
+  return v_begin || coalesce(v_told, '{}') || coalesce(v_ended, '{}') || waiters_decide(v_waiting);
 end $$;
 
--- runs_resume: let suspended jobs go on, which the caller has locked: their time has come. Returns their queues.
+-- runs_resume: let suspended jobs go on, which the caller has locked: their time has come. A job of a flow begins at
+-- its own time, if that is later. Returns their queues.
 -- Writes: agenda.
 create or replace function runs_resume(p_jobs bigint[]) returns text[]
 language plpgsql as $$
@@ -199,7 +208,9 @@ declare
   v_lanes bigint[];
 begin
   with resumed as (
-    update agenda set due_at = clock_now(), waits = null where job_id = any (p_jobs)
+    update agenda g set waits = null,
+           due_at = case when g.waits ? 'after' then greatest(clock_now(), flow_time(g.job_id)) else clock_now() end
+     where g.job_id = any (p_jobs)
     returning lane)
   select array_agg(distinct lane) into v_lanes from resumed;
   return array(select distinct q.name from lane_known l join queue q on q.id = l.queue_id where l.key = any (v_lanes));
@@ -229,5 +240,8 @@ begin
       join step s on s.slot = job_slot(g.job_id) and s.job_id = g.job_id and s.kind = 'started'
       cross join lateral unnest(s.jobs) u (id)
      where g.waits ? 'children' and job_over(u.id)), 1);
+  perform notice_append(array(
+    select e.target from agenda g join edge e on e.waiter = g.job_id
+     where g.waits ? 'after' and job_over(e.target)), 1);
   perform notice_append(array(select job_id from agenda where waits is not null), 2);
 end $$;

@@ -105,7 +105,7 @@ declare
   v_many constant int := 10000;
   v_keep bigint[];
   k_jobs job[]; k_attempts attempt[]; k_amendments amendment[]; k_progress progress[]; k_pieces payload_piece[];
-  k_steps step[];
+  k_steps step[]; k_edges edge[];
 begin
   -- Waits for transactions that have enqueued into it and not committed yet: their jobs would go unseen. Nobody else
   -- writes here, and readers are not in the way. From then on only another life could make an ended job worth keeping,
@@ -114,7 +114,7 @@ begin
   v_keep := jobs_keep(p_slot, p_now, v_many);
   if cardinality(v_keep) < v_many then
     execute format('lock table job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s, '
-      || 'step_%1$s in access exclusive mode', n);
+      || 'step_%1$s, edge_%1$s in access exclusive mode', n);
     k_jobs := array(select j from job j where j.slot = p_slot and j.id = any (v_keep));
     k_attempts := array(
       select row(a.*)::attempt from job_attempt a
@@ -125,14 +125,16 @@ begin
     k_progress := array(select g from progress g where g.slot = p_slot and g.job_id = any (v_keep));
     k_pieces := array(select y from payload_piece y where y.slot = p_slot and y.job_id = any (v_keep));
     k_steps := array(select t from step t where t.slot = p_slot and t.job_id = any (v_keep));
+    k_edges := array(select e from edge e where e.slot = p_slot and e.target = any (v_keep));
     execute format('truncate job_%1$s, attempt_%1$s, streak_%1$s, amendment_%1$s, progress_%1$s, payload_piece_%1$s, '
-      || 'step_%1$s', n);
+      || 'step_%1$s, edge_%1$s', n);
     insert into job select (u).* from unnest(k_jobs) u;
     insert into attempt select (u).* from unnest(k_attempts) u;
     insert into amendment select (u).* from unnest(k_amendments) u;
     insert into progress select (u).* from unnest(k_progress) u;
     insert into payload_piece select (u).* from unnest(k_pieces) u;
     insert into step select (u).* from unnest(k_steps) u;
+    insert into edge select (u).* from unnest(k_edges) u;
     delete from decision d where job_slot(d.job_id) = p_slot and d.job_id <> all (v_keep);
   else
     perform ring_delete(p_slot, p_now);
@@ -172,6 +174,7 @@ begin
      g as (delete from progress x using gone where x.slot = p_slot and x.job_id = gone.id),
      y as (delete from payload_piece x using gone where x.slot = p_slot and x.job_id = gone.id),
      t as (delete from step x using gone where x.slot = p_slot and x.job_id = gone.id),
+     e as (delete from edge x using gone where x.slot = p_slot and x.target = gone.id),
      d as (delete from decision x using gone where x.job_id = gone.id)
   delete from job x using gone where x.slot = p_slot and x.id = gone.id;
   delete from streak s

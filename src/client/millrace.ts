@@ -17,6 +17,7 @@ import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { type Duration, timerMs } from "../job/duration.js";
 import type { JobOptions } from "../job/job-options.js";
 import { type EngineJob, given, newJob } from "../job/new-job.js";
+import { Flow, type FlowOptions } from "./flow.js";
 import { Jobs } from "./jobs.js";
 import { Joined } from "./joined.js";
 import { Queues } from "./queues.js";
@@ -204,6 +205,41 @@ export class Millrace {
     let count = 0;
     for await (const batch of inBatches(inputs)) count += (await store(batch)).length;
     return { count };
+  }
+
+  /**
+   * Begin a flow: jobs that wait for each other, stored together. Or add to one (`to`), for example from a handler of
+   * one
+   * of its jobs: those who wait for the flow wait for the new ones too.
+   *
+   * @example
+   * ```ts
+   * const flow = mill.flow({ name: "import-7" });
+   * const a = flow.add(extract, { file: "1.csv" });
+   * const b = flow.add(extract, { file: "2.csv" });
+   * flow.add(load, { table: "t" }, { after: [a, b] });
+   * await flow.enqueue();
+   * ```
+   */
+  flow(options: FlowOptions = {}): Flow {
+    return new Flow(
+      {
+        newJob: (definition, input, jobOptions) => this.#newJob(definition, input, jobOptions),
+        store: async (jobs, { to, ...target }, txOptions) => {
+          const stored = await this.engine.enqueueFlow(
+            jobs,
+            to === undefined ? target : { flow: idOf(to) },
+            callOf(txOptions),
+          );
+          if (txOptions.tx === undefined) {
+            this.#deliverer.ask();
+            for (const queue of new Set(jobs.map((job) => job.options?.queue ?? "default"))) this.#wakeUp.tell(queue);
+          }
+          return stored;
+        },
+      },
+      options,
+    );
   }
 
   /**

@@ -19,8 +19,10 @@ export const bounds = Object.freeze({
   errorBytes: 262_144,
   /** Of the value of a step or a signal. */
   stepBytes: 1_048_576,
-  /** Of one step. */
+  /** Of one step, or jobs that are added to a flow at once. */
   children: 100_000,
+  /** Jobs that one job of a flow waits for. */
+  edges: 1000,
   /** Signals of one name, sent to one job. */
   signals: 1000,
   /** Of a queue, a type, the cell, a resource or a schedule. */

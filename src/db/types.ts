@@ -3,6 +3,7 @@ export type * from "./types/claim.js";
 export type * from "./types/enqueue.js";
 export type * from "./types/failure.js";
 export type * from "./types/find.js";
+export type * from "./types/flow.js";
 export type * from "./types/job.js";
 export type * from "./types/options.js";
 export * from "./types/queue.js";

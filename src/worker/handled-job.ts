@@ -40,6 +40,7 @@ export class HandledJob implements Job {
   readonly schedule: string | undefined;
   readonly slotAt: Date | undefined;
   readonly fingerprint: string | undefined;
+  readonly parent: string | undefined;
   readonly #claimed: ClaimedJob;
   readonly #owner: JobOwner;
 
@@ -69,6 +70,7 @@ export class HandledJob implements Job {
     this.schedule = job.schedule;
     this.slotAt = job.slotAt;
     this.fingerprint = job.fingerprint;
+    this.parent = job.parent;
     this.#claimed = job;
     this.#owner = owner;
   }
@@ -83,6 +85,14 @@ export class HandledJob implements Job {
 
   payloadStream(): AsyncIterable<Uint8Array> {
     return this.#owner.engine.payloadStream(this.id);
+  }
+
+  async parents(definition?: { readonly type: string } | string): Promise<never[]> {
+    const type = typeof definition === "object" ? definition.type : definition;
+    const waited = await this.#owner.engine.waitedFor(this.id);
+    return waited
+      .filter((job) => job.state === "succeeded" && (type === undefined || job.type === type))
+      .map(({ result }) => result as never);
   }
 
   async payloadBytes(): Promise<Uint8Array | null> {

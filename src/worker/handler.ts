@@ -1,6 +1,6 @@
-import type { AnyJobDefinition } from "../job/define-job.js";
+import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import type { Transaction } from "../db/foreign.js";
-import type { ClaimedJob } from "../db/types.js";
+import type { ClaimedJob, Json } from "../db/types.js";
 import type { Step } from "../steps/step.js";
 import type { Decision } from "./outcome.js";
 
@@ -27,6 +27,13 @@ export interface Job<Input = unknown, Result = unknown> extends Loose<Omit<Claim
    * ```
    */
   complete(result: Result, options: { readonly tx: Transaction }): Promise<void>;
+  /**
+   * The results of the jobs that this one waited for in a flow, those of one type if a definition is given; of those
+   * that succeeded.
+   */
+  parents<Parent = Json>(
+    definition?: JobDefinition<never, never, never, Parent> | AnyJobDefinition | string,
+  ): Promise<Parent[]>;
   /** The job's bytes, in pieces, read when asked for. */
   payloadStream(): AsyncIterable<Uint8Array>;
   /** All of the job's bytes; null when it has none. */

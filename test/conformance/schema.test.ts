@@ -113,6 +113,7 @@ describe("an installation", () => {
     expect(rows).toEqual([
       { log: "amendment", columns: "job_id", children: 32 },
       { log: "attempt", columns: "job_id,attempt", children: 32 },
+      { log: "edge", columns: "target,waiter", children: 32 },
       { log: "job", columns: "id", children: 32 },
       { log: "payload_piece", columns: "job_id,piece", children: 32 },
       { log: "progress", columns: "job_id", children: 32 },

@@ -1,9 +1,9 @@
 import type { CallOptions } from "../foreign.js";
 import type { MaintenanceReport, SpaceReport } from "../types.js";
-import { StepVerbs } from "./steps.js";
+import { FlowVerbs } from "./flow.js";
 
 /** What any process may do for all (`sql/upkeep`). */
-export abstract class UpkeepVerbs extends StepVerbs {
+export abstract class UpkeepVerbs extends FlowVerbs {
   /**
    * What any process may do for all, once: promote, reap, expire, fold, finish. With `everySeconds`, unless anybody did
    * within that time.

@@ -1,0 +1,161 @@
+-- How jobs of a flow begin, or never do, when those have ended that they wait for. Part of notices_deliver.
+
+-- edges_deliver: jobs have ended: who waits for them is told, once for each. Returns who may begin. Writes: step,
+-- agenda, ticket, and as waiters_cancel.
+create or replace function edges_deliver(p_jobs bigint[]) returns bigint[]
+language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  v_waiters bigint[]; v_counts int[]; v_bad int[];
+  v_waiting bigint[];
+begin
+  with told as (
+    insert into step (job_id, slot, key, kind, n, at, other, about)
+    select e.waiter, job_slot(e.waiter), 'after', 'ended', o.job_id, clock_now(), o.job_id, o.state
+      from job_outcomes(p_jobs) o
+      join edge e on e.slot = job_slot(o.job_id) and e.target = o.job_id
+     where exists (select from job j where j.slot = job_slot(e.waiter) and j.id = e.waiter)
+       and not exists (select from step s
+                        where s.slot = job_slot(e.waiter) and s.job_id = e.waiter and s.key = 'after'
+                          and s.kind = 'ended' and s.n = o.job_id)
+    returning job_id, about
+  ), counted as (
+    select job_id, count(*)::int as n, count(*) filter (where about <> 'succeeded')::int as bad from told group by 1
+  )
+  select array_agg(job_id), array_agg(n), array_agg(bad) into v_waiters, v_counts, v_bad from counted;
+  if v_waiters is null then
+    return '{}';
+  end if;
+  v_waiting := runs_lock(v_waiters);
+  update agenda g
+     set waits = g.waits || jsonb_build_object('after', (g.waits ->> 'after')::int - u.n,
+           'bad', (g.waits ->> 'bad')::int + u.bad)
+    from unnest(v_waiters, v_counts, v_bad) u (job, n, bad)
+   where g.job_id = u.job and g.job_id = any (v_waiting) and g.waits ? 'after';
+  return waiters_decide(v_waiting);
+end $$;
+
+-- edges_check: jobs that wait for others which were there before: those that have ended are told of, and of the others
+-- the end will be. Each is held meanwhile, so that nobody claims it without knowing (job_hold). Where that has to wait
+-- for too long, it is tried again with the next notices. Returns who may begin. Writes: agenda, amendment, claim,
+-- ticket, and as edges_deliver.
+create or replace function edges_check(p_jobs bigint[]) returns bigint[]
+language plpgsql set lock_timeout = '500ms' as $$
+declare
+  v_waiters constant bigint[] := array(
+    select g.job_id from agenda g where g.job_id = any (p_jobs) and g.waits ? 'check');
+  v_targets bigint[];
+begin
+  if v_waiters = '{}' then
+    return '{}';
+  end if;
+  v_targets := array(
+    select distinct t.id::bigint from agenda g cross join lateral jsonb_array_elements_text(g.waits -> 'check') t (id)
+     where g.job_id = any (v_waiters) order by 1);
+  perform job_hold(v_targets);
+  insert into amendment (job_id, slot, linked, updated_at)
+  select j.id, j.slot, true, clock_now() from unnest(v_targets) t (id)
+    join job j on j.slot = job_slot(t.id) and j.id = t.id
+  on conflict do nothing;
+  update amendment m set linked = true
+    from unnest(v_targets) t (id)
+   where m.slot = job_slot(t.id) and m.job_id = t.id and not m.linked;
+  perform from claim where jobs && v_targets order by token, part for update;
+  update claim set linked = true where jobs && v_targets and not linked;
+  update agenda set waits = waits - 'check' where job_id = any (v_waiters);
+  return edges_deliver(v_targets);
+exception when lock_not_available or deadlock_detected then
+  perform notice_append(v_waiters, 2);
+  return '{}';
+end $$;
+
+-- waiters_decide: which of these jobs, which the caller has locked, may begin. Those that never will are cancelled.
+-- Writes: as waiters_cancel.
+create or replace function waiters_decide(p_jobs bigint[]) returns bigint[]
+language plpgsql as $$
+declare
+  v_begin bigint[];
+  v_never bigint[];
+begin
+  select array_agg(g.job_id) filter (where g.is_over and case g.kind when 'ended' then true when 'failed' then g.bad > 0
+                                                           else g.bad = 0 end),
+         array_agg(g.job_id) filter (where g.kind = 'succeeded' and g.bad > 0
+                                       or g.is_over and g.kind = 'failed' and g.bad = 0)
+    into v_begin, v_never
+    from (select job_id, (waits ->> 'after')::int <= 0 as is_over, waits ->> 'when' as kind,
+      (waits ->> 'bad')::int as bad
+            from agenda where job_id = any (p_jobs) and waits ? 'after') g;
+  if v_never is not null then
+    perform waiters_cancel(v_never);
+  end if;
+  return coalesce(v_begin, '{}');
+end $$;
+
+-- waiters_cancel: end jobs of a flow that will never begin, and which the caller has locked in the agenda: nobody can
+-- claim them. One that somebody decides on right now is looked at again with the next notices. Locks: job marks,
+-- skipped when taken. Writes: agenda, amendment, tally, fingerprint, ticket.
+create or replace function waiters_cancel(p_jobs bigint[]) returns void
+language plpgsql as $$
+declare
+  v_held constant bigint[] := array(select id from unnest(p_jobs) id where pg_try_advisory_xact_lock(job_mark(id)));
+  g record;
+begin
+  perform notice_append(array(select id from unnest(p_jobs) id where id <> all (v_held)), 2);
+  for g in
+    with gone as (
+      delete from agenda where job_id = any (v_held) returning job_id, lane, waits ->> 'when' as kind
+    ), uncounted as (
+      insert into tally (lane, delayed) select lane, -count(*) from gone group by lane
+    )
+    select job_slot(job_id) as slot, kind, array_agg(job_id) as jobs from gone group by 1, 2
+  loop
+    perform fingerprint_release(job_close_waiting(g.slot, g.jobs, 'cancelled', json_build_object('message',
+      case when g.kind = 'failed' then 'nothing that it waited for has failed'
+           else 'a job that it waited for did not succeed' end)));
+  end loop;
+end $$;
+
+-- flows_end: of suspended jobs that wait for no other, which the caller has locked, end those that are flows, with the
+-- number of their jobs by state as the result. A flow has failed when one of its jobs failed or expired. One that was
+-- added to meanwhile goes on. Returns the others. Writes: attempt, agenda, tally, fingerprint, ticket.
+create or replace function flows_end(p_jobs bigint[]) returns bigint[]
+language plpgsql as $$
+declare
+  f record;
+  v_left int;
+  v_counts jsonb;
+  v_state job_final_state;
+  v_slot smallint;
+begin
+  for f in select job_id, lane, created_at from agenda where job_id = any (p_jobs) and waits ? 'flow' loop
+    v_slot := job_slot(f.job_id);
+    p_jobs := array_remove(p_jobs, f.job_id);
+    v_left := flow_left(f.job_id);
+    if v_left > 0 then
+      update agenda set waits = jsonb_set(waits, '{children,job}', to_jsonb(v_left)) where job_id = f.job_id;
+      continue;
+    end if;
+    select coalesce(jsonb_object_agg(s.about, s.n), '{}') into v_counts
+      from (select about, count(*) as n from step
+             where slot = v_slot and job_id = f.job_id and key = 'job' and kind = 'ended' group by 1) s;
+    v_state := case when v_counts ?| '{failed,expired}' then 'failed' else 'succeeded' end;
+    delete from agenda where job_id = f.job_id;
+    insert into tally (lane, delayed) values (f.lane, -1);
+    insert into attempt (job_id, started_at, finished_at, attempt, slot, outcome, state, reason, result, error)
+    values (f.job_id, f.created_at, greatest(clock_now(), f.created_at), 1, v_slot, v_state::text::job_outcome, v_state,
+            case when v_state = 'failed' then 'permanent'::failure_reason end, v_counts::json,
+            case when v_state = 'failed' then json_build_object('message', 'jobs of the flow did not succeed') end);
+    perform fingerprint_release(array[f.job_id]), ends_tell(v_slot, array[f.job_id]);
+  end loop;
+  return p_jobs;
+end $$;
+
+-- flow_left: how many jobs of a flow have not ended, as far as it was told.
+create or replace function flow_left(p_flow bigint) returns int
+language plpgsql as $$
+begin
+  return (
+    select coalesce(sum(cardinality(s.jobs)) filter (where s.kind = 'started'), 0)
+             - count(*) filter (where s.kind = 'ended')
+      from step s
+     where s.slot = job_slot(p_flow) and s.job_id = p_flow and s.key = 'job' and s.kind in ('started', 'ended'));
+end $$;

@@ -1,0 +1,163 @@
+-- flow_enqueue: store jobs that wait for each other, all of them or none. p_jobs: [{"type", "input", "options",
+-- "after": [places in this list, counted from 0, of jobs before it, or ids of jobs that are there, as texts], "when":
+-- "succeeded" (the default), "failed" or "ended"}]. p_options: {"name", "queue"} of the flow, or {"flow": id} to add to
+-- one. A flow is a job that nobody works on: it has begun, and ends with the last of its jobs. Returns {"flow",
+-- "jobs"}.
+-- Takes no lock: jobs that were there before are looked at later (edges_check).
+-- Writes: as job_enqueue_many; edge, step, agenda, ticket. Raises: MR001, MR002, MR003, MR004, MR014, MR015, MR017 when
+-- the flow has ended, MR019.
+create or replace function flow_enqueue(p_jobs json, p_options json default '{}') returns json
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan as $$
+declare
+  v_xid constant bigint := xid_now();  -- before queues are read (queues_finish)
+  v_lines flow_line[] := flow_lines(p_jobs);
+  v_flow bigint;
+  v_jobs bigint[] := '{}';
+  v_after text[][];
+  v_waits jsonb[];
+begin
+  perform flow_check(v_lines);
+  select array_agg(case when json_array_length(l.after) > 0 then
+           jsonb_strip_nulls(jsonb_build_object('after', json_array_length(l.after), 'of', json_array_length(l.after),
+             'bad', 0, 'when', coalesce(l."when", 'succeeded'),
+             'check', (select jsonb_agg(a #>> '{}') from json_array_elements(l.after) a
+                        where json_typeof(a) = 'string'))) end order by i)
+    into v_waits from unnest(v_lines) with ordinality l (type, input, options, after, "when", i);
+  v_flow := flow_open(p_options, cardinality(v_lines));
+  if cardinality(v_lines) > 0 then
+    select e.job_ids into v_jobs
+      from (select json_agg(coalesce(l.input, 'null') order by i) as inputs,
+                   json_agg(coalesce(l.options, '{}')::jsonb || jsonb_build_object('type', l.type)
+                     order by i) as options
+              from unnest(v_lines) with ordinality l (type, input, options, after, "when", i)) x
+      cross join lateral enqueue_each(x.inputs, x.options, v_flow, null, v_waits) e;
+    insert into edge (target, waiter, slot)
+    select distinct x.target, v_jobs[l.i], job_slot(x.target)
+      from unnest(v_lines) with ordinality l (type, input, options, after, "when", i)
+      cross join lateral json_array_elements(l.after) a
+      cross join lateral (
+        select case when json_typeof(a) = 'string' then (a #>> '{}')::bigint
+                    else v_jobs[(a #>> '{}')::int + 1] end as target) x;
+  end if;
+  insert into step (job_id, slot, key, kind, n, at, jobs)
+  values (v_flow, job_slot(v_flow), 'job', 'started', nextval('step_id_seq'), clock_now(), v_jobs);
+  perform notice_append(
+    v_flow || array(select v_jobs[i] from generate_subscripts(v_waits, 1) i where v_waits[i] ? 'check'), 2);
+  return json_build_object('flow', v_flow::text, 'jobs', v_jobs::text[]);
+end $$;
+
+-- flow_lines: the jobs of a flow as they were given. Raises: MR001.
+create or replace function flow_lines(p_jobs json) returns flow_line[]
+language plpgsql as $$
+begin
+  if json_typeof(p_jobs) is distinct from 'array' then
+    perform raise_error('MR001', 'the jobs of a flow are not a list', 'give a JSON array');
+  end if;
+  return array(select x from json_populate_recordset(null::flow_line, p_jobs) x);
+exception when data_exception or program_limit_exceeded or statement_too_complex then
+  perform raise_error('MR001', format('the jobs of a flow: %s', left(sqlerrm, 300)), 'give objects with a type');
+end $$;
+
+-- flow_check: refuse a flow whose jobs wait for themselves, for what comes after them, or for what is not there.
+-- Raises: MR001, MR002, MR019.
+create or replace function flow_check(p_lines flow_line[]) returns void
+language plpgsql as $$
+declare
+  l record;
+  v_bad text;
+begin
+  if cardinality(p_lines) > bound('children') then
+    perform raise_error('MR019', format('%s jobs are more than the limit of %s', cardinality(p_lines),
+      bound('children')), 'add them to the flow in parts');
+  end if;
+  for l in
+    select x.*, i - 1 as place from unnest(p_lines) with ordinality x (type, input, options, after, "when", i)
+     where x.after is not null or x."when" is not null or x.options is not null
+  loop
+    if l."when" <> all ('{succeeded,failed,ended}'::text[]) then
+      perform raise_error('MR001', format('unknown when "%s"', left(l."when", 100)), 'use succeeded, failed or ended');
+    elsif json_typeof(l.options) <> 'object' then
+      perform raise_error('MR001', 'options are not an object', 'give a JSON object per job');
+    elsif l.options ->> 'fingerprint' is not null or l.options ->> 'schedule' is not null then
+      perform raise_error('MR001', 'a job of a flow has no fingerprint and no schedule',
+        'give them to a job that adds the flow');
+    elsif json_typeof(l.after) <> 'array' then
+      perform raise_error('MR001', 'after is not a list', 'give places in the list of jobs, or ids');
+    elsif json_array_length(l.after) > 0 and l.options ->> 'stage' is not null then
+      perform raise_error('MR001', 'a job that waits for others cannot be staged', 'give stage, or after');
+    elsif json_array_length(l.after) > bound('edges') then
+      perform raise_error('MR019', format('%s jobs to wait for are more than the limit of %s',
+        json_array_length(l.after), bound('edges')), 'put a job between that waits for some of them');
+    end if;
+    v_bad := (
+      select a::text from json_array_elements(l.after) a
+       where case json_typeof(a)
+               when 'number' then a::text !~ '^[0-9]{1,9}$' or (a #>> '{}')::bigint >= l.place
+               when 'string' then a #>> '{}' !~ '^[0-9]{1,18}$'
+               else true end
+       limit 1);
+    if v_bad is not null then
+      perform raise_error('MR001', format('job %s of the flow cannot wait for %s', l.place, left(v_bad, 100)),
+        'a job waits for jobs before it in the list, by their places, or for jobs that are there, by their ids');
+    elsif (select count(*) <> count(distinct a::text) from json_array_elements(l.after) a) then
+      perform raise_error('MR001', format('job %s of the flow waits for a job twice', l.place), 'name each once');
+    end if;
+    perform job_must_exist(array(select (a #>> '{}')::bigint from json_array_elements(l.after) a
+                                  where json_typeof(a) = 'string'));
+  end loop;
+end $$;
+
+-- flow_open: make a flow, or find the one to add to. Returns its id. Writes: as job_store. Raises: MR001, MR002, MR017.
+create or replace function flow_open(p_options json, p_jobs int) returns bigint
+language plpgsql as $$
+declare
+  v_flow bigint;
+  p job_plan;
+begin
+  perform json_check('options', p_options);
+  perform keys_check('a flow', p_options::jsonb, '{name,queue,flow}');
+  if p_options ->> 'flow' is not null then
+    v_flow := p_options ->> 'flow';
+    perform job_must_exist(array[v_flow]);
+    if not exists (select from job where slot = job_slot(v_flow) and id = v_flow and type = flow_type()) then
+      perform raise_error('MR001', format('job %s is not a flow', v_flow), null);
+    elsif job_over(v_flow) then
+      perform raise_error('MR017', format('flow %s has ended as %s', v_flow, job_state(v_flow)),
+        'begin another one', json_build_object('state', job_state(v_flow))::text);
+    end if;
+    return v_flow;
+  end if;
+  p := plan_plain(p_options ->> 'queue', flow_type());
+  v_flow := job_store(job_id_new(), p, json_build_object('name', name_check('name of a flow', p_options ->> 'name')),
+    'infinity', null);
+  update agenda set waits = jsonb_build_object('flow', true, 'keys', '["job"]'::jsonb, 'totals', '{"job": 0}'::jsonb,
+      'children', '{"job": null}'::jsonb)
+   where job_id = v_flow;
+  return v_flow;
+exception when invalid_text_representation or numeric_value_out_of_range then
+  perform raise_error('MR001', 'the flow is not an id', 'give the id of a flow');
+end $$;
+
+-- flow_type: the type of the jobs that stand for flows. Nobody works on them.
+create or replace function flow_type() returns text
+language sql immutable parallel safe as $$ select 'millrace.flow' $$;
+
+-- flow_time: when a job of a flow may begin at the earliest. What it has to start by counts from when it could. Writes:
+-- amendment.
+create or replace function flow_time(p_job bigint) returns timestamptz
+language plpgsql as $$
+declare
+  j job;
+  v_due timestamptz;
+begin
+  select * into j from job where slot = job_slot(p_job) and id = p_job;
+  v_due := greatest(clock_now(), j.run_at);
+  if isfinite(j.start_by) then
+    insert into amendment (job_id, slot, updated_at) values (j.id, j.slot, clock_now()) on conflict do nothing;
+    update amendment set start_by = least(v_due + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last()),
+           updated_at = clock_now()
+     where slot = j.slot and job_id = j.id;
+  end if;
+  return v_due;
+end $$;

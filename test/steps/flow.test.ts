@@ -1,0 +1,169 @@
+import { describe, expect, it } from "vitest";
+import { InvalidArgumentError } from "../../src/db/errors.js";
+import type { FlowWhen, JobId } from "../../src/db/types.js";
+import { defineJob } from "../../src/job/define-job.js";
+import { stateOf } from "../support/jobs.js";
+import { useMill } from "../support/mill.js";
+
+const test = useMill();
+const work = defineJob<{ fail?: boolean; n?: number }, number>("work", { maxAttempts: 1 });
+const sum = defineJob<null, number>("sum");
+
+/** A worker that does what its jobs' inputs say. */
+async function working(queue: string, order: JobId[] = []): Promise<void> {
+  const worker = test
+    .worker(queue, { concurrency: 10 })
+    .handle(work, (job) => {
+      order.push(job.id);
+      if (job.input.fail) throw new Error("it was told to");
+      return job.input.n ?? 0;
+    })
+    .handle(sum, async (job) => {
+      order.push(job.id);
+      return (await job.parents(work)).reduce((total, n) => total + n, 0);
+    });
+  await worker.start();
+}
+
+describe("a flow", () => {
+  it("runs its jobs after those they wait for, with their results, and ends with the last [#208]", async () => {
+    const queue = await test.queue();
+    const order: JobId[] = [];
+    const flow = test.mill.flow({ name: "import-7", queue });
+    const [a, b] = [1, 2].map((n) => flow.add(work, { n }, { queue }));
+    const c = flow.add(sum, null, { queue, after: [a!, b!] });
+    flow.add(work, { n: 3 }, { queue, after: [c] });
+    const { id, jobs } = await flow.enqueue();
+    expect(await stateOf(test.db, jobs[2]!)).toBe("suspended");
+    await working(queue, order);
+    expect(await test.mill.result(id, { timeout: "20s" })).toEqual({ succeeded: 4 });
+    expect(await test.mill.result(jobs[2]!)).toBe(3);
+    expect(order.slice(2)).toEqual([jobs[2], jobs[3]]);
+    expect(await test.mill.engine.getFlow(id)).toMatchObject({
+      name: "import-7",
+      state: "succeeded",
+      total: 4,
+      jobs: [{ after: [] }, { after: [] }, { after: [jobs[0], jobs[1]] }, { after: [jobs[2]] }],
+    });
+  });
+
+  it.each<{ when: FlowWhen; fails: boolean; runs: boolean }>([
+    { when: "succeeded", fails: false, runs: true },
+    { when: "succeeded", fails: true, runs: false },
+    { when: "failed", fails: true, runs: true },
+    { when: "failed", fails: false, runs: false },
+    { when: "ended", fails: true, runs: true },
+    { when: "ended", fails: false, runs: true },
+  ])("runs a job when $when, or cancels it: fails $fails [#210]", async ({ when, fails, runs }) => {
+    const queue = await test.queue();
+    const flow = test.mill.flow({ queue });
+    const parents = [flow.add(work, {}, { queue }), flow.add(work, { fail: fails }, { queue })];
+    const child = flow.add(work, {}, { queue, after: parents, when });
+    flow.add(work, {}, { queue, after: [child] });
+    const { id, jobs } = await flow.enqueue();
+    await working(queue);
+    await test.mill.result(id, { timeout: "20s" }).catch(() => {});
+    for (const job of jobs.slice(2)) expect(await stateOf(test.db, job)).toBe(runs ? "succeeded" : "cancelled");
+    expect(await stateOf(test.db, id)).toBe(fails ? "failed" : "succeeded");
+    if (!runs)
+      expect((await test.mill.jobs.get(jobs[2]!))!.job.lastError).toMatchObject({
+        message: expect.stringContaining("waited for"),
+      });
+  });
+
+  it("is stored in the caller's transaction, all of it or nothing [#208]", async () => {
+    const queue = await test.queue();
+    const client = await test.db.pool.connect();
+    await client.query("begin");
+    const flow = test.mill.flow({ queue });
+    flow.add(work, {}, { queue, after: [flow.add(work, {}, { queue })] });
+    const { id, jobs } = await flow.enqueue({ tx: client });
+    await client.query("rollback");
+    client.release();
+    for (const job of [id, ...jobs]) expect(await test.mill.jobs.get(job)).toBeNull();
+  });
+
+  it("with a reference to nothing, to itself or to what comes later is refused, and leaves nothing [#208]", async () => {
+    const queue = await test.queue();
+    const before = await test.mill.jobs.list({ queue });
+    for (const after of [[0], [1], [-1], [0.5], ["x"], [null], ["1"], [{}], "all"]) {
+      await expect(
+        test.mill.engine.enqueueFlow([{ type: "work", options: { queue }, after: after as never }]),
+      ).rejects.toMatchObject({ code: /MR00[12]/ });
+    }
+    const [one, other] = [test.mill.flow({ queue }), test.mill.flow({ queue })];
+    expect(() => one.add(work, {}, { after: [other.add(work, {})] })).toThrow(InvalidArgumentError);
+    expect(await test.mill.jobs.list({ queue })).toEqual(before);
+  });
+
+  it("may wait for jobs that were there before, whatever their state [#218]", async () => {
+    const queue = await test.queue();
+    const [done, failed, waiting, running] = await test.mill.enqueueMany(work, [{}, { fail: true }, {}, {}], { queue });
+    const claimed = await test.mill.engine.claim({ queues: [queue], limit: 2 });
+    await test.mill.engine.complete(claimed[0]!, 1);
+    await test.mill.engine.fail(claimed[1]!);
+    const [held] = await test.mill.engine.claim({ queues: [queue] });
+    expect([held!.id, done!.id, failed!.id]).toEqual([waiting!.id, claimed[0]!.id, claimed[1]!.id]);
+    const flow = test.mill.flow({ queue });
+    for (const job of [done, failed, waiting, running]) flow.add(work, {}, { queue, after: [job!.id], when: "ended" });
+    const { jobs } = await flow.enqueue();
+    await expect
+      .poll(() => Promise.all(jobs.map((job) => stateOf(test.db, job))))
+      .toEqual(["ready", "ready", "suspended", "suspended"]);
+    await test.mill.engine.complete(held!, 1);
+    await working(queue);
+    for (const job of jobs) await test.mill.result(job, { timeout: "20s" });
+  });
+
+  it("that is added to while it runs ends with what was added [#219]", async () => {
+    const queue = await test.queue();
+    const add = defineJob<{ left: number }>("add");
+    const worker = test.worker(queue).handle(add, async (job) => {
+      if (job.input.left === 0) return;
+      const more = test.mill.flow({ to: job.parent! });
+      more.add(add, { left: job.input.left - 1 }, { queue });
+      await more.enqueue();
+    });
+    await worker.start();
+    const flow = test.mill.flow({ queue });
+    flow.add(add, { left: 5 }, { queue });
+    const { id } = await flow.enqueue();
+    expect(await test.mill.result(id, { timeout: "20s" })).toEqual({ succeeded: 6 });
+    const late = test.mill.flow({ to: id });
+    late.add(add, { left: 0 }, { queue });
+    await expect(late.enqueue()).rejects.toMatchObject({ code: "MR017" });
+  });
+
+  it("without jobs ends at once, and one that is cancelled takes its jobs with it [#207]", async () => {
+    const queue = await test.queue();
+    const { id: empty } = await test.mill.flow({ queue }).enqueue();
+    expect(await test.mill.result(empty, { timeout: "20s" })).toEqual({});
+    const flow = test.mill.flow({ queue });
+    flow.add(work, {}, { queue, after: [flow.add(work, {}, { queue })] });
+    const { id, jobs } = await flow.enqueue();
+    await test.mill.cancel(id, { because: "no longer wanted" });
+    for (const job of jobs) await expect.poll(() => stateOf(test.db, job)).toBe("cancelled");
+  });
+
+  it("releases a job once when the last two it waits for end at the same instant [#209]", async () => {
+    const queue = await test.queue();
+    for (let race = 0; race < 100; race += 1) {
+      const flow = test.mill.flow({ queue });
+      const two = [flow.add("last", null, { queue }), flow.add("last", null, { queue })];
+      flow.add("child", null, { queue, after: two });
+      const { jobs } = await flow.enqueue();
+      const claims = (
+        await Promise.all([1, 2].map(() => test.mill.engine.claim({ queues: [queue], types: ["last"] })))
+      ).flat();
+      await Promise.all(
+        claims.map(async (claim) => {
+          await test.mill.engine.complete(claim);
+          await test.mill.engine.deliver();
+        }),
+      );
+      const [child, ...more] = await test.mill.engine.claim({ queues: [queue], types: ["child"], limit: 10 });
+      expect([child?.id, more]).toEqual([jobs[2], []]);
+      await test.mill.engine.complete(child!);
+    }
+  });
+});
