@@ -144,7 +144,7 @@ begin
     values (f.job_id, f.created_at, greatest(clock_now(), f.created_at), 1, v_slot, v_state::text::job_outcome, v_state,
             case when v_state = 'failed' then 'permanent'::failure_reason end, v_counts::json,
             case when v_state = 'failed' then json_build_object('message', 'jobs of the flow did not succeed') end);
-    perform fingerprint_release(array[f.job_id]), ends_tell(v_slot, array[f.job_id]);
+    perform fingerprint_release(array[f.job_id]), notice_append(array[f.job_id], 1);
   end loop;
   return p_jobs;
 end $$;

@@ -18,7 +18,9 @@ language plpgsql as $$
 declare
   v_now timestamptz := clock_now();
   v_new bigint[];
-  v_known bigint[];
+  v_known bigint[] := '{}';
+  v_linked bigint[] := '{}';
+  j record;
 begin
   with closed as (
     insert into amendment (job_id, slot, version, closed_at, closed_as, note, updated_at)
@@ -26,32 +28,30 @@ begin
       from unnest(p_jobs) id
     on conflict do nothing returning job_id)
   select coalesce(array_agg(job_id), '{}') into v_new from closed;
-  -- what waits behind them in an ordered group may go on
-  perform group_announce(j.queue_id, group_track(0, j.group_key))
-    from job j
-    join queue q on q.id = j.queue_id
-   where j.slot = p_slot
-     and j.id = any (p_jobs)
-     and j.group_key is not null
-     and coalesce(q.options -> 'ordered', 'false') <> 'false';
-  if cardinality(v_new) = cardinality(p_jobs) then
-    perform ends_tell(p_slot, v_new);
-    return v_new;
+  if cardinality(v_new) < cardinality(p_jobs) then
+    with closed as (
+      update amendment set version = version + 1, closed_at = v_now, closed_as = p_as, note = p_note, updated_at = v_now
+       where slot = p_slot and job_id = any (p_jobs) and job_id <> all (v_new) and closed_at is null
+      returning job_id, linked)
+    select coalesce(array_agg(job_id), '{}'), coalesce(array_agg(job_id) filter (where linked), '{}')
+      into v_known, v_linked from closed;
   end if;
-  with closed as (
-    update amendment set version = version + 1, closed_at = v_now, closed_as = p_as, note = p_note, updated_at = v_now
-     where slot = p_slot and job_id = any (p_jobs) and job_id <> all (v_new) and closed_at is null returning job_id)
-  select coalesce(array_agg(job_id), '{}') into v_known from closed;
-  perform ends_tell(p_slot, v_new || v_known);
+  for j in
+    select d.id, d.queue_id, d.group_key, o.is_ordered, l.is_linked
+      from job d
+      join queue q on q.id = d.queue_id
+      cross join lateral (
+        select d.group_key is not null and coalesce(q.options -> 'ordered', 'false') <> 'false' as is_ordered) o
+      cross join lateral (select d.parent is not null or d.type = flow_type() as is_linked) l
+     where d.slot = p_slot and d.id = any (p_jobs) and (o.is_ordered or l.is_linked)
+  loop
+    if j.is_ordered then  -- what waits behind it may go on
+      perform group_announce(j.queue_id, group_track(0, j.group_key));
+    end if;
+    if j.is_linked and j.id = any (v_new || v_known) then
+      v_linked := v_linked || j.id;
+    end if;
+  end loop;
+  perform notice_append(v_linked, 1);
   return v_new || v_known;
-end $$;
-
--- ends_tell: jobs of one ring child that nobody worked on have ended; those that have a parent, or children, and flows
--- are told of. Writes: ticket.
-create or replace function ends_tell(p_slot smallint, p_jobs bigint[]) returns void
-language plpgsql as $$
-begin
-  perform notice_append(array(
-    select j.id from job j left join amendment m on m.slot = p_slot and m.job_id = j.id
-     where j.slot = p_slot and j.id = any (p_jobs) and (j.parent is not null or m.linked or j.type = flow_type())), 1);
 end $$;
