@@ -63,14 +63,14 @@ end $$;
 create or replace function track_starts(p_tracks bigint[]) returns table (track bigint, head_xid bigint)
 language plpgsql volatile set enable_seqscan = off set enable_nestloop = on as $$
 declare
-  -- A child that is empty now may get its first tickets before the next statement looks: it is that of a transaction
-  -- that runs, or is still to come.
-  v_child constant bigint := ring_turn(xmin_now());
+  -- In this order: a child that is empty now may get its first tickets before the next statement looks, but they are
+  -- of transactions that run, or are still to come.
+  v_low constant bigint := xmin_now();
   v_children constant smallint[] := array(select c from generate_series(0, 7) c
-    where c in (v_child % 8, (v_child + 1) % 8) or exists (select from ticket t where t.slot = c));
+    where (select true from ticket t where t.slot = c limit 1));  -- as a join it would read all of them
 begin
   return query
-  select u.key, least(xmin_now(), (
+  select u.key, least(v_low, (
            select min(first.xid) from unnest(v_children) child cross join lateral (
              select t.xid from ticket t where t.slot = child and t.lane = u.key order by t.xid limit 1) first))
     from unnest(p_tracks) with ordinality u (key, i) order by u.i;

@@ -82,12 +82,11 @@ begin
                 limit 1) c on true
               left join lateral (select w.weight, w.max_running, w.rate from group_setting w
                 where w.queue_id = v_queue and w.hash = hash_of(e.key, p_lane) limit 1) w on true
-              left join lateral (
-                select least((v_first ->> (hash_of(e.key, p_lane))::text)::bigint,
+              cross join lateral (  -- not looked for where nothing is ordered
+                select case when v_ordered then least((v_first ->> (hash_of(e.key, p_lane))::text)::bigint,
                   (select min(a.job_id) from agenda a where a.track = e.key and a.chain is not null and a.due_at > v_now
                   and not agenda_dropped(a)),
-                             (select min(z.job_id) from postponed z where z.track = e.key)) as barrier
-                               where v_ordered) b on true
+                             (select min(z.job_id) from postponed z where z.track = e.key)) end as barrier) b
               cross join lateral (
                 select coalesce(w.rate, v_rate) as rate,
                        least(case when v_single then 1 else coalesce(w.max_running, v_most) end

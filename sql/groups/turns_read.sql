@@ -62,37 +62,30 @@ begin
                  select k.xid from ticket k
                   where k.lane = c.track and (k.xid, k.id) >= (c.head_xid, c.head_ticket)
                     and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset)
-                  order by k.xid, k.id limit 1) end as xid) start
+                  order by k.xid, k.id limit 1) end as xid offset 0) start
       left join lateral (
-        select true as late, l.nth, k.xid, k.id as ticket, k.skip + j.n::int as n, j.job, k.attempt, k.version, k.alone,
-          k.bytes
+        select true as late, l.nth, k.*
           from unnest(c.late) with ordinality l (xid, ticket, n, nth)
           cross join lateral (
-            select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs,
-              coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes,
-              case when k.id = l.ticket then l.n else 0 end as skip,
-                   sum(cardinality(k.jobs)) over (order by k.id) - cardinality(k.jobs) as before
-              from ticket k where k.slot = ticket_slot(l.xid) and k.lane = c.track and k.xid = l.xid
-                and k.id >= l.ticket
-             order by k.id limit c.quantum + 2) k
-          cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
-         where cardinality(c.late) > 0 and k.before - l.n <= c.quantum and l.xid <> v_own
+            select k.xid, k.id as ticket, generate_subscripts(k.jobs, 1) as n, unnest(k.jobs) as job, k.attempt,
+                   k.version, k.alone, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes
+              from ticket k
+             where k.slot = ticket_slot(l.xid) and k.lane = c.track and k.xid = l.xid and k.id >= l.ticket
+               and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true
+             order by k.id limit l.n + c.quantum + 1) k
+         where cardinality(c.late) > 0 and (k.ticket, k.n) > (l.ticket, l.n) and l.xid <> v_own
            and xid_seen(l.xid, pg_current_snapshot())
-           and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true
         union all
-        select false, 0, k.xid, k.id, k.skip + j.n::int, j.job, k.attempt, k.version, k.alone, k.bytes
+        select false, 0, k.*
           from (
-            select k.xid, k.id, k.attempt, k.version, k.alone, k.jobs,
-              coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes,
-                   case when k.xid = c.head_xid and k.id = c.head_ticket then c.head_offset else 0 end as skip,
-                   sum(cardinality(k.jobs)) over (order by k.xid, k.id) - cardinality(k.jobs) as before
+            select k.xid, k.id as ticket, generate_subscripts(k.jobs, 1) as n, unnest(k.jobs) as job, k.attempt,
+                   k.version, k.alone, coalesce(k.bytes, 2147483647)::bigint / cardinality(k.jobs) as bytes
               from ticket k
              where k.slot = ticket_slot(start.xid) and k.lane = c.track and k.xid < ring_turn_end(start.xid)
                and (k.xid, k.id) >= (start.xid, case when start.xid = c.head_xid then c.head_ticket else 0 end)
-             order by k.xid, k.id limit c.quantum + 2) k
-          cross join lateral unnest(k.jobs[k.skip + 1 : k.skip + 1 + c.quantum]) with ordinality j (job, n)
-         where k.before - c.head_offset <= c.quantum and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is
-           not true) f on true
+               and (k.xid = v_purge.own_xid and k.id < v_purge.own_ticket) is not true
+             order by k.xid, k.id limit c.head_offset + c.quantum + 1) k
+         where (k.xid, k.ticket, k.n) > (c.head_xid, c.head_ticket, c.head_offset)) f on true
   ), taken as (
     select f.i, max(array[f.place, f.xid, f.ticket, f.n]) filter (where not f.late and f.place <= f.quantum) as head,
            array_agg(f.xid) filter (where f.special) as xids, array_agg(f.ticket)
