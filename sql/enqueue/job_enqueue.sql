@@ -38,13 +38,18 @@ begin
     select * into p from plan_resolve(json_build_array((p_options::jsonb || jsonb_build_object('type', p_type))));
   end if;
   if p_payload is not null then
-    p.payload := p_payload;
     p.payload_size := octet_length(p_payload);
+    if p.payload_size <= 65536 then  -- a plan is copied at every call, and a large payload with it
+      p.payload := p_payload;
+    end if;
   end if;
   if p.fingerprint is not null or p.schedule is not null then
     select e.job_id, e.duplicate into job_id, duplicate from enqueue_unique(p, p_input) e;
   else
     job_id := job_store(job_id_new(), p, p_input, case when p.stage is null then p.run_at else 'infinity' end, null);
     duplicate := false;
+  end if;
+  if octet_length(p_payload) > 65536 and not duplicate then
+    perform payload_store(job_id, p_payload);
   end if;
 end $$;

@@ -30,7 +30,7 @@ begin
         format('the payload of job %s ends after %s of %s bytes', p_job, v_from, j.payload_size),
         'it was enqueued without all its pieces');
     end if;
-    v_bytes := v_bytes || v_piece;
+    v_bytes := case when v_bytes = '' then v_piece else v_bytes || v_piece end;  -- one piece is not copied
     v_from := v_from + octet_length(v_piece);
   end loop;
   return v_bytes;

@@ -4,7 +4,7 @@ import { checkType, encodeJob, encodeOptions, hasLargePayload, toJson, toJsonLis
 import { InvalidArgumentError, PayloadError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { bounds } from "../limits.js";
-import { payloadChunks } from "../payload.js";
+import { payloadChunks, payloadWhole, pieceBytes, wrongLength } from "../payload.js";
 import type { Queryable } from "../queryable.js";
 import type { EnqueueOptions, Enqueued, JobId, NewJob } from "../types.js";
 import { Verbs } from "./verbs.js";
@@ -19,22 +19,9 @@ export abstract class EnqueueVerbs extends Verbs {
     checkObject(job, "the job");
     const { type, input, payload, ...options } = job;
     checkPayload(payload);
-    const values = [
-      checkType(type),
-      toJson(input, "input", bounds.inputBytes),
-      encodeOptions(options),
-      payload ?? null,
-      ...(wake === undefined ? [] : [wake]),
-    ];
+    const values = [checkType(type), toJson(input, "input", bounds.inputBytes), encodeOptions(options)];
     if (payload) await this.#checkPayload(payload.length, call);
-    const told = wake === undefined ? "" : ", :queue_notify(array[$5::text])";
-    const [row] = await this.db.rows(
-      "job_enqueue",
-      `select job_id::text, duplicate${told} from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)`,
-      values,
-      call,
-    );
-    return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
+    return this.#enqueue(values, payload, call, wake);
   }
 
   /** Append many jobs that share their options, in one statement: the fastest way in. `wake` as in `enqueue`. */
@@ -86,7 +73,7 @@ export abstract class EnqueueVerbs extends Verbs {
 
   /**
    * Append one job whose payload comes as a stream, a piece of 1 MiB at a time. `size` is its exact length in bytes.
-   * Job and payload commit together.
+   * Job and payload commit together; up to one piece they are one statement.
    */
   async enqueueStream(
     job: NewJob,
@@ -98,23 +85,34 @@ export abstract class EnqueueVerbs extends Verbs {
       throw new InvalidArgumentError(`a payload cannot have ${size} bytes`, "give its exact length");
     checkObject(job, "the job");
     const { type, input, payload: _payload, ...options } = job;
-    const values = [checkType(type), toJson(input, "input", bounds.inputBytes), encodeOptions(options, size)];
+    const isWhole = size <= pieceBytes;
+    const told = encodeOptions(options, isWhole ? undefined : size);
+    const values = [checkType(type), toJson(input, "input", bounds.inputBytes), told];
     await this.#checkPayload(size, call);
+    if (isWhole) return this.#enqueue(values, await payloadWhole(bytes, size), call);
     return this.db.inTransaction(call, async (tx) => {
-      const [row] = await this.db.rows(
-        "job_enqueue",
-        "select job_id::text, duplicate from :job_enqueue($1::text, $2::json, $3::json)",
-        values,
-        { tx },
-      );
-      const id = String(row?.["job_id"]);
-      const duplicate = row?.["duplicate"] === true;
-      if (duplicate) return { id, duplicate };
-      const seen = await this.#appendPayload(id, bytes, tx);
-      if (seen !== size)
-        throw new InvalidArgumentError(`the payload had ${seen} bytes, not ${size}`, "give its exact length");
-      return { id, duplicate };
+      const enqueued = await this.#enqueue(values, undefined, { tx });
+      if (enqueued.duplicate) return enqueued;
+      const seen = await this.#appendPayload(enqueued.id, bytes, tx);
+      if (seen !== size) throw wrongLength(seen, size);
+      return enqueued;
     });
+  }
+
+  async #enqueue(
+    values: readonly string[],
+    payload: Uint8Array | undefined,
+    call: CallOptions | undefined,
+    wake?: string,
+  ): Promise<Enqueued> {
+    const told = wake === undefined ? "" : ", :queue_notify(array[$5::text])";
+    const [row] = await this.db.rows(
+      "job_enqueue",
+      `select job_id::text, duplicate${told} from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)`,
+      [...values, payload ?? null, ...(wake === undefined ? [] : [wake])],
+      call,
+    );
+    return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
   }
 
   async #enqueueMany(inputs: string, options: string, call?: CallOptions, wake?: string): Promise<Enqueued[]> {
@@ -146,9 +144,11 @@ export abstract class EnqueueVerbs extends Verbs {
   }
 
   /**
-   * Refuse a payload before anything is sent, so that the caller's transaction stays usable. The server checks again.
+   * Refuse a payload before anything is sent, so that the caller's transaction stays usable. The server checks again,
+   * and where there is no such transaction that is early enough for a piece.
    */
   async #checkPayload(bytes: number, call: CallOptions | undefined): Promise<void> {
+    if (bytes <= pieceBytes && call?.tx === undefined) return;
     const [row] = await this.db.rows("cell_status", "select payload_limit, restored from :cell_status()", [], call);
     const limit = Number(row?.["payload_limit"]);
     if (bytes >= limit)
