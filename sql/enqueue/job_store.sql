@@ -127,6 +127,7 @@ create or replace function payload_store(p_id bigint, p_payload bytea) returns v
 language plpgsql as $$
 begin
   insert into payload_piece (job_id, slot, piece, bytes)
-  select p_id, job_slot(p_id), k, substring(p_payload from k * 1048576 + 1 for 1048576)
+  select p_id, job_slot(p_id), k, case when octet_length(p_payload) <= 1048576 then p_payload  -- without a copy
+    else substring(p_payload from k * 1048576 + 1 for 1048576) end
     from generate_series(0, (octet_length(p_payload) - 1) / 1048576) k;
 end $$;
