@@ -60,7 +60,7 @@ const quick: Sizes = {
   depthSample: 10_000,
   tenantJobs: 200_000,
   memoryJobs: 200_000,
-  megabytes: 20,
+  megabytes: 50,
   idleSeconds: 30,
   scenarioSeconds: 14,
   allSeconds: 250,
