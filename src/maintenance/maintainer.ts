@@ -12,6 +12,9 @@ export interface MaintainerOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+/** Whoever starts has more urgent things to do for so long, even when asked for upkeep. */
+const calmMs = 1000;
+
 /** Whether others do this for now. */
 interface Relief {
   readonly isRelieved: boolean;
@@ -34,6 +37,7 @@ export class Maintainer {
   readonly #watch: Relief;
   #running: Promise<void> | undefined;
   #isStopping = false;
+  #startedAt = 0;
   #wakeUp = (): void => {};
 
   /** `watch`: whoever keeps it tells when upkeep is due; as long as it is kept, nothing is done unasked. */
@@ -47,6 +51,7 @@ export class Maintainer {
   start(): void {
     if (this.#running) return;
     this.#isStopping = false;
+    this.#startedAt = performance.now();
     this.#running = this.#run();
   }
 
@@ -58,14 +63,16 @@ export class Maintainer {
     this.#running = undefined;
   }
 
-  /** Upkeep is due: do it now. */
+  /** Upkeep is due: do it now, or when the start is over. */
   wake(): void {
-    this.#wakeUp();
+    const earlyMs = this.#startedAt + calmMs - performance.now();
+    if (earlyMs <= 0) this.#wakeUp();
+    else setTimeout(() => this.#wakeUp(), earlyMs).unref();
   }
 
   async #run(): Promise<void> {
     let space = performance.now();
-    // Processes that start together do not all begin with this, and whoever starts has more urgent things to do.
+    // Processes that start together do not all begin with this.
     let isAsked = await this.#sleep(this.#options.intervalMs * (0.5 + Math.random() / 2));
     while (!this.#isStopping) {
       if (isAsked || !this.#watch.isRelieved) {
