@@ -49,6 +49,8 @@ const abandonAfterMs = 5000;
 const longestReportDelayMs = 10;
 const smoothing = 0.2;
 const longestTurnMs = 10;
+/** So many jobs keep the event loop busy for a while: the next claim goes out before they start. */
+const fetchFirstFrom = 200;
 /** The heartbeat is heard within this, once the event loop turns. */
 const hearingMs = 10;
 
@@ -187,11 +189,12 @@ export class Dispatcher implements RunObserver {
       want([line], limit);
       if (limit > 0) free -= Math.ceil(limit / size);
     }
-    // While plenty waits here, small claims are not worth their round trip.
+    // While plenty waits here, small claims are not worth their round trip. One half of the prefetch is worked on while
+    // the other is on its way.
     if (free >= 1 && (this.#waiting === 0 || free * 2 >= prefetch))
       want(
         lines.filter((line) => line.registration.concurrency === undefined),
-        free,
+        Math.min(free, this.concurrency + Math.ceil(prefetch / 2)),
       );
     return wanted;
   }
@@ -226,6 +229,7 @@ export class Dispatcher implements RunObserver {
     }
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, jobs.length);
     if (this.#stopped) this.#releaseWaiting();
+    else if (jobs.length >= fetchFirstFrom) this.#nextTurn();
     else if (!this.#isStarting) this.#newTurn();
   }
 
@@ -256,7 +260,8 @@ export class Dispatcher implements RunObserver {
       const held = this.#heldOf(this.#take(line, line.registration.size));
       if (held.length > 0) this.#start(line, held, receivedAt);
       if (performance.now() - this.#turnBeganAt > longestTurnMs) {
-        setImmediate(() => this.#newTurn());
+        this.#isStarting = false;
+        this.#nextTurn();
         return;
       }
     }
@@ -296,6 +301,13 @@ export class Dispatcher implements RunObserver {
     if (this.#leases.hasEnded(job.token)) return this.#giveBackUnharmed(this.#quarantine.dismiss());
     this.#quarantine.watch();
     this.#start(line, [job], receivedAt);
+  }
+
+  /** Start when the event loop has turned. */
+  #nextTurn(): void {
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    setImmediate(() => this.#newTurn());
   }
 
   #newTurn(): void {

@@ -58,6 +58,14 @@ export class Fetcher {
     readonly hooks: FetcherHooks,
   ) {}
 
+  /**
+   * Let the connection that claims plan its statements, by a claim of nothing. What fails here fails again, and is told
+   * then.
+   */
+  async warmUp(): Promise<void> {
+    await this.claiming.settleAndClaim([], [{ ...this.#base(), types: [], limit: 1000 }]).catch(() => {});
+  }
+
   start(): void {
     this.#running = Promise.all(Array.from({ length: roundTripsAtOnce }, () => this.#loop()));
   }

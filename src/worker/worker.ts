@@ -254,7 +254,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
       this.#phase = "new";
       throw error;
     }
-    await this.#heartbeat.start();
+    // The thread of the heartbeat takes a while to start.
+    await Promise.all([this.#heartbeat.start(), this.#kept && this.#fetcher.warmUp()]);
     this.#phase = "running";
     this.#forgetStrayErrors = catchStrayErrors();
     if (this.settings.handleSignals) this.#onSignals();

@@ -56,7 +56,7 @@ export async function startTransactionPooler(
   serverUrl: string,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const url = new URL(serverUrl);
-  const all = await Promise.all([Session.open(url), Session.open(url)]);
+  const all = await Promise.all([Session.open(url), Session.open(url), Session.open(url), Session.open(url)]);
   const free = [...all];
   const clients = new Set<Socket>();
 
