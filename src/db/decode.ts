@@ -75,8 +75,8 @@ function decodeClaim(claim: ClaimColumns): ClaimedJob[] {
       claimedAt,
       leaseEndsAt,
       alone,
-      ...(fence === undefined ? {} : { fence }),
     };
+    if (fence !== undefined) Object.assign(job, { fence });
     return extras?.[i] ? Object.assign(job, decodeExtras(extras[i])) : job;
   });
 }

@@ -278,7 +278,7 @@ export function encodeIds(ids: readonly JobId[]): string {
 }
 
 export function checkId(id: JobId): JobId {
-  if (typeof id !== "string" || !/^\d{1,19}$/.test(id) || BigInt(id) > 9223372036854775807n) {
+  if (typeof id !== "string" || !/^\d{1,19}$/.test(id) || (id.length === 19 && BigInt(id) > 9223372036854775807n)) {
     throw new InvalidArgumentError(`${shown(id)} is not a job id`, "ids are strings of digits");
   }
   return id;

@@ -252,18 +252,19 @@ export class Dispatcher implements RunObserver {
     while (!this.#stopped && this.#busySlots < this.concurrency && !this.#quarantine.isWatching) {
       const line = this.#nextLine();
       if (!line) break;
-      const { receivedAt, jobs, next } = line.parcels[0]!;
-      if (this.#leases.hasEnded(jobs[next]!.token) && !this.#hasListened) {
-        this.#listenFirst();
-        return;
-      }
-      const held = this.#heldOf(this.#take(line, line.registration.size));
-      if (held.length > 0) this.#start(line, held, receivedAt);
-      if (performance.now() - this.#turnBeganAt > longestTurnMs) {
+      const now = performance.now();
+      if (now - this.#turnBeganAt > longestTurnMs) {
         this.#isStarting = false;
         this.#nextTurn();
         return;
       }
+      const { receivedAt, jobs, next } = line.parcels[0]!;
+      if (this.#leases.hasEnded(jobs[next]!.token, now) && !this.#hasListened) {
+        this.#listenFirst();
+        return;
+      }
+      const held = this.#heldOf(this.#take(line, line.registration.size), now);
+      if (held.length > 0) this.#start(line, held, receivedAt);
     }
     this.#isStarting = false;
     this.#hasListened = false;
@@ -282,8 +283,8 @@ export class Dispatcher implements RunObserver {
    * Those whose lease has not ended. The others may run elsewhere by now: they go back, unless somebody has them
    * already.
    */
-  #heldOf(jobs: ClaimedJob[]): ClaimedJob[] {
-    const late = jobs.filter(({ token }) => this.#leases.hasEnded(token));
+  #heldOf(jobs: ClaimedJob[], now: number): ClaimedJob[] {
+    const late = jobs.filter(({ token }) => this.#leases.hasEnded(token, now));
     if (late.length === 0) return jobs;
     this.#giveBackUnharmed(late);
     return jobs.filter((job) => !late.includes(job));
@@ -298,7 +299,7 @@ export class Dispatcher implements RunObserver {
     const hasSlot = this.#busySlots < this.concurrency && line.calls < (line.registration.concurrency ?? Infinity);
     const isAlone = this.isIdle && this.#outbox.onTheirWay === 0;
     if (!hasSlot || !(isAlone || this.#quarantine.isOverdue)) return;
-    if (this.#leases.hasEnded(job.token)) return this.#giveBackUnharmed(this.#quarantine.dismiss());
+    if (this.#leases.hasEnded(job.token, performance.now())) return this.#giveBackUnharmed(this.#quarantine.dismiss());
     this.#quarantine.watch();
     this.#start(line, [job], receivedAt);
   }
@@ -335,12 +336,12 @@ export class Dispatcher implements RunObserver {
       this.metrics?.move(metricNames.busy, { worker: this.settings.name, type: job.type }, 1);
       this.hooks.onStart(job);
     }
-    run.start(this.tracing, performance.now() - receivedAt);
+    run.start(this.tracing, run.startedAt - receivedAt);
   }
 
   #take(line: Line, most: number): ClaimedJob[] {
     const jobs: ClaimedJob[] = [];
-    for (let [parcel] = line.parcels; parcel && jobs.length < most; [parcel] = line.parcels) {
+    for (let parcel = line.parcels[0]; parcel && jobs.length < most; parcel = line.parcels[0]) {
       const taken = parcel.jobs.slice(parcel.next, parcel.next + most - jobs.length);
       jobs.push(...taken);
       parcel.next += taken.length;

@@ -10,8 +10,8 @@ export class Leases {
     this.#endsAt.set(token, askedAt + leaseMs);
   }
 
-  hasEnded(token: string): boolean {
-    return performance.now() > (this.#endsAt.get(token) ?? Infinity);
+  hasEnded(token: string, now: number): boolean {
+    return now > (this.#endsAt.get(token) ?? Infinity);
   }
 
   /** Forget all others. */
