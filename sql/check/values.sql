@@ -128,10 +128,10 @@ begin
 end $$;
 
 -- input_check: an input as it is stored, when its escapes were looked at before; most are too short to be anything but
--- right. Inlined.
+-- right. Only for a value in memory (json_array_elements), whose size is that of its text and of a header. Inlined.
 create or replace function input_check(p_input json) returns json
-language sql immutable parallel safe as $$
-  select case when octet_length(p_input::text) > 2 * bound('jsonDepth')
+language sql stable parallel safe as $$
+  select case when pg_column_size(p_input) > 2 * bound('jsonDepth')
     then json_check('input', p_input, bound('inputBytes')) else p_input end
 $$;
 

@@ -21,12 +21,12 @@ begin
             from job_line_%1$s j where j.id = p_jobs[1];
           return r;
         end if;
-        select array_agg(j.id), string_agg(coalesce(j.input::text, 'null'), ','),
-          coalesce(sum(octet_length(j.input::text)), 0), min(j.start_by), min(j.deadline),
+        select array_agg(j.id), string_agg(coalesce(j.input::text, 'null'), ','), min(j.start_by), min(j.deadline),
                min(j.max_attempts), max(j.max_attempts), bool_or(j.tagged),
-                 exists (select from amendment_%1$s where job_id between min(j.id) and max(j.id))
-          into r.ids, r.inputs, r.bytes, r.start_by, r.deadline, v_least, v_most, v_tagged, r.amended
+               exists (select from amendment_%1$s where job_id between min(j.id) and max(j.id))
+          into r.ids, r.inputs, r.start_by, r.deadline, v_least, v_most, v_tagged, r.amended
           from (select * from job_line_%1$s where id = any (p_jobs) order by id) j;
+        r.bytes := coalesce(octet_length(r.inputs), 0);
         r.max_attempts := v_least;
         if v_least <> v_most then
           r.max_attempts := '[' || (select string_agg(j.max_attempts::text, ',')

@@ -10,12 +10,13 @@ language plpgsql security definer set search_path from current set jit = off
 declare
   p job_plan;
   v_xid constant bigint := xid_now();  -- before queues are read (queues_finish)
+  v_text constant text := p_inputs::text;
 begin
   if p_options is null or json_typeof(p_inputs) is distinct from 'array' then
     perform raise_error('MR001', 'inputs are not an array, or options are missing',
       'give a JSON array with one input per job, and options');
   end if;
-  if strpos(p_inputs::text, '\u') > 0 then  -- long ones are looked at as they are stored (input_check)
+  if strpos(v_text, '\u') > 0 then  -- long ones are looked at as they are stored (input_check)
     perform jsons_check('input', p_inputs, bound('inputBytes'));
   end if;
   -- those of lists are looked at in plan_resolve
@@ -36,7 +37,7 @@ begin
           case when p_options ->> 'tenant' is null then 1 else json_array_length(p_inputs) end);
     end if;
     if p.fingerprint is null and p.schedule is null and p.payload is null then
-      job_ids := jobs_store(p, p_inputs);
+      job_ids := jobs_store(p, p_inputs, octet_length(v_text));
       return;
     end if;
     p_options := (select json_agg(p_options) from json_array_elements(p_inputs));
