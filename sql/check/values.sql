@@ -105,7 +105,7 @@ begin
     perform raise_error('MR004', format('%s: %s bytes are more than the limit of %s', p_what, octet_length(v_text),
       p_most), 'store it elsewhere and give a reference, or use a payload');
   elsif p_json is null or strpos(v_text, '\u') = 0 and (octet_length(v_text) <= 2 * v_depth
-    or octet_length(v_text) - octet_length(translate(v_text, '[{', '')) <= v_depth) then
+    or octet_length(v_text) - octet_length(replace(replace(v_text, '[', ''), '{', '')) <= v_depth) then
     return p_json;
   end if;
   begin

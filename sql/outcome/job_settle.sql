@@ -25,7 +25,7 @@ begin
     v_settlements := array(select x from json_populate_recordset(null::settlement, p_settlements) x);
     v_requests := array(select x from json_populate_recordset(null::claim_request, p_claims) x);
     foreach s in array v_settlements loop
-      v_jobs := translate(s.jobs::text, '[]"', '{}');
+      v_jobs := ids_of(s.jobs);
     end loop;
   exception when data_exception or program_limit_exceeded or statement_too_complex then
     perform raise_error('MR001', format('settlements or claims: %s', left(sqlerrm, 300)),
@@ -40,7 +40,7 @@ begin
   end if;
   foreach s in array v_settlements loop
     if cardinality(v_settlements) > 1 then
-      v_jobs := translate(s.jobs::text, '[]"', '{}');
+      v_jobs := ids_of(s.jobs);
     end if;
     v_refused := v_refused || case s.outcome
       when 'succeeded' then job_complete(s.token, v_jobs, s.results, s.logs)
@@ -61,3 +61,10 @@ begin
   end loop;
   return json_build_object('refused', v_refused::text[], 'claims', v_claims);
 end $$;
+
+-- ids_of: a JSON list of ids, quoted or not, as an array. Brackets are all that makes it another thing than the text of
+-- an array. (One replace for each: translate looks at every character, a third of what a report of 1000 cost.) Inlined.
+create or replace function ids_of(p_ids json) returns bigint[]
+language sql immutable parallel safe as $$
+  select replace(replace(p_ids::text, '[', '{'), ']', '}')::bigint[]
+$$;
