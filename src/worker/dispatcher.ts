@@ -249,11 +249,12 @@ export class Dispatcher implements RunObserver {
   startWaiting(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
+    let hasStarted = false;
     while (!this.#stopped && this.#busySlots < this.concurrency && !this.#quarantine.isWatching) {
       const line = this.#nextLine();
       if (!line) break;
       const now = performance.now();
-      if (now - this.#turnBeganAt > longestTurnMs) {
+      if (hasStarted && now - this.#turnBeganAt > longestTurnMs) {
         this.#isStarting = false;
         this.#nextTurn();
         return;
@@ -265,6 +266,7 @@ export class Dispatcher implements RunObserver {
       }
       const held = this.#heldOf(this.#take(line, line.registration.size), now);
       if (held.length > 0) this.#start(line, held, receivedAt);
+      hasStarted = true;
     }
     this.#isStarting = false;
     this.#hasListened = false;
