@@ -14,6 +14,7 @@ import { History } from "./history.js";
 import type { Journal } from "./journal.js";
 import type { ChildOptions, Step, StepContext, StepOptions, WaitOptions } from "./step.js";
 import { stepName, stepValue } from "./step-values.js";
+import { began, hasBegun } from "./version.js";
 import { Waiting } from "./waiting.js";
 
 /** The run that steps belong to. */
@@ -22,6 +23,10 @@ export interface StepOwner {
   readonly engine: Engine;
   readonly journal: Journal;
   readonly signal: AbortSignal;
+  /** The version of the handler. */
+  readonly version: number;
+  /** What the run remembers. */
+  read(): Promise<readonly StepRecord[]>;
   /** Nobody has taken the job away, and it has no outcome. */
   readonly isOpen: boolean;
   /** What the database's clock shows, about. */
@@ -91,14 +96,17 @@ export class RunSteps implements Step {
       if (done) return { value: done.value as T };
       const { engine, job, signal } = this.#owner;
       const beganAt = performance.now();
+      let sent: readonly NewStep[] = [];
       const value = await inTransactionOf(db, async (tx) => {
         const context: StepContext = { key: `${job.id}:${key}`, attempt: job.attempt, signal };
         const given = stepValue(await keyInProgress.run(context.key, () => work(tx as never, context)), name);
         const step = doneStep(key, given.json, performance.now() - beganAt);
-        const refused = await engine.stepsPut([{ token: job.token, job: job.id, steps: [step] }], { tx });
+        sent = this.#survived;
+        const refused = await engine.stepsPut([{ token: job.token, job: job.id, steps: [...sent, step] }], { tx });
         if (refused.length > 0) throw this.#lost();
         return given.value;
       });
+      this.#survived = this.#survived.filter((one) => !sent.includes(one));
       return { value: value as T };
     });
   }
@@ -240,8 +248,11 @@ export class RunSteps implements Step {
   }
 
   #history(): Promise<History> {
-    const { journal, job, signal } = this.#owner;
-    this.#reading ??= journal.read(job.id, signal).then((records) => new History(records));
+    this.#reading ??= this.#owner.read().then((records) => {
+      // absent is version 1
+      if (this.#owner.version > 1 && !hasBegun(records)) this.#survived.push(began(this.#owner.version));
+      return new History(records);
+    });
     return this.#reading;
   }
 
@@ -350,6 +361,7 @@ export class RunSteps implements Step {
         `${children.length} children are more than the limit of ${bounds.children}`,
         "start a child that starts others",
       );
+    if (this.#survived.length > 0) await this.#write([]);
     return engine.stepStart(job, key, children, { detached, wake: true });
   }
 

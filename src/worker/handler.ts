@@ -82,6 +82,11 @@ export type BatchHandler<Input = unknown, Result = unknown> = (
 export interface HandlerOptions {
   /** How many of this type may run at once in this worker. Default the worker's `concurrency`. */
   readonly concurrency?: number;
+  /**
+   * The version whose runs it handles: those that have begun, with their steps, under that version, and get their input
+   * as it was stored. Default the definition's own version, which all others begin with.
+   */
+  readonly version?: number;
 }
 
 /** Options of `worker.handleBatch`. */
@@ -103,6 +108,8 @@ export interface Registration {
   readonly run: { readonly one: AnyHandler } | { readonly many: AnyBatchHandler };
   /** Jobs in one call; 1 unless it is a batch handler. */
   readonly size: number;
+  /** Handlers of runs that began with an older version. */
+  readonly older?: ReadonlyMap<number, AnyHandler>;
   /** Calls at once; undefined when only the worker's own limit holds. */
   concurrency: number | undefined;
 }

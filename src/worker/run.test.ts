@@ -32,7 +32,13 @@ it.each([
   const outcomes: Outcome[] = [];
   const { jobs } = decodeClaims([{ ...claim, extras: [limits] }]);
   const run = new Run(
-    { definition: defineJob("work"), run: { one: () => new Promise(() => {}) }, size: 1, concurrency: 1 },
+    {
+      definition: defineJob("work"),
+      run: { one: () => new Promise(() => {}) },
+      older: new Map(),
+      size: 1,
+      concurrency: 1,
+    },
     jobs,
     {} as Engine,
     {

@@ -5,13 +5,14 @@ import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError, LeaseLostError, TimeoutError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
-import type { ClaimedJob } from "../db/types.js";
+import type { ClaimedJob, StepRecord } from "../db/types.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { Journal } from "../steps/journal.js";
 import { RunSteps, type StepOwner } from "../steps/run-steps.js";
+import { hasBegun, unhandled, versionOf } from "../steps/version.js";
 import type { Step } from "../steps/step.js";
 import { HandledJob, type JobOwner } from "./handled-job.js";
-import type { Context, Job, Registration } from "./handler.js";
+import type { Context, Handler, Job, Registration } from "./handler.js";
 import { LatestProgress } from "./latest-progress.js";
 import { type Outcome, describeError, isCausedBy, outcomeOfError, outcomeOfReturn, storableText } from "./outcome.js";
 
@@ -53,6 +54,10 @@ export class Run implements JobOwner {
   readonly #timers: NodeJS.Timeout[] = [];
   #progress: LatestProgress | undefined;
   #steps: RunSteps | undefined;
+  #records: Promise<readonly StepRecord[]> | undefined;
+  #version: number | undefined;
+  /** Of the version that the run began with. */
+  #handler: Handler | undefined;
   #waitedMs = 0;
   /** The handler itself has ended; what remains is to record its outcomes. */
   hasReturned = false;
@@ -74,11 +79,37 @@ export class Run implements JobOwner {
     for (const job of this.jobs) this.#limit(job, waitedMs);
     runInProgress.run(this, () =>
       follow(
-        () => this.#readInputs(),
+        () => (this.#isVersioned ? this.#pin() : this.#readInputs()),
         (ready) => this.#call(ready, tracing),
         (error) => this.#ended(error),
       ),
     );
+  }
+
+  /** Whether a run of an older version may be met here. */
+  get #isVersioned(): boolean {
+    const { definition, older, run } = this.registration;
+    return "one" in run && (definition.version > 1 || (older?.size ?? 0) > 0);
+  }
+
+  /** A run that has begun ends with the version that it began with. Without a handler for it, it is left to others. */
+  async #pin(): Promise<Job[]> {
+    const [job] = this.jobs;
+    const { definition, older } = this.registration;
+    const records = await this.#read(job!);
+    this.#version = hasBegun(records) ? versionOf(records) : definition.version;
+    if (this.#version === definition.version) return this.#readInputs();
+    this.#handler = older?.get(this.#version);
+    if (this.#handler) return [new HandledJob(job!, job!.input, this)];
+    await this.journal.put(job!, [unhandled(this.#version)], this.signal);
+    this.end(job!, { kind: "released", delaySeconds: newerVersionDelaySeconds });
+    return [];
+  }
+
+  /** What the run remembers, read once. */
+  #read(job: ClaimedJob): Promise<readonly StepRecord[]> {
+    this.#records ??= this.journal.read(job.id, this.signal);
+    return this.#records;
   }
 
   /** The attempt timeout and the deadline, whichever comes first for each job. */
@@ -168,7 +199,7 @@ export class Run implements JobOwner {
   #invoke(jobs: readonly Job[]): unknown {
     const { run } = this.registration;
     const context = new RunContext(this);
-    return "one" in run ? run.one(jobs[0]!, context) : run.many(jobs, context);
+    return "one" in run ? (this.#handler ?? run.one)(jobs[0]!, context) : run.many(jobs, context);
   }
 
   #returned(jobs: readonly Job[], value: unknown): void {
@@ -278,6 +309,8 @@ export class Run implements JobOwner {
       job,
       engine: this.engine,
       journal: this.journal,
+      version: this.#version ?? this.registration.definition.version,
+      read: () => this.#read(job),
       get signal() {
         return run.signal;
       },

@@ -112,6 +112,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #ended = new Set<JobId>();
   readonly #backlog: BacklogGauges;
   readonly #deliverer: Deliverer;
+  /** By type, the handlers of runs that began with an older version. */
+  readonly #older = new Map<string, Map<number, Handler>>();
   /** Something ended, or began to wait, that may let others go on. */
   #hasNews = false;
   #phase: Phase = "new";
@@ -168,10 +170,21 @@ export class Worker extends EventEmitter<WorkerEvents> {
     options?: HandlerOptions,
   ): this;
   handle(definition: AnyJobDefinition, handler: Handler, options: HandlerOptions = {}): this {
-    checkKeys(options, new Set(["concurrency"]));
+    checkKeys(options, new Set(["concurrency", "version"]));
     if (options.concurrency !== undefined) checkConcurrency(options.concurrency);
-    this.#register(definition, handler);
-    this.#dispatcher.register({ definition, run: { one: handler }, size: 1, concurrency: options.concurrency });
+    const { version } = options;
+    if (version !== undefined && version !== definition?.version) this.#handleOlder(definition, handler, version);
+    else {
+      this.#register(definition, handler);
+      const older = this.#olderOf(definition.type);
+      this.#dispatcher.register({
+        definition,
+        run: { one: handler },
+        older,
+        size: 1,
+        concurrency: options.concurrency,
+      });
+    }
     return this;
   }
 
@@ -192,18 +205,39 @@ export class Worker extends EventEmitter<WorkerEvents> {
     return this;
   }
 
+  #olderOf(type: string): Map<number, Handler> {
+    let older = this.#older.get(type);
+    if (!older) this.#older.set(type, (older = new Map()));
+    return older;
+  }
+
+  #handleOlder(definition: AnyJobDefinition, handler: Handler, version: number): void {
+    checkHandler(definition, handler);
+    if (!Number.isInteger(version) || version < 1 || version > definition.version)
+      throw new InvalidArgumentError(
+        `version ${version} of "${definition.type}" is not possible`,
+        `the definition has version ${definition.version}`,
+      );
+    const older = this.#olderOf(definition.type);
+    if (older.has(version))
+      throw new InvalidArgumentError(`version ${version} of "${definition.type}" has a handler already`);
+    this.#mustBeNew();
+    older.set(version, handler);
+  }
+
+  #mustBeNew(): void {
+    if (this.#phase !== "new")
+      throw new InvalidArgumentError("the worker has been started", "register handlers before start()");
+  }
+
   #register(definition: AnyJobDefinition, handler: unknown): void {
-    if (typeof definition?.readInput !== "function")
-      throw new InvalidArgumentError("this is not a job definition", "make one with defineJob");
-    if (typeof handler !== "function")
-      throw new InvalidArgumentError(`the handler of "${definition.type}" is not a function`);
+    checkHandler(definition, handler);
     if (this.#dispatcher.has(definition.type))
       throw new InvalidArgumentError(
         `"${definition.type}" has a handler already`,
         "register each type once per worker",
       );
-    if (this.#phase !== "new")
-      throw new InvalidArgumentError("the worker has been started", "register handlers before start()");
+    this.#mustBeNew();
   }
 
   /** How many handlers may run at once. May be changed while the worker runs. */
@@ -246,6 +280,12 @@ export class Worker extends EventEmitter<WorkerEvents> {
   async #start(): Promise<void> {
     if (this.#dispatcher.types.length === 0)
       throw new InvalidArgumentError("the worker has no handlers", "add one with worker.handle(definition, handler)");
+    for (const [type, older] of this.#older)
+      if (older.size > 0 && !this.#dispatcher.has(type))
+        throw new InvalidArgumentError(
+          `"${type}" has handlers of older versions only`,
+          "add one of the present version: new runs begin with it",
+        );
     this.#phase = "starting";
     try {
       await this.#parts.engine.check();
@@ -431,6 +471,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
     if (this.listenerCount("error") > 0) this.#tell("error", error);
     else warn(error);
   }
+}
+
+function checkHandler(definition: AnyJobDefinition, handler: unknown): void {
+  if (typeof definition?.readInput !== "function")
+    throw new InvalidArgumentError("this is not a job definition", "make one with defineJob");
+  if (typeof handler !== "function")
+    throw new InvalidArgumentError(`the handler of "${definition.type}" is not a function`);
 }
 
 function warn(error: unknown): void {

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { InvalidArgumentError } from "../../src/db/errors.js";
+import { defineJob } from "../../src/job/define-job.js";
+import type { Handler } from "../../src/worker/handler.js";
+import { stateOf } from "../support/jobs.js";
+import { useMill } from "../support/mill.js";
+
+const test = useMill();
+const first = defineJob<{ n: number }>("order");
+const second = defineJob<{ n: number; more: true }>("order", {
+  version: 2,
+  upcast: { 1: (input: { n: number }) => ({ ...input, more: true }) },
+});
+
+const handler =
+  (version: number): Handler<{ n: number }> =>
+  async (job, { step }) => {
+    const began = await step.run("begin", () => version);
+    await step.waitFor("go");
+    return { began, ended: version, input: job.input };
+  };
+
+describe("a run", () => {
+  it("ends with the version of the handler that it began with [#213]", async () => {
+    const queue = await test.queue();
+    const old = test.worker(queue).handle(first, handler(1));
+    await old.start();
+    const one = await test.mill.enqueue(first, { n: 1 }, { queue });
+    await expect.poll(() => stateOf(test.db, one.id)).toBe("suspended");
+    await old.stop();
+    const both = test.worker(queue).handle(second, handler(1), { version: 1 }).handle(second, handler(2));
+    await both.start();
+    const two = await test.mill.enqueue(first, { n: 2 }, { queue });
+    await test.mill.tell(two, "go");
+    await test.mill.tell(one, "go");
+    expect(await test.mill.result(one, { timeout: "20s" })).toEqual({ began: 1, ended: 1, input: { n: 1 } });
+    expect(await test.mill.result(two, { timeout: "20s" })).toEqual({
+      began: 2,
+      ended: 2,
+      input: { n: 2, more: true },
+    });
+  });
+
+  it("of a version that nobody handles waits, unharmed, for somebody who does [#213]", async () => {
+    const queue = await test.queue();
+    const old = test.worker(queue).handle(first, handler(1));
+    await old.start();
+    const { id } = await test.mill.enqueue(first, { n: 1 }, { queue });
+    await expect.poll(() => stateOf(test.db, id)).toBe("suspended");
+    await old.stop();
+    const young = test.worker(queue).handle(second, handler(2));
+    await young.start();
+    await test.mill.tell(id, "go");
+    await expect.poll(() => stateOf(test.db, id)).toBe("delayed");
+    expect((await test.mill.engine.stepsGet([id])).get(id)).toContainEqual(
+      expect.objectContaining({ key: "#version", kind: "try", n: "1" }),
+    );
+    await young.stop();
+    await test.db.moveClock(61);
+    const both = test.worker(queue).handle(second, handler(2)).handle(second, handler(1), { version: 1 });
+    await both.start();
+    expect(await test.mill.result(id, { timeout: "20s" })).toMatchObject({ ended: 1 });
+    expect((await test.mill.jobs.get(id))!.job.attempts).toBe(1);
+  });
+
+  it("handlers of versions that cannot be are refused", async () => {
+    const queue = await test.queue();
+    const worker = test.worker(queue);
+    for (const version of [0, 3, 1.5])
+      expect(() => worker.handle(second, handler(1), { version })).toThrow(InvalidArgumentError);
+    worker.handle(second, handler(1), { version: 1 });
+    expect(() => worker.handle(second, handler(1), { version: 1 })).toThrow(InvalidArgumentError);
+    await expect(worker.start()).rejects.toThrow(/has no handlers|older versions only/);
+  });
+});
