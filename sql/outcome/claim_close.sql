@@ -30,11 +30,11 @@ end $$;
 -- attempts_close: record an unsuccessful end for all jobs of a detached claim part, and decide what becomes of each.
 -- The handler's own word goes first: that another try would not help, or when to try. Next comes the rule for the error
 -- (errorRules), if there is one: it replaces the retry policy, and a list of delays replaces the number of attempts
--- too. A lost attempt is retried at once, and alone unless the queue says otherwise (lostAlone). With deadLetterAfter,
--- and a queue to go to, that many attempts are the last, whatever the job's own number is.
--- Where the time to start is computed (start_by infinity), the end of the first attempt that was used up settles it,
--- counted from the claim of that attempt. From then on it is kept like that of any other job, and is the job's deadline
--- too.
+-- too. A run that was lost while it undid its steps goes on with that, some times. A lost attempt is retried at once,
+-- and alone unless the queue says otherwise (lostAlone). With deadLetterAfter, and a queue to go to, that many attempts
+-- are the last, whatever the job's own number is. Where the time to start is computed (start_by infinity), the end of
+-- the first attempt that was used up settles it, counted from the claim of that attempt. From then on it is kept like
+-- that of any other job, and is the job's deadline too.
 -- Writes: attempt, agenda, ticket, tally, fingerprint; breaker_event where there is a breaker; amendment when the time
 -- to start was computed; job when dead-lettered; pause where onFailure says so.
 create or replace function attempts_close(h claim, p_outcome job_outcome, p_error json, p_delay_seconds float8,
@@ -76,7 +76,8 @@ begin
     select u.id, u.attempt, coalesce(m.version, 0) as version, y.track, chained(v_queue, y.track <> h.lane) as chained,
            d.due_at, d.computed,
            case when p_reason = 'permanent' then 'failed'
-                when u.attempt >= p.last then 'failed'
+                when u.attempt >= p.last and not (p_outcome = 'lost' and u.attempt < p.last + 10
+                  and run_is_undoing(h.slot, u.id)) then 'failed'
                 when coalesce(d.computed, m.start_by, j.start_by) <= greatest(d.due_at, v_now)
                   then 'expired' end::job_final_state as state
       from unnest(h.jobs, h.attempts) u (id, attempt)

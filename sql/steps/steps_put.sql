@@ -120,3 +120,11 @@ begin
           from generate_series(0, 31) i)
     || ' end case; end $body$';
 end $do$;
+
+-- run_is_undoing: whether a run has failed for good, and undoes its steps.
+create or replace function run_is_undoing(p_slot smallint, p_job bigint) returns boolean
+language plpgsql stable as $$
+begin
+  return exists (select from step s
+                  where s.slot = p_slot and s.job_id = p_job and s.key = '#failing' and s.kind = 'done' and s.n = 0);
+end $$;

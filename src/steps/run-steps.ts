@@ -14,6 +14,7 @@ import { History } from "./history.js";
 import type { Journal } from "./journal.js";
 import type { ChildOptions, Step, StepContext, StepOptions, WaitOptions } from "./step.js";
 import { stepName, stepValue } from "./step-values.js";
+import { type Undo, Undos } from "./undos.js";
 import { began, hasBegun } from "./version.js";
 import { Waiting } from "./waiting.js";
 
@@ -33,11 +34,16 @@ export interface StepOwner {
   readonly now: number;
   /** Give the job back until something of this happens. Nothing of the handler is waited for any more. */
   suspend(waits: readonly Wait[], steps: readonly NewStep[]): void;
+  /** The job has failed before, and its steps are being undone. */
+  fail(error: unknown): void;
   /** The job is somebody else's by now. */
   lost(error: LeaseLostError): void;
   /** An error as it is stored. */
   describe(error: unknown): JobError;
 }
+
+/** The step that notes that the job has failed for good, and that its steps are being undone. */
+const failingKey = "#failing";
 
 /** The key of the step whose work is being done. */
 const keyInProgress = new AsyncLocalStorage<string>();
@@ -67,6 +73,7 @@ export class RunSteps implements Step {
   /** Steps that are being done, read or written down. */
   #active = 0;
   #isLookedAt = false;
+  readonly #undos = new Undos();
   #isSuspended = false;
 
   constructor(owner: StepOwner) {
@@ -80,10 +87,14 @@ export class RunSteps implements Step {
     return key;
   }
 
-  run<T>(name: string, work: (context: StepContext) => T | PromiseLike<T>, options: StepOptions = {}): Promise<T> {
+  run<T>(name: string, work: (context: StepContext) => T | PromiseLike<T>, options: StepOptions<T> = {}): Promise<T> {
     if (typeof work !== "function")
       return Promise.reject(new InvalidArgumentError(`the work of step "${name}" is not a function`));
-    return this.#wait(name, (key, history) => this.#run(name, key, history, work, options));
+    return this.#wait(name, async (key, history) => {
+      const found = await this.#run(name, key, history, work, options);
+      if ("value" in found && options.undo) this.#undos.add(key, options.undo as Undo, found.value, history.done(key));
+      return found;
+    });
   }
 
   transaction<T>(
@@ -94,6 +105,7 @@ export class RunSteps implements Step {
     return this.#wait(name, async (key, history) => {
       const done = history.done(key);
       if (done) return { value: done.value as T };
+      await this.#mayGoOn(history);
       const { engine, job, signal } = this.#owner;
       const beganAt = performance.now();
       let sent: readonly NewStep[] = [];
@@ -179,7 +191,7 @@ export class RunSteps implements Step {
     options: ChildOptions = {},
   ): Promise<JobId> {
     return this.#wait(name, async (key, history) => {
-      const [id] = history.started(key) ?? (await this.#enqueue(key, definition, [input], options, true));
+      const [id] = history.started(key) ?? (await this.#enqueue(key, history, definition, [input], options, true));
       return { value: id! };
     });
   }
@@ -225,7 +237,9 @@ export class RunSteps implements Step {
       this.#busy.add(name);
       isBusy = true;
       const key = this.#keyOf(name);
-      const found = await look(key, await this.#history());
+      const history = await this.#history();
+      const found = await look(key, history);
+      if ("wait" in found) await this.#mayGoOn(history);
       if ("value" in found) {
         waiting.resolve(found.value);
         this.#busy.delete(name);
@@ -256,6 +270,51 @@ export class RunSteps implements Step {
     return this.#reading;
   }
 
+  /** What was done before the job failed is being undone: the handler shows what that is, and does nothing new. */
+  async #mayGoOn(history: History): Promise<void> {
+    const failing = history.done(failingKey);
+    if (!failing) return;
+    this.#owner.fail(failureBefore(failing));
+    await this.#never();
+  }
+
+  /** Steps have something to undo them, or some of it was begun before. */
+  async hasUndos(): Promise<boolean> {
+    return this.#undos.size > 0 || (await this.#history()).done(failingKey) !== undefined;
+  }
+
+  /**
+   * The job fails for good: undo what its steps have done, newest first. First that is noted, so that whoever has the
+   * job next goes on with it. Returns the error that counts, and the steps that could not be undone.
+   */
+  async undo(error: unknown): Promise<{ readonly error: JobError; readonly notUndone: readonly string[] }> {
+    const history = await this.#history();
+    const known = history.done(failingKey);
+    const told = known?.error ?? this.#owner.describe(error);
+    if (!known) await this.#write([{ key: failingKey, kind: "done", error: told }]);
+    const notUndone: string[] = [];
+    for (const { key, undo, value } of this.#undos.newestFirst()) {
+      const undoKey = `#undo ${key}`;
+      const done = history.done(undoKey) ?? (await this.#undoOne(key, undoKey, undo, value));
+      if (done.error) notUndone.push(key);
+    }
+    return { error: told, notUndone };
+  }
+
+  async #undoOne(key: string, undoKey: string, undo: Undo, value: unknown): Promise<{ readonly error?: JobError }> {
+    const { job, signal } = this.#owner;
+    const context: StepContext = { key: `${job.id}:${undoKey}`, attempt: job.attempt, signal };
+    const beganAt = performance.now();
+    let failed: { readonly error?: JobError } = {};
+    try {
+      await keyInProgress.run(context.key, () => undo(value, context));
+    } catch (error) {
+      failed = { error: this.#owner.describe(error) };
+    }
+    await this.#write([{ key: undoKey, kind: "done", ms: performance.now() - beganAt, about: key, ...failed }]);
+    return failed;
+  }
+
   /** Whether a time has come. */
   #look<T>(until: Date | undefined, wait: Wait, value: T): Look<T> {
     if (until && this.#owner.now >= until.getTime()) return { value };
@@ -269,7 +328,7 @@ export class RunSteps implements Step {
     key: string,
     history: History,
     work: (context: StepContext) => T | PromiseLike<T>,
-    { maxAttempts = 1, retryDelay }: StepOptions,
+    { maxAttempts = 1, retryDelay }: StepOptions<T>,
   ): Promise<Look<T>> {
     if (!Number.isInteger(maxAttempts) || maxAttempts < 1)
       throw new InvalidArgumentError(`maxAttempts of step "${name}" cannot be ${maxAttempts}`, "give 1 or more");
@@ -285,6 +344,7 @@ export class RunSteps implements Step {
     } else if (last?.until && this.#owner.now < last.until.getTime()) {
       return { wait: { key, until: last.until.toISOString(), retry: true } };
     }
+    await this.#mayGoOn(history);
     const attempt = maxAttempts === 1 ? job.attempt : tries.length + 1;
     const beganAt = performance.now();
     let value: { readonly json?: string; readonly value: unknown };
@@ -342,18 +402,20 @@ export class RunSteps implements Step {
     inputs: readonly unknown[],
     options: ChildOptions,
   ): Promise<Look<readonly StepRecord[]>> {
-    const started = history.started(key) ?? (await this.#enqueue(key, definition, inputs, options, false));
+    const started = history.started(key) ?? (await this.#enqueue(key, history, definition, inputs, options, false));
     const ended = history.ended(key);
     return ended.length >= started.length ? { value: ended } : { wait: { key, children: started.length } };
   }
 
   async #enqueue(
     key: string,
+    history: History,
     definition: AnyJobDefinition | string,
     inputs: readonly unknown[],
     options: ChildOptions,
     detached: boolean,
   ): Promise<readonly JobId[]> {
+    await this.#mayGoOn(history);
     const { engine, job } = this.#owner;
     const children = await Promise.all(inputs.map((input) => newJob(definition, input, options)));
     if (children.length > bounds.children)
@@ -395,6 +457,11 @@ function doneStep(key: string, json: string | undefined, ms: number): NewStep {
 /** A step that failed before, as it is told again. */
 function failureOf(key: string, { error, n }: StepRecord): StepFailedError {
   return new StepFailedError(key, Number(n ?? 1), errorText(error), error && errorOf(error));
+}
+
+/** What a job failed with whose steps are being undone. */
+function failureBefore({ error }: StepRecord): Error {
+  return errorOf(error ?? { message: "the job failed before" });
 }
 
 /** An error as it was stored, with its causes. */

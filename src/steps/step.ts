@@ -16,7 +16,7 @@ export interface StepContext {
 }
 
 /** Options of `step.run`. */
-export interface StepOptions {
+export interface StepOptions<T = unknown> {
   /**
    * How often the step is tried. Between tries the job is suspended; the last failure is an error that the handler can
    * catch. Default 1: a failure fails the handler, and the job's own retries begin with this step again.
@@ -24,6 +24,11 @@ export interface StepOptions {
   readonly maxAttempts?: number;
   /** Delay before the next try. Default 1 s doubling up to 1 h, jitter 0.1. */
   readonly retryDelay?: RetryDelay;
+  /**
+   * What undoes the step, should the job fail for good later: it gets what the step gave. Those of all steps that have
+   * ended are called, newest first, each once, as steps of their own. Default nothing.
+   */
+  readonly undo?: (value: T, context: StepContext) => unknown;
 }
 
 /** What a database hands to the work of a transaction. */
@@ -77,7 +82,7 @@ export type ChildOptions = Omit<
  */
 export interface Step {
   /** Do something once. Its value must be JSON, and is the same in this call and in every later one. */
-  run<T>(name: string, work: (context: StepContext) => T | PromiseLike<T>, options?: StepOptions): Promise<T>;
+  run<T>(name: string, work: (context: StepContext) => T | PromiseLike<T>, options?: StepOptions<T>): Promise<T>;
   /**
    * Do something once in a transaction of yours: what it writes and its value are committed together, or not at all.
    * `db` is a `pg` Pool, or the database of any library that `tx` knows; the work gets the transaction that it begins.

@@ -56,6 +56,7 @@ export class Run implements JobOwner {
   #steps: RunSteps | undefined;
   #records: Promise<readonly StepRecord[]> | undefined;
   #version: number | undefined;
+  #isUndoing = false;
   /** Of the version that the run began with. */
   #handler: Handler | undefined;
   #waitedMs = 0;
@@ -180,7 +181,7 @@ export class Run implements JobOwner {
             )
           : this.#invoke(jobs),
       (value) => this.#afterProgress(() => this.#returned(jobs, value)),
-      (error) => this.#afterProgress(() => this.#ended(error)),
+      (error) => this.#afterProgress(() => this.#failed(error)),
     );
   }
 
@@ -203,6 +204,7 @@ export class Run implements JobOwner {
   }
 
   #returned(jobs: readonly Job[], value: unknown): void {
+    if (this.#isUndoing) return;
     this.hasReturned = true;
     const { definition, run } = this.registration;
     const values = "one" in run ? [value] : value === undefined ? [] : (value as readonly unknown[]);
@@ -235,6 +237,37 @@ export class Run implements JobOwner {
       refuse(error);
     }
     return undefined;
+  }
+
+  /** The handler threw. When the job has failed for good, what its steps have done is undone first. */
+  #failed(error: unknown): void {
+    const [job] = this.jobs;
+    const steps = this.#steps;
+    if (this.#isUndoing) return;
+    if (!steps || !job || !this.#open.has(job.id)) return this.#ended(error);
+    follow(
+      () => steps.hasUndos(),
+      (hasUndos) => {
+        const outcome = this.#outcomeOf(error);
+        const isFinal = outcome.kind === "failed" || (outcome.kind === "retry" && job.attempt >= job.maxAttempts);
+        if (hasUndos && isFinal) this.#undo(steps, job, error);
+        else this.#ended(error);
+      },
+      () => this.#ended(error),
+    );
+  }
+
+  #undo(steps: RunSteps, job: ClaimedJob, failure: unknown): void {
+    if (this.#isUndoing) return;
+    this.#isUndoing = true;
+    follow(
+      () => steps.undo(failure),
+      ({ error, notUndone }) => {
+        this.end(job, { kind: "failed", error: notUndone.length === 0 ? error : { ...error, notUndone } });
+        this.#ended();
+      },
+      (error) => this.#ended(error),
+    );
   }
 
   /** Nothing more will come from the handler. */
@@ -325,6 +358,7 @@ export class Run implements JobOwner {
         this.#ended();
       },
       lost: (error) => this.end(job, { kind: "lost" }, error),
+      fail: (error) => this.#undo(this.#steps!, job, error),
       describe: describeError,
     };
   }
