@@ -2,8 +2,8 @@
 -- null when that was all. For people who look: it stops after p_seconds with what it has found until then, which may be
 -- nothing. p_live: only jobs that have not ended. p_error: a part of the last error's message, whatever the case of its
 -- letters. It goes back through the jobs a part at a time: what is fixed at enqueue is compared in the log, what is
--- derived in the view "jobs". Running, delayed and failed ones, which may be few among many, are found through the
--- claims, the agenda, and the index of attempts that did not succeed. Raises: MR001, MR003.
+-- derived in the view "jobs". Running, delayed, suspended and failed ones, which may be few among many, are
+-- found through the claims, the agenda, and the index of attempts that did not succeed. Raises: MR001, MR003.
 create or replace function job_find(p_queue text default null, p_state text default null, p_type text default null,
   p_tenant text default null, p_group text default null, p_fingerprint text default null, p_error text default null,
   p_undecided boolean default false, p_live boolean default false, p_created_from timestamptz default null,
@@ -33,7 +33,7 @@ begin
                     order by 1 desc limit v_part)
       when p_state in ('delayed', 'suspended')
         then array(select g.job_id from agenda g
-                    where g.job_id >= v_from and g.job_id < v_to
+                    where g.job_id >= v_from and g.job_id < v_to and (g.waits is not null) = (p_state = 'suspended')
                     order by 1 desc limit v_part)
       when p_state = 'failed'
         then array(select a.job_id from attempt a

@@ -5,8 +5,7 @@ declare
   v_job json;
 begin
   select regexp_replace(row_to_json(v)::text, '^\{"id":(\d+)', '{"id":"\1"')::json into v_job
-    from jobs v
-   where v.id = p_job;
+    from (select j.*, j.parent::text as parent_text from jobs j where j.id = p_job) v;
   if v_job is null then
     return null;
   end if;

@@ -1,6 +1,7 @@
 -- job_list: jobs that match every filter given, newest first, after p_before (an id) when paging.
 -- p_undecided: failed and expired ones that wait for a decision, because nobody has retried or discarded them. States
--- with few members (running, delayed, failed, expired, cancelled) are found through their own small tables and indexes.
+-- with few members (running, delayed, suspended, failed, expired, cancelled) are found through their own small tables
+-- and indexes.
 create or replace function job_list(p_queue text default null, p_state text default null, p_type text default null,
   p_tenant text default null, p_created_from timestamptz default null, p_created_to timestamptz default null,
   p_before bigint default null, p_limit int default 100, p_undecided boolean default false) returns setof jobs
@@ -19,7 +20,8 @@ begin
   end if;
   if p_state in ('running', 'delayed', 'suspended') then
     v_ids := case when p_state = 'running' then array(select unnest(jobs) from claim)
-                  else array(select job_id from agenda where due_at > clock_now()) end;
+                  else array(select job_id from agenda
+                              where due_at > clock_now() and (waits is not null) = (p_state = 'suspended')) end;
     return query
     select v.* from jobs v
      where v.id = any (v_ids)

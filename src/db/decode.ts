@@ -2,6 +2,7 @@ import type {
   AttemptRecord,
   AuditRecord,
   BreakerRecord,
+  ChildRecord,
   ClaimedJob,
   DecisionRecord,
   Enqueued,
@@ -9,6 +10,8 @@ import type {
   JobDetails,
   JobId,
   JobRecord,
+  JobStep,
+  JobWaits,
   Json,
   LiveSample,
   PauseRecord,
@@ -161,7 +164,46 @@ export function decodeJob(row: Row): JobRecord {
     contentType: row["content_type"],
     stage: row["stage"],
     cost: row["cost"],
+    parent: row["parent_text"] ?? null,
+    waits: decodeWaits(row["waits"] as Row | null | undefined),
+    suspendedAt: asDate(row["suspended_at"]),
   } as JobRecord;
+}
+
+function decodeWaits(waits: Row | null | undefined): JobWaits | null {
+  return waits ? ({ ...waits, until: asDate(waits["until"]) } as JobWaits) : null;
+}
+
+export function decodeJobStep(row: Row): JobStep {
+  return {
+    id: row["id_text"],
+    key: row["key"],
+    kind: row["kind"],
+    n: row["n_text"],
+    at: asDate(row["at"]),
+    until: asDate(row["until"]),
+    seconds: row["seconds"],
+    tries: row["tries"],
+    about: row["about"],
+    other: row["other_text"],
+    children: row["children"],
+    value: row["value"],
+    valueBytes: row["value_bytes"],
+    error: row["error"],
+  } as JobStep;
+}
+
+export function decodeChild(row: Row): ChildRecord {
+  return {
+    id: row["id_text"],
+    step: row["step"],
+    queue: row["queue"],
+    type: row["type"],
+    state: row["state"],
+    createdAt: asDate(row["created_at"]),
+    finishedAt: asDate(row["finished_at"]),
+    detached: row["detached"],
+  } as ChildRecord;
 }
 
 export function decodeQueue(row: Row): QueueRecord {

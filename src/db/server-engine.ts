@@ -92,7 +92,7 @@ export class ServerEngine extends Verbs {
    * are gone are left out. Default 64 MiB.
    */
   async byIds(ids: readonly JobId[], maxBytes = 67_108_864, call?: CallOptions): Promise<JobRecord[]> {
-    const text = `select *, id::text as id_text
+    const text = `select *, id::text as id_text, parent::text as parent_text
                     from (select v.*, row_number() over newest as n, sum(coalesce(octet_length(v.input::text), 0) + coalesce(octet_length(v.result::text), 0) + coalesce(octet_length(v.last_error::text), 0)) over newest as bytes
                             from :jobs v where v.id = any ($1::bigint[]) window newest as (order by v.id desc)) shown
                    where n = 1 or bytes <= $2::bigint order by shown.id desc`;
@@ -196,7 +196,7 @@ export class ServerEngine extends Verbs {
 
   /** As `peek` of the engine, but no more than so many bytes of inputs and errors; always one. */
   async peek(queue: string, limit: number, maxBytes: number): Promise<JobRecord[]> {
-    const text = `select *, id::text as id_text
+    const text = `select *, id::text as id_text, parent::text as parent_text
                     from (select p.*, sum(coalesce(octet_length(p.input::text), 0) + coalesce(octet_length(p.last_error::text), 0)) over (order by p.ordinality) as bytes
                             from :job_peek($1::text, $2::int) with ordinality p) shown
                    where ordinality = 1 or bytes <= $3::bigint order by ordinality`;

@@ -7,6 +7,7 @@ export type * from "./types/flow.js";
 export type * from "./types/job.js";
 export type * from "./types/options.js";
 export * from "./types/queue.js";
+export type * from "./types/run.js";
 export type * from "./types/server.js";
 export type * from "./types/steps.js";
 export type * from "./types/upkeep.js";

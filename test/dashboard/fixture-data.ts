@@ -332,6 +332,9 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
       contentType: payloadTypes[n % 10] ?? null,
       stage: null,
       cost: 1,
+      parent: null,
+      waits: null,
+      suspendedAt: null,
     } satisfies Job;
   });
 }

@@ -58,6 +58,24 @@ export interface JobRecord {
   readonly stage: string | null;
   /** How much of its group's turns it takes. */
   readonly cost: number;
+  /** The job that has started it. */
+  readonly parent: JobId | null;
+  /** What it waits for, when it is suspended. The first that comes lets it go on. */
+  readonly waits: JobWaits | null;
+  /** Since when it is suspended. */
+  readonly suspendedAt: Date | null;
+}
+
+/** What a suspended job waits for. */
+export interface JobWaits {
+  /** The steps that wait. */
+  readonly steps: readonly string[];
+  /** When a sleep, a timeout or the pause before a step's next try ends. */
+  readonly until: Date | null;
+  /** Names of signals, each of which would do. */
+  readonly signals: readonly string[];
+  /** Steps whose children are waited for: how many have not ended (null: nobody has counted yet), of how many. */
+  readonly children: readonly { readonly step: string; readonly left: number | null; readonly of: number }[];
 }
 
 /** A finished attempt as the view `attempts` shows it. */

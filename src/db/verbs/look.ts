@@ -1,10 +1,12 @@
 import {
   asDate,
   decodeBreaker,
+  decodeChild,
   decodeDecision,
   decodeDetails,
   decodeFailureGroup,
   decodeJob,
+  decodeJobStep,
   decodePause,
   decodeQueue,
   decodeRunStats,
@@ -12,9 +14,11 @@ import {
 } from "../decode.js";
 import { checkId, checkKeys, encodeIds } from "../encode.js";
 import type { CallOptions } from "../foreign.js";
+import { bounds } from "../limits.js";
 import { pieceBytes } from "../payload.js";
 import type {
   BreakerRecord,
+  ChildRecord,
   CountFilter,
   DecisionRecord,
   Depth,
@@ -27,6 +31,8 @@ import type {
   JobId,
   JobOutcome,
   JobRecord,
+  JobStep,
+  JobStepsFilter,
   Json,
   LimitRecord,
   ListFilter,
@@ -59,6 +65,41 @@ export abstract class LookVerbs extends QueueVerbs {
     return details ? decodeDetails(id, details) : null;
   }
 
+  /** What a run has done, was sent and waits for, in the order in which it was noted, a part at a time. */
+  async steps(id: JobId, filter: JobStepsFilter = {}, call?: CallOptions): Promise<JobStep[]> {
+    checkKeys(filter, new Set(["key", "after", "limit", "valueBytes", "newest"]));
+    const rows = await this.db.rows(
+      "job_steps",
+      `select *, id::text as id_text, nullif(n, 0)::text as n_text, other::text as other_text
+         from :job_steps($1::bigint, $2::text, $3::bigint, $4::int, $5::int, $6::boolean)`,
+      [
+        checkId(id),
+        filter.key ?? null,
+        filter.after === undefined ? null : checkId(filter.after),
+        filter.limit ?? 100,
+        filter.valueBytes ?? bounds.stepBytes,
+        filter.newest ?? false,
+      ],
+      call,
+    );
+    return rows.map(decodeJobStep);
+  }
+
+  /** The jobs that a job has started, in the order of their ids, after one of them. `limit` is 1000 at most. */
+  async children(
+    id: JobId,
+    { after, limit = 100 }: { readonly after?: JobId; readonly limit?: number } = {},
+    call?: CallOptions,
+  ): Promise<ChildRecord[]> {
+    const rows = await this.db.rows(
+      "job_children",
+      "select *, id::text as id_text from :job_children($1::bigint, $2::bigint, $3::int)",
+      [checkId(id), after === undefined ? null : checkId(after), limit],
+      call,
+    );
+    return rows.map(decodeChild);
+  }
+
   /** Jobs that match every filter given, newest first. */
   async list(filter: ListFilter = {}, call?: CallOptions): Promise<JobRecord[]> {
     checkKeys(
@@ -67,7 +108,7 @@ export abstract class LookVerbs extends QueueVerbs {
     );
     const rows = await this.db.rows(
       "job_list",
-      "select *, id::text as id_text from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int, $9::boolean)",
+      "select *, id::text as id_text, parent::text as parent_text from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int, $9::boolean)",
       [
         filter.queue ?? null,
         filter.state ?? null,
@@ -110,7 +151,7 @@ export abstract class LookVerbs extends QueueVerbs {
   async peek(queue = "default", limit = 10, call?: CallOptions): Promise<JobRecord[]> {
     const rows = await this.db.rows(
       "job_peek",
-      "select *, id::text as id_text from :job_peek($1::text, $2::int)",
+      "select *, id::text as id_text, parent::text as parent_text from :job_peek($1::text, $2::int)",
       [queue, limit],
       call,
     );
@@ -280,6 +321,7 @@ export abstract class LookVerbs extends QueueVerbs {
   async breakers(call?: CallOptions): Promise<BreakerRecord[]> {
     return (await this.db.rows("breakers", "select * from :breakers order by queue, type", [], call)).map(
       decodeBreaker,
+      decodeChild,
     );
   }
 

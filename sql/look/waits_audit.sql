@@ -1,0 +1,55 @@
+-- waits_audit: suspended jobs that nothing may ever let go on, for those who look for what is wrong. problem:
+--   endless  it has waited for p_days for nothing but a signal, and has neither a timeout nor a deadline
+--   gone     a child that it waits for is not there any more, and nobody knows how that ended
+--   untold   a child that it waits for has ended p_seconds ago or earlier, and nobody has told it
+-- Of each kind the p_limit that have waited longest, and of each job the first 1000 children. Reads the agenda, and the
+-- steps of jobs that wait for children. Raises: MR001.
+create or replace function waits_audit(p_days float8 default 30, p_seconds float8 default 60, p_limit int default 100)
+  returns table (problem text, job_id bigint, queue text, type text, suspended_at timestamptz, about text)
+language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan
+as $$
+declare
+  v_now constant timestamptz := clock_now();
+  g record;
+  v_left bigint[];
+  v_gone bigint[];
+  v_untold bigint[];
+begin
+  if p_limit is null or p_limit not between 1 and 10000 or not p_days between 0 and 36500
+    or not p_seconds between 0 and 86400 then
+    perform raise_error('MR001', 'an audit of waits takes up to 36500 days, 86400 seconds and 10000 jobs', null);
+  end if;
+  return query
+  select 'endless'::text, v.id, v.queue, v.type, v.suspended_at,
+         (select string_agg(s.name, ', ') from jsonb_array_elements_text(v.waits -> 'signals') s (name))
+    from (select a.job_id from agenda a
+           where a.due_at = 'infinity' and a.waits is not null and not a.waits ? 'totals'
+             and a.created_at <= v_now - make_interval(secs => p_days * 86400)
+           order by a.created_at limit 10 * p_limit) w
+    cross join lateral (select j.* from jobs j where j.id = w.job_id limit 1) v
+   where v.state = 'suspended' and v.deadline is null
+   order by v.suspended_at limit p_limit;
+
+  for g in
+    select a.job_id as id, a.waits -> 'totals' as totals from agenda a
+     where a.waits ? 'totals' and a.due_at > v_now and a.created_at <= v_now - make_interval(secs => p_seconds)
+     order by a.created_at limit 10 * p_limit
+  loop
+    v_left := array(
+      select u.id from step s cross join lateral unnest(s.jobs) u (id)
+       where s.slot = job_slot(g.id) and s.job_id = g.id and s.kind = 'started' and g.totals ? s.key
+      except
+      select s.other from step s where s.slot = job_slot(g.id) and s.job_id = g.id and s.kind = 'ended'
+       limit 1000);
+    v_gone := array(select u.id from unnest(v_left) u (id)
+                     where not exists (select from job j where j.slot = job_slot(u.id) and j.id = u.id));
+    v_untold := array(select o.job_id from job_outcomes(v_left) o
+                        cross join lateral (select j.finished_at from jobs j where j.id = o.job_id limit 1) v
+                       where o.state <> 'unknown'
+                         and v.finished_at <= v_now - make_interval(secs => p_seconds));
+    return query
+    select case when v_gone <> '{}' then 'gone' else 'untold' end, v.id, v.queue, v.type, v.suspended_at,
+           (case when v_gone <> '{}' then v_gone else v_untold end)[1]::text
+      from jobs v where v.id = g.id and v.state = 'suspended' and (v_gone <> '{}' or v_untold <> '{}');
+  end loop;
+end $$;
