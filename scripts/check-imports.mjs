@@ -17,7 +17,7 @@ const below = {
   client: ["worker", "steps", "job", "schedule", "observe", "db"],
   testing: ["client", "worker", "job", "schedule", "embedded", "db"],
   ".": ["client", "worker", "steps", "job", "schedule", "maintenance", "observe", "embedded", "db"],
-  server: ["client", "doctor", "schedule", "maintenance", "observe", "db"],
+  server: ["client", "steps", "doctor", "schedule", "maintenance", "observe", "db"],
   cli: ["server", "doctor", "client", "worker", "job", "schedule", "observe", "embedded", "db"],
 };
 

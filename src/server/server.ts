@@ -6,6 +6,7 @@ import type { MillraceOptions } from "../client/millrace.js";
 import { WakeUp } from "../client/wake-up.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import type { Tracing } from "../observe/tracing.js";
+import { Deliverer } from "../steps/deliverer.js";
 import { apiPart, apiPath } from "./api/router.js";
 import { routes as apiRoutes } from "./api/routes/index.js";
 import { Auth } from "./auth/auth.js";
@@ -127,6 +128,9 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const connections = new Shares("connections", pool.options.max);
   const metrics = new ServerMetrics();
   const wakeUp = new WakeUp(engine);
+  const deliverer = new Deliverer(engine, (error) =>
+    log("warn", "signals are left to the workers", { error: String(error) }),
+  );
   const auth = new Auth(options.tokens, options.rate);
   const checkup = new Checkup(pool, engine.schema);
   const live = new Live(engine, log, () => checkup.warnings);
@@ -154,6 +158,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       log,
       version: version(),
       wake: (queue) => wakeUp.tell(queue),
+      deliver: () => deliverer.ask(),
     },
     {
       observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds),
@@ -200,7 +205,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     log("info", "stopping");
     await sleep(drainDelayMs);
     await listener.stop();
-    await Promise.all([live.stop(), maintainer.stop(), wakeUp.close(), sqs.stop()]);
+    await Promise.all([live.stop(), maintainer.stop(), wakeUp.close(), deliverer.idle(), sqs.stop()]);
     metrics.stop();
     await mill.close();
     if (pool !== options.connection) await pool.end();

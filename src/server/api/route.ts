@@ -45,6 +45,8 @@ export interface ApiParts {
   readonly version: string;
   /** Wake workers that sleep on a queue, after a commit. */
   readonly wake: (queue: string) => void;
+  /** Let go on what waits for something that was told, after a commit. */
+  readonly deliver: () => void;
 }
 
 /** What a handler gets. */

@@ -37,6 +37,15 @@ export const jobStates = [
 export const jobState = z.enum(jobStates);
 const unlimited = z.union([z.number(), z.literal("unlimited")]);
 
+export const jobWaits = z
+  .strictObject({
+    steps: z.array(text),
+    until: maybe(time),
+    signals: z.array(text).meta({ description: "each of them would do" }),
+    children: z.array(z.strictObject({ step: text, left: maybe(count), of: count })),
+  })
+  .meta({ id: "Waits", description: "what a suspended job waits for; the first that comes lets it go on" });
+
 export const jobRecord = z
   .strictObject({
     id: jobId,
@@ -74,8 +83,43 @@ export const jobRecord = z
     contentType: maybe(text),
     stage: maybe(text),
     cost: count,
+    parent: maybe(jobId),
+    waits: maybe(jobWaits),
+    suspendedAt: maybe(time),
   })
   .meta({ id: "Job" });
+
+export const jobStep = z
+  .strictObject({
+    id: text.meta({ description: "rises with time" }),
+    key: text,
+    kind: z.enum(["done", "try", "due", "got", "started", "ended", "signal"]),
+    n: maybe(text).meta({ description: "which try, child or signal it is" }),
+    at: time,
+    until: maybe(time),
+    seconds: maybe(z.number()),
+    tries: maybe(count),
+    about: maybe(text),
+    other: maybe(jobId).meta({ description: "the child that has ended" }),
+    children: maybe(count).meta({ description: "how many were started" }),
+    value: jsonValue,
+    valueBytes: maybe(count),
+    error: jsonValue,
+  })
+  .meta({ id: "Step" });
+
+export const childRecord = z
+  .strictObject({
+    id: jobId,
+    step: text,
+    queue: maybe(text),
+    type: maybe(text),
+    state: maybe(jobState).meta({ description: "null: it is not there any more" }),
+    createdAt: maybe(time),
+    finishedAt: maybe(time),
+    detached: z.boolean(),
+  })
+  .meta({ id: "Child" });
 
 export const attemptRecord = z
   .strictObject({

@@ -9,6 +9,8 @@ import { bounds } from "../../db/limits.js";
 export const usualBodyBytes = 1_048_576;
 /** The longest body that carries jobs or results. Payloads beyond it come as streams. */
 export const jobBodyBytes = 16_777_216;
+/** The longest body that carries a signal: its value has 1 MiB at most, and may be written longer than it is stored. */
+export const signalBodyBytes = 2 * bounds.stepBytes;
 /** Objects and lists within each other. The engine takes 500 levels of an input; the rest is what it is wrapped in. */
 export const mostLevels = bounds.jsonDepth + 10;
 /** Of what an answer tells of a mistake: a value that is told in full may be as long as the body was. */

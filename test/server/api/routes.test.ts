@@ -4,6 +4,7 @@ import type { ClaimedJob } from "../../../src/db/types.js";
 import type { Route } from "../../../src/server/api/route.js";
 import { routes } from "../../../src/server/api/routes/index.js";
 import { claimOne, enqueue } from "../../support/jobs.js";
+import { type WaitingRun, waitingRun } from "../../support/runs.js";
 import { useServer } from "./server.js";
 
 const server = useServer();
@@ -20,6 +21,7 @@ interface Sent {
 const ids = { failed: "", expired: "", waiting: "", withPayload: "", cancelled: "" };
 let held: ClaimedJob;
 let letter: ClaimedJob;
+let run: WaitingRun;
 
 beforeAll(async () => {
   const { engine } = server.db;
@@ -43,6 +45,8 @@ beforeAll(async () => {
   await engine.enqueue({ type: "work", queue: "grouped", group: "acme" });
   await enqueue(server.db, "work", { type: "dead" });
   letter = await claimOne(server.db, "work", { types: ["dead"], leaseSeconds: 600 });
+  await engine.queuePut("in-steps");
+  run = await waitingRun(server.db, "in-steps");
   await engine.resourcePut("gpu", { maxRunning: 4, rate: { perSecond: 5 } });
   await server.ask("PUT", "/schedules/other", { rule: { every: "1h" }, job: { type: "tick" } });
 });
@@ -192,6 +196,35 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
       expected: { job: { state: "failed" }, attempts: [{ outcome: "failed", error: { message: "could not" } }] },
     },
     { params: { id: held.id }, expected: { job: { state: "running" }, progress: { percent: 7 } } },
+  ],
+  "GET /jobs/{id}/steps": () => [
+    {
+      params: { id: run.id },
+      expected: {
+        state: "suspended",
+        parent: null,
+        waits: { signals: ["approved", "rejected"], children: [{ step: "pack", left: 3, of: 3 }] },
+        items: [{ kind: "try" }, { kind: "done", tries: 2, value: { paid: true } }, { kind: "started", children: 3 }],
+      },
+    },
+    {
+      params: { id: run.id },
+      query: "key=charge&valueBytes=3&limit=2&newest=true",
+      expected: { items: [{ value: null }, {}] },
+    },
+    { params: { id: run.children[0]! }, expected: { parent: run.id, items: [], waits: null, suspendedAt: null } },
+  ],
+  "GET /jobs/{id}/children": () => [
+    {
+      params: { id: run.id },
+      query: "limit=2",
+      expected: { items: [{ step: "pack", state: "ready" }, {}], next: run.children[1]! },
+    },
+    { params: { id: run.children[0]! }, expected: { items: [] } },
+  ],
+  "POST /jobs/{id}/tell": () => [
+    { params: { id: run.id }, body: { name: "later", value: { by: "ann" }, id: "hook" }, expected: { isNew: true } },
+    { params: { id: run.id }, body: { name: "later", id: "hook" }, expected: { isNew: false } },
   ],
   "POST /jobs/{id}/discard": () => [
     { params: { id: ids.failed }, body: { because: "enough" }, expected: { done: true } },

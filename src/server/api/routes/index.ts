@@ -11,6 +11,7 @@ import { payloadRoutes } from "./payloads.js";
 import { queueRoutes } from "./queues.js";
 import { scheduleRoutes } from "./schedules.js";
 import { sessionRoutes } from "./session.js";
+import { stepRoutes } from "./steps.js";
 
 /** Every route of the API, in the order of the documentation. */
 export const routes: readonly Route[] = [
@@ -18,6 +19,7 @@ export const routes: readonly Route[] = [
   ...liveRoutes,
   ...queueRoutes,
   ...jobRoutes,
+  ...stepRoutes,
   ...payloadRoutes,
   ...claimRoutes,
   ...failureRoutes,

@@ -171,11 +171,14 @@ export const jobRoutes = [
       "cancel jobs by id, or all that match: a filter needs a type, a tenant or a key. 100,000 at most in one request",
     body: z.strictObject({ ids: ids.optional(), filter: cancelFilter.optional(), because, dryRun }),
     answer: counted,
-    async handle({ mill, looks, body, act, pretend }) {
+    async handle({ mill, looks, body, act, pretend, deliver }) {
       if (body.ids !== undefined) {
         oneOf(body);
         const cancel = (tx: object) => mill.engine.cancel(body.ids!, body.because, { tx });
-        return exactly(body.dryRun ? await pretend(cancel) : await act(jobsName(body.ids), cancel));
+        if (body.dryRun) return exactly(await pretend(cancel));
+        const count = await act(jobsName(body.ids), cancel);
+        deliver();
+        return exactly(count);
       }
       const { key: fingerprint, ...rest } = oneOf(body);
       const filter = given({ ...rest, fingerprint });
@@ -188,6 +191,7 @@ export const jobRoutes = [
       const count = await act(`jobs ${JSON.stringify(filter)}`, (tx) =>
         mill.engine.cancelWhere({ ...filter, ...given({ because: body.because }) }, { tx }),
       );
+      deliver();
       return upToMost(count);
     },
   }),
@@ -271,8 +275,11 @@ export const jobRoutes = [
     summary: "cancel a job; not done when it had ended already",
     body: z.strictObject({ because }),
     answer: done,
-    handle: async ({ mill, params, body, act }) =>
-      one(await act(`job ${params["id"]}`, (tx) => mill.engine.cancel([params["id"]!], body.because, { tx }))),
+    async handle({ mill, params, body, act, deliver }) {
+      const count = await act(`job ${params["id"]}`, (tx) => mill.engine.cancel([params["id"]!], body.because, { tx }));
+      deliver(); // its children end too
+      return one(count);
+    },
   }),
   route({
     method: "POST",

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { bounds } from "../../../db/limits.js";
+import { signalBodyBytes } from "../../http/limits.js";
+import { given } from "../given.js";
+import { route } from "../route.js";
+import { childRecord, flag, jobId, jobState, jobStep, jobWaits, jsonValue, limitOf, listOf, time } from "../schemas.js";
+import { noJob } from "./jobs.js";
+
+/** A page of steps tells values of a few kilobytes; who wants one whole asks for that step. */
+const usualValueBytes = 4096;
+
+const run = z
+  .strictObject({
+    ...listOf(jobStep).shape,
+    state: jobState,
+    parent: jobId.nullable().meta({ description: "the job that has started it" }),
+    waits: jobWaits.nullable(),
+    suspendedAt: time.nullable(),
+  })
+  .meta({ id: "Run" });
+
+export const stepRoutes = [
+  route({
+    method: "GET",
+    path: "/jobs/{id}/steps",
+    role: "reader",
+    summary:
+      "what a run has done, in order: its steps, their tries, waits and signals; what it waits for, and since when. Values longer than `valueBytes` are left out, and those beyond 8 MiB in all",
+    query: z.strictObject({
+      key: z.string().optional().meta({ description: "only of this step, or signals of this name" }),
+      newest: flag.optional().meta({ description: "the newest first" }),
+      valueBytes: z.coerce.number().int().min(0).max(bounds.stepBytes).default(usualValueBytes),
+      limit: limitOf(1000, 100),
+      cursor: jobId.optional(),
+    }),
+    answer: run,
+    async handle({ mill, params, query: { cursor, ...filter } }) {
+      const id = params["id"]!;
+      const [[job], items] = await Promise.all([
+        mill.engine.server.byIds([id]),
+        mill.engine.steps(id, given({ ...filter, after: cursor })),
+      ]);
+      if (!job) throw noJob(id);
+      const { state, parent, waits, suspendedAt } = job;
+      return { state, parent, waits, suspendedAt, ...page(items, filter.limit) };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/jobs/{id}/children",
+    role: "reader",
+    summary: "the jobs that a job has started, by id, each with its step and its state",
+    query: z.strictObject({ limit: limitOf(1000, 100), cursor: jobId.optional() }),
+    answer: listOf(childRecord),
+    handle: async ({ mill, params, looks, query: { limit, cursor: after } }) =>
+      page(await looks(() => mill.engine.children(params["id"]!, given({ limit, after }))), limit),
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/{id}/tell",
+    role: "producer",
+    summary:
+      "send a signal to a job, which is kept until the job waits for it; of those with the same `id` one counts. Refused when the job has ended",
+    body: z.strictObject({
+      name: z.string().meta({ description: "what the job waits for" }),
+      value: jsonValue.optional(),
+      id: z.string().optional().meta({ description: "what the signal is known by, such as the id of a web hook" }),
+    }),
+    bodyLimit: signalBodyBytes,
+    answer: z.strictObject({ isNew: z.boolean().meta({ description: "false: one with this id was sent before" }) }),
+    async handle({ mill, params, body: { name, value, id }, act, deliver }) {
+      const job = params["id"]!;
+      const isNew = await act(`job ${job} ${JSON.stringify(name)}`, (tx) =>
+        mill.engine.tell(job, name, value, { tx, ...given({ id }) }),
+      );
+      deliver();
+      return { isNew };
+    },
+  }),
+];
+
+/** A page that is full may have another one behind it. */
+function page<T extends { readonly id: string }>(
+  items: readonly T[],
+  limit: number,
+): { items: readonly T[]; next?: string } {
+  return items.length < limit ? { items } : { items, next: items.at(-1)!.id };
+}
