@@ -14,6 +14,7 @@ import { jobsCancelCommand } from "./commands/jobs-cancel.js";
 import { jobsDiscardCommand } from "./commands/jobs-discard.js";
 import { jobsRetryCommand } from "./commands/jobs-retry.js";
 import { jobsShowCommand } from "./commands/jobs-show.js";
+import { jobsStepsCommand } from "./commands/jobs-steps.js";
 import { jobsCommand } from "./commands/jobs.js";
 import { migrateCommand } from "./commands/migrate.js";
 import { groupsCommand } from "./commands/groups.js";
@@ -46,6 +47,7 @@ import { serveCommand } from "./commands/serve.js";
 import { stagesCancelCommand } from "./commands/stages-cancel.js";
 import { stagesReleaseCommand } from "./commands/stages-release.js";
 import { stagesCommand } from "./commands/stages.js";
+import { tellCommand } from "./commands/tell.js";
 import { tokensCommand } from "./commands/tokens.js";
 import { tokensNewCommand } from "./commands/tokens-new.js";
 import { topCommand } from "./commands/top.js";
@@ -93,9 +95,11 @@ export const commands: readonly Command[] = [
   schedulesCalendarCommand,
   jobsCommand,
   jobsShowCommand,
+  jobsStepsCommand,
   jobsCancelCommand,
   jobsRetryCommand,
   jobsDiscardCommand,
+  tellCommand,
   failuresCommand,
   failuresRetryCommand,
   replayCommand,

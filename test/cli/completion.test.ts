@@ -33,7 +33,7 @@ describe("completion", () => {
   it.runIf(hasShell("bash"))("offers commands, subcommands, options and their values in bash", () => {
     expect(bashOffers("qu")).toEqual(["queues"]);
     expect(bashOffers("")).toEqual(expect.arrayContaining(["dev", "jobs", "--version"]));
-    expect(bashOffers("jobs", "s")).toEqual(["show"]);
+    expect(bashOffers("jobs", "s")).toEqual(["show", "steps"]);
     expect(bashOffers("jobs", "show", "--u")).toEqual(["--url"]);
     expect(bashOffers("--json", "jobs", "--state", "f")).toEqual(["failed"]);
     expect(bashOffers("completion", "z")).toEqual(["zsh"]);

@@ -5,6 +5,7 @@ import { withDatabase } from "../database.js";
 import { bytes, duration, time } from "../format.js";
 import type { Output } from "../output.js";
 import { textTable } from "../text-table.js";
+import { waitsText } from "../waits-text.js";
 
 export const jobsShowCommand: Command = {
   name: "jobs show",
@@ -49,6 +50,8 @@ function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
     ["fingerprint", job.fingerprint],
     ["schedule", job.schedule],
     ["attempts", `${job.attempts} of ${job.maxAttempts === Infinity ? "unlimited" : job.maxAttempts}`],
+    ["started by", job.parent],
+    ["waits for", waitsText(job)],
     ["created", time(job.createdAt)],
     ["run at", time(job.runAt)],
     ["expires", time(job.expiresAt)],

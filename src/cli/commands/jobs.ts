@@ -6,6 +6,7 @@ import { time } from "../format.js";
 import type { Options } from "../options.js";
 import type { Output } from "../output.js";
 import { textTable } from "../text-table.js";
+import { waitsText } from "../waits-text.js";
 
 const states = [
   "delayed",
@@ -95,5 +96,6 @@ function remark(job: JobRecord): string {
     return `since ${time(job.lastAttemptAt)}${job.worker ? ` by ${job.worker}` : ""}${job.leaseEnded ? ", lease ended" : ""}`;
   if (job.state === "delayed")
     return `until ${time(job.runAt)}${job.lastError === null ? "" : `: ${errorText(job.lastError)}`}`;
+  if (job.state === "suspended") return `waits for ${waitsText(job)}`;
   return [job.discardedAt && "discarded", job.reason, errorText(job.lastError)].filter(Boolean).join(": ");
 }

@@ -1,0 +1,51 @@
+import { Millrace } from "../../client/millrace.js";
+import { JobEndedError, JobNotFoundError } from "../../db/errors.js";
+import { type Command, databaseOptions } from "../command.js";
+import { databaseUrl } from "../database.js";
+import { jsonArgument } from "../json-argument.js";
+
+export const tellCommand: Command = {
+  name: "tell",
+  summary: "send a signal to a job that waits for it, or will",
+  details: [
+    "The signal is kept until the job waits for it. With `--id` it counts once, however often it is sent.",
+    "The exit code is 1 when the job has ended, or there is none.",
+  ],
+  arguments: [
+    { name: "ID", help: "the job" },
+    { name: "NAME", help: "the name of the signal" },
+    {
+      name: "VALUE",
+      help: "what is told: JSON, `@file`, or `-` for standard input (default null)",
+      optional: true,
+      isFile: true,
+    },
+  ],
+  options: {
+    id: { value: "TEXT", help: "what the signal is known by, such as the id of a web hook" },
+    ...databaseOptions,
+  },
+  examples: [
+    `millrace tell 880123456789012345 approved '{"by": "ann"}'`,
+    "millrace tell 880123456789012345 paid @event.json --id evt_1042",
+  ],
+  async run({ args, options, out }) {
+    const [job, name, argument] = args as [string, string, string?];
+    const value = await jsonArgument(argument, "VALUE");
+    const mill = new Millrace({
+      connection: { connectionString: databaseUrl(options), max: 2, application_name: "millrace cli" },
+      schema: options.text("schema"),
+    });
+    try {
+      const isNew = await mill.tell(job, name, value, options.pick("id"));
+      out.result({ told: true, isNew }, isNew ? `told ${job} "${name}"` : `${job} was told that before`);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof JobEndedError || error instanceof JobNotFoundError)) throw error;
+      out.result({ told: false, isNew: false, because: error.message }, error.message);
+      return 1;
+    } finally {
+      await mill.close();
+    }
+  },
+};

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { useDatabase } from "../support/database.js";
+import { jobOf, newQueue, stateOf } from "../support/jobs.js";
+import { endChild, waitingRun } from "../support/runs.js";
+import { type Ended, type RunOptions, millrace } from "./cli.js";
+
+const db = useDatabase();
+const cli = (args: readonly string[], options: RunOptions = {}): Promise<Ended> =>
+  millrace(args, { url: db.url, ...options });
+const json = ({ stdout }: Ended): any => JSON.parse(stdout);
+
+describe("jobs steps", () => {
+  it("shows what a run has done, what it waits for and since when, and its children [#216]", async () => {
+    const queue = await newQueue(db);
+    const { id, children } = await waitingRun(db, queue);
+    const child = await endChild(db, queue);
+    const { code, stdout, stderr } = await cli(["jobs", "steps", id]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /^order \d+ is suspended, and waits for a signal "approved" or "rejected", or 2 of 3 children of "pack" \(since /,
+    );
+    expect(stdout).toMatch(/charge +failed try +1 +120 ms +card refused, next try 2/);
+    expect(stdout).toMatch(/charge +done +2 +34 ms +{"paid":true}/);
+    expect(stdout).toMatch(/pack +started 3 jobs/);
+    expect(stdout).toMatch(new RegExp(`pack +child succeeded +${child}, {"packed":true}`));
+    for (const one of children)
+      expect(stdout).toMatch(new RegExp(`^${one} +${one === child ? "succeeded" : "ready"} +pack`, "m"));
+
+    const [shown, listed, below] = await Promise.all([
+      cli(["jobs", "show", id]),
+      cli(["jobs", "--state", "suspended", "--queue", queue]),
+      cli(["jobs", "steps", child]),
+    ]);
+    expect(shown.stdout).toMatch(/^waits for +a signal "approved" or "rejected", or 2 of 3 children/m);
+    expect(listed.stdout).toContain('waits for a signal "approved" or "rejected"');
+    expect(below.stdout).toMatch(new RegExp(`it was started by ${id}\n\nno steps`));
+  });
+
+  it("goes on by pages, and leaves out long values [#216]", async () => {
+    const { id } = await waitingRun(db, await newQueue(db));
+    const first = json(await cli(["jobs", "steps", id, "--limit", "2", "--bytes", "5", "--json"]));
+    expect(first).toMatchObject({
+      id,
+      state: "suspended",
+      waits: { signals: ["approved", "rejected"] },
+      steps: [{ kind: "try" }, { kind: "done", value: null, valueBytes: 13 }],
+    });
+    const rest = json(await cli(["jobs", "steps", id, "--after", first.next, "--json"]));
+    expect(rest.steps).toMatchObject([{ kind: "started" }]);
+    expect(rest).not.toHaveProperty("next");
+    expect(json(await cli(["jobs", "steps", id, "--newest", "--step", "charge", "--json"])).steps).toMatchObject([
+      { kind: "done" },
+      { kind: "try" },
+    ]);
+    expect((await cli(["jobs", "steps", id, "--bytes", "5"])).stdout).toContain("a value of 13 B");
+    expect(await cli(["jobs", "steps", "1"])).toMatchObject({ code: 1, stdout: expect.stringContaining("no job 1") });
+  });
+});
+
+describe("tell", () => {
+  it("lets a job go on that waits, once with an id [#198] [#216]", async () => {
+    const { id } = await waitingRun(db, await newQueue(db));
+    const hook = ["tell", id, "later", '{"n": 1}', "--id", "hook-1", "--json"];
+    expect(json(await cli(hook))).toEqual({ told: true, isNew: true });
+    expect(json(await cli(hook))).toEqual({ told: true, isNew: false });
+    expect(await stateOf(db, id)).toBe("suspended");
+    const told = await cli(["tell", id, "approved", "-"], { input: '{"by": "ann"}' });
+    expect(told).toMatchObject({ code: 0, stderr: "", stdout: `told ${id} "approved"\n` });
+    expect((await jobOf(db, id)).state).toBe("ready");
+    expect((await db.engine.steps(id, { key: "approved", newest: true }))[0]).toMatchObject({
+      kind: "got",
+      value: { by: "ann" },
+    });
+  });
+
+  it("says when a job has ended, or there is none [#201]", async () => {
+    const { id } = await waitingRun(db, await newQueue(db));
+    await db.engine.cancel([id]);
+    expect(await cli(["tell", id, "approved"])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("cancelled"),
+    });
+    expect(await cli(["tell", "1", "approved"])).toMatchObject({ code: 1, stdout: expect.stringContaining("1") });
+    expect(await cli(["tell", id, "approved", "{not json"])).toMatchObject({ code: 2 });
+  });
+});
