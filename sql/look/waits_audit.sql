@@ -2,8 +2,8 @@
 --   endless  it has waited for p_days for nothing but a signal, and has neither a timeout nor a deadline
 --   gone     a child that it waits for is not there any more, and nobody knows how that ended
 --   untold   a child that it waits for has ended p_seconds ago or earlier, and nobody has told it
--- Of each kind the p_limit that have waited longest, and of each job the first 1000 children. Reads the agenda, and the
--- steps of jobs that wait for children. Raises: MR001.
+-- Looks at the p_limit jobs that have waited longest for a signal, and at as many that wait for children: of steps with
+-- up to 10,000 of them, at the first hundred that it was not told of. Reads the agenda. Raises: MR001.
 create or replace function waits_audit(p_days float8 default 30, p_seconds float8 default 60, p_limit int default 100)
   returns table (problem text, job_id bigint, queue text, type text, suspended_at timestamptz, about text)
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan
@@ -25,22 +25,23 @@ begin
     from (select a.job_id from agenda a
            where a.due_at = 'infinity' and a.waits is not null and not a.waits ? 'totals'
              and a.created_at <= v_now - make_interval(secs => p_days * 86400)
-           order by a.created_at limit 10 * p_limit) w
+           order by a.created_at limit p_limit) w
     cross join lateral (select j.* from jobs j where j.id = w.job_id limit 1) v
    where v.state = 'suspended' and v.deadline is null
-   order by v.suspended_at limit p_limit;
+   order by v.suspended_at;
 
   for g in
     select a.job_id as id, a.waits -> 'totals' as totals from agenda a
      where a.waits ? 'totals' and a.due_at > v_now and a.created_at <= v_now - make_interval(secs => p_seconds)
-     order by a.created_at limit 10 * p_limit
+     order by a.created_at limit p_limit
   loop
     v_left := array(
       select u.id from step s cross join lateral unnest(s.jobs) u (id)
        where s.slot = job_slot(g.id) and s.job_id = g.id and s.kind = 'started' and g.totals ? s.key
+         and cardinality(s.jobs) <= 10000
       except
       select s.other from step s where s.slot = job_slot(g.id) and s.job_id = g.id and s.kind = 'ended'
-       limit 1000);
+       limit 100);
     v_gone := array(select u.id from unnest(v_left) u (id)
                      where not exists (select from job j where j.slot = job_slot(u.id) and j.id = u.id));
     v_untold := array(select o.job_id from job_outcomes(v_left) o

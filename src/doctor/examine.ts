@@ -10,6 +10,7 @@ import { schemaCheck } from "./schema.js";
 import { serverCheck } from "./server.js";
 import { sizesCheck } from "./sizes.js";
 import { snapshotsCheck } from "./snapshots.js";
+import { waitsCheck } from "./waits.js";
 
 const checks: readonly Check[] = [
   serverCheck,
@@ -21,6 +22,7 @@ const checks: readonly Check[] = [
   locksCheck,
   maintenanceCheck,
   countsCheck,
+  waitsCheck,
   sizesCheck,
 ];
 

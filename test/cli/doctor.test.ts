@@ -1,7 +1,9 @@
 import pg from "pg";
 import { describe, expect, it } from "vitest";
+import type { NewJob } from "../../src/db/types.js";
 import { useDatabase } from "../support/database.js";
-import { claimOne } from "../support/jobs.js";
+import { claimOne, enqueue, newQueue } from "../support/jobs.js";
+import { suspend, waitingRun } from "../support/runs.js";
 import { miscounts } from "../support/steps.js";
 import { until } from "../support/wait.js";
 import { millrace } from "./cli.js";
@@ -41,6 +43,7 @@ describe("doctor", () => {
       "locks",
       "maintenance",
       "counts",
+      "waits",
       "sizes",
     ]);
   });
@@ -231,5 +234,57 @@ describe("doctor", () => {
     ]);
     await db.moveClock(8 * 86_400);
     expect(await counts()).toMatchObject([{ state: "ok" }]);
+  });
+
+  it("finds jobs that wait in vain: for a signal that nobody sends, for children that are gone or untold", async () => {
+    const waits = async (): Promise<Finding[]> => (await examine()).all.filter(({ check }) => check === "waits");
+    const queue = await newQueue(db);
+    const waiting = async (type: string, wait: object, options: Partial<NewJob> = {}): Promise<string> => {
+      const id = await enqueue(db, queue, { type, ...options });
+      await suspend(db, await claimOne(db, queue, { types: [type] }), [{ key: "wait", ...wait }]);
+      return id;
+    };
+    const forgotten = await waiting("forgotten", { signals: ["approved", "rejected"] });
+    await waiting("with-a-timeout", { signals: ["approved"], seconds: 100 * 86_400 });
+    await waiting("with-a-deadline", { signals: ["approved"] }, { deadline: new Date(Date.now() + 100 * 86_400_000) });
+    const { id, children } = await waitingRun(db, queue);
+    await db.moveClock(29 * 86_400);
+    expect(await waits()).toMatchObject([{ state: "ok" }]);
+    await db.moveClock(2 * 86_400);
+    expect(await waits()).toEqual([
+      {
+        check: "waits",
+        state: "wrong",
+        message: expect.stringMatching(
+          new RegExp(
+            `^1 job of type "forgotten" .* ${forgotten}, has .* 30 days for a signal \\(approved, rejected\\)`,
+          ),
+        ),
+        remedy: expect.stringContaining(`millrace tell ${forgotten} NAME`),
+      },
+    ]);
+    await db.engine.tell(forgotten, "approved");
+    await db.engine.deliver();
+    expect(await waits()).toMatchObject([{ state: "ok" }]);
+
+    await db.engine.complete(await claimOne(db, queue, { types: ["pack"] }));
+    expect(await waits(), "it has just ended").toMatchObject([{ state: "ok" }]);
+    await db.moveClock(120);
+    expect(await waits()).toMatchObject([
+      {
+        message: expect.stringMatching(new RegExp(`"order" .* ${id}, waits for children that have ended, such as`)),
+        remedy: expect.stringContaining("notices_deliver()"),
+      },
+    ]);
+    await db.engine.deliver();
+    expect(await waits()).toMatchObject([{ state: "ok" }]);
+
+    await db.sql("delete from job where id = $1", [children[2]]);
+    expect(await waits()).toMatchObject([
+      {
+        message: expect.stringMatching(new RegExp(`${id}, waits for children that are gone, such as ${children[2]}$`)),
+        remedy: expect.stringContaining(`millrace jobs cancel ${id}`),
+      },
+    ]);
   });
 });
