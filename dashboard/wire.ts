@@ -3,11 +3,13 @@ import type {
   AttemptRecord,
   AuditRecord,
   BreakerRecord,
+  ChildRecord,
   DecisionRecord,
   Depth,
   FailureGroup,
   GroupDepth,
   JobRecord,
+  JobStep,
   Json,
   LimitRecord,
   PauseRecord,
@@ -38,6 +40,8 @@ type Wire<T> = Json extends T
 
 export type Job = Wire<Omit<JobRecord, "maxAttempts">> & { readonly maxAttempts: number | "unlimited" };
 export type Attempt = Wire<AttemptRecord>;
+export type Step = Wire<JobStep>;
+export type Child = Wire<ChildRecord>;
 export type Decision = Wire<DecisionRecord>;
 export type Failure = Wire<FailureGroup>;
 export type Breaker = Wire<BreakerRecord>;
@@ -83,6 +87,9 @@ export interface JobDetails {
   readonly progress: Json;
   readonly decisions: readonly Decision[];
 }
+
+/** Steps of a run, and what it waits for. */
+export type Run = List<Step> & Pick<Job, "state" | "parent" | "waits" | "suspendedAt">;
 
 export interface Finding {
   readonly name: string;

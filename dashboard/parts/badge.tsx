@@ -15,6 +15,15 @@ const tones: Readonly<Record<string, Tone>> = {
   cancelled: "neutral",
   // Attempts
   lost: "warn",
+  // Steps
+  done: "good",
+  timeout: "warn",
+  tried: "warn",
+  waits: "delayed",
+  got: "ready",
+  signal: "ready",
+  started: "running",
+  gone: "warn",
   // Queues
   active: "good",
   paused: "warn",

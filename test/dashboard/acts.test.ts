@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterEach, describe, expect, it } from "vitest";
 import { hasBrowser, useBrowser } from "./browser.js";
 import { type Fixture, type FixtureOptions, startFixture } from "./fixture-api.js";
+import { makeWorld } from "./fixture-data.js";
 
 describe.skipIf(!hasBrowser)("what the dashboard does", () => {
   const open = useBrowser();
@@ -73,6 +74,36 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     await dialog.getByRole("button", { name: "Retry them" }).click();
     await page.getByText("42 will be tried again").waitFor();
     expect(fixture.acts).toMatchObject([{ path: "/failures/retry", body: { perSecond: 5, attempts: 1 } }]);
+  });
+
+  it("tells a job that waits, with a value and an id, and asks for a long value when it is opened", async () => {
+    const { id } = makeWorld("normal").jobs.find(({ state }) => state === "suspended")!;
+    const { page, fixture, complaints } = await visit(`jobs/${id}`);
+    const steps = page.getByRole("region", { name: "Steps" });
+    await steps.getByText("What it gave").first().click();
+    await steps.getByText("Show all 5,000 letters").waitFor();
+    await button(page, "Tell").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Signal").fill("rejected");
+    await dialog.getByLabel("Value").fill('"too late"');
+    await dialog.getByLabel("Id", { exact: true }).fill("hook-1");
+    await dialog.getByRole("button", { name: "Tell" }).click();
+    await page.getByText("was told rejected").waitFor();
+    expect(fixture.acts).toEqual([
+      { method: "POST", path: `/jobs/${id}/tell`, body: { name: "rejected", value: "too late", id: "hook-1" } },
+    ]);
+    expect(complaints).toEqual([]);
+  });
+
+  it("shows of a run with very many steps the newest, and more when asked", async () => {
+    const { id } = makeWorld("huge").jobs.find(({ state }) => state === "suspended")!;
+    const { page } = await visit(`jobs/${id}`, { size: "huge" });
+    const steps = page.getByRole("region", { name: "Steps" });
+    await steps.getByText("loop#600").waitFor();
+    expect(await steps.getByText("loop#100", { exact: true }).count()).toBe(0);
+    await steps.getByRole("button", { name: "Show more" }).click();
+    await steps.getByText("loop#100", { exact: true }).waitFor();
+    await steps.getByText("reserve", { exact: true }).waitFor();
   });
 
   it("offers readers nothing they may not do", async () => {

@@ -132,6 +132,8 @@ function find(
     }
     case "jobs":
       if (name === undefined) return jobsOf(world, query);
+      if (third === "steps") return world.steps(name, query);
+      if (third === "children") return world.children(name);
       if (third === "payload") return pieceOf(world.payload(name), query);
       return world.details(name);
     case "schedules":

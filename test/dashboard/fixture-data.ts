@@ -6,6 +6,7 @@ import type {
   Attempt,
   AuditEntry,
   Breaker,
+  Child,
   EventOfQueue,
   EventOfSchedule,
   Failure,
@@ -16,9 +17,11 @@ import type {
   JobState,
   Json,
   Limit,
+  List,
   Pause,
   Queue,
   QueueSample,
+  Run,
   RunningJob,
   Schedule,
   ScheduleRun,
@@ -26,6 +29,7 @@ import type {
   TypeOfQueue,
   Worker,
 } from "../../dashboard/wire.js";
+import { childrenOf, runAt, runOf, stepsOf } from "./fixture-runs.js";
 
 export type Size = "empty" | "normal" | "huge";
 
@@ -37,6 +41,8 @@ export interface World {
   readonly samples: (tick: number) => readonly QueueSample[];
   readonly jobs: readonly Job[];
   readonly details: (id: string) => JobDetails | undefined;
+  readonly steps: (id: string, query: URLSearchParams) => Run | undefined;
+  readonly children: (id: string) => List<Child> | undefined;
   readonly payload: (id: string) => Buffer | undefined;
   readonly types: readonly TypeOfQueue[];
   readonly groups: readonly Group[];
@@ -107,6 +113,8 @@ export function makeWorld(size: Size): World {
     samples: (tick) => names.map((name, n) => sampleOf(name, n, tick, scale)),
     jobs,
     details: (id) => detailsOf(jobs, id, size),
+    steps: (id, query) => stepsOf(jobs, id, query, size === "huge" ? hostile : null),
+    children: (id) => childrenOf(jobs, id),
     payload: (id) => payloadOf(jobs.find((job) => job.id === id)),
     types:
       size === "empty"
@@ -283,14 +291,16 @@ const states: readonly JobState[] = [
   "succeeded",
 ];
 
+const idOf = (n: number): string => String(7_419_230_000_000_000_000n - BigInt(n) * 1_048_576n);
+
 function makeJobs(size: Size, queues: readonly string[]): Job[] {
   return Array.from({ length: size === "huge" ? 1000 : 120 }, (_, n) => {
-    const state = states[n % states.length]!;
+    const state = n === runAt ? "suspended" : states[n % states.length]!;
     const isEnd = ["succeeded", "failed", "expired", "cancelled"].includes(state);
     const isHostile = size === "huge" && n % 7 === 3;
     const attempts = state === "ready" || state === "delayed" ? 0 : state === "failed" ? 3 : 1;
     return {
-      id: String(7_419_230_000_000_000_000n - BigInt(n) * 1_048_576n),
+      id: idOf(n),
       queue: queues[n % Math.min(queues.length, 11)]!,
       type: isHostile ? hostile : size === "huge" && n % 11 === 0 ? long("type") : types[n % types.length]!,
       state,
@@ -332,9 +342,7 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
       contentType: payloadTypes[n % 10] ?? null,
       stage: null,
       cost: 1,
-      parent: null,
-      waits: null,
-      suspendedAt: null,
+      ...runOf(n, idOf, ago(7200)),
     } satisfies Job;
   });
 }

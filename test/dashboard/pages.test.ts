@@ -36,6 +36,7 @@ const subjects: readonly (readonly [address: string, heading: RegExp])[] = [
   [`jobs/${jobOf(({ state }) => state === "running")}`, /resize-image/],
   [`jobs/${jobOf(({ contentType }) => contentType === "image/png")}`, /import-file/],
   [`jobs/${jobOf(({ contentType }) => contentType === "application/octet-stream")}`, /index-document/],
+  [`jobs/${jobOf(({ state }) => state === "suspended")}`, /index-document/],
   ["schedules/nightly-report", /nightly-report/],
 ];
 const hostiles: readonly (readonly [address: string, heading: RegExp])[] = [

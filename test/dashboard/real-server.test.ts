@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { useServer } from "../server/api/server.js";
+import { waitingRun } from "../support/runs.js";
 import { until } from "../support/wait.js";
 import { hasBrowser, useBrowser } from "./browser.js";
 import { hostile } from "./fixture-data.js";
@@ -221,9 +222,51 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       await page.getByRole("alert").getByText("MR001").waitFor();
     });
 
+    it("shows the steps of a run and its children, and tells it what it waits for [#216]", async () => {
+      await server.db.engine.queuePut("orders");
+      const { id, children } = await waitingRun(server.db, "orders");
+      const { page, complaints } = await signIn(`jobs/${id}`);
+      const steps = page.getByRole("region", { name: "Steps" });
+      await steps.getByText("card refused").waitFor();
+      const told = await steps.innerText();
+      for (const part of [
+        "and waits for",
+        "approved or rejected",
+        "3 of 3 children of",
+        "try 1",
+        "2 tries",
+        "for 34 ms",
+        "3 jobs",
+      ])
+        expect(told.replaceAll(/\s+/g, " ")).toContain(part);
+      await steps.getByText("What it gave").click();
+      await steps.getByText("paid: true").waitFor();
+      const listed = page.getByRole("region", { name: "Children" }).first();
+      expect(await listed.locator("tbody .badge").allInnerTexts()).toEqual(["ready", "ready", "ready"]);
+
+      await steps.getByRole("button", { name: "Tell" }).click();
+      const dialog = page.getByRole("dialog", { name: "Tell order" });
+      expect(await dialog.getByLabel("Signal").inputValue()).toBe("approved");
+      await dialog.getByLabel("Value").fill("{not json");
+      await dialog.getByRole("button", { name: "Tell" }).click();
+      await dialog.getByText("the value is not JSON").waitFor();
+      await dialog.getByLabel("Value").fill('{"by": "ann"}');
+      await dialog.getByRole("button", { name: "Tell" }).click();
+      await page.getByText(`order ${id} was told approved`).waitFor();
+      await steps.getByText("came for").waitFor();
+      expect((await server.db.engine.get(id))!.job).toMatchObject({ state: "ready", waits: null });
+
+      await page.getByRole("link", { name: children[0]! }).first().click();
+      await page.locator("h1", { hasText: children[0]! }).waitFor();
+      await page.getByRole("link", { name: id }).click();
+      await page.locator("h1", { hasText: id }).waitFor();
+      expect(complaints).toEqual([]);
+    });
+
     it("tells who did all that", async () => {
       const { page } = await signIn("audit");
       await page.getByText("POST /queues/{queue}/purge").first().waitFor();
+      await page.getByText("POST /jobs/{id}/tell").first().waitFor();
       expect(await page.locator("tbody tr").count()).toBeGreaterThan(10);
     });
 

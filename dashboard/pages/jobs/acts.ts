@@ -20,12 +20,55 @@ export const retry = (job: Job): Act => ({
   undo: () => post(job, "cancel", { because: "retried by mistake" }),
 });
 
+/** A signal for a job that waits for it, or will. */
+export const tell = (job: Job): Act => {
+  const names = job.waits?.signals ?? [];
+  return {
+    title: `Tell ${job.type}`,
+    explain:
+      names.length > 0
+        ? "It goes on with what it is told. This cannot be taken back."
+        : "The signal is kept until the job waits for it. This cannot be taken back.",
+    fields: [
+      {
+        name: "name",
+        label: "Signal",
+        required: true,
+        value: names[0] ?? "",
+        ...(names.length > 0 && { options: names }),
+      },
+      { name: "value", label: "Value", hint: 'JSON, such as {"by": "ann"} or "yes"; null when it is empty' },
+      { name: "id", label: "Id", hint: "of signals with the same id one counts" },
+    ],
+    button: "Tell",
+    run: ({ value, ...values }) =>
+      send<{ isNew: boolean }>("POST", `jobs/${job.id}/tell`, {
+        ...filled(values),
+        ...(value && { value: jsonOf(value) }),
+      }),
+    done: (answer, { name }) =>
+      (answer as { isNew?: boolean }).isNew === false
+        ? `${job.type} ${job.id} was told ${name} before, with this id`
+        : `${job.type} ${job.id} was told ${name}`,
+  };
+};
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new ApiError(`the value is not JSON: ${(error as Error).message}`, 400, undefined, "put a text in quotes");
+  }
+}
+
 export const cancel = (job: Job): Act => ({
   title: `Cancel ${job.type}`,
   explain:
     job.state === "running"
       ? "Its handler hears of it with its next heartbeat. What it has done by then stays done."
-      : "It will not be handed out.",
+      : job.state === "suspended"
+        ? "It will not go on, and jobs that it has started and waits for end with it."
+        : "It will not be handed out.",
   fields: [because],
   button: "Cancel the job",
   danger: true,

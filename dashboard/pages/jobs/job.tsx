@@ -13,23 +13,36 @@ import { useResource } from "../../parts/resource.js";
 import { Ago, Moment } from "../../parts/time.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
-import type { Job, JobDetails } from "../../wire.js";
+import type { Child, Job, JobDetails, List, Run } from "../../wire.js";
 import * as acts from "./acts.js";
+import { Children, loadChildren } from "./children.js";
 import { Payload } from "./payload.js";
 import { Progress } from "./progress.js";
+import { Steps, loadSteps } from "./steps.js";
 import { Timeline } from "./timeline.js";
 import { isTold } from "./told.js";
 
 const isLive = (job: Job | undefined): boolean =>
   job === undefined || ["delayed", "ready", "running", "suspended", "blocked"].includes(job.state);
 
+interface Found extends JobDetails {
+  readonly run: Run;
+  readonly children: List<Child>;
+}
+
+/** All that the page shows comes at once, so that nothing moves when the rest is there. */
+async function load(id: string, signal: AbortSignal): Promise<Found> {
+  const [details, run, children] = await Promise.all([
+    get<JobDetails>(`jobs/${encodeURIComponent(id)}`, {}, signal),
+    loadSteps(id, signal),
+    loadChildren(id, signal),
+  ]);
+  return { ...details, run, children };
+}
+
 export function JobPage({ id }: { id: string }): JSX.Element {
   const [isOver, setIsOver] = useState(false);
-  const details = useResource(
-    `job ${id}`,
-    (signal) => get<JobDetails>(`jobs/${encodeURIComponent(id)}`, {}, signal),
-    isOver ? 15_000 : 3000,
-  );
+  const details = useResource(`job ${id}`, (signal) => load(id, signal), isOver ? 15_000 : 3000);
   const job = details.data?.job;
   useEffect(() => setIsOver(!isLive(job)), [job?.state]);
   return (
@@ -90,8 +103,8 @@ function JobActs({ job }: { job: Job }): JSX.Element {
   );
 }
 
-function Details({ of }: { of: JobDetails }): JSX.Element {
-  const { job } = of;
+function Details({ of }: { of: Found }): JSX.Element {
+  const { job, run, children } = of;
   return (
     <>
       <Panel title="Facts">
@@ -117,8 +130,16 @@ function Details({ of }: { of: JobDetails }): JSX.Element {
               `${count(job.attempts)} of ${job.maxAttempts === "unlimited" ? "any number" : count(job.maxAttempts)}`,
             ],
             ["Cost", job.cost === 1 ? null : count(job.cost)],
+            [
+              "Started by",
+              job.parent && (
+                <a class="mono" href={to(["jobs", job.parent])}>
+                  {job.parent}
+                </a>
+              ),
+            ],
             ["Enqueued", <Moment key="enqueued" at={job.createdAt} />],
-            ["Runs at", isLive(job) && <Moment at={job.runAt} />],
+            ["Runs at", isLive(job) && job.state !== "suspended" && <Moment at={job.runAt} />],
             [
               "Waited",
               job.lastAttemptAt &&
@@ -139,6 +160,12 @@ function Details({ of }: { of: JobDetails }): JSX.Element {
         />
       </Panel>
       {isTold(of.progress) && <Progress of={of.progress} />}
+      {(run.items.length > 0 || run.waits !== null) && (
+        <div class="grid-2">
+          <Steps job={job} run={run} isLive={isLive(job)} />
+          <Children id={job.id} of={children} isLive={isLive(job)} />
+        </div>
+      )}
       <div class="grid-2">
         <Timeline of={of} />
         <div class="stack">

@@ -6,7 +6,8 @@ import { Button } from "../../parts/button.js";
 import { Panel } from "../../parts/panel.js";
 import { Ago, Moment } from "../../parts/time.js";
 import type { Attempt, Decision, JobDetails } from "../../wire.js";
-import { errorParts, isTold, logLines } from "./told.js";
+import { ErrorText } from "./error-text.js";
+import { isTold, logLines } from "./told.js";
 
 /** So many at first: a job may have thousands behind it. */
 const atFirst = 20;
@@ -36,6 +37,16 @@ export function Timeline({ of: { job, attempts, decisions } }: { of: JobDetails 
             <div class="timeline-head">
               <Badge state="running" /> attempt {job.attempts}{" "}
               {job.worker && <span class="muted">on {job.worker}</span>} <Ago at={job.lastAttemptAt} />
+            </div>
+          </li>
+        )}
+        {job.state === "suspended" && (
+          <li class={toneOf("suspended")}>
+            <div class="timeline-head">
+              <Badge state="suspended" /> attempt {job.attempts}{" "}
+              <span>
+                waits, since <Moment at={job.suspendedAt} />
+              </span>
             </div>
           </li>
         )}
@@ -108,26 +119,6 @@ function DecisionEntry({ of }: { of: Decision }): JSX.Element {
       <Moment at={of.decidedAt} />
       {of.by && <span class="muted">by {of.by}</span>}
       {of.because && <span>{of.because}</span>}
-    </div>
-  );
-}
-
-function ErrorText({ error }: { error: unknown }): JSX.Element {
-  const { kind, message, stack } = errorParts(error);
-  const long = message.length > 500;
-  return (
-    <div>
-      <p class="bad error-text" tabIndex={long ? 0 : undefined}>
-        {kind} {message}
-      </p>
-      {stack && (
-        <details>
-          <summary>Stack</summary>
-          <pre class="block" tabIndex={0}>
-            {stack}
-          </pre>
-        </details>
-      )}
     </div>
   );
 }
