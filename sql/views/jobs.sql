@@ -1,7 +1,8 @@
 -- jobs: every job with its one state. The state is derived, in this order: a final outcome, an end while waiting, a
 -- live claim, a purge, the agenda, a passed expiry, a pause of the queue or of this part of it, a queue that it waits
--- for; what remains is ready. What a suspended job waits for ("waits"): the steps that wait, until when, the signals of
--- which each would do, and of the children of a step how many are left (null: not counted yet) of how many.
+-- for; what remains is ready. What a suspended job waits for ("waits"): {"steps": [those that wait], "until",
+-- "signals": [names, each of which would do], "children": {"left": {step: how many have not ended, null when nobody has
+-- counted yet}, "of": {step: how many}}}. No part of it is a query of its own, which would be planned with each look.
 -- The clock is read once, beside the jobs: with a column that reads it, the planner computes the view for all jobs
 -- before it chooses any (8 s instead of 30 ms for the newest 100 of 200,000).
 create or replace view jobs as
@@ -43,12 +44,9 @@ select j.id, q.name as queue, j.type,
        case when w.suspended then jsonb_build_object(
               'steps', coalesce(g.waits -> 'keys', '[]'),
               'until', nullif(g.due_at, 'infinity'),
-              'signals', (select coalesce(jsonb_agg(s.key order by s.key), '[]')
-                            from jsonb_each(g.waits -> 'signals') s),
-              'children', (select coalesce(jsonb_agg(jsonb_build_object(
-                                    'step', s.key, 'left', g.waits -> 'children' -> s.key, 'of', s.value)
-                                    order by s.key), '[]')
-                             from jsonb_each(g.waits -> 'totals') s)) end as waits,
+              'signals', coalesce(jsonb_path_query_array(g.waits -> 'signals', '$.keyvalue().key'), '[]'),
+              'children', case when g.waits ? 'totals' then
+                jsonb_build_object('left', g.waits -> 'children', 'of', g.waits -> 'totals') end) end as waits,
        case when w.suspended then g.created_at end as suspended_at
   from job j
   cross join (select clock_now() as now) t

@@ -171,7 +171,19 @@ export function decodeJob(row: Row): JobRecord {
 }
 
 function decodeWaits(waits: Row | null | undefined): JobWaits | null {
-  return waits ? ({ ...waits, until: asDate(waits["until"]) } as JobWaits) : null;
+  if (!waits) return null;
+  const { left, of } = (waits["children"] ?? { left: {}, of: {} }) as Record<
+    "left" | "of",
+    Record<string, number | null>
+  >;
+  return {
+    steps: waits["steps"] as string[],
+    until: asDate(waits["until"]),
+    signals: (waits["signals"] as string[]).toSorted(),
+    children: Object.keys(of)
+      .toSorted()
+      .map((step) => ({ step, left: left[step] ?? null, of: of[step]! })),
+  };
 }
 
 export function decodeJobStep(row: Row): JobStep {

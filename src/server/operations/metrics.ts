@@ -4,7 +4,11 @@ import type { Live } from "../live/live.js";
 /** What `/metrics` tells. Every name is listed in docs/observability.md; a test compares. */
 export const serverMetrics = {
   ready: { name: "millrace_queue_ready", kind: "gauge", help: "Jobs that are ready or blocked, by queue." },
-  delayed: { name: "millrace_queue_delayed", kind: "gauge", help: "Jobs that are not due yet, by queue." },
+  delayed: {
+    name: "millrace_queue_delayed",
+    kind: "gauge",
+    help: "Jobs that are not due yet, or suspended, by queue.",
+  },
   running: { name: "millrace_queue_running", kind: "gauge", help: "Jobs that somebody holds, by queue." },
   oldest: {
     name: "millrace_queue_oldest_ready_seconds",
