@@ -2,12 +2,13 @@
 --   endless  it has waited for p_days for nothing but a signal, and has neither a timeout nor a deadline
 --   gone     a child that it waits for is not there any more, and nobody knows how that ended
 --   untold   a child that it waits for has ended p_seconds ago or earlier, and nobody has told it
--- Looks at the p_limit jobs that have waited longest for a signal, and at as many that wait for children: of steps with
--- up to 10,000 of them, at the first hundred that it was not told of. Reads the agenda. Raises: MR001.
+-- Tells of p_limit jobs at most that have waited longest for a signal, of ten times as many that it looks at; and looks
+-- at p_limit that wait for children: of steps with up to 10,000 of them, at a hundred that the job was not told of.
+-- Reads the agenda. Raises: MR001.
 create or replace function waits_audit(p_days float8 default 30, p_seconds float8 default 60, p_limit int default 100)
   returns table (problem text, job_id bigint, queue text, type text, suspended_at timestamptz, about text)
-language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan
-as $$
+language plpgsql security definer set search_path from current set jit = off
+  set plan_cache_mode = force_generic_plan as $$
 declare
   v_now constant timestamptz := clock_now();
   g record;
@@ -25,10 +26,10 @@ begin
     from (select a.job_id from agenda a
            where a.due_at = 'infinity' and a.waits is not null and not a.waits ? 'totals'
              and a.created_at <= v_now - make_interval(secs => p_days * 86400)
-           order by a.created_at limit p_limit) w
+           order by a.created_at limit 10 * p_limit) w
     cross join lateral (select j.* from jobs j where j.id = w.job_id limit 1) v
    where v.state = 'suspended' and v.deadline is null
-   order by v.suspended_at;
+   order by v.suspended_at limit p_limit;
 
   for g in
     select a.job_id as id, a.waits -> 'totals' as totals from agenda a
@@ -45,12 +46,14 @@ begin
     v_gone := array(select u.id from unnest(v_left) u (id)
                      where not exists (select from job j where j.slot = job_slot(u.id) and j.id = u.id));
     v_untold := array(select o.job_id from job_outcomes(v_left) o
-                        cross join lateral (select j.finished_at from jobs j where j.id = o.job_id limit 1) v
                        where o.state <> 'unknown'
-                         and v.finished_at <= v_now - make_interval(secs => p_seconds));
-    return query
-    select case when v_gone <> '{}' then 'gone' else 'untold' end, v.id, v.queue, v.type, v.suspended_at,
-           (case when v_gone <> '{}' then v_gone else v_untold end)[1]::text
-      from jobs v where v.id = g.id and v.state = 'suspended' and (v_gone <> '{}' or v_untold <> '{}');
+                         and (select j.finished_at from jobs j where j.id = o.job_id limit 1)
+                           <= v_now - make_interval(secs => p_seconds));
+    if v_gone <> '{}' or v_untold <> '{}' then
+      return query
+      select case when v_gone <> '{}' then 'gone' else 'untold' end, v.id, v.queue, v.type, v.suspended_at,
+             (v_gone || v_untold)[1]::text
+        from jobs v where v.id = g.id and v.state = 'suspended';
+    end if;
   end loop;
 end $$;
