@@ -19,7 +19,7 @@ begin
   return query
   select s.id, s.key::text, s.kind::text, s.n, s.at, s.until, s.seconds,
          case when s.kind = 'try' then s.failed
-              when s.kind = 'done' and s.about is null then s.failed + 1 end,
+              when s.kind = 'done' and s.about is distinct from 'timeout' then s.failed + 1 end,
          s.about, s.other, cardinality(s.jobs),
          case when s.bytes <= p_bytes
                 and sum(s.bytes) filter (where s.bytes <= p_bytes) over (order by s.place) <= 8388608 then s.value end,

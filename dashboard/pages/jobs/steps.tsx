@@ -74,7 +74,7 @@ function Entries({ job, run, more }: { job: Job; run: Run; more?: () => void }):
       <ol class="timeline">
         <Waits waits={run.waits} suspendedAt={run.suspendedAt} />
         {together(run.items).map((steps) => (
-          <li key={steps[0]!.id} class={toneOf(outcomeOf(steps[0]!))}>
+          <li key={steps.at(-1)!.id} class={toneOf(outcomeOf(steps[0]!))}>
             {steps.length > 1 ? <Ends of={steps} /> : <Entry job={job} of={steps[0]!} />}
           </li>
         ))}
@@ -111,7 +111,7 @@ const isGoodEnd = ({ kind, about }: Step): boolean => kind === "ended" && about 
 function outcomeOf({ kind, error, about }: Step): string {
   switch (kind) {
     case "done":
-      return error ? "failed" : (about ?? "done");
+      return error ? "failed" : about === "timeout" ? about : "done";
     case "ended":
       return about ?? "ended";
     case "try":
@@ -183,7 +183,7 @@ function about(step: Step): ComponentChildren {
     case "signal":
       return step.about && <span class="muted">id {step.about}</span>;
     case "done":
-      return null;
+      return step.about !== "timeout" && step.about && <span class="muted">{step.about}</span>;
   }
 }
 

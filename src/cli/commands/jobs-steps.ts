@@ -105,7 +105,7 @@ function stepTable(steps: readonly JobStep[], out: Output): string[] {
 
 /** What happened, by kind. */
 const words: Readonly<Record<StepKind, (step: JobStep) => string>> = {
-  done: ({ error, about }) => (error ? "failed" : (about ?? "done")),
+  done: ({ error, about }) => (error ? "failed" : about === "timeout" ? about : "done"),
   try: () => "failed try",
   due: () => "waits",
   got: () => "got a signal",
