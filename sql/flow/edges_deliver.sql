@@ -131,7 +131,9 @@ begin
     p_jobs := array_remove(p_jobs, f.job_id);
     v_left := flow_left(f.job_id);
     if v_left > 0 then
-      update agenda set waits = jsonb_set(waits, '{children,job}', to_jsonb(v_left)) where job_id = f.job_id;
+      update agenda set waits = waits || jsonb_build_object('children', jsonb_build_object('job', v_left),
+          'totals', jsonb_build_object('job', flow_total(f.job_id)))
+       where job_id = f.job_id;
       continue;
     end if;
     select coalesce(jsonb_object_agg(s.about, s.n), '{}') into v_counts
@@ -149,13 +151,18 @@ begin
   return p_jobs;
 end $$;
 
--- flow_left: how many jobs of a flow have not ended, as far as it was told.
+-- flow_total, flow_left: how many jobs a flow has, and how many of them have not ended, as far as it was told.
+create or replace function flow_total(p_flow bigint) returns int
+language plpgsql as $$
+begin
+  return (select coalesce(sum(cardinality(s.jobs)), 0) from step s
+           where s.slot = job_slot(p_flow) and s.job_id = p_flow and s.key = 'job' and s.kind = 'started');
+end $$;
+
 create or replace function flow_left(p_flow bigint) returns int
 language plpgsql as $$
 begin
-  return (
-    select coalesce(sum(cardinality(s.jobs)) filter (where s.kind = 'started'), 0)
-             - count(*) filter (where s.kind = 'ended')
-      from step s
-     where s.slot = job_slot(p_flow) and s.job_id = p_flow and s.key = 'job' and s.kind in ('started', 'ended'));
+  return flow_total(p_flow) - (select count(*) from step s
+                                where s.slot = job_slot(p_flow) and s.job_id = p_flow and s.key = 'job'
+                                  and s.kind = 'ended');
 end $$;

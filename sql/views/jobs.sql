@@ -46,7 +46,10 @@ select j.id, q.name as queue, j.type,
               'until', nullif(g.due_at, 'infinity'),
               'signals', coalesce(jsonb_path_query_array(g.waits -> 'signals', '$.keyvalue().key'), '[]'),
               'children', case when g.waits ? 'totals' then
-                jsonb_build_object('left', g.waits -> 'children', 'of', g.waits -> 'totals') end) end as waits,
+                jsonb_build_object('left', g.waits -> 'children', 'of', g.waits -> 'totals') end,
+              'after', case when g.waits ? 'after' then
+                jsonb_build_object('left', g.waits -> 'after', 'of', g.waits -> 'of', 'when', g.waits -> 'when') end)
+            end as waits,
        case when w.suspended then g.created_at end as suspended_at
   from job j
   cross join (select clock_now() as now) t

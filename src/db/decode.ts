@@ -183,6 +183,7 @@ function decodeWaits(waits: Row | null | undefined): JobWaits | null {
     children: Object.keys(of)
       .toSorted()
       .map((step) => ({ step, left: left[step] ?? null, of: of[step]! })),
+    after: (waits["after"] ?? null) as JobWaits["after"],
   };
 }
 

@@ -21,6 +21,7 @@ export function runOf(
       until: new Date(Date.parse(suspendedAt) + 7 * 86_400_000).toISOString(),
       signals: [names.approved, "rejected"],
       children: [{ step: names.step, left: 2, of: 3 }],
+      after: null,
     },
     suspendedAt,
   };

@@ -9,7 +9,7 @@ import type { Job } from "../../wire.js";
 /** What a suspended job waits for, and since when: the top of its steps. */
 export function Waits({ waits, suspendedAt }: Pick<Job, "waits" | "suspendedAt">): JSX.Element | null {
   if (waits === null) return null;
-  const { signals, children, until, steps } = waits;
+  const { signals, children, until, steps, after } = waits;
   const isSleep = signals.length === 0 && children.length === 0;
   return (
     <li class={toneOf("suspended")}>
@@ -46,6 +46,14 @@ export function Waits({ waits, suspendedAt }: Pick<Job, "waits" | "suspendedAt">
             {left !== null && <Share of={Math.min(0.999, 1 - left / of)} text={percent(1 - left / of)} />}
           </li>
         ))}
+        {after !== null && (
+          <li>
+            <span>
+              {count(after.left)} of {plural(after.of, "job")} to have {after.when}
+            </span>
+            <Share of={Math.min(0.999, 1 - after.left / after.of)} text={percent(1 - after.left / after.of)} />
+          </li>
+        )}
         {until !== null && (
           <li>
             <span>

@@ -76,6 +76,12 @@ export interface JobWaits {
   readonly signals: readonly string[];
   /** Steps whose children are waited for: how many have not ended (null: nobody has counted yet), of how many. */
   readonly children: readonly { readonly step: string; readonly left: number | null; readonly of: number }[];
+  /** Of a job of a flow that has not begun: how many of the jobs that it waits for have not ended, and of how many. */
+  readonly after: {
+    readonly left: number;
+    readonly of: number;
+    readonly when: "succeeded" | "failed" | "ended";
+  } | null;
 }
 
 /** A finished attempt as the view `attempts` shows it. */

@@ -43,6 +43,7 @@ export const jobWaits = z
     until: maybe(time),
     signals: z.array(text).meta({ description: "each of them would do" }),
     children: z.array(z.strictObject({ step: text, left: maybe(count), of: count })),
+    after: maybe(z.strictObject({ left: count, of: count, when: z.enum(["succeeded", "failed", "ended"]) })),
   })
   .meta({ id: "Waits", description: "what a suspended job waits for; the first that comes lets it go on" });
 
