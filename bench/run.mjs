@@ -1,5 +1,5 @@
-// Starts the comparison: installs the peers when they are missing, then hands over to the Node.js that all systems run
-// on. The peers need a newer Node.js than Millrace does, so that one comes from npm, as a package of its own.
+// Starts a comparison, run.mjs [workflows] [options]: installs the peers when they are missing, then hands over to the
+// Node.js that all systems run on. The peers need a newer one than Millrace does, so it comes from npm, as a package.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -24,7 +24,9 @@ const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
 if (!(Number(major) > 22 || (Number(major) === 22 && Number(minor) >= 18)))
   fail(`the peers need Node.js 22.18 or newer; ${node} is ${version}`);
 
-const bench = spawn(node, [here("compare/main.ts"), ...process.argv.slice(2)], { stdio: "inherit" });
+const [first, ...rest] = process.argv.slice(2);
+const [suite, options] = first === "workflows" ? [first, rest] : ["compare", process.argv.slice(2)];
+const bench = spawn(node, [here(`${suite}/main.ts`), ...options], { stdio: "inherit" });
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => bench.kill(signal));
 bench.on("exit", (code, signal) => process.exit(signal === null ? code : 1));
 

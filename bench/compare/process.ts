@@ -2,15 +2,18 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Command, Commands, Message } from "./child/commands.ts";
+import type { Commands, Message } from "./child/commands.ts";
 
 interface Waiting {
   readonly resolve: (answer: never) => void;
   readonly reject: (error: Error) => void;
 }
 
+/** Commands of a child process: what each gets, and what it answers. */
+type AnyCommands<All> = { readonly [C in keyof All]: { args: unknown; answer: unknown } };
+
 /** A child process in which one system does one thing. */
-export class SystemProcess {
+export class SystemProcess<All extends AnyCommands<All> = Commands> {
   /** Told from time to time how many jobs its worker has handled. */
   onHandled: (handled: number) => void = () => {};
   readonly #child: ChildProcess;
@@ -18,9 +21,15 @@ export class SystemProcess {
   readonly #waiting = new Map<number, Waiting>();
   #calls = 0;
 
-  constructor(system: string, url: string, callSeconds: number, nodeOptions: readonly string[] = []) {
+  constructor(
+    system: string,
+    url: string,
+    callSeconds: number,
+    nodeOptions: readonly string[] = [],
+    script = new URL("child/main.ts", import.meta.url),
+  ) {
     this.#callSeconds = callSeconds;
-    this.#child = fork(fileURLToPath(new URL("child/main.ts", import.meta.url)), [system, url], {
+    this.#child = fork(fileURLToPath(script), [system, url], {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
       execArgv: [...process.execArgv, ...nodeOptions],
     });
@@ -43,9 +52,9 @@ export class SystemProcess {
     else waiting?.reject(new Error(message.error));
   }
 
-  async call<C extends Command>(command: C, args: Commands[C]["args"]): Promise<Commands[C]["answer"]> {
+  async call<C extends keyof All & string>(command: C, args: All[C]["args"]): Promise<All[C]["answer"]> {
     const id = (this.#calls += 1);
-    const answer = new Promise<Commands[C]["answer"]>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    const answer = new Promise<All[C]["answer"]>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
     this.#child.send({ id, command, args });
     const giveUp = new AbortController();
     const late = sleep(this.#callSeconds * 1000, undefined, { signal: giveUp.signal }).then(() => {
