@@ -76,7 +76,8 @@ begin
   end if;
 end $$;
 
--- steps_append: append steps of runs whose fence the caller has, but those that are there already. Writes: step.
+-- steps_append: append steps of runs whose fence the caller has, but those that are there already. That is left to the
+-- key: a look beforehand was planned for thousands of runs, and read all steps of the day for one. Writes: step.
 create or replace function steps_append(p_runs run_steps[]) returns void
 language plpgsql as $$
 declare
@@ -108,10 +109,8 @@ begin
           from unnest(p_runs) with ordinality r (token, job, steps, i)
           cross join lateral json_array_elements(r.steps) with ordinality e (value, i)
           cross join lateral json_populate_record(null::step_line, e.value) x
-         where not exists (select from step_%1$s s
-                            where s.job_id = r.job and s.key = x.key and s.kind = x.kind::step_kind
-                              and s.n = coalesce(x.n, 0))
-         order by r.i, e.i;
+         order by r.i, e.i
+        on conflict do nothing;
       end $body$ $function$, lpad(i::text, 2, '0'), i);
   end loop;
   execute 'create or replace function steps_append_to(p_slot smallint, p_runs run_steps[]) returns void '
