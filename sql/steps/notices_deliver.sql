@@ -65,6 +65,7 @@ end $$;
 create or replace function ends_deliver(p_jobs bigint[]) returns bigint[]
 language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
+  v_jobs bigint[]; v_states text[]; v_reasons text[]; v_results json[]; v_errors json[];
   v_parents bigint[]; v_keys text[]; v_counts int[];
   v_waiting bigint[];
   v_done bigint[];
@@ -73,14 +74,21 @@ begin
   if p_jobs = '{}' then
     return '{}';
   end if;
-  perform children_cancel(p_jobs);
+  select array_agg(o.job_id), array_agg(o.state), array_agg(o.reason), array_agg(o.result), array_agg(o.error)
+    into v_jobs, v_states, v_reasons, v_results, v_errors
+    from job_outcomes(p_jobs) o;
+  perform children_cancel(array(
+    select u.id from unnest(v_jobs, v_states) u (id, state) where u.state <> 'succeeded'));
   v_begin := edges_deliver(p_jobs);
   with child as (
     select j.parent, coalesce(j.parent_key, 'job') as parent_key, coalesce(j.parent_n, o.job_id) as parent_n,
            j.parent_key is not null as of_step, o.*
-      from job_outcomes(p_jobs) o join job j on j.slot = job_slot(o.job_id) and j.id = o.job_id
+      from unnest(v_jobs, v_states, v_reasons, v_results, v_errors) o (job_id, state, reason, result, error)
+      join job j on j.slot = job_slot(o.job_id) and j.id = o.job_id
      where j.parent is not null
-       and exists (select from job p where p.slot = job_slot(j.parent) and p.id = j.parent)
+  ), alive as (
+    select u.id from (select distinct parent as id from child) u
+     where exists (select from job p where p.slot = job_slot(u.id) and p.id = u.id)
   ), told as (
     insert into step (job_id, slot, key, kind, n, at, other, about, value, error)
     select c.parent, job_slot(c.parent), c.parent_key, 'ended', c.parent_n, clock_now(), c.job_id, c.state,
@@ -88,9 +96,8 @@ begin
            case when c.of_step and c.state <> 'succeeded' then coalesce(c.error,
              json_build_object('message', coalesce('it was ' || c.reason, 'it has ' || c.state))) end
       from child c
-     where not exists (select from step s
-                        where s.slot = job_slot(c.parent) and s.job_id = c.parent and s.key = c.parent_key
-                          and s.kind = 'ended' and s.n = c.parent_n)
+     where c.parent in (select id from alive)
+    on conflict do nothing
     returning job_id, key
   ), counted as (
     select job_id, key, count(*)::int as n from told group by 1, 2
@@ -120,11 +127,11 @@ declare
   v_children bigint[];
 begin
   v_children := array(
-    select u.id from job_outcomes(p_jobs) o
+    select u.id from unnest(p_jobs) o (job_id)
       join step s on s.slot = job_slot(o.job_id) and s.job_id = o.job_id and s.kind = 'started'
        and s.about is distinct from 'detached'
       cross join lateral unnest(s.jobs) u (id)
-     where o.state <> 'succeeded' and not job_over(u.id));
+     where not job_over(u.id));
   if v_children <> '{}' then
     perform job_cancel(v_children, 'the job that started it has ended');
   end if;
