@@ -91,5 +91,8 @@ create type wait_line as (
 
 drop function if exists job_count(text, text, text, text, timestamptz, timestamptz);
 
+-- Runs that are suspended together (runs_suspend).
+create type run_suspended as (token uuid, job bigint, steps json, waits wait_line[]);
+
 -- Where the log of notices is read from next: a track of its own (notice_track).
 insert into lane_cursor (track, seq, head_xid) values (9, 1, pg_current_xact_id()::text::bigint);

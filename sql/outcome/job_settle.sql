@@ -15,6 +15,7 @@ declare
   c claim_request;
   v_jobs bigint[];
   v_refused bigint[] := '{}';
+  v_suspended settlement[];
   v_claims json[] := '{}';
   v_async constant boolean := p_async and p_settlements::text = '[]' and pg_current_xact_id_if_assigned() is null;
 begin
@@ -39,6 +40,7 @@ begin
         order by lane) entered;
   end if;
   foreach s in array v_settlements loop
+    continue when s.outcome = 'suspended';  -- all of them together, in the end
     if cardinality(v_settlements) > 1 then
       v_jobs := ids_of(s.jobs);
     end if;
@@ -47,11 +49,14 @@ begin
       when 'failed' then job_fail(s.token, v_jobs, s.error)
       when 'retry' then job_retry(s.token, v_jobs, s.error, s."delaySeconds")
       when 'released' then job_release(s.token, v_jobs, coalesce(s."delaySeconds", 0))
-      when 'suspended' then job_suspend(s.token, v_jobs[1], s.waits, coalesce(s.steps, '[]'))
       else raise_error('MR001', format('unknown outcome "%s"', s.outcome),
         'use succeeded, failed, retry, released or suspended')::bigint[]
     end;
   end loop;
+  v_suspended := array(select x from unnest(v_settlements) x where x.outcome = 'suspended');
+  if cardinality(v_suspended) > 0 then
+    v_refused := v_refused || runs_suspend(v_suspended);
+  end if;
   foreach c in array v_requests loop
     c.queues := coalesce(c.queues, '{default}');
     c."limit" := coalesce(c."limit", 1);

@@ -7,23 +7,65 @@
 create or replace function job_suspend(p_token uuid, p_job bigint, p_waits json, p_steps json default '[]')
   returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
-declare
-  h claim;
-  v_now timestamptz;
-  v_waits wait_line[] := run_waits_check(p_waits);
 begin
-  perform steps_check(p_steps);
-  for h in select * from claim_detach(p_token, array[p_job]) loop
-    v_now := lane_enter(h.lane);
-    perform steps_append(array[(p_token, p_job, p_steps)::run_steps]);
-    perform steps_append(array[(p_token, p_job, (
-      select coalesce(json_agg(json_build_object('key', w.key, 'kind', 'due', 'seconds', w.seconds)), '[]')
-        from unnest(v_waits) w where w.seconds is not null and w.retry is not true))::run_steps]);
-    perform claim_suspend(h, v_waits, v_now);
-    return '{}';
-  end loop;
-  return array[p_job];
+  return runs_suspend(array[(p_token, 'suspended', json_build_array(p_job), null, null, null, null, p_steps,
+    p_waits)::settlement]);
 end $$;
+
+-- runs_suspend: the same for many runs. Each claim is taken apart once, however many of its jobs are suspended: its row
+-- names all that it holds, and would be written anew for each of them.
+-- Locks: the claims' rows, in token order. Writes and raises: as job_suspend.
+create or replace function runs_suspend(p_runs settlement[]) returns bigint[]
+language plpgsql as $$
+declare
+  v_runs run_suspended[];
+  r run_suspended;
+  h claim;
+  v_token uuid;
+  v_jobs bigint[];
+  v_now timestamptz;
+  v_held bigint[] := '{}';
+  v_told bigint[] := '{}';
+begin
+  v_runs := array(
+    select (x.token, x.job, x.steps, run_waits_check(x.waits))::run_suspended
+      from (select distinct on (token, jobs ->> 0) token, (jobs ->> 0)::bigint, coalesce(steps, '[]'), waits
+              from unnest(p_runs)) x (token, job, steps, waits));
+  perform steps_check(x.steps) from unnest(v_runs) x;
+  for v_token, v_jobs in select x.token, array_agg(x.job) from unnest(v_runs) x group by 1 order by 1 loop
+    for h in select * from claim_detach(v_token, v_jobs) loop
+      v_now := lane_enter(h.lane);
+      v_held := v_held || h.jobs;
+      perform steps_append(array(
+        select (v_token, x.job, x.begun)::run_steps
+          from (select u.job, run_steps_begun(u.steps, u.waits) as begun
+                  from unnest(v_runs) u where u.token = v_token and u.job = any (h.jobs)) x
+         where json_array_length(x.begun) > 0));
+      foreach r in array array(select x from unnest(v_runs) x where x.token = v_token and x.job = any (h.jobs)) loop
+        perform claim_suspend(h, r.job, r.waits, v_now);
+        if exists (select from unnest(r.waits) w where w.signals is not null or w.children is not null) then
+          v_told := v_told || r.job;
+        end if;
+      end loop;
+      insert into tally (lane, delayed) values (h.lane, cardinality(h.jobs));
+    end loop;
+  end loop;
+  perform notice_append(v_told, 2);
+  return array(select x.job from unnest(v_runs) x where x.job <> all (v_held));
+end $$;
+
+-- run_steps_begun: what a run has done, and the waits whose time begins now.
+create or replace function run_steps_begun(p_steps json, p_waits wait_line[]) returns json
+language sql stable as $$
+  select case when not exists (select from unnest(p_waits) w where w.seconds is not null and w.retry is not true)
+    then p_steps
+    else (select json_agg(e.value order by e.i) from (
+      select s.value, s.i from json_array_elements(p_steps) with ordinality s (value, i)
+      union all
+      select json_build_object('key', w.key, 'kind', 'due', 'seconds', w.seconds), 1000000 + w.i
+        from unnest(p_waits) with ordinality w (key, seconds, until, signals, children, retry, i)
+       where w.seconds is not null and w.retry is not true) e) end
+$$;
 
 -- run_waits_check: what a run waits for, as it may be given. Raises: MR001.
 create or replace function run_waits_check(p_waits json) returns wait_line[]
@@ -47,19 +89,20 @@ begin
   return v_waits;
 end $$;
 
--- claim_suspend: put the job of a detached claim part into the agenda, with what it waits for. It has begun, so that a
--- time to start by no longer counts; its deadline does. Nobody may have told it what it waits for between its last look
--- and now, so it is looked at once more (notice_append).
--- Writes: agenda, tally, ticket, amendment.
-create or replace function claim_suspend(h claim, p_waits wait_line[], p_now timestamptz) returns void
+-- claim_suspend: put a job of a detached claim part into the agenda, with what it waits for. It has begun, so that a
+-- time to start by no longer counts; its deadline does. Somebody may have told it what it waits for between its last
+-- look and now, so it is looked at once more: the caller appends the notice, and counts it as delayed.
+-- Writes: agenda, amendment.
+create or replace function claim_suspend(h claim, p_job bigint, p_waits wait_line[], p_now timestamptz) returns void
 language plpgsql as $$
 declare
-  v_id constant bigint := h.jobs[1];
+  v_id constant bigint := p_job;
+  v_attempt constant int := h.attempts[array_position(h.jobs, p_job)];
   v_options constant jsonb := (select q.options from lane l join queue q on q.id = l.queue_id where l.key = h.lane);
-  v_alone constant boolean := h.attempts[1] > 1
+  v_alone constant boolean := v_attempt > 1
     and not (h.track is not null and coalesce(v_options ->> 'ordered' = 'batches', false))
     and (v_options -> 'lostAlone') is distinct from 'false'
-    and exists (select from attempt a where a.slot = h.slot and a.job_id = v_id and a.attempt = h.attempts[1] - 1
+    and exists (select from attempt a where a.slot = h.slot and a.job_id = v_id and a.attempt = v_attempt - 1
                   and a.outcome = 'lost');
   v_due constant timestamptz := coalesce(
     (select min(coalesce(w.until, p_now + seconds(w.seconds))) from unnest(p_waits) w), 'infinity');
@@ -84,7 +127,7 @@ begin
      where slot = h.slot and job_id = v_id;
   end if;
   insert into agenda (job_id, due_at, lane, track, attempt, version, alone, created_at, chain, waits)
-  values (v_id, v_due, h.lane, v_track, h.attempts[1], v_version, v_alone, p_now,
+  values (v_id, v_due, h.lane, v_track, v_attempt, v_version, v_alone, p_now,
           case when chained(v_options, v_track <> h.lane) then 0 end,
           jsonb_strip_nulls(jsonb_build_object(
             'keys', (select jsonb_agg(w.key) from unnest(p_waits) w),
@@ -92,8 +135,4 @@ begin
           || coalesce((select jsonb_build_object('children', jsonb_object_agg(w.key, 'null'::jsonb),
                 'totals', jsonb_object_agg(w.key, w.children))
                 from unnest(p_waits) w where w.children is not null having count(*) > 0), '{}'));
-  insert into tally (lane, delayed) values (h.lane, 1);
-  if exists (select from unnest(p_waits) w where w.signals is not null or w.children is not null) then
-    perform notice_append(array[v_id], 2);
-  end if;
 end $$;
