@@ -69,7 +69,7 @@ const all = systems.map(({ name }) => name);
 
 export const usage = `npm run bench:workflows -- [options]
 
-  --quick            everything smaller; about eight minutes
+  --quick            everything smaller; about twelve minutes
   --only a,b         only these: ${keys.join(", ")}
   --systems a,b      only these systems: ${all.join(", ")}
   --rounds N         rounds of each measurement

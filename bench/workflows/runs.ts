@@ -85,19 +85,18 @@ export async function parked(bench: Bench, results: Results): Promise<void> {
       await bench.in(system, isHeld, async (place) => {
         const { child } = place;
         await child.call("start", { concurrency, idle: true });
-        const none = await idle(bench, place);
+        const none = isHeld ? undefined : await idle(bench, place);
         const { seconds: parking } = await child.call("park", { runs });
-        const waiting = await idle(bench, place);
+        results.add(system, held(parkedSeries, isHeld), runs / parking);
+        if (none) {
+          const waiting = await idle(bench, place);
+          results.add(system, tx, waiting.transactions);
+          results.add(system, txNone, none.transactions);
+          results.add(system, cpu, waiting.cpu);
+          results.add(system, cpuNone, none.cpu);
+        }
         const { seconds } = await child.call("tell", {});
-        for (const [series, value] of [
-          [told, runs / seconds],
-          [parkedSeries, runs / parking],
-          [tx, waiting.transactions],
-          [txNone, none.transactions],
-          [cpu, waiting.cpu],
-          [cpuNone, none.cpu],
-        ] as const)
-          results.add(system, held(series, isHeld), value);
+        results.add(system, held(told, isHeld), runs / seconds);
       });
   });
 }
