@@ -164,31 +164,16 @@ language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_begin constant bigint[] := edges_check(p_jobs);
   v_waiting constant bigint[] := runs_lock(p_jobs);
-  v_told bigint[];
+  v_slot smallint;
+  v_some bigint[];
+  v_told bigint[] := '{}';
   v_ended bigint[];
 begin
-  with next as (
-    select distinct on (g.job_id) g.job_id, g.waits -> 'signals' ->> s.key as key, s.key as name, s.n, s.value
-      from agenda g
-      join step s on s.slot = job_slot(g.job_id) and s.job_id = g.job_id and s.kind = 'signal'
-       and g.waits -> 'signals' ? s.key
-     where g.job_id = any (v_waiting)
-       and g.waits ? 'signals'
-       and not exists (select from step d
-                        where d.slot = s.slot and d.job_id = s.job_id and d.key = s.key and d.kind = 'got'
-                          and d.n = s.n)
-       and not exists (select from step o
-                         join step d on d.slot = s.slot and d.job_id = s.job_id and d.key = s.key and d.kind = 'got'
-                          and d.n = o.n
-                        where o.slot = s.slot and o.job_id = s.job_id and o.key = s.key and o.kind = 'signal'
-                          and o.about = s.about)
-     order by g.job_id, s.n
-  ), got as (
-    insert into step (job_id, slot, key, kind, n, at, about, value)
-    select job_id, job_slot(job_id), name, 'got', n, clock_now(), key, value from next
-    returning job_id
-  )
-  select array_agg(job_id) into v_told from got;
+  for v_slot, v_some in
+    select job_slot(u.id), array_agg(u.id) from unnest(v_waiting) u (id) group by 1
+  loop
+    v_told := v_told || signals_get(v_slot, v_some);
+  end loop;
 
   with counted as (
     select g.job_id, k.key,
@@ -203,8 +188,49 @@ begin
      where g.job_id = c.job_id
   )
   select array_agg(distinct job_id) into v_ended from counted where n <= 0;
-  return v_begin || coalesce(v_told, '{}') || coalesce(v_ended, '{}') || waiters_decide(v_waiting);
+  return v_begin || v_told || coalesce(v_ended, '{}') || waiters_decide(v_waiting);
 end $$;
+
+-- signals_get_00 to signals_get_31, signals_get: of these suspended jobs, those that have a signal they wait for: each
+-- gets the first that it has not got yet. One function per ring child, as for steps (steps_append_to). Writes: step.
+do $do$
+begin
+  for i in 0 .. 31 loop
+    execute format($function$
+      create or replace function signals_get_%1$s(p_jobs bigint[]) returns bigint[]
+      language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $body$
+      declare
+        v_told bigint[];
+      begin
+        with next as (
+          select distinct on (g.job_id) g.job_id, g.waits -> 'signals' ->> s.key as key, s.key as name, s.n, s.value
+            from agenda g
+            join step_%1$s s on s.job_id = g.job_id and s.kind = 'signal' and g.waits -> 'signals' ? s.key
+           where g.job_id = any (p_jobs)
+             and g.waits ? 'signals'
+             and not exists (select from step_%1$s d
+                              where d.job_id = s.job_id and d.key = s.key and d.kind = 'got' and d.n = s.n)
+             and not exists (select from step_%1$s o
+                               join step_%1$s d on d.job_id = s.job_id and d.key = s.key and d.kind = 'got'
+                                and d.n = o.n
+                              where o.job_id = s.job_id and o.key = s.key and o.kind = 'signal'
+                                and o.about = s.about)
+           order by g.job_id, s.n
+        ), got as (
+          insert into step_%1$s (job_id, slot, key, kind, n, at, about, value)
+          select job_id, %2$s, name, 'got', n, clock_now(), key, value from next
+          returning job_id
+        )
+        select array_agg(job_id) into v_told from got;
+        return coalesce(v_told, '{}');
+      end $body$ $function$, lpad(i::text, 2, '0'), i);
+  end loop;
+  execute 'create or replace function signals_get(p_slot smallint, p_jobs bigint[]) returns bigint[] '
+    || 'language plpgsql as $body$ begin case p_slot '
+    || (select string_agg(format('when %s then return signals_get_%s(p_jobs);', i, lpad(i::text, 2, '0')), ' ')
+          from generate_series(0, 31) i)
+    || ' end case; end $body$';
+end $do$;
 
 -- runs_resume: let suspended jobs go on, which the caller has locked: their time has come. A job of a flow begins at
 -- its own time, if that is later. Returns their queues.
