@@ -4,10 +4,8 @@
 -- has ended, MR019 when too many are kept.
 create or replace function job_tell(p_job bigint, p_name text, p_value json default null, p_id text default null)
   returns boolean
-language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
-  set plan_cache_mode = force_generic_plan as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
-  v_slot constant smallint := job_slot(p_job);
   v_state text;
 begin
   perform name_check('name of a signal', coalesce(nullif(p_name, ''),
@@ -15,7 +13,8 @@ begin
   perform name_check('id of a signal', p_id, 500);
   perform json_check('value of a signal', p_value, bound('stepBytes'));
   if not exists (select from agenda g where g.job_id = p_job and g.waits is not null and g.due_at > clock_now()
-                   and not agenda_dropped(g)) then  -- else it is suspended, and has not ended
+                   and not exists (select from lane_purge p where p.lane = g.lane)) then
+    -- else it is suspended, and has not ended
     perform job_must_exist(array[p_job]);
     v_state := job_state(p_job);
     if state_is_final(v_state) then
@@ -23,18 +22,41 @@ begin
         'a job that has ended hears nothing any more', json_build_object('state', v_state)::text);
     end if;
   end if;
-  if p_id is not null and exists (
-    select from step s where s.slot = v_slot and s.job_id = p_job and s.key = p_name and s.kind = 'signal'
-      and s.about = p_id) then
+  if not signal_append(job_slot(p_job), p_job, p_name, p_value, p_id) then
     return false;
   end if;
-  if (select count(*) >= bound('signals') from step s
-       where s.slot = v_slot and s.job_id = p_job and s.key = p_name and s.kind = 'signal') then
-    perform raise_error('MR019', format('job %s was sent %s signals "%s"', p_job, bound('signals'), p_name),
-      'send fewer, or start a job for each');
-  end if;
-  insert into step (job_id, slot, key, kind, n, at, about, value)
-  values (p_job, v_slot, p_name, 'signal', nextval('step_id_seq'), clock_now(), p_id, p_value);
   perform notice_append(array[p_job], 2);
   return true;
 end $$;
+
+-- signal_append_00 to signal_append_31, signal_append: append a signal, unless one with the same id is there. Returns
+-- whether it is new. One function per ring child, as for steps (steps_append_to). Writes: step. Raises: MR019.
+do $do$
+begin
+  for i in 0 .. 31 loop
+    execute format($function$
+      create or replace function signal_append_%1$s(p_job bigint, p_name text, p_value json, p_id text) returns boolean
+      language plpgsql as $body$
+      begin
+        if p_id is not null and exists (
+          select from step_%1$s s
+           where s.job_id = p_job and s.key = p_name and s.kind = 'signal' and s.about = p_id) then
+          return false;
+        end if;
+        if (select count(*) >= bound('signals') from step_%1$s s
+             where s.job_id = p_job and s.key = p_name and s.kind = 'signal') then
+          perform raise_error('MR019', format('job %%s was sent %%s signals "%%s"', p_job, bound('signals'), p_name),
+            'send fewer, or start a job for each');
+        end if;
+        insert into step_%1$s (job_id, slot, key, kind, n, at, about, value)
+        values (p_job, %2$s, p_name, 'signal', nextval('step_id_seq'), clock_now(), p_id, p_value);
+        return true;
+      end $body$ $function$, lpad(i::text, 2, '0'), i);
+  end loop;
+  execute 'create or replace function signal_append(p_slot smallint, p_job bigint, p_name text, p_value json, '
+    || 'p_id text) returns boolean language plpgsql as $body$ begin case p_slot '
+    || (select string_agg(format('when %s then return signal_append_%s(p_job, p_name, p_value, p_id);', i,
+                                 lpad(i::text, 2, '0')), ' ')
+          from generate_series(0, 31) i)
+    || ' end case; end $body$';
+end $do$;
