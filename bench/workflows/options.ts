@@ -7,6 +7,8 @@ export interface Sizes {
   readonly runs: number;
   readonly sequentialSteps: number;
   readonly parked: number;
+  /** The same for peers: some end less than a hundred per second, and fewer are in their favour. */
+  readonly parkedPeers: number;
   readonly parkedRounds: number;
   /** How long the server is watched while nothing happens, with and without runs that wait. */
   readonly idleSeconds: number;
@@ -27,6 +29,7 @@ const full: Sizes = {
   runs: 1000,
   sequentialSteps: 1000,
   parked: 100_000,
+  parkedPeers: 10_000,
   parkedRounds: 1,
   idleSeconds: 30,
   children: 10_000,
@@ -42,13 +45,14 @@ const quick: Sizes = {
   ...full,
   rounds: 3,
   parked: 10_000,
+  parkedPeers: 2000,
   idleSeconds: 5,
   children: 2000,
   dependants: 2000,
   chain: 100,
   plainJobs: 3000,
   plainRounds: 41,
-  scenarioSeconds: 90,
+  scenarioSeconds: 75,
   callSeconds: 120,
 };
 
