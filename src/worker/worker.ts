@@ -114,8 +114,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #deliverer: Deliverer;
   /** By type, the handlers of runs that began with an older version. */
   readonly #older = new Map<string, Map<number, Handler>>();
-  /** Something ended, or began to wait, that may let others go on. */
-  #hasNews = false;
+  /** Jobs that ended, or began to wait, which may let others go on, and whose outcome is on its way to the database. */
+  readonly #news = new Set<JobId>();
   #phase: Phase = "new";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -419,9 +419,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /** What waits for the end of a schedule's run goes on now, not when the next look finds it. */
   #onReported(settlements: readonly Settlement[]): void {
-    if (this.#hasNews) {
-      this.#hasNews = false;
-      this.#deliverer.ask();
+    // by their ids: what ended while this report was on its way is told by the next one
+    if (this.#news.size > 0) {
+      const told = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#news.delete(id)));
+      if (told.length > 0) this.#deliverer.ask();
     }
     if (this.#ended.size === 0) return;
     const ended = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#ended.delete(id)));
@@ -440,7 +441,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   #tellOutcome(job: ClaimedJob, outcome: Outcome, durationMs: number): void {
     if (job.schedule !== undefined && this.settings.schedules && isReported(outcome)) this.#ended.add(job.id);
-    if (outcome.kind === "suspended" || job.parent !== undefined) this.#hasNews = true;
+    if (outcome.kind === "suspended" || job.parent !== undefined) {
+      if (isReported(outcome)) this.#news.add(job.id);
+      else this.#deliverer.ask();
+    }
     if (outcome.kind === "succeeded" || outcome.kind === "settled") this.#tell("success", job, durationMs);
     else if (outcome.kind === "released") this.#tell("released", job);
     else if (outcome.kind === "suspended") this.#tell("suspended", job, durationMs);
