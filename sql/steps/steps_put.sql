@@ -77,7 +77,7 @@ begin
 end $$;
 
 -- steps_append: append steps of runs whose fence the caller has, but those that are there already. That is left to the
--- key: a look beforehand was planned for thousands of runs, and read all steps of the day for one. Writes: step.
+-- key: a look beforehand was planned for many of them, and walked through all steps of the day for one. Writes: step.
 create or replace function steps_append(p_runs run_steps[]) returns void
 language plpgsql as $$
 declare
