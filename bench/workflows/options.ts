@@ -7,7 +7,7 @@ export interface Sizes {
   readonly runs: number;
   readonly sequentialSteps: number;
   readonly parked: number;
-  /** The same for peers: some end less than a hundred per second, and fewer are in their favour. */
+  /** The same for peers: some end a hundred per second, and fewer are in their favour. */
   readonly parkedPeers: number;
   readonly parkedRounds: number;
   /** How long the server is watched while nothing happens, with and without runs that wait. */
