@@ -302,6 +302,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     if (this.settings.maintenance) this.#maintainer.start();
     if (this.settings.schedules) this.#scheduler.start();
     this.#backlog.start();
+    this.#deliverer.start(this.#watch);
     this.#fetcher.start();
     this.#tell("started");
     if (this.settings.schedules) void this.#tellUndeclared();
@@ -362,7 +363,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       this.#maintainer.stop(),
       this.#scheduler.stop(),
       this.#backlog.stop(),
-      this.#deliverer.idle(),
+      this.#deliverer.stop(),
     ]);
     this.#forgetStrayErrors?.();
     this.#phase = "stopped";
