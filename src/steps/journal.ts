@@ -17,7 +17,7 @@ export class Journal {
   readonly #puts: Combine<RunSteps, boolean>;
   readonly #gets: Combine<JobId, readonly StepRecord[]>;
 
-  constructor(engine: Engine) {
+  constructor(readonly engine: Engine) {
     this.#puts = new Combine(
       async (runs) => {
         const refused = new Set(await engine.stepsPut(runs));
@@ -43,6 +43,17 @@ export class Journal {
     const size = steps.reduce((sum, { json = "" }) => sum + json.length, 0);
     const isHeld = await whileAway(() => this.#puts.add(run, size), signal);
     if (!isHeld) throw new LeaseLostError([id]);
+  }
+
+  /** Enqueue children of a step, once. As `put` when the job is somebody else's, or the database is away. */
+  async start(
+    { id, token }: Held,
+    key: string,
+    children: Parameters<Engine["stepStart"]>[2],
+    detached: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly JobId[]> {
+    return whileAway(() => this.engine.stepStart({ id, token }, key, children, { detached, wake: true }), signal);
   }
 
   async read(job: JobId, signal: AbortSignal): Promise<readonly StepRecord[]> {

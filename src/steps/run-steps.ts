@@ -385,13 +385,16 @@ export class RunSteps implements Step {
     const { journal, job, signal } = this.#owner;
     const survived = this.#survived;
     this.#survived = [];
-    try {
-      await journal.put(job, [...survived, ...steps], signal);
-    } catch (error) {
+    await this.#held(journal.put(job, [...survived, ...steps], signal));
+  }
+
+  /** What is written down, as long as the job is this run's. */
+  async #held<T>(writing: Promise<T>): Promise<T> {
+    const written = await writing.catch((error: unknown) => {
       if (error instanceof LeaseLostError) this.#owner.lost(error);
       throw error;
-    }
-    if (this.#isSuspended) await this.#never();
+    });
+    return this.#isSuspended ? this.#never() : written;
   }
 
   /** Children of a step: they are started, once, and waited for, all of them. */
@@ -416,7 +419,7 @@ export class RunSteps implements Step {
     detached: boolean,
   ): Promise<readonly JobId[]> {
     await this.#mayGoOn(history);
-    const { engine, job } = this.#owner;
+    const { journal, job, signal } = this.#owner;
     const children = await Promise.all(inputs.map((input) => newJob(definition, input, options)));
     if (children.length > bounds.children)
       throw new RunLimitError(
@@ -424,7 +427,7 @@ export class RunSteps implements Step {
         "start a child that starts others",
       );
     if (this.#survived.length > 0) await this.#write([]);
-    return engine.stepStart(job, key, children, { detached, wake: true });
+    return this.#held(journal.start(job, key, children, detached, signal));
   }
 
   /** Look, when the handler has gone on as far as it can, whether there is nothing left but to wait. */
