@@ -59,15 +59,15 @@ begin
       exit;
     end if;
 
-    if state_has_begun(v_state) and p.fingerprint_mode = 'followUp' and f.follow_up is null then
+    if run_has_begun(f.job_id, v_state) and p.fingerprint_mode = 'followUp' and f.follow_up is null then
       update fingerprint set follow_up = v_id where queue_id = p.queue_id and fingerprint = p.fingerprint;
       v_held := true;
       exit;
     end if;
 
-    job_id := case when state_has_begun(v_state) then coalesce(f.follow_up, f.job_id) else f.job_id end;
+    job_id := case when run_has_begun(f.job_id, v_state) then coalesce(f.follow_up, f.job_id) else f.job_id end;
     duplicate := true;
-    if p.fingerprint_mode in ('replace', 'debounce') and not state_has_begun(job_state(job_id)) then
+    if p.fingerprint_mode in ('replace', 'debounce') and not run_has_begun(job_id, job_state(job_id)) then
       perform job_amend(job_id, true, p_input, p.headers, case when p.fingerprint_mode = 'debounce' then p.run_at end);
     end if;
     return;
@@ -76,6 +76,15 @@ begin
   perform job_store(v_id, p, p_input,
     case when v_held or p.stage is not null then timestamptz 'infinity' else p.run_at end, null);
   job_id := v_id;
+end $$;
+
+-- run_has_begun: whether work on a job has begun and goes on, now or later: it runs, is suspended, or has done steps
+-- and waits to go on. What it has done was done with the input that it has.
+create or replace function run_has_begun(p_job_id bigint, p_state text) returns boolean
+language plpgsql as $$
+begin
+  return state_has_begun(p_state) or exists (
+    select from step s where s.slot = job_slot(p_job_id) and s.job_id = p_job_id and s.kind <> 'signal');
 end $$;
 
 -- fingerprints_reserve: take fingerprints for this transaction, all in one order, so that two who need several cannot

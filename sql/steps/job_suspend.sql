@@ -82,7 +82,11 @@ begin
     select from unnest(v_waits) w
      where w.key is null or w.key = '' or length(w.key) > 2 * bound('nameLength')
         or not w.seconds between 0 and bound('seconds')
-        or num_nonnulls(w.seconds, w.until, w.signals, w.children) = 0) then
+        or num_nonnulls(w.seconds, w.until, w.signals, w.children) = 0
+        or not w.until between time_first() and time_last()
+        or w.children < 0
+        or w.signals is not null and (w.signals = '{}' or array_position(w.signals, null) > 0
+             or array_ndims(w.signals) > 1)) then
     perform raise_error('MR001', 'a job that is suspended waits for something',
       'give objects with "key" and one of "seconds", "until", "signals" and "children"');
   end if;
@@ -104,8 +108,10 @@ declare
     and (v_options -> 'lostAlone') is distinct from 'false'
     and exists (select from attempt a where a.slot = h.slot and a.job_id = v_id and a.attempt = v_attempt - 1
                   and a.outcome = 'lost');
+  -- not before the time that was noted a moment ago, or the next call would find that it has to wait once more
+  v_from constant timestamptz := greatest(p_now, clock_now());
   v_due constant timestamptz := coalesce(
-    (select min(coalesce(w.until, p_now + seconds(w.seconds))) from unnest(p_waits) w), 'infinity');
+    (select min(coalesce(w.until, v_from + seconds(w.seconds))) from unnest(p_waits) w), 'infinity');
   v_start_by timestamptz;
   v_deadline timestamptz;
   v_version int;
@@ -117,6 +123,9 @@ begin
     into v_start_by, v_deadline, v_version, v_track
     from job j left join amendment m on m.slot = h.slot and m.job_id = v_id
    where j.slot = h.slot and j.id = v_id;
+  if v_start_by = 'infinity' then  -- computed when its first attempt ends
+    v_start_by := null;
+  end if;
   if v_start_by is distinct from coalesce(v_deadline, time_last())
       and (v_start_by is not null or v_deadline is not null)
     or exists (select from lane_purge p where p.lane = h.lane) then

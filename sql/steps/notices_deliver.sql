@@ -65,8 +65,8 @@ end $$;
 create or replace function ends_deliver(p_jobs bigint[]) returns bigint[]
 language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-  v_jobs bigint[]; v_states text[]; v_reasons text[]; v_results json[]; v_errors json[];
-  v_parents bigint[]; v_keys text[]; v_counts int[];
+  v_jobs bigint[]; v_states text[]; v_results json[]; v_errors json[];
+  v_parents bigint[]; v_counts jsonb[];
   v_waiting bigint[];
   v_done bigint[];
   v_begin bigint[];
@@ -74,8 +74,8 @@ begin
   if p_jobs = '{}' then
     return '{}';
   end if;
-  select array_agg(o.job_id), array_agg(o.state), array_agg(o.reason), array_agg(o.result), array_agg(o.error)
-    into v_jobs, v_states, v_reasons, v_results, v_errors
+  select array_agg(o.job_id), array_agg(o.state), array_agg(o.result), array_agg(o.error)
+    into v_jobs, v_states, v_results, v_errors
     from job_outcomes(p_jobs) o;
   perform children_cancel(array(
     select u.id from unnest(v_jobs, v_states) u (id, state) where u.state <> 'succeeded'));
@@ -83,7 +83,7 @@ begin
   with child as (
     select j.parent, coalesce(j.parent_key, 'job') as parent_key, coalesce(j.parent_n, o.job_id) as parent_n,
            j.parent_key is not null as of_step, o.*
-      from unnest(v_jobs, v_states, v_reasons, v_results, v_errors) o (job_id, state, reason, result, error)
+      from unnest(v_jobs, v_states, v_results, v_errors) o (job_id, state, result, error)
       join job j on j.slot = job_slot(o.job_id) and j.id = o.job_id
      where j.parent is not null
   ), alive as (
@@ -93,37 +93,42 @@ begin
     insert into step (job_id, slot, key, kind, n, at, other, about, value, error)
     select c.parent, job_slot(c.parent), c.parent_key, 'ended', c.parent_n, clock_now(), c.job_id, c.state,
            case when c.of_step then c.result end,
-           case when c.of_step and c.state <> 'succeeded' then coalesce(c.error,
-             json_build_object('message', coalesce('it was ' || c.reason, 'it has ' || c.state))) end
+           case when c.of_step and c.state <> 'succeeded' then coalesce(c.error, json_build_object('message',
+             case c.state when 'cancelled' then 'it was cancelled' else 'it has ' || c.state end)) end
       from child c
      where c.parent in (select id from alive)
     on conflict do nothing
     returning job_id, key
   ), counted as (
-    select job_id, key, count(*)::int as n from told group by 1, 2
+    select t.job_id, jsonb_object_agg(t.key, t.n) as counts
+      from (select job_id, key, count(*) as n from told group by 1, 2) t group by 1
   )
-  select array_agg(job_id), array_agg(key), array_agg(n) into v_parents, v_keys, v_counts from counted;
+  select array_agg(job_id), array_agg(counts) into v_parents, v_counts from counted;
   if v_parents is null then
     return v_begin;
   end if;
   -- what nobody has counted yet is counted when it is looked at
   v_waiting := runs_lock(v_parents);
   with left_over as (
-    update agenda g set waits = jsonb_set(g.waits, array['children', u.key],
-             to_jsonb((g.waits -> 'children' ->> u.key)::int - u.n))
-      from unnest(v_parents, v_keys, v_counts) u (job, key, n)
-     where g.job_id = u.job and g.job_id = any (v_waiting) and g.waits -> 'children' ->> u.key is not null
-    returning g.job_id, (g.waits -> 'children' ->> u.key)::int as n)
-  select array_agg(job_id) filter (where n <= 0) into v_done from left_over;
+    update agenda g set waits = jsonb_set(g.waits, '{children}', (
+             select jsonb_object_agg(k.key, k.value::int - coalesce((u.counts ->> k.key)::int, 0))
+               from jsonb_each_text(g.waits -> 'children') k))
+      from unnest(v_parents, v_counts) u (job, counts)
+     where g.job_id = u.job and g.job_id = any (v_waiting) and g.waits ? 'children'
+    returning g.job_id, g.waits -> 'children' as children)
+  select array_agg(l.job_id) into v_done from left_over l
+   where exists (select from jsonb_each_text(l.children) k where k.value::int <= 0);
   return v_begin || coalesce(v_done, '{}');
 end $$;
 
 -- children_cancel: of jobs that ended without success, the children that have not ended are cancelled with them, unless
--- they were started to go on by themselves ("detached"). Where somebody decides on one of them just now, it is tried
--- again with the next notices. Writes: as job_cancel.
+-- they were started to go on by themselves ("detached"). A thousand at once, so that other notices are not held up for
+-- long. The rest, or all where somebody decides on one of them just now, comes with the next notices. Writes: as
+-- job_cancel, and ticket.
 create or replace function children_cancel(p_jobs bigint[]) returns void
 language plpgsql set lock_timeout = '500ms' as $$
 declare
+  v_most constant int := 1000;
   v_children bigint[];
 begin
   v_children := array(
@@ -131,9 +136,12 @@ begin
       join step s on s.slot = job_slot(o.job_id) and s.job_id = o.job_id and s.kind = 'started'
        and s.about is distinct from 'detached'
       cross join lateral unnest(s.jobs) u (id)
-     where not job_over(u.id));
+     where not job_over(u.id) limit v_most);
   if v_children <> '{}' then
     perform job_cancel(v_children, 'the job that started it has ended');
+  end if;
+  if cardinality(v_children) = v_most then
+    perform notice_append(p_jobs, 1);
   end if;
 exception when lock_not_available or deadlock_detected then
   perform notice_append(p_jobs, 1);
@@ -169,6 +177,8 @@ declare
   v_told bigint[] := '{}';
   v_ended bigint[];
 begin
+  perform notice_append(children_dropped(array(
+    select job_id from agenda where job_id = any (v_waiting) and waits ? 'children')), 1);
   for v_slot, v_some in
     select job_slot(u.id), array_agg(u.id) from unnest(v_waiting) u (id) group by 1
   loop
@@ -263,11 +273,59 @@ begin
                   and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset));
 end $$;
 
+-- children_look: tell of children that were purged or shed, which is written down nowhere but in lane_purge. A look at
+-- all who wait for children, when there was a purge since the last one: the duty's row has its snapshot. Who begins to
+-- wait later looks by itself (waits_look). Skipped while somebody else looks. Writes: duty, ticket.
+create or replace function children_look() returns void
+language plpgsql as $$
+declare
+  v_last pg_snapshot;
+  v_now pg_snapshot;
+  v_new boolean;
+begin
+  if not exists (select from lane_purge) then
+    return;
+  elsif not exists (select from duty where name = 'children') then
+    insert into duty (name) values ('children') on conflict do nothing;
+  end if;
+  select d.holder::pg_snapshot into v_last from duty d where d.name = 'children' for update skip locked;
+  if not found then
+    return;
+  end if;
+  select pg_current_snapshot(), bool_or(v_last is null or not pg_visible_in_snapshot(p.own_xid::text::xid8, v_last))
+    into v_now, v_new from lane_purge p;
+  if v_new then
+    update duty set holder = v_now::text, done_at = clock_now() where name = 'children';
+    perform notice_append(children_dropped(array(select job_id from agenda where waits ? 'children')), 1);
+  end if;
+end $$;
+
+-- children_dropped: children of these jobs that were purged or shed, and of which they were not told.
+create or replace function children_dropped(p_jobs bigint[]) returns bigint[]
+language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  return array(
+    select j.id
+      from (select s.* from unnest(p_jobs) u (id)
+              join step s on s.slot = job_slot(u.id) and s.job_id = u.id and s.kind = 'started'
+             where exists (select from lane_purge p where p.purged_at >= s.at)
+            offset 0) s
+      cross join lateral unnest(s.jobs) u (id)
+      join job j on j.slot = job_slot(u.id) and j.id = u.id
+     where exists (select from lane_purge p
+                    where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) and p.purged_at >= s.at)
+       and not exists (select from step d
+                        where d.slot = s.slot and d.job_id = s.job_id and d.key = s.key and d.kind = 'ended'
+                          and d.n = j.parent_n)
+       and job_over(j.id));
+end $$;
+
 -- notices_restore: tell again, after tickets were lost, of all that somebody may wait for: each suspended job is to be
 -- looked at, and each of its children that has ended is told of. Writes: ticket.
 create or replace function notices_restore() returns void
 language plpgsql as $$
 begin
+  delete from duty where name = 'children';  -- its snapshot is of the other server
   perform notice_append(array(
     select u.id from agenda g
       join step s on s.slot = job_slot(g.job_id) and s.job_id = g.job_id and s.kind = 'started'

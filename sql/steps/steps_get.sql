@@ -7,7 +7,7 @@ declare
   v_job bigint;
   v_steps text;
 begin
-  foreach v_job in array p_jobs loop
+  for v_job in select id from unnest(p_jobs) id where id is not null loop
     v_steps := steps_read(job_slot(v_job), v_job);
     if v_steps is not null then
       return next ('{"job":"' || v_job || '","steps":[' || v_steps || ']}')::json;
@@ -29,7 +29,7 @@ begin
                    case when s.n <> 0 then '"n":"' || s.n || '"' end, '"at":' || to_json(s.at),
                    '"value":' || s.value::text, '"error":' || s.error::text, '"until":' || to_json(s.until),
                    '"seconds":' || s.seconds, '"about":' || to_json(s.about), '"other":"' || s.other || '"',
-                   '"jobs":["' || array_to_string(s.jobs, '","') || '"]') || '}', ',')
+                   '"jobs":' || to_json(s.jobs::text[])) || '}', ',')
             from (select * from step_%1$s where job_id = p_job order by id) s);
       end $body$ $function$, lpad(i::text, 2, '0'));
   end loop;

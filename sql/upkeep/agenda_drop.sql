@@ -1,6 +1,6 @@
 -- agenda_drop: remove rows that a purge or a shedding dropped from the agenda and from the counts, at most p_limit of
--- some lanes. What waits behind them in an ordered group may go on. Rows that somebody has locked are left for the next
--- time. Returns how many.
+-- some lanes. What waits behind them in an ordered group may go on, and the end of suspended jobs is told. Rows that
+-- somebody has locked are left for the next time. Returns how many.
 -- Locks: agenda rows (skipped when taken). Writes: agenda, tally, ticket, lane_purge.
 create or replace function agenda_drop(p_lanes bigint[], p_limit int) returns bigint
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -8,6 +8,7 @@ declare
   v_jobs bigint[];
   v_gone bigint;
   v_announced bigint;  -- read so that it is done
+  v_suspended bigint[];
 begin
   v_jobs := array(
     select g.job_id from unnest(p_lanes) l (lane) join agenda g on g.lane = l.lane
@@ -31,7 +32,9 @@ begin
         join queue q on q.id = l.queue_id
        where g.track <> g.lane and coalesce(q.options -> 'ordered', 'false') <> 'false') x
   )
-  select count(*), (select count(*) from announced) into v_gone, v_announced from gone;
+  select count(*), (select count(*) from announced), array_agg(job_id) filter (where waits is not null)
+    into v_gone, v_announced, v_suspended from gone;
+  perform notice_append(v_suspended, 1);  -- they may have children, and parents
   if cardinality(v_jobs) = v_gone and (cardinality(v_jobs) < p_limit) is not false then
     update lane_purge p set leftover = false
      where p.ctid = any (array(select o.ctid from lane_purge o

@@ -40,7 +40,7 @@ begin
                limit 1) is null
       offset 0) due
      where not exists (select from claim c where due.id = any (c.jobs))
-       and not exists (select from agenda g where g.job_id = due.id and g.due_at = 'infinity')
+       and not exists (select from agenda g where g.job_id = due.id and g.due_at = 'infinity' and g.waits is null)
      order by due.start_by limit p_limit);
 
   for d in
@@ -79,8 +79,8 @@ begin
   return cardinality(v_closed);
 end $$;
 
--- job_overdue: whether a job waits (not for another job) and its time to start has passed. One statement, so one
--- snapshot.
+-- job_overdue: whether a job waits (not in a stage, nor as a follow-up) and its time to start has passed. One
+-- statement, so one snapshot.
 create or replace function job_overdue(p_job_id bigint, p_now timestamptz) returns boolean
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -93,6 +93,6 @@ begin
                         where a.slot = v_slot and a.job_id = j.id
                           and attempt_is_end(a.state, a.attempt, m.revived_after))
        and not exists (select from claim c where j.id = any (c.jobs))
-       and not exists (select from agenda g where g.job_id = j.id and g.due_at = 'infinity')
+       and not exists (select from agenda g where g.job_id = j.id and g.due_at = 'infinity' and g.waits is null)
        and job_purged_at(j, m) is null);
 end $$;

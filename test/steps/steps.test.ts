@@ -1,0 +1,274 @@
+import { describe, expect, it } from "vitest";
+import { defineJob } from "../../src/job/define-job.js";
+import { PermanentError } from "../../src/worker/outcome.js";
+import { useMill } from "../support/mill.js";
+import { until } from "../support/wait.js";
+
+const test = useMill();
+const work = defineJob("work", { retryDelay: 0 });
+const patience = { timeout: "20s" } as const;
+
+describe("names", () => {
+  it("of a loop are numbered in the order of calls, in each call of the handler the same [#188]", async () => {
+    const queue = await test.queue();
+    const seen: string[] = [];
+    const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+      const values: number[] = [];
+      for (let i = 0; i < 3; i += 1) {
+        values.push(await step.run("part", ({ key }) => (seen.push(key), i)));
+        await step.sleep("pause", "1ms");
+      }
+      return values;
+    });
+    await worker.start();
+    const { id } = await test.mill.enqueue(work, null, { queue });
+    expect(await test.mill.result(id, patience)).toEqual([0, 1, 2]);
+    expect(seen).toEqual([`${id}:part`, `${id}:part#2`, `${id}:part#3`]);
+  });
+
+  it("used twice at once are refused in the first call already, whatever kind of step they name [#188]", async () => {
+    const queue = await test.queue();
+    const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+      const both = await Promise.allSettled([step.run("a", () => 1), step.sleep("a", "1h")]);
+      return both.map((one) => (one.status === "fulfilled" ? one.value : (one.reason as Error).name));
+    });
+    await worker.start();
+    const job = await test.mill.enqueue(work, null, { queue });
+    expect(await test.mill.result(job, patience)).toEqual([1, "InvalidArgumentError"]);
+  });
+
+  it.each(["", "a#2", "\0", "x".repeat(201)])("%j is not one [#188]", async (name) => {
+    const queue = await test.queue();
+    const worker = test
+      .worker(queue)
+      .handle(work, (_job, { step }) => step.run(name, () => 1).catch((error: Error) => error.name));
+    await worker.start();
+    const job = await test.mill.enqueue(work, null, { queue });
+    expect(await test.mill.result(job, patience)).toBe("InvalidArgumentError");
+  });
+
+  it("may be as long in any script [#188]", async () => {
+    const queue = await test.queue();
+    const name = "𝄞".repeat(200);
+    const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+      await step.run(name, () => 1);
+      await step.sleep("then", "1ms");
+      return step.run(name, () => 2);
+    });
+    await worker.start();
+    const job = await test.mill.enqueue(work, null, { queue });
+    expect(await test.mill.result(job, patience)).toBe(2);
+  });
+});
+
+describe("steps at the same time", () => {
+  it("give the same after a wait, whatever order they ended in [#189]", async () => {
+    const queue = await test.queue();
+    const calls: string[] = [];
+    const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+      const ends: (() => void)[] = [];
+      const late = (name: string) =>
+        step.run(name, () => new Promise((resolve) => ends.push(() => (calls.push(name), resolve(name)))));
+      const all = Promise.all(["a", "b", "c"].map(late));
+      while (calls.length === 0 && ends.length < 3) await new Promise((resolve) => setImmediate(resolve));
+      for (const end of ends.toReversed()) end();
+      const values = await all;
+      await step.sleep("between", "1ms");
+      return values;
+    });
+    await worker.start();
+    const job = await test.mill.enqueue(work, null, { queue });
+    expect(await test.mill.result(job, patience)).toEqual(["a", "b", "c"]);
+    expect(calls).toEqual(["c", "b", "a"]);
+  });
+
+  it("go on beside a wait: the job is not suspended before they have ended [#189]", async () => {
+    const queue = await test.queue();
+    let calls = 0;
+    const worker = test.worker(queue).handle(work, (_job, { step }) =>
+      Promise.all([
+        step.sleep("nap", "30ms").then(() => "slept"),
+        step.run("slow", async () => {
+          calls += 1;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          return calls;
+        }),
+      ]),
+    );
+    await worker.start();
+    const job = await test.mill.enqueue(work, null, { queue });
+    expect(await test.mill.result(job, patience)).toEqual(["slept", 1]);
+  });
+});
+
+describe("values", () => {
+  const values: readonly (readonly [string, unknown])[] = [
+    ["nothing", undefined],
+    ["null", null],
+    ["an object", { a: [1, { b: "ü𝄞\n" }], c: false }],
+    ["a member that is undefined", { a: 1, b: undefined }],
+    ["an empty list", []],
+    ["__proto__ as a name", JSON.parse('{"__proto__": 1}')],
+    ["minus zero", { n: -0 }],
+  ];
+  it.each(values)("are the same in the first call and in a later one: %s [#190]", async (_what, value) => {
+    const queue = await test.queue();
+    const seen: unknown[] = [];
+    const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+      seen.push(await step.run("value", () => value));
+      await step.sleep("then", "1ms");
+    });
+    await worker.start();
+    await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience);
+    expect(seen).toHaveLength(2);
+    expect(seen[1]).toStrictEqual(seen[0]);
+  });
+
+  it.each([
+    ["a date", new Date(0)],
+    ["a map", new Map([[1, 2]])],
+    ["a big integer", 1n],
+    ["not a number", Number.NaN],
+    ["a function", { f: () => 1 }],
+    ["U+0000", { text: "a\0b" }],
+    ["half a character", "\ud800"],
+    [
+      "itself",
+      (() => {
+        const ring: unknown[] = [];
+        ring.push(ring);
+        return ring;
+      })(),
+    ],
+    ["more than a megabyte", "x".repeat(1_048_577)],
+  ])("that JSON cannot carry are refused: %s [#190]", async (_what, value) => {
+    const queue = await test.queue();
+    const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+      const error = await step.run("value", () => value).catch((reason: Error) => reason);
+      const { name, code } = (error as Error).cause as { name: string; code: string };
+      await step.sleep("then", "1ms");
+      return [(error as Error).name, name, code];
+    });
+    await worker.start();
+    const told = await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience);
+    expect(told).toEqual(["StepFailedError", expect.any(String), expect.stringMatching(/^MR00[14]$/)]);
+  });
+});
+
+describe("a step with retries of its own", () => {
+  it("gives up its slot meanwhile, uses its own budget, and ends with an error that can be caught [#192]", async () => {
+    const queue = await test.queue({ maxRunning: 1 });
+    const ran: string[] = [];
+    const worker = test
+      .worker(queue, { concurrency: 1 })
+      .handle(work, async (_job, { step }) => {
+        const error = await step
+          .run("flaky", ({ attempt }) => Promise.reject(new Error(`try ${attempt}`)), {
+            maxAttempts: 3,
+            retryDelay: "300ms",
+          })
+          .catch((reason: Error) => reason);
+        await step.sleep("then", "1ms");
+        return [error.name, (error.cause as Error).message];
+      })
+      .handle(defineJob("other"), () => void ran.push("other"));
+    await worker.start();
+    const { id } = await test.mill.enqueue(work, null, { queue });
+    await until("it is suspended", async () => (await test.mill.jobs.get(id))!.job.state === "suspended");
+    await test.mill.result(await test.mill.enqueue("other", null, { queue }), patience);
+    expect(await test.mill.jobs.get(id)).toMatchObject({ job: { state: "suspended" } });
+    expect(await test.mill.result(id, patience)).toEqual(["StepFailedError", "try 3"]);
+    const steps = (await test.db.engine.stepsGet([id])).get(id)!;
+    expect(steps.filter(({ kind }) => kind === "try").map(({ n }) => n)).toEqual(["1", "2"]);
+    expect((await test.mill.jobs.get(id))!.job).toMatchObject({ state: "succeeded", attempts: 1 });
+  });
+
+  it("is over at once with a PermanentError [#192]", async () => {
+    const queue = await test.queue();
+    let tries = 0;
+    const worker = test
+      .worker(queue)
+      .handle(work, (_job, { step }) =>
+        step
+          .run("flaky", () => ((tries += 1), Promise.reject(new PermanentError("never"))), { maxAttempts: 9 })
+          .catch((error: Error) => error.name),
+      );
+    await worker.start();
+    expect(await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience)).toBe("StepFailedError");
+    expect(tries).toBe(1);
+  });
+
+  it("without them fails the attempt, and the next begins with it; what was done before stays [#183] [#192]", async () => {
+    const queue = await test.queue();
+    const calls: string[] = [];
+    const worker = test.worker(queue).handle(work, async (job, { step }) => {
+      await step.run("first", () => void calls.push("first"));
+      return step.run("second", () => {
+        calls.push(`second ${job.attempt}`);
+        if (job.attempt < 3) throw new Error("not yet");
+        return job.attempt;
+      });
+    });
+    await worker.start();
+    const job = await test.mill.enqueue(work, null, { queue, maxAttempts: 5 });
+    expect(await test.mill.result(job, patience)).toBe(3);
+    expect(calls).toEqual(["first", "second 1", "second 2", "second 3"]);
+  });
+});
+
+describe("many steps", () => {
+  it("cost the same at the end as at the beginning, and a resume reads them once [#186]", async () => {
+    const queue = await test.queue();
+    const times: number[] = [];
+    const calls = new Set<number>();
+    const worker = test.worker(queue, { lease: "60s" }).handle(work, async (_job, { step }) => {
+      for (let i = 0; i < 2000; i += 1) {
+        const beganAt = performance.now();
+        await step.run("one", () => void calls.add(i));
+        if (times.length < 2000) times.push(performance.now() - beganAt);
+      }
+      await step.sleep("then", "1ms");
+    });
+    await worker.start();
+    await test.mill.result(await test.mill.enqueue(work, null, { queue }), { timeout: "40s" });
+    const median = (list: readonly number[]): number => list.toSorted((a, b) => a - b)[list.length >> 1]!;
+    // a ratio, and not of sums: others use this machine too
+    expect(median(times.slice(-100)) / median(times.slice(0, 100))).toBeLessThan(1.5);
+    expect(calls.size).toBe(2000);
+  });
+
+  it("of many jobs share their commits [#187]", async () => {
+    const queue = await test.queue();
+    const worker = test.worker(queue, { concurrency: 100 }).handle(work, async (_job, { step }) => {
+      for (let i = 0; i < 20; i += 1) await step.run("one", () => i);
+    });
+    const made = await test.mill.enqueueMany(
+      work,
+      Array.from({ length: 100 }, () => null),
+      { queue },
+    );
+    const before = await commits();
+    await worker.start();
+    await Promise.all(made.map((job) => test.mill.result(job, patience)));
+    expect(((await commits()) - before) / 2000).toBeLessThan(0.2);
+  });
+});
+
+describe("what was noted", () => {
+  it("of a map over nothing is nothing, also after a wait [#206]", async () => {
+    const queue = await test.queue();
+    const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+      const none = await step.map("none", work, [], { queue });
+      await step.sleep("then", "1ms");
+      return none;
+    });
+    await worker.start();
+    expect(await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience)).toEqual([]);
+  });
+});
+
+/** Transactions of this database that wrote. */
+async function commits(): Promise<number> {
+  const [row] = await test.db.sql<{ n: string }>("select pg_current_xact_id()::text as n");
+  return Number(row!.n);
+}
