@@ -85,8 +85,8 @@ begin
         or num_nonnulls(w.seconds, w.until, w.signals, w.children) = 0
         or not w.until between time_first() and time_last()
         or w.children < 0
-        or w.signals is not null and (w.signals = '{}' or array_position(w.signals, null) > 0
-             or array_ndims(w.signals) > 1)) then
+        or array_ndims(w.signals) is distinct from 1 and w.signals is not null
+        or exists (select from unnest(w.signals) s where s is null)) then
     perform raise_error('MR001', 'a job that is suspended waits for something',
       'give objects with "key" and one of "seconds", "until", "signals" and "children"');
   end if;

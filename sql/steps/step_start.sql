@@ -1,10 +1,9 @@
 -- step_start: enqueue children of a job that somebody works on, for a step of it: all of them, or none. The same step
 -- starts them once: asked again, it tells what was started. p_inputs, p_options: as job_enqueue_many. p_detached: they
 -- go on when the job ends without success. p_wake: wake sleeping workers of their queues, for a transaction that does
--- nothing else. Returns their ids in the order of p_inputs; null when the token
--- does not hold the job.
--- Locks: the claim's row, shared. Writes: step, claim, amendment, and as job_enqueue_many. Raises: MR019 for too
--- many, and as job_enqueue_many.
+-- nothing else. Returns their ids in the order of p_inputs; null when the token does not hold the job.
+-- Locks: the claim's row, shared. Writes: step, claim, amendment, and as job_enqueue_many. Raises: MR007, MR019 for
+-- too many, and as job_enqueue_many.
 create or replace function step_start(p_token uuid, p_job bigint, p_key text, p_inputs json, p_options json,
   p_detached boolean default false, p_wake boolean default false) returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
@@ -22,13 +21,20 @@ begin
   elsif json_array_length(p_inputs) > bound('children') then
     perform raise_error('MR019', format('%s children are more than the limit of %s', json_array_length(p_inputs),
       bound('children')), 'start a child that starts others');
-  elsif exists (select from json_array_elements(p_options) o
-                 where o ->> 'fingerprint' is not null or o ->> 'schedule' is not null) then
+  end if;
+  if strpos(p_options::text, '\u') > 0 then
+    perform json_check('options', p_options);
+  end if;
+  if exists (select from json_array_elements(p_options) o
+              where o ->> 'fingerprint' is not null or o ->> 'schedule' is not null) then
     perform raise_error('MR001', 'a child has no fingerprint and no schedule',
       'the step itself makes sure that it is started once');
   end if;
   if runs_fence(array[(p_token, p_job, null)::run_steps]) = '{}' then
     return null;
+  end if;
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform days_check(v_slot), queues_pin(p_options);
   end if;
   select s.jobs into v_jobs from step s
    where s.slot = v_slot and s.job_id = p_job and s.key = p_key and s.kind = 'started' and s.n = 0;

@@ -3,7 +3,7 @@
 -- which nothing was written. What was written before is left as it is, so that the same may be sent twice. The fence is
 -- a lock on the claim's row that others may share, and that keeps everybody from taking jobs out of it. So a checkpoint
 -- and the loss of a lease follow each other.
--- Locks: claim rows, shared. Writes: step. Raises: MR001, MR004.
+-- Locks: claim rows, shared. Writes: step. Raises: MR001, MR004, MR007.
 create or replace function steps_put(p_runs json) returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
@@ -60,7 +60,8 @@ begin
     select case
         when x.key is null or x.key = '' or length(x.key) > 2 * bound('nameLength') then 'a step needs a name'
         when x.kind is null or x.kind <> all ('{done,try,due}'::text[]) then format('unknown kind "%s"', x.kind)
-        when x.ms < 0 or not x.seconds between 0 and bound('seconds') then 'a time that is not possible' end
+        when not x.ms between 0 and 1000 * bound('seconds') or not x.seconds between 0 and bound('seconds')
+          or not x.until between time_first() and time_last() then 'a time that is not possible' end
       into v_bad
       from json_populate_recordset(null::step_line, p_steps) x
      order by 1 limit 1;
@@ -87,7 +88,7 @@ begin
   for v_slot, v_runs in
     select job_slot(x.job), array_agg(x) from unnest(p_runs) x group by 1
   loop
-    perform steps_append_to(v_slot, v_runs);
+    perform days_check(v_slot), steps_append_to(v_slot, v_runs);
   end loop;
 end $$;
 
