@@ -2,8 +2,8 @@
 -- starts them once: asked again, it tells what was started. p_inputs, p_options: as job_enqueue_many. p_detached: they
 -- go on when the job ends without success. p_wake: wake sleeping workers of their queues, for a transaction that does
 -- nothing else. Returns their ids in the order of p_inputs; null when the token does not hold the job.
--- Locks: the claim's row, shared. Writes: step, claim, amendment, and as job_enqueue_many. Raises: MR007, MR019 for
--- too many, and as job_enqueue_many.
+-- Locks: one of its own for the job; the claim's row, shared. Writes: step, claim, amendment, and as job_enqueue_many.
+-- Raises: MR007, MR019 for too many, and as job_enqueue_many.
 create or replace function step_start(p_token uuid, p_job bigint, p_key text, p_inputs json, p_options json,
   p_detached boolean default false, p_wake boolean default false) returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
@@ -30,6 +30,8 @@ begin
     perform raise_error('MR001', 'a child has no fingerprint and no schedule',
       'the step itself makes sure that it is started once');
   end if;
+  -- the same may be asked again while the first to ask, whose connection was lost, is still at it
+  perform pg_advisory_xact_lock(hashint8extended(p_job, 'step'::regclass::oid::bigint * 4 + 1));
   if runs_fence(array[(p_token, p_job, null)::run_steps]) = '{}' then
     return null;
   end if;
@@ -46,6 +48,15 @@ begin
     select e.job_ids into v_jobs from enqueue_each(p_inputs, p_options, p_job, p_key) e;
   else
     v_jobs := '{}';
+  end if;
+  if not p_detached and exists (
+    select from job j
+      join queue q on q.id = j.queue_id and q.options ? 'ordered'
+      join job c on c.slot = any (array(select distinct job_slot(id) from unnest(v_jobs) id)) and c.id = any (v_jobs)
+     where j.slot = v_slot and j.id = p_job and chained(q.options, j.group_key is not null)
+       and c.queue_id = j.queue_id and c.group_key is not distinct from j.group_key) then
+    perform raise_error('MR001', 'a child behind its parent in the order of their group would wait for it for ever',
+      'give it another queue or another group');
   end if;
   insert into step (job_id, slot, key, kind, at, about, jobs)
   values (p_job, v_slot, p_key, 'started', clock_now(), case when p_detached then 'detached' end, v_jobs);

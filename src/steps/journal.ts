@@ -63,12 +63,15 @@ export class Journal {
 
 const isForAll = (error: unknown): boolean => error instanceof DatabaseUnavailableError;
 
+/** The same was sent before, on a connection that was lost, and was committed just now: it will be found. */
+const isUnderWay = (error: unknown): boolean => (error as { readonly code?: string } | null)?.code === "23505";
+
 async function whileAway<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
       return await work();
     } catch (error) {
-      if (!isForAll(error) || signal.aborted) throw error;
+      if (!(isForAll(error) || isUnderWay(error)) || signal.aborted) throw error;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }

@@ -60,6 +60,7 @@ export class Drain {
     for (let round = 0; round < mostRounds && !end.finished; round += 1) {
       if (round === 0 || end.live > 0) await this.#stage.clock.move(seconds);
       this.#hasMoved = true;
+      await this.#tell();
       await engine.maintain();
       end = await readEnd(this.#stage, this.#scene);
       if (end.finished || (round >= 3 && end.live === 0)) break;
@@ -112,6 +113,14 @@ export class Drain {
       done = jobs.map(({ token, id }) => ({ token, outcome: "succeeded", jobs: [id] }));
     }
     this.#faults.add("the drain found no end");
+  }
+
+  /** What is suspended gets the signal it may wait for; whoever waits for another job hears of its end. */
+  async #tell(): Promise<void> {
+    const { engine } = this.#stage.keeper;
+    for (const { id, state } of await readJobs(this.#stage, this.#scene))
+      if (state === "suspended") await engine.tell(id, "go");
+    await engine.deliver();
   }
 
   async #resume(): Promise<void> {

@@ -183,7 +183,7 @@ export function checkDepth(
   const count = (...shown: readonly JobState[]): number =>
     jobs.filter(({ queue, state }) => queue === scene.queue && shown.includes(state)).length;
   const told = `waiting ${depth.ready + depth.blocked}, delayed ${depth.delayed}, running ${depth.running}`;
-  const shown = `waiting ${count("ready", "blocked")}, delayed ${count("delayed")}, running ${count("running")}`;
+  const shown = `waiting ${count("ready", "blocked")}, delayed ${count("delayed", "suspended")}, running ${count("running")}`;
   if (told !== shown) faults.add("the depth is not what the view shows", `${told}; ${shown}`);
 }
 
@@ -198,7 +198,8 @@ export function checkReady(
   if (rate !== undefined) return;
   const running = jobs.filter(({ state }) => state === "running");
   const handedOut = new Set(handOuts.map(({ job }) => job.id));
-  const isBegun = ({ id, state }: JobRow): boolean => state === "running" || (state === "delayed" && handedOut.has(id));
+  const isBegun = ({ id, state }: JobRow): boolean =>
+    state === "running" || state === "suspended" || (state === "delayed" && handedOut.has(id));
   for (const job of jobs) {
     if (job.state !== "ready") continue;
     const chain = chainOf(job);

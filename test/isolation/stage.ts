@@ -11,7 +11,7 @@ import type { Session } from "./verbs.js";
 
 /** The tables that combinations leave something in, in an order that suits their references. */
 const emptied =
-  "job attempt streak amendment decision fingerprint ticket lane_cursor aside lane_purge claim agenda snooze postponed tally lane_depth scout lane bucket breaker_event pause group_setting resource queue_event";
+  "job attempt streak amendment decision fingerprint ticket lane_cursor aside lane_purge claim agenda snooze postponed tally lane_depth scout lane bucket breaker_event pause group_setting resource queue_event step";
 
 /** No verb takes longer than this; one that does is a finding. */
 const patienceMs = 15_000;
@@ -193,6 +193,7 @@ export class Stage {
           .split(" ")
           .map((table) => `delete from ${table};`)
           .join("\n")}
+        insert into lane_cursor (track, seq, head_xid) values (notice_track(), 1, pg_current_xact_id()::text::bigint);
         delete from queue where name <> 'default';
         update ring set survivors = 0 where survivors > 0;
         update expiry_sweep set swept_until = clock_now() - interval '1 minute', candidate = clock_now(), candidate_xid = pg_snapshot_xmax(pg_current_snapshot())::text::bigint;

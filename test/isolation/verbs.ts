@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Engine } from "../../src/db/engine.js";
 import { LeaseLostError } from "../../src/db/errors.js";
 import type { CallOptions } from "../../src/db/foreign.js";
-import type { ClaimedJob, Enqueued, JobId, JobState, Json, NewJob, QueuePart } from "../../src/db/types.js";
+import type { ClaimedJob, Enqueued, JobId, JobState, Json, NewJob, QueuePart, Wait } from "../../src/db/types.js";
 import type { Combination } from "./combination.js";
 import type { Scene } from "./scenes.js";
 
@@ -64,6 +64,7 @@ export interface Verb {
 
 const invalid = "MR001";
 const closed = "MR014";
+const ended = "MR017";
 
 const names = ({ first, second, third }: Combination): readonly (Verb | undefined)[] => [first, second, third];
 /** A queue that is closed, or may be by another verb of the combination, takes no jobs. */
@@ -72,6 +73,12 @@ const whereClosed = (combination: Combination): readonly string[] =>
 const grouped: ReadonlySet<string> = new Set(["groups", "ordered", "batches", "limits", "rates", "costs", "crowd"]);
 /** What waits in groups cannot be set aside. */
 const whereGrouped = ({ state }: Combination): readonly string[] => (grouped.has(state) ? [invalid] : []);
+
+/** A child must not stand behind its parent. */
+const whereChildless = (combination: Combination): readonly string[] => [
+  ...whereClosed(combination),
+  ...(combination.state === "serial" ? [invalid] : []),
+];
 
 type Held = Pick<ClaimedJob, "id" | "token">;
 
@@ -126,6 +133,22 @@ const claim = (name: string, limit: number, more: object = {}): Verb => ({
   }),
 });
 const far = new Date("2199-01-01");
+/** Give the held job back until something happens. */
+const suspend = async ({ engine, call }: Session, { held: { id, token } }: Scene, wait: Wait): Promise<Told> => {
+  const settlement = { token, outcome: "suspended", jobs: [id], waits: [wait], steps: [] } as const;
+  const { refused } = await engine.settle([settlement], undefined, call);
+  return refused.length > 0 ? { lost: [{ id, token }] } : { said: "suspended" };
+};
+/** Enqueue a child of the held job; nothing when it is not held any more. */
+const startChild = async ({ engine, call }: Session, { held, queue, type }: Scene): Promise<Told> => {
+  try {
+    const [id] = await engine.stepStart(held, "child", [{ type, queue }], call);
+    return { enqueued: [{ id: id!, duplicate: false }] };
+  } catch (error) {
+    if (error instanceof LeaseLostError) return { lost: [held] };
+    throw error;
+  }
+};
 
 export const nothing: Verb = { name: "nothing", run: () => Promise.resolve({}) };
 
@@ -269,6 +292,35 @@ export const verbs: readonly Verb[] = [
     name: "release the far job",
     run: ({ engine, call }, scene) => farReport(scene, (job) => engine.release(job, 0, call)),
   },
+  {
+    name: "write a checkpoint",
+    run: async ({ engine, call }, { held }) => {
+      const steps = [{ key: "one", kind: "done", json: "1" }] as const;
+      const refused = await engine.stepsPut([{ token: held.token, job: held.id, steps }], call);
+      return refused.length > 0 ? { lost: [held] } : { said: "written" };
+    },
+  },
+  {
+    name: "suspend for a while",
+    run: (session, scene) => suspend(session, scene, { key: "nap", seconds: scene.soonSeconds * 4 }),
+  },
+  { name: "suspend for a signal", run: (session, scene) => suspend(session, scene, { key: "go", signals: ["go"] }) },
+  {
+    name: "suspend for a child",
+    run: async (session, scene) => {
+      const started = await startChild(session, scene);
+      return started.lost ? started : { ...started, ...(await suspend(session, scene, { key: "child", children: 1 })) };
+    },
+    refuses: whereChildless,
+    sheds: true, // a child ends with its parent
+  },
+  { name: "start a child", run: startChild, refuses: whereChildless, sheds: true },
+  {
+    name: "tell the held job",
+    run: ({ engine, call }, { held }) => said(engine.tell(held.id, "go", undefined, call)),
+    refuses: () => [ended],
+  },
+  { name: "deliver", run: (session) => said(query(session, "select notices_deliver()")) },
   {
     name: "set visibility",
     run: ({ engine, call }, { held }) => report((job) => engine.setVisibility(job, 20, call), held),

@@ -245,3 +245,22 @@ describe("children", () => {
     expect(await test.mill.jobs.list({ queue, type: "child" })).toHaveLength(2);
   });
 });
+
+describe("a child in the order of its parent", () => {
+  it.each([
+    ["its ordered group", { ordered: true }, "a"],
+    ["its serial queue", { ordered: true, maxRunning: 1 }, undefined],
+  ] as const)("is refused at once, because it would wait for ever: %s [#204]", async (_where, options, group) => {
+    const queue = await test.queue(options);
+    const of = group === undefined ? {} : { group };
+    const worker = test
+      .worker(queue)
+      .handle(parent, (_job, { step }) =>
+        step.call("one", child, null, { queue, ...of }).catch((error: Error) => error.name),
+      );
+    await worker.start();
+    const job = await test.mill.enqueue(parent, { queue }, { queue, ...of });
+    expect(await test.mill.result(job, patience)).toBe("InvalidArgumentError");
+    expect(await test.mill.jobs.list({ queue, type: "child" })).toEqual([]);
+  });
+});

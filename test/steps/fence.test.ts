@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { Journal } from "../../src/steps/journal.js";
 import { defineJob } from "../../src/job/define-job.js";
 import { claimOne, enqueue, stateOf } from "../support/jobs.js";
 import { useMill } from "../support/mill.js";
@@ -140,6 +141,20 @@ describe("a checkpoint", () => {
     await open.query("commit");
     expect(await cancel).toBe(1);
     expect((await test.db.engine.stepsGet([a!.id])).get(a!.id)).toHaveLength(1);
+  });
+
+  it("that is sent again while the first time is under way is written once [#184]", async () => {
+    const queue = await test.queue();
+    const id = await enqueue(test.db, queue);
+    const { token } = await claimOne(test.db, queue);
+    const [first, { signal }] = [await test.db.connect(), new AbortController()];
+    await first.query("begin");
+    await test.db.engine.stepsPut([{ token, job: id, steps: [done("one", "1")] }], { tx: first });
+    const again = new Journal(test.db.engine).put({ id, token }, [done("one", "1"), done("two", "2")], signal);
+    expect(await isBlocked(test.db, again, first)).toBe(true);
+    await first.query("commit");
+    await again;
+    expect((await test.db.engine.stepsGet([id])).get(id)).toHaveLength(2);
   });
 
   it("in a snapshot that is older than the table of claims is refused as that, and not as a lost lease [#184]", async () => {
