@@ -24,8 +24,9 @@ end $$;
 
 -- notices_deliver: let go on what waits for something that has happened: reads the next p_limit notices, at most. Any
 -- process may call it, in a transaction of its own: those who do wait for each other, for some milliseconds. Wakes
--- the workers of what was resumed. Returns {"notices": how many were read, "resumed": how many jobs may go on, "more":
--- there are others}.
+-- the workers of what was resumed. When that fails, they are delivered one at a time, and the one that cannot be is
+-- passed over with a warning: it must not keep all others waiting. Returns {"notices": how many were read, "resumed":
+-- how many jobs may go on, "more": there are others}.
 -- Locks: notice_lock; agenda rows, skipped when taken. Writes: lane_cursor, step, agenda, ticket, amendment. Raises:
 -- MR001, MR007.
 create or replace function notices_deliver(p_limit int default 1000) returns json
@@ -33,7 +34,7 @@ language plpgsql security definer set search_path from current set jit = off set
 declare
   r track_reading;
   v_read int;
-  v_looked bigint[];
+  v_limit int := p_limit;
   v_resumed bigint[];
 begin
   perform isolation_check('delivering notices');
@@ -41,23 +42,47 @@ begin
     perform raise_error('MR001', format('a limit of %s notices is not possible', p_limit), 'give 1 to 100000');
   end if;
   perform pg_advisory_xact_lock(notice_lock());
-  r := track_read(track_cursor(notice_track()), p_limit);
-  v_read := coalesce(cardinality(r.jobs), 0);
+  loop
+    r := track_read(track_cursor(notice_track()), v_limit);
+    v_read := coalesce(cardinality(r.jobs), 0);
+    exit when v_read = 0;
+    begin
+      v_resumed := notices_match(r);
+      exit;
+    exception when others then
+      perform passing_check(sqlstate, sqlerrm);
+      if v_read = 1 then
+        raise warning 'millrace: what happened to job % could not be told: % (%)', r.jobs[1], sqlerrm, sqlstate;
+        exit;
+      end if;
+      v_limit := 1;
+    end;
+  end loop;
   if v_read > 0 then
-    v_looked := array(select distinct u.job from unnest(r.jobs, r.attempts) u (job, what) where u.what = 2);
-    v_resumed := ends_deliver(array(select distinct u.job from unnest(r.jobs, r.attempts) u (job, what)
-                                     where u.what = 1 order by 1));
-    if v_looked <> '{}' then
-      v_resumed := v_resumed || waits_look(v_looked);
-    end if;
-    v_resumed := flows_end(v_resumed);
     perform track_advance(r, v_read);
     perform queue_notify(runs_resume(v_resumed));
   end if;
   return json_build_object('notices', v_read, 'resumed', coalesce(cardinality(v_resumed), 0),
-    'more', v_read = p_limit or v_read > 0 and exists (  -- what has ended here may be waited for too
+    'more', v_read = v_limit or v_read > 0 and exists (  -- what has ended here may be waited for too
       select from ticket k
        where k.slot = ticket_slot(xid_now()) and k.lane = notice_track() and k.xid = xid_now() and k.attempt = 1));
+end $$;
+
+-- notices_match: what some notices tell, to those who wait for it. Returns the jobs that may go on. Writes: step,
+-- agenda, ticket, amendment.
+create or replace function notices_match(r track_reading) returns bigint[]
+language plpgsql as $$
+declare
+  v_looked constant bigint[] := array(
+    select distinct u.job from unnest(r.jobs, r.attempts) u (job, what) where u.what = 2);
+  v_resumed bigint[];
+begin
+  v_resumed := ends_deliver(array(select distinct u.job from unnest(r.jobs, r.attempts) u (job, what)
+                                   where u.what = 1 order by 1));
+  if v_looked <> '{}' then
+    v_resumed := v_resumed || waits_look(v_looked);
+  end if;
+  return flows_end(v_resumed);
 end $$;
 
 -- ends_deliver: jobs have ended: their parents are told how, once each, and so is who waits for them in a flow. Returns

@@ -59,7 +59,12 @@ begin
       'give it another queue or another group');
   end if;
   insert into step (job_id, slot, key, kind, at, about, jobs)
-  values (p_job, v_slot, p_key, 'started', clock_now(), case when p_detached then 'detached' end, v_jobs);
+  values (p_job, v_slot, p_key, 'started', clock_now(), case when p_detached then 'detached' end, v_jobs)
+  on conflict do nothing;
+  if not found then
+    perform raise_error('MR007', 'the children of this step were started since this transaction took its snapshot',
+      'repeat the transaction, or use READ COMMITTED; nothing was changed');
+  end if;
   insert into amendment (job_id, slot, linked, updated_at) values (p_job, v_slot, true, clock_now())
   on conflict do nothing;
   update amendment set linked = true where slot = v_slot and job_id = p_job and not linked;

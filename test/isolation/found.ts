@@ -62,4 +62,8 @@ export const found: Readonly<Record<string, string>> = {
     "batches/young/enqueue, claim and enqueue/-/-/auto/expiry",
   "a lost job of a group that is paused":
     "groups/old/release the far job/pause the group/enqueue, claim and enqueue/prepared rollback/midnight",
+  "children started twice, once in a snapshot that does not see it":
+    "plain/young/start a child/start a child/-/repeatable read/none",
+  "a wait for a child in a queue that runs one job at a time": "serial/young/suspend for a child/-/-/auto/none",
+  "a deadline, a purge and a signal of a suspended job": "plain/old/suspend for a signal/purge/deliver/commit/expiry",
 };

@@ -183,7 +183,7 @@ describe("children", () => {
     };
     expect(results).toEqual(Array.from({ length: 2000 }, (_, i) => i));
     expect(calls).toBe(2);
-    expect(afterMs).toBeLessThan(1000);
+    expect(afterMs).toBeLessThan(5000); // bench/workflows says how soon
   });
 
   it("of two steps that end in one delivery are both counted [#206]", async () => {

@@ -204,6 +204,28 @@ describe("a signal", () => {
     await expect(test.mill.tell(ended, "")).rejects.toMatchObject({ code: "MR001" });
   });
 
+  it("that cannot be delivered keeps no other one waiting [#196]", async () => {
+    const queue = await test.queue();
+    const worker = test.worker(queue).handle(work, (_job, { step }) => step.waitFor("go"));
+    await worker.start();
+    const made = await test.mill.enqueueMany(work, numbers(5), { queue });
+    const ids = made.map(({ id }) => id);
+    await until("all wait", async () => (await test.mill.jobs.list({ queue, state: "suspended" })).length === 5);
+    await test.db.sql(`
+      create function public.refuse() returns trigger language plpgsql as $$
+        begin if new.kind = 'got' then raise 'broken'; end if; return new; end $$`);
+    await test.db.sql(
+      `create trigger refuse before insert on step for each row when (new.job_id = ${ids[1]}) execute function public.refuse()`,
+    );
+    await test.db.sql("select job_tell(id, 'go', '1') from unnest($1::bigint[]) id", [ids]);
+    const told = ids.filter((id) => id !== ids[1]);
+    expect(await Promise.all(told.map((id) => test.mill.result(id, patience)))).toEqual([1, 1, 1, 1]);
+    expect(await stateOf(test.db, ids[1]!)).toBe("suspended");
+    await test.db.sql("drop trigger refuse on step");
+    await test.mill.tell(ids[1]!, "other"); // with the next notice of it, it is looked at again
+    expect(await test.mill.result(ids[1]!, patience)).toBe(1);
+  });
+
   it("is kept up to a thousand times for a name [#201]", async () => {
     const queue = await test.queue();
     const id = await enqueue(test.db, queue);
