@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import type { ClaimedJob, JobId } from "../../src/db/types.js";
 import { defineJob } from "../../src/job/define-job.js";
 import { PermanentError } from "../../src/worker/outcome.js";
-import { claimOne, enqueue, stateOf } from "../support/jobs.js";
+import { claimIds, claimOne, enqueue, idsOf, stateOf } from "../support/jobs.js";
 import { useMill } from "../support/mill.js";
+import { miscounts } from "../support/steps.js";
 import { isBlocked } from "../support/sessions.js";
 import { until } from "../support/wait.js";
 
@@ -81,6 +83,22 @@ describe("a child that does not succeed is a typed error of its parent", () => {
     await drop(childQueue);
     await test.db.engine.maintain();
     expect(await test.mill.result(id, patience)).toBe("JobFailedError cancelled");
+  });
+
+  it("purged while its parent still ran [#205]", async () => {
+    const [queue, childQueue] = [await test.queue(), await test.queue()];
+    const id = await enqueue(test.db, queue, { type: "parent" });
+    const job = await claimOne(test.db, queue);
+    const [childId] = await test.db.engine.stepStart(job, "one", [{ type: "child", queue: childQueue }]);
+    await test.mill.queues.purge(childQueue);
+    await test.db.engine.maintain();
+    const settlement = { token: job.token, outcome: "suspended", jobs: [id], steps: [] } as const;
+    await test.db.engine.settle([{ ...settlement, waits: [{ key: "one", children: 1 }] }]);
+    await test.db.engine.deliver();
+    await test.db.engine.deliver();
+    expect(await stateOf(test.db, id)).toBe("ready");
+    const steps = (await test.db.engine.stepsGet([id])).get(id)!;
+    expect(steps.at(-1)).toMatchObject({ kind: "ended", other: childId, about: "cancelled" });
   });
 
   it("purged by a transaction that commits after others have looked [#205]", async () => {
@@ -184,6 +202,44 @@ describe("children", () => {
     expect(results).toEqual(Array.from({ length: 2000 }, (_, i) => i));
     expect(calls).toBe(2);
     expect(afterMs).toBeLessThan(5000); // bench/workflows says how soon
+  });
+
+  it("two that end at one instant, beside several who deliver: the parent goes on, once [#206]", async () => {
+    const [queue, below] = [await test.queue(), await test.queue()];
+    const ids = (
+      await test.db.engine.enqueueMany(
+        "parent",
+        Array.from({ length: 100 }, () => null),
+        { queue },
+      )
+    ).map(({ id }) => id);
+    for (const job of await test.db.engine.claim({ queues: [queue], limit: 100, leaseSeconds: 100 })) {
+      await test.db.engine.stepStart(job, "two", [
+        { type: "child", queue: below },
+        { type: "child", queue: below },
+      ]);
+      const settlement = { token: job.token, outcome: "suspended", jobs: [job.id], steps: [] } as const;
+      await test.db.engine.settle([{ ...settlement, waits: [{ key: "two", children: 2 }] }]);
+    }
+    const children = new Map<string, ClaimedJob[]>();
+    for (const job of await test.db.engine.claim({ queues: [below], limit: 200, leaseSeconds: 100 }))
+      children.set(job.parent!, [...(children.get(job.parent!) ?? []), job]);
+    const resumed: JobId[] = [];
+    for (const [a, b] of children.values()) {
+      await Promise.all([
+        test.db.engine.complete(a!, "a"),
+        test.db.engine.complete(b!, "b"),
+        test.db.engine.deliver(),
+        test.db.engine.deliver(),
+        test.db.engine
+          .claim({ queues: [queue], limit: 10, leaseSeconds: 100 })
+          .then((jobs) => resumed.push(...idsOf(jobs))),
+      ]);
+    }
+    await test.db.engine.deliver();
+    resumed.push(...(await claimIds(test.db, queue, { leaseSeconds: 100 })));
+    expect(resumed.toSorted()).toEqual(ids.toSorted());
+    expect(await miscounts(test.db, queue)).toEqual([]);
   });
 
   it("of two steps that end in one delivery are both counted [#206]", async () => {
