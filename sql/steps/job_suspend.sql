@@ -3,7 +3,7 @@
 -- has done and not told yet (steps_put). A wait whose seconds begin now is noted as a step, so that its end stays where
 -- it is; one for the next try of a step ("retry") has that noted with the try. Returns the ids not held.
 -- Locks: the claim's rows. Writes: claim, step, agenda, tally, ticket; amendment where a time to start would pass
--- meanwhile, or a purge was made while the job ran. Raises: MR001, MR002.
+-- meanwhile, or a purge may have been made while the job ran. Raises: MR001, MR002.
 create or replace function job_suspend(p_token uuid, p_job bigint, p_waits json, p_steps json default '[]')
   returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
@@ -128,7 +128,8 @@ begin
   end if;
   if v_start_by is distinct from coalesce(v_deadline, time_last())
       and (v_start_by is not null or v_deadline is not null)
-    or exists (select from lane_purge p where p.lane = h.lane) then
+    or exists (select from lane_purge p where p.lane = h.lane)
+    or current_setting('transaction_isolation') <> 'read committed' then  -- which may not see a purge
     insert into amendment (job_id, slot, updated_at) values (v_id, h.slot, p_now) on conflict do nothing;
     update amendment set revived_at = p_now, updated_at = p_now,
            start_by = case when v_start_by is not null or v_deadline is not null

@@ -66,4 +66,6 @@ export const found: Readonly<Record<string, string>> = {
     "plain/young/start a child/start a child/-/repeatable read/none",
   "a wait for a child in a queue that runs one job at a time": "serial/young/suspend for a child/-/-/auto/none",
   "a deadline, a purge and a signal of a suspended job": "plain/old/suspend for a signal/purge/deliver/commit/expiry",
+  "a job that is suspended in a snapshot that does not see a shedding":
+    "plain/young/suspend for a while/shed the type/-/repeatable read/none",
 };
