@@ -40,7 +40,8 @@ begin
                limit 1) is null
       offset 0) due
      where not exists (select from claim c where due.id = any (c.jobs))
-       and not exists (select from agenda g where g.job_id = due.id and g.due_at = 'infinity' and g.waits is null)
+       and not exists (select from agenda g where g.job_id = due.id and g.due_at = 'infinity'
+                         and (g.waits is null or g.waits ? 'after'))
      order by due.start_by limit p_limit);
 
   for d in
@@ -93,6 +94,7 @@ begin
                         where a.slot = v_slot and a.job_id = j.id
                           and attempt_is_end(a.state, a.attempt, m.revived_after))
        and not exists (select from claim c where j.id = any (c.jobs))
-       and not exists (select from agenda g where g.job_id = j.id and g.due_at = 'infinity' and g.waits is null)
+       and not exists (select from agenda g where g.job_id = j.id and g.due_at = 'infinity'
+                         and (g.waits is null or g.waits ? 'after'))
        and job_purged_at(j, m) is null);
 end $$;

@@ -167,3 +167,20 @@ describe("a flow", () => {
     }
   });
 });
+
+it("a job of a flow that must start within a time has that from when it could begin on", async () => {
+  const queue = await test.queue();
+  const flow = test.mill.flow({ queue });
+  const first = flow.add(work, {}, { queue });
+  flow.add(work, {}, { queue, after: [first], ttl: "1m" });
+  const { jobs } = await flow.enqueue();
+  await test.db.moveClock(61);
+  await test.mill.engine.maintain();
+  expect(await stateOf(test.db, jobs[1]!)).toBe("suspended");
+  const [claimed] = await test.mill.engine.claim({ queues: [queue] });
+  await test.mill.engine.complete(claimed!);
+  await test.mill.engine.deliver();
+  expect(await stateOf(test.db, jobs[1]!)).toBe("ready");
+  await test.db.moveClock(61);
+  expect(await stateOf(test.db, jobs[1]!)).toBe("expired");
+});

@@ -24,6 +24,11 @@ export const openworkflow: System = {
     const specs = new Map(
       (Object.keys(bodies) as (keyof Bodies)[]).map((name) => [name, defineWorkflowSpec<Input, number>({ name })]),
     );
+    const specOf = (name: keyof Bodies) => {
+      const spec = specs.get(name);
+      if (!spec) throw new Error(`there is no workflow ${name}`);
+      return spec;
+    };
     for (const [name, spec] of specs)
       client.implementWorkflow(spec, ({ input, step }) =>
         bodies[name](
@@ -31,7 +36,7 @@ export const openworkflow: System = {
             run: (step_name, work) => step.run({ name: step_name }, work),
             signal: ({ n }) => step.waitForSignal({ signal: signalOf(n) }),
             children: (inputs) =>
-              Promise.all(inputs.map((one) => step.runWorkflow(specs.get("child")!, one, { name: `child-${one.n}` }))),
+              Promise.all(inputs.map((one) => step.runWorkflow(specOf("child"), one, { name: `child-${one.n}` }))),
           },
           input,
         ),
@@ -42,7 +47,7 @@ export const openworkflow: System = {
     const count = async (text: string): Promise<number> => ((await pool.query(text)).rows as { n: number }[])[0]!.n;
     return {
       async start(workflow: Workflow, inputs) {
-        await eachOf(inputs, 100, (input) => client.runWorkflow(specs.get(workflow)!, input));
+        await eachOf(inputs, 100, (input) => client.runWorkflow(specOf(workflow), input));
         return inputs.map(({ n }) => signalOf(n));
       },
       open: () =>
