@@ -7,7 +7,7 @@ import { type Bodies, type Input, type System, eachOf } from "./system.ts";
  * Absurd, https://earendil-works.github.io/absurd: `concurrency`, which is also the batch of its claims, and a pool of
  * 20 connections. `pollInterval: 0.02` instead of 0.25 s, but where it is measured what waiting costs. Children must be
  * in another queue than who waits for them, so they have one, with a worker of its own. Its npm package has no schema:
- * that is sql/absurd.sql of its repository, whose path ABSURD_SQL names.
+ * that is absurd.sql of its repository, whose path ABSURD_SQL names.
  */
 const [queue, childQueue] = ["main", "children"];
 const log = { log() {}, info() {}, warn() {}, error: (...texts: unknown[]) => console.error("absurd:", ...texts) };

@@ -39,7 +39,7 @@ export const systems: readonly SystemEntry[] = [
     missing: () =>
       existsSync(process.env["ABSURD_SQL"] ?? "")
         ? undefined
-        : "its npm package has no schema; set ABSURD_SQL to sql/absurd.sql of its repository",
+        : "its npm package has no schema; set ABSURD_SQL to absurd.sql of its repository",
     load: async () => (await import("./absurd.ts")).absurd,
   },
   {
