@@ -6,9 +6,10 @@
 --   started  children that a step has enqueued
 --   ended    end of a child
 --   signal   signal that was sent, waited for or not
+--   rewind   rewind: what was written from "other" on is void
 -- key: the name of the step, with a number when the name is used again. Of a signal: its name. n: which try, child or
 -- signal. id: rises with time within a job.
-create type step_kind as enum ('done', 'try', 'due', 'got', 'started', 'ended', 'signal');
+create type step_kind as enum ('done', 'try', 'due', 'got', 'started', 'ended', 'signal', 'rewind');
 create sequence step_id_seq;
 create table step (
   job_id      bigint not null,

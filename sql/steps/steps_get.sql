@@ -1,6 +1,6 @@
 -- steps_get: all that runs remember, in the order in which it was written: what has been done, what came, what is
--- waited for. Returns {"job", "steps": [{"key", "kind", "n", "value", "error", "at", "until", "seconds", "about",
--- "other", "jobs"}], "waits"} for each of p_jobs that there is something to tell of.
+-- waited for; not what a rewind has made void. Returns {"job", "steps": [{"key", "kind", "n", "value", "error", "at",
+-- "until", "seconds", "about", "other", "jobs"}], "waits"} for each of p_jobs that there is something to tell of.
 create or replace function steps_get(p_jobs bigint[]) returns setof json
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
@@ -23,6 +23,10 @@ begin
     execute format($function$
       create or replace function steps_read_%1$s(p_job bigint) returns text
       language plpgsql as $body$
+      declare
+        v_void constant int8multirange := (
+          select range_agg(int8range(r.other, r.n)) from step_%1$s r
+           where r.job_id = p_job and r.key = '#rewind' and r.kind = 'rewind');
       begin
         return (
           select string_agg('{' || concat_ws(',', '"key":' || to_json(s.key), '"kind":"' || s.kind || '"',
@@ -30,7 +34,9 @@ begin
                    '"value":' || s.value::text, '"error":' || s.error::text, '"until":' || to_json(s.until),
                    '"seconds":' || s.seconds, '"about":' || to_json(s.about), '"other":"' || s.other || '"',
                    '"jobs":' || to_json(s.jobs::text[])) || '}', ',')
-            from (select * from step_%1$s where job_id = p_job order by id) s);
+            from (select * from step_%1$s t
+                   where t.job_id = p_job and (v_void is null or t.kind = 'signal' or not t.id <@ v_void)
+                   order by t.id) s);
       end $body$ $function$, lpad(i::text, 2, '0'));
   end loop;
   execute 'create or replace function steps_read(p_slot smallint, p_job bigint) returns text '

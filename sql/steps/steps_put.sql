@@ -126,5 +126,6 @@ create or replace function run_is_undoing(p_slot smallint, p_job bigint) returns
 language plpgsql stable as $$
 begin
   return exists (select from step s
-                  where s.slot = p_slot and s.job_id = p_job and s.key = '#failing' and s.kind = 'done' and s.n = 0);
+                  where s.slot = p_slot and s.job_id = p_job and step_name(s.key) = '#failing' and s.kind = 'done'
+                    and not coalesce(s.id <@ steps_void(p_job), false));
 end $$;

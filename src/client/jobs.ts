@@ -46,6 +46,26 @@ export class Jobs {
     return this.engine.get(id, callOf(options));
   }
 
+  /**
+   * Let a run go back to one of its steps: what it has done from then on is void, and done again; on record. One that
+   * has failed or expired gets another attempt. Refused while it runs.
+   *
+   * @example
+   * ```ts
+   * await mill.jobs.rewind(id, { to: "charge", by: "ann", because: "the price was wrong" });
+   * ```
+   */
+  async rewind(
+    job: JobId | Pick<Enqueued, "id">,
+    options: TxOptions & DecisionNote & { readonly to: string },
+  ): Promise<void> {
+    const call = callOf(options, ["to", "by", "because"]);
+    const queue = await this.engine.rewind(idOf(job), options.to, { ...noteOf(options), ...call });
+    if (call !== undefined) return;
+    await this.engine.deliver(); // children that were cancelled with it may have some of their own
+    await this.engine.notify([queue]);
+  }
+
   /** Jobs that match every filter given, newest first. */
   async list(filter: ListFilter = {}, options: TxOptions = {}): Promise<JobRecord[]> {
     return this.engine.list(filter, callOf(options));

@@ -8,13 +8,27 @@ export class History {
   readonly #started = new Map<string, readonly JobId[]>();
   readonly #ended = new Map<string, StepRecord[]>();
   readonly #tries = new Map<string, StepRecord[]>();
+  /** The key by which each step was written down. */
+  readonly #keys = new Map<string, string>();
+  #rewinds = 0;
 
   constructor(records: readonly StepRecord[]) {
     for (const record of records) this.#add(record);
   }
 
+  /**
+   * The key of a step: the one by which it was written down, or a new one. What comes after a rewind has keys of its
+   * own, because the ones before are taken by what is void.
+   */
+  keyFor(step: string): string {
+    return this.#keys.get(step) ?? keyAfter(step, this.#rewinds);
+  }
+
   #add(record: StepRecord): void {
     const { key, kind } = record;
+    if (kind === "rewind") this.#rewinds += 1;
+    else if (kind === "got") this.#keys.set(stepOf(record.about!), record.about!);
+    else if (kind !== "signal" && kind !== "ended") this.#keys.set(stepOf(key), key);
     if (kind === "done") this.#done.set(key, record);
     else if (kind === "due") this.#due.set(key, record.until!);
     else if (kind === "got") this.#got.set(record.about!, record);
@@ -49,6 +63,16 @@ export class History {
   tries(key: string): readonly StepRecord[] {
     return this.#tries.get(key) ?? [];
   }
+}
+
+/** A key without the number of rewinds before it; as `step_name` in SQL. */
+function stepOf(key: string): string {
+  return key.includes("#") ? key.replace(/~\d+$/, "").replace(/#1$/, "") : key;
+}
+
+function keyAfter(step: string, rewinds: number): string {
+  if (rewinds === 0) return step;
+  return `${step.includes("#") ? step : `${step}#1`}~${rewinds}`;
 }
 
 function append(map: Map<string, StepRecord[]>, key: string, record: StepRecord): void {

@@ -236,8 +236,9 @@ export class RunSteps implements Step {
       }
       this.#busy.add(name);
       isBusy = true;
-      const key = this.#keyOf(name);
+      const step = this.#stepOf(name);
       const history = await this.#history();
+      const key = history.keyFor(step);
       const found = await look(key, history);
       if ("wait" in found) await this.#mayGoOn(history);
       if ("value" in found) {
@@ -255,7 +256,7 @@ export class RunSteps implements Step {
     }
   }
 
-  #keyOf(name: string): string {
+  #stepOf(name: string): string {
     const uses = (this.#uses.get(name) ?? 0) + 1;
     this.#uses.set(name, uses);
     return uses === 1 ? name : `${name}#${uses}`;
@@ -272,15 +273,19 @@ export class RunSteps implements Step {
 
   /** What was done before the job failed is being undone: the handler shows what that is, and does nothing new. */
   async #mayGoOn(history: History): Promise<void> {
-    const failing = history.done(failingKey);
+    const failing = history.done(history.keyFor(failingKey));
     if (!failing) return;
     this.#owner.fail(failureBefore(failing));
     await this.#never();
   }
 
+  #isFailing(history: History): boolean {
+    return history.done(history.keyFor(failingKey)) !== undefined;
+  }
+
   /** Steps have something to undo them, or some of it was begun before. */
   async hasUndos(): Promise<boolean> {
-    return this.#undos.size > 0 || (await this.#history()).done(failingKey) !== undefined;
+    return this.#undos.size > 0 || this.#isFailing(await this.#history());
   }
 
   /**
@@ -289,9 +294,9 @@ export class RunSteps implements Step {
    */
   async undo(error: unknown): Promise<{ readonly error: JobError; readonly notUndone: readonly string[] }> {
     const history = await this.#history();
-    const known = history.done(failingKey);
+    const known = history.done(history.keyFor(failingKey));
     const told = known?.error ?? this.#owner.describe(error);
-    if (!known) await this.#write([{ key: failingKey, kind: "done", error: told }]);
+    if (!known) await this.#write([{ key: history.keyFor(failingKey), kind: "done", error: told }]);
     const notUndone: string[] = [];
     for (const { key, undo, value } of this.#undos.newestFirst()) {
       const undoKey = `#undo ${key}`;

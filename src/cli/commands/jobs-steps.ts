@@ -112,6 +112,7 @@ const words: Readonly<Record<StepKind, (step: JobStep) => string>> = {
   started: ({ children }) => `started ${plural(children ?? 0, "job")}`,
   ended: ({ about }) => `child ${about ?? "ended"}`,
   signal: () => "signal",
+  rewind: ({ about }) => `went back to ${about}`,
 };
 
 function remark({ error, until, other, kind, about, value, valueBytes }: JobStep): string {

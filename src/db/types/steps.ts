@@ -2,9 +2,9 @@ import type { JobError, JobId, Json } from "./job.js";
 
 /**
  * What a run remembers: a step that is `done`, a failed `try` of one, when a sleep or a wait is `due`, a signal that it
- * `got`, children that were `started`, one of them that has `ended`, a `signal` that was sent.
+ * `got`, children that were `started`, one of them that has `ended`, a `signal` that was sent, a `rewind`.
  */
-export type StepKind = "done" | "try" | "due" | "got" | "started" | "ended" | "signal";
+export type StepKind = "done" | "try" | "due" | "got" | "started" | "ended" | "signal" | "rewind";
 
 /** One thing that a run remembers. */
 export interface StepRecord {

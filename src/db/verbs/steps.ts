@@ -13,7 +13,7 @@ import {
 import { InvalidArgumentError, LeaseLostError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { bounds } from "../limits.js";
-import type { EnqueueOptions, Held, JobId, RunSteps, StepRecord } from "../types.js";
+import type { DecisionNote, EnqueueOptions, Held, JobId, RunSteps, StepRecord } from "../types.js";
 import { AccessVerbs } from "./access.js";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -101,6 +101,20 @@ export abstract class StepVerbs extends AccessVerbs {
       call,
     );
     return row?.["is_new"] === true;
+  }
+
+  /**
+   * Let a run go back to a step: what it has done from then on is void, and done again. One that has failed or expired
+   * gets another attempt. Returns its queue.
+   */
+  async rewind(job: JobId, to: string, { by, because, ...call }: CallOptions & DecisionNote = {}): Promise<string> {
+    const [row] = await this.db.rows(
+      "job_rewind",
+      "select :job_rewind($1::bigint, $2::text, $3::text, $4::text) as queue",
+      [checkId(job), to, by ?? null, because ?? null],
+      call,
+    );
+    return String(row?.["queue"]);
   }
 
   /** Let go on what waits for something that has happened. Returns how many jobs may. */

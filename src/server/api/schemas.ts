@@ -94,7 +94,7 @@ export const jobStep = z
   .strictObject({
     id: text.meta({ description: "rises with time" }),
     key: text,
-    kind: z.enum(["done", "try", "due", "got", "started", "ended", "signal"]),
+    kind: z.enum(["done", "try", "due", "got", "started", "ended", "signal", "rewind"]),
     n: maybe(text).meta({ description: "which try, child or signal it is" }),
     at: time,
     until: maybe(time),
