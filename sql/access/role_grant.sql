@@ -23,7 +23,7 @@ declare
     schedule_trigger, schedule_backfill, calendar_put, queue_put, type_put, cell_put, group_put, resource_put,
     queue_pause, queue_resume, queue_close, queue_open, stage_release, stage_cancel, queue_purge, queue_purge_step,
     queue_shed, queue_set_aside, queue_redrive, job_add_retries, failure_retry, job_replay, breaker_reset, job_discard,
-    job_rewind,     cell_repair}';
+    job_rewind, cell_repair}';
   f record;
 begin
   if p_kind not in ('producer', 'worker', 'reader', 'admin') then
