@@ -1,6 +1,7 @@
 -- waits_audit: suspended jobs that nothing may ever let go on, for those who look for what is wrong. problem:
 --   endless  it has waited for p_days for nothing but a signal, and has neither a timeout nor a deadline
 --   gone     a child that it waits for is not there any more, and nobody knows how that ended
+--   unhandled  it began with a version of its handler that the last worker who had it does not have
 --   untold   a child that it waits for has ended p_seconds ago or earlier, and nobody has told it
 -- Tells of p_limit jobs at most that have waited longest for a signal, of ten times as many that it looks at; and looks
 -- at p_limit that wait for children: of steps with up to 10,000 of them, at a hundred that the job was not told of.
@@ -24,12 +25,23 @@ begin
   select 'endless'::text, v.id, v.queue, v.type, v.suspended_at,
          (select string_agg(s.name, ', ') from jsonb_array_elements_text(v.waits -> 'signals') s (name))
     from (select a.job_id from agenda a
-           where a.due_at = 'infinity' and a.waits is not null and not a.waits ? 'totals'
+           where a.due_at = 'infinity' and a.waits ? 'signals' and not a.waits ? 'totals'
              and a.created_at <= v_now - make_interval(secs => p_days * 86400)
            order by a.created_at limit 10 * p_limit) w
     cross join lateral (select j.* from jobs j where j.id = w.job_id limit 1) v
    where v.state = 'suspended' and v.deadline is null
    order by v.suspended_at limit p_limit;
+
+  -- such a job is given back for a minute, again and again
+  return query
+  select 'unhandled'::text, v.id, v.queue, v.type, s.at, s.n::text
+    from (select a.job_id from agenda a
+           where a.due_at > v_now - interval '1 hour' and a.due_at <= v_now + interval '61 seconds' and a.waits is null
+           order by a.due_at limit 10 * p_limit) w
+    join step s on s.slot = job_slot(w.job_id) and s.job_id = w.job_id and s.key = '#version' and s.kind = 'try'
+    cross join lateral (select j.* from jobs j where j.id = w.job_id limit 1) v
+   where not state_is_final(v.state)
+   limit p_limit;
 
   for g in
     select a.job_id as id, a.waits -> 'totals' as totals from agenda a

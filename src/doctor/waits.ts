@@ -5,7 +5,7 @@ import { plural } from "./words.js";
 const longDays = 30;
 
 interface Stuck {
-  readonly problem: "endless" | "gone" | "untold";
+  readonly problem: "endless" | "gone" | "unhandled" | "untold";
   readonly queue: string;
   readonly type: string;
   readonly jobs: string;
@@ -13,7 +13,7 @@ interface Stuck {
   readonly about: string;
 }
 
-/** Suspended jobs can go on some day. */
+/** Suspended jobs can go on some day, and so can runs of older versions. */
 export const waitsCheck: Check = {
   name: "waits",
   needsSchema: true,
@@ -41,6 +41,11 @@ function told({ problem, queue, type, jobs, first, about }: Stuck, schema: strin
       return wrong(
         `${which}, ${example}, ${Number(jobs) === 1 ? "waits" : "wait"} for children that are gone, such as ${about}`,
         `cancel it ("millrace jobs cancel ${first}"), and enqueue it again`,
+      );
+    case "unhandled":
+      return wrong(
+        `${which}, ${example}, began with version ${about} of the handler, which the worker that had it last does not have`,
+        `run a worker with worker.handle(definition, handler, { version: ${about} }) until such runs have ended`,
       );
     case "untold":
       return wrong(

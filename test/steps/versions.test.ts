@@ -55,6 +55,9 @@ describe("a run", () => {
     expect((await test.mill.engine.stepsGet([id])).get(id)).toContainEqual(
       expect.objectContaining({ key: "#version", kind: "try", n: "1" }),
     );
+    expect(await test.db.sql("select problem, job_id, about from waits_audit()")).toEqual([
+      { problem: "unhandled", job_id: id, about: "1" },
+    ]);
     await young.stop();
     await test.db.moveClock(61);
     const both = test.worker(queue).handle(second, handler(2)).handle(second, handler(1), { version: 1 });
