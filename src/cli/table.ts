@@ -14,6 +14,8 @@ import { jobsCancelCommand } from "./commands/jobs-cancel.js";
 import { jobsDiscardCommand } from "./commands/jobs-discard.js";
 import { jobsRetryCommand } from "./commands/jobs-retry.js";
 import { jobsShowCommand } from "./commands/jobs-show.js";
+import { flowsShowCommand } from "./commands/flows-show.js";
+import { jobsRewindCommand } from "./commands/jobs-rewind.js";
 import { jobsStepsCommand } from "./commands/jobs-steps.js";
 import { jobsCommand } from "./commands/jobs.js";
 import { migrateCommand } from "./commands/migrate.js";
@@ -96,6 +98,8 @@ export const commands: readonly Command[] = [
   jobsCommand,
   jobsShowCommand,
   jobsStepsCommand,
+  jobsRewindCommand,
+  flowsShowCommand,
   jobsCancelCommand,
   jobsRetryCommand,
   jobsDiscardCommand,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
-import type { ClaimedJob } from "../../../src/db/types.js";
+import type { ClaimedJob, EnqueuedFlow } from "../../../src/db/types.js";
 import type { Route } from "../../../src/server/api/route.js";
 import { routes } from "../../../src/server/api/routes/index.js";
 import { claimOne, enqueue } from "../../support/jobs.js";
@@ -22,6 +22,7 @@ const ids = { failed: "", expired: "", waiting: "", withPayload: "", cancelled: 
 let held: ClaimedJob;
 let letter: ClaimedJob;
 let run: WaitingRun;
+let flow: EnqueuedFlow;
 
 beforeAll(async () => {
   const { engine } = server.db;
@@ -47,6 +48,14 @@ beforeAll(async () => {
   letter = await claimOne(server.db, "work", { types: ["dead"], leaseSeconds: 600 });
   await engine.queuePut("in-steps");
   run = await waitingRun(server.db, "in-steps");
+  await server.db.engine.queuePut("in-flow");
+  flow = await server.db.engine.enqueueFlow(
+    [
+      { type: "a", options: { queue: "in-flow" } },
+      { type: "b", options: { queue: "in-flow" }, after: [0], when: "ended" },
+    ],
+    { name: "import", queue: "in-flow" },
+  );
   await engine.resourcePut("gpu", { maxRunning: 4, rate: { perSecond: 5 } });
   await server.ask("PUT", "/schedules/other", { rule: { every: "1h" }, job: { type: "tick" } });
 });
@@ -225,6 +234,22 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "POST /jobs/{id}/tell": () => [
     { params: { id: run.id }, body: { name: "later", value: { by: "ann" }, id: "hook" }, expected: { isNew: true } },
     { params: { id: run.id }, body: { name: "later", id: "hook" }, expected: { isNew: false } },
+  ],
+  "POST /jobs/{id}/rewind": () => [
+    { params: { id: run.id }, body: { to: "charge", because: "a mistake" }, expected: { done: true } },
+  ],
+  "GET /flows/{id}": () => [
+    {
+      params: { id: flow.id },
+      query: "limit=5",
+      expected: {
+        id: flow.id,
+        name: "import",
+        state: "suspended",
+        total: 2,
+        jobs: [{ after: [] }, { after: [flow.jobs[0]] }],
+      },
+    },
   ],
   "POST /jobs/{id}/discard": () => [
     { params: { id: ids.failed }, body: { because: "enough" }, expected: { done: true } },

@@ -12,6 +12,7 @@ import { queueRoutes } from "./queues.js";
 import { scheduleRoutes } from "./schedules.js";
 import { sessionRoutes } from "./session.js";
 import { stepRoutes } from "./steps.js";
+import { flowRoutes } from "./flows.js";
 
 /** Every route of the API, in the order of the documentation. */
 export const routes: readonly Route[] = [
@@ -20,6 +21,7 @@ export const routes: readonly Route[] = [
   ...queueRoutes,
   ...jobRoutes,
   ...stepRoutes,
+  ...flowRoutes,
   ...payloadRoutes,
   ...claimRoutes,
   ...failureRoutes,

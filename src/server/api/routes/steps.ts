@@ -3,7 +3,20 @@ import { bounds } from "../../../db/limits.js";
 import { signalBodyBytes } from "../../http/limits.js";
 import { given } from "../given.js";
 import { route } from "../route.js";
-import { childRecord, flag, jobId, jobState, jobStep, jobWaits, jsonValue, limitOf, listOf, time } from "../schemas.js";
+import {
+  because,
+  childRecord,
+  done,
+  flag,
+  jobId,
+  jobState,
+  jobStep,
+  jobWaits,
+  jsonValue,
+  limitOf,
+  listOf,
+  time,
+} from "../schemas.js";
 import { noJob } from "./jobs.js";
 
 /** A page of steps tells values of a few kilobytes; who wants one whole asks for that step. */
@@ -75,6 +88,27 @@ export const stepRoutes = [
       );
       deliver();
       return { isNew };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/{id}/rewind",
+    role: "admin",
+    summary:
+      "let a run go back to a step: what it has done from then on is void, and done again. One that has failed or expired gets another attempt. Refused while it runs",
+    body: z.strictObject({
+      to: z.string().meta({ description: "the step, with its number where its name is used again, such as poll#2" }),
+      because,
+    }),
+    answer: done,
+    async handle({ mill, params, body, identity, act, deliver, wake }) {
+      const job = params["id"]!;
+      const queue = await act(`job ${job} to ${JSON.stringify(body.to)}`, (tx) =>
+        mill.engine.rewind(job, body.to, { tx, by: identity.name, ...given({ because: body.because }) }),
+      );
+      deliver(); // its children may have ended
+      wake(queue);
+      return { done: true };
     },
   }),
 ];
