@@ -15,7 +15,7 @@ const below = {
   steps: ["job", "db"],
   worker: ["steps", "job", "schedule", "maintenance", "observe", "db"],
   client: ["worker", "steps", "job", "schedule", "observe", "db"],
-  testing: ["client", "worker", "job", "schedule", "embedded", "db"],
+  testing: ["client", "worker", "steps", "job", "schedule", "embedded", "db"],
   ".": ["client", "worker", "steps", "job", "schedule", "maintenance", "observe", "embedded", "db"],
   server: ["client", "steps", "doctor", "schedule", "maintenance", "observe", "db"],
   cli: ["server", "doctor", "client", "worker", "job", "schedule", "observe", "embedded", "db"],

@@ -15,7 +15,10 @@ import type { Handler } from "../worker/handler.js";
 import { Scheduler } from "../schedule/scheduler.js";
 import type { Worker } from "../worker/worker.js";
 import { TestClock } from "./clock.js";
+import { type CrashOptions, type CrashReport, CrashTest } from "./crashes.js";
+import { jobsLeft } from "./look.js";
 
+export type { CrashOptions, CrashReport, CrashRun } from "./crashes.js";
 export { TestClock } from "./clock.js";
 
 /** Options of `createTestMill`. */
@@ -83,10 +86,11 @@ export class TestMill {
     const end = performance.now() + durationMs(options.timeout ?? "30s");
     if (!worker.isRunning) await worker.start();
     for (;;) {
+      await this.mill.engine.deliver();
       await this.mill.engine.maintain();
       await this.#makeDueRuns();
       worker.wake();
-      const left = await this.#left(worker);
+      const left = await jobsLeft(this.pool, this.mill.engine.schema, [worker]);
       if (left === 0) return;
       if (performance.now() > end)
         throw new AssertionError({ message: `${left} jobs of ${worker.types.join(", ")} are left` });
@@ -102,17 +106,6 @@ export class TestMill {
     await this.pool.query(`update "${this.mill.engine.schema}".duty set until = '-infinity' where name = 'schedule'`);
     while ((await scheduler.look()) === 0);
     await scheduler.stop();
-  }
-
-  /** How many jobs this worker could run now, or somebody runs. */
-  async #left(worker: Worker): Promise<number> {
-    const schema = `"${this.mill.engine.schema}"`;
-    const { rows } = await this.pool.query<{ left: number }>(
-      `select ((select coalesce(sum(l.waiting), 0) from ${schema}.lanes l where l.queue = any ($1) and l.type = any ($2))
-             + (select count(*) from ${schema}.claims c where c.queue = any ($1) and c.type = any ($2)))::int as left`,
-      [worker.settings.queues, worker.types],
-    );
-    return rows[0]!.left;
   }
 
   /** All jobs, oldest first; of one type if given. */
@@ -169,6 +162,32 @@ export class TestMill {
     await ended;
     await worker.stop();
     return (await this.mill.jobs.get(id))!;
+  }
+
+  /**
+   * Run a handler once as it is, then once for each of its steps with a crash right after that step was stored: the
+   * call is abandoned, its lease is taken back, and another worker goes on. Whatever is slept or waited for comes at
+   * once, because the time is moved. Says what differs from the run without a crash; nothing, when all is well.
+   *
+   * @example
+   * ```ts
+   * const report = await test.runWithCrashes(order, { item: "book" }, handleOrder, {
+   *   signals: [{ name: "approved", value: { by: "ann" } }],
+   *   worker: packers, // handles the jobs that the handler calls
+   *   before: () => bank.reset(),
+   *   effects: () => bank.charges,
+   * });
+   * expect(report.without.result).toEqual({ parts: 1 });
+   * expect(report.differences).toEqual([]);
+   * ```
+   */
+  async runWithCrashes<In, Parsed, Out>(
+    definition: JobDefinition<In, Parsed, Out, unknown>,
+    input: In,
+    handler: Handler<Parsed, Out>,
+    options: CrashOptions = {},
+  ): Promise<CrashReport> {
+    return new CrashTest(this, definition, input, handler, options).run();
   }
 
   /** Stop the workers, give the process its time back, and remove the embedded server. */
