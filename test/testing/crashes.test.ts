@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { JobFailedError, PermanentError, type Worker, defineJob } from "../../src/index.js";
 import { type TestMill, createTestMill } from "../../src/testing/index.js";
@@ -51,8 +52,8 @@ describe("a handler with a crash after each of its steps", () => {
         const [approval, booked] = await Promise.all([
           step.waitFor<{ by: string }>("approved", { timeout: "7d" }),
           step.transaction("book", test.pool, async (tx) => {
-            await tx.query("select 1");
-            return true;
+            const { rows } = await (tx as pg.PoolClient).query<{ one: number }>("select 1 as one");
+            return rows[0]!.one === 1;
           }),
         ]);
         const late = await step.waitFor("reviewed", { timeout: "7d" });
