@@ -10,7 +10,7 @@ import type { Handler } from "../worker/handler.js";
 import type { Worker } from "../worker/worker.js";
 import type { TestClock } from "./clock.js";
 import { StepLog, crashing } from "./crash-steps.js";
-import { endLeases, jobsLeft, msUntilDue } from "./look.js";
+import { endLeases, jobsLeft, looksUntilIdle, msUntilDue } from "./look.js";
 
 /** Options of `runWithCrashes`. */
 export interface CrashOptions {
@@ -66,8 +66,6 @@ export interface CrashReport {
 }
 
 const ended: readonly JobState[] = ["succeeded", "failed", "expired", "cancelled"];
-/** Looks in a row that found nothing to run. What ends between two of them is seen by the next. */
-const looksUntilIdle = 3;
 const pauseMs = 5;
 let runs = 0;
 
@@ -209,7 +207,7 @@ export class CrashTest<In, Parsed, Out> {
     if (!job || ended.includes(job.state)) return;
     throw new AssertionError({
       message:
-        `${told(log)} waits for something that nobody does: ` +
+        `${told(log)} is ${job.state}, and waits for something that nobody does: ${text(job.waits)}; ` +
         "send what it waits for with `signals`, and let the jobs that it calls be handled by `worker`",
     });
   }

@@ -16,7 +16,7 @@ import { Scheduler } from "../schedule/scheduler.js";
 import type { Worker } from "../worker/worker.js";
 import { TestClock } from "./clock.js";
 import { type CrashOptions, type CrashReport, CrashTest } from "./crashes.js";
-import { jobsLeft } from "./look.js";
+import { jobsLeft, looksUntilIdle } from "./look.js";
 
 export type { CrashOptions, CrashReport, CrashRun } from "./crashes.js";
 export { TestClock } from "./clock.js";
@@ -85,14 +85,15 @@ export class TestMill {
   async drain(worker: Worker, options: { readonly timeout?: Duration } = {}): Promise<void> {
     const end = performance.now() + durationMs(options.timeout ?? "30s");
     if (!worker.isRunning) await worker.start();
-    for (;;) {
+    for (let idle = 0; ;) {
       await this.mill.engine.deliver();
       await this.mill.engine.maintain();
       await this.#makeDueRuns();
       worker.wake();
       const left = await jobsLeft(this.pool, this.mill.engine.schema, [worker]);
-      if (left === 0) return;
-      if (performance.now() > end)
+      idle = left === 0 ? idle + 1 : 0;
+      if (idle >= looksUntilIdle) return;
+      if (left > 0 && performance.now() > end)
         throw new AssertionError({ message: `${left} jobs of ${worker.types.join(", ")} are left` });
       await new Promise((resolve) => setTimeout(resolve, 10));
     }

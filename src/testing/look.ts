@@ -1,6 +1,12 @@
 import type pg from "pg";
 import type { Worker } from "../worker/worker.js";
 
+/**
+ * Looks in a row that must find nothing to run. A job that ends between the delivery of a look and its count lets
+ * others go on that only the next look sees.
+ */
+export const looksUntilIdle = 3;
+
 /** How many jobs these workers could run now, or somebody runs. */
 export async function jobsLeft(pool: pg.Pool, schema: string, workers: readonly Worker[]): Promise<number> {
   const { rows } = await pool.query<{ left: number }>(

@@ -208,6 +208,6 @@ describe("a handler with a crash after each of its steps", () => {
         await step.waitFor("godot");
         return {};
       }),
-    ).rejects.toThrow("waits for something that nobody does");
+    ).rejects.toThrow(/is suspended, and waits for something that nobody does: .*godot/);
   });
 });
