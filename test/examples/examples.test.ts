@@ -4,13 +4,13 @@ import { useDatabase } from "../support/database.js";
 const db = useDatabase();
 afterEach(() => vi.restoreAllMocks());
 
-/** Run an example as it stands, and give back what it printed. */
-async function run(name: string): Promise<unknown[]> {
+/** Run an example as it stands, and give back what it printed, of each line the first thing. */
+async function run(name: string, shown = ([line]: unknown[]): unknown => line): Promise<unknown[]> {
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
   vi.stubEnv("DATABASE_URL", db.url);
   await import(`../../examples/${name}.ts`);
   vi.unstubAllEnvs();
-  return log.mock.calls.map(([line]) => line);
+  return log.mock.calls.map(shown);
 }
 
 it("a first job [#125]", async () => {
@@ -41,6 +41,13 @@ it("a schedule [#75] [#125]", async () => {
 
 it("enqueue in a Drizzle transaction [#117] [#125]", async () => {
   expect(await run("drizzle-transaction")).toEqual(["rolled back, and the job with it", [{ orderId: 1 }]]);
+});
+
+it("a crash test [#217]", async () => {
+  expect(await run("crash-test", (line) => line)).toEqual([
+    [["charge", "cool-off", "mail"], []],
+    [["charge", "note"], ['crash after "note": effects are 2, without a crash 1']],
+  ]);
 });
 
 it("fan-out of 100,000 jobs [#125]", { timeout: 120_000 }, async () => {
