@@ -31,14 +31,18 @@ export async function msUntilDue(pool: pg.Pool, schema: string, workers: readonl
   return rows[0]!.ms;
 }
 
-/** End the leases of a queue's claims now, as those of a process that is gone end by themselves. */
-export async function endLeases(pool: pg.Pool, schema: string, queue: string): Promise<void> {
-  await pool.query(
+/**
+ * End the leases of a queue's claims now, as those of a process that is gone end by themselves. Returns how many claims
+ * there are: who takes them back passes over one that somebody has locked.
+ */
+export async function endLeases(pool: pg.Pool, schema: string, queue: string): Promise<number> {
+  const { rowCount } = await pool.query(
     `update "${schema}".claim set until = "${schema}".clock_now()
       where lane in (select l.key from "${schema}".lane l
                        join "${schema}".queue q on q.id = l.queue_id where q.name = $1)`,
     [queue],
   );
+  return rowCount ?? 0;
 }
 
 function partsOf(workers: readonly Worker[]): [queues: readonly string[], types: readonly string[]] {

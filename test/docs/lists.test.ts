@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as millrace from "../../src/index.js";
+import { bounds } from "../../src/db/limits.js";
 import { optionTable } from "../../src/db/option-table.js";
 import { queueEventNames } from "../../src/db/types.js";
 import { workerEventNames } from "../../src/worker/worker.js";
@@ -80,6 +81,23 @@ describe("docs list exactly what the code has", () => {
     expect(
       [...rows].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!)).toSorted(),
     ).toEqual(events.toSorted());
+  });
+
+  it("limits of steps, signals, children and flows", () => {
+    const table = read("docs/steps.md").split("\n## Limits\n")[1]!.split("\n## ")[0]!;
+    const stated = [...table.matchAll(/^\| (\S+) .* \| ([\d,]+)/gm)].map(([, what, most]) => [
+      what,
+      Number(most!.replaceAll(",", "")),
+    ]);
+    expect(stated).toEqual([
+      ["value", bounds.stepBytes / 2 ** 20],
+      ["name", bounds.nameLength],
+      ["children", bounds.children],
+      ["jobs", bounds.edges],
+      ["signals", bounds.signals],
+      ["one", bounds.seconds],
+      ["input", bounds.inputBytes / 2 ** 20],
+    ]);
   });
 
   it("metrics and events of workers and queues", () => {

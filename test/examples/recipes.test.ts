@@ -67,7 +67,8 @@ describe("recipes, with a crash after each step", () => {
     await test.advance("49h");
     await test.drain(worker);
     const answers = [1, 2].map(() => answerExpense(test.mill, "7", { approved: true, by: "ann" }, "click-1"));
-    expect((await Promise.all(answers)).filter(Boolean)).toHaveLength(1);
+    const counted = (await Promise.allSettled(answers)).filter((one) => one.status === "fulfilled" && one.value);
+    expect(counted).toHaveLength(1); // the other one is a duplicate, or too late
     await test.drain(worker);
     expect(await test.mill.result(job)).toEqual({ approved: true, by: "ann" });
     expect(world).toEqual(["ann: Please look at expense 7.", "ann: Expense 7 still waits."]);

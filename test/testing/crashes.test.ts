@@ -189,6 +189,21 @@ describe("a handler with a crash after each of its steps", () => {
     ]);
   });
 
+  it("lets what it only started have its effects, and knows jobs without a limit of attempts [#217]", async () => {
+    const endless = defineJob<null>("endless", { maxAttempts: Infinity });
+    const report = await test.runWithCrashes(
+      endless,
+      null,
+      async (_job, { step }) => {
+        await Promise.all([step.start("one", pack, 1), step.start("two", pack, 2)]);
+      },
+      { before, effects: () => world.toSorted(), worker: packers },
+    );
+    expect(report.differences).toEqual([]);
+    expect(report.without.effects).toEqual(["pack 1", "pack 2"]);
+    expect(report.steps.toSorted()).toEqual(["one", "two"]);
+  });
+
   it("takes results for the same that the test takes for the same", async () => {
     const handler = (isSame?: () => boolean) =>
       test.runWithCrashes(
