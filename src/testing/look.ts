@@ -7,12 +7,20 @@ import type { Worker } from "../worker/worker.js";
  */
 export const looksUntilIdle = 3;
 
-/** How many jobs these workers could run now, or somebody runs. */
+/**
+ * How many jobs these workers could run now, or somebody runs. Those whose time has come count also while somebody
+ * brings them in, whose transaction nobody sees yet.
+ */
 export async function jobsLeft(pool: pg.Pool, schema: string, workers: readonly Worker[]): Promise<number> {
   const { rows } = await pool.query<{ left: number }>(
     `select ((select coalesce(sum(l.waiting), 0) from "${schema}".lanes l
                where l.queue = any ($1) and l.type = any ($2))
-           + (select count(*) from "${schema}".claims c where c.queue = any ($1) and c.type = any ($2)))::int as left`,
+           + (select count(*) from "${schema}".claims c where c.queue = any ($1) and c.type = any ($2))
+           + (select count(*) from "${schema}".agenda a
+                join "${schema}".lane l on l.key = a.lane
+                join "${schema}".queue q on q.id = l.queue_id
+               where q.name = any ($1) and l.type = any ($2) and a.chain is null
+                 and a.due_at <= "${schema}".clock_now()))::int as left`,
     partsOf(workers),
   );
   return rows[0]!.left;
