@@ -32,7 +32,11 @@ export interface StepOptions<T = unknown> {
 }
 
 /** What a database hands to the work of a transaction. */
-export type TransactionOf<Db> = Db extends { connect(): Promise<infer Client>; totalCount: number }
+export type TransactionOf<Db> = Db extends {
+  // both forms of it, because only the last ones are inferred from
+  connect: { (): Promise<infer Client>; (callback: never): void };
+  totalCount: number;
+}
   ? Client
   : Db extends { begin(work: (tx: infer Tx) => never): unknown }
     ? Tx

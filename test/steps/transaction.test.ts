@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
+import type { TransactionOf } from "../../src/steps/step.js";
 import { type Connected, libraries } from "../support/libraries.js";
 import { useMill } from "../support/mill.js";
 
@@ -64,6 +66,10 @@ describe.each(libraries)("step.transaction with $name", (library) => {
     await worker.stop();
     expect(await bookings(n)).toBe(0);
   });
+});
+
+it("step.transaction hands a client of a pool of pg to its work", () => {
+  expectTypeOf<TransactionOf<pg.Pool>>().toEqualTypeOf<pg.PoolClient>();
 });
 
 it("step.transaction refuses what is no database, or a transaction already", async () => {
