@@ -15,6 +15,21 @@ export interface JobInput {
   readonly failOdds?: number;
 }
 
+/** What a run of steps does to its process: at one place of its handler, once. */
+export interface RunInput {
+  readonly place?: string;
+  readonly how?: "kill" | "stop";
+}
+
+/** What a run waits for, one after another. */
+export interface WaiterInput {
+  /** How many signals. Default 0. */
+  readonly signals?: number;
+  readonly sleepMs?: number;
+  /** Whether it has a child. Default false. */
+  readonly calls?: boolean;
+}
+
 export interface WorkerArguments {
   readonly url: string;
   readonly options?: WorkerOptions;
@@ -64,7 +79,11 @@ export class Child {
   onSaid: (said: Said) => void = () => {};
   readonly #process: ChildProcess;
 
-  constructor(script: "worker" | "producer", argument: object, { env, under = [], folder }: Surroundings = {}) {
+  constructor(
+    script: "worker" | "durable-worker" | "producer",
+    argument: object,
+    { env, under = [], folder }: Surroundings = {},
+  ) {
     const file =
       folder === undefined
         ? fileURLToPath(new URL(`child/${script}.js`, import.meta.url))

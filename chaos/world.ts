@@ -128,12 +128,16 @@ export class World implements AsyncDisposable {
   }
 
   worker(options: WorkerOptions = {}, more: Partial<WorkerArguments> = {}, surroundings?: Surroundings): Child {
-    const argument: WorkerArguments = {
-      url: this.url,
-      options: { lease: defaultLease, pollInterval: "200ms", ...options },
-      ...more,
-    };
-    return this.#keep(new Child("worker", argument, surroundings));
+    return this.#keep(new Child("worker", { ...this.#workerArguments(options), ...more }, surroundings));
+  }
+
+  /** A worker whose handlers are made of steps, or are jobs of flows. */
+  durableWorker(options: WorkerOptions = {}): Child {
+    return this.#keep(new Child("durable-worker", this.#workerArguments(options)));
+  }
+
+  #workerArguments(options: WorkerOptions): WorkerArguments {
+    return { url: this.url, options: { lease: defaultLease, pollInterval: "200ms", ...options } };
   }
 
   producer(

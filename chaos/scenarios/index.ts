@@ -3,6 +3,7 @@ import { attackByChance } from "./attack.js";
 import { skewedClocks } from "./clocks.js";
 import { serverWithoutConnections, smallPools, terminatedBackends } from "./connections.js";
 import { fullDisk } from "./disk.js";
+import { flowsUnderAttack, runsKilled, waitsThroughCrashes } from "./durable.js";
 import { asynchronousFailover, synchronousFailover } from "./failover.js";
 import { limitsUnderAttack, orderUnderAttack } from "./limits.js";
 import { cutNetwork, frozenNetwork, halfOpenConnections } from "./network.js";
@@ -29,6 +30,9 @@ export const scenarios: readonly Scenario[] = [
   limitsUnderAttack,
   orderUnderAttack,
   schedulesUnderAttack,
+  runsKilled,
+  waitsThroughCrashes,
+  flowsUnderAttack,
   serverShutDown,
   serverKilled,
   terminatedBackends,

@@ -41,6 +41,9 @@ begin
   if p_limit is null or p_limit not between 1 and 100000 then
     perform raise_error('MR001', format('a limit of %s notices is not possible', p_limit), 'give 1 to 100000');
   end if;
+  if not notices_wait() then  -- without a lock, and without a number for the transaction
+    return json_build_object('notices', 0, 'resumed', 0, 'more', false);
+  end if;
   perform pg_advisory_xact_lock(notice_lock());
   loop
     r := track_read(track_cursor(notice_track()), v_limit);
