@@ -1,6 +1,6 @@
 // A process with one worker whose handlers are made of steps, or are jobs of a flow. Argument: WorkerArguments as JSON.
-// What steps do, and what handlers see of them, is left in the tables of chaos/scenarios/durable.ts. A job may say where
-// its process is killed, or stopped, once.
+// What steps do, and what handlers see of them, is left in tables of scenarios/durable.ts. A job may say where its
+// process is killed, or stopped, once.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";

@@ -112,7 +112,7 @@ export const waitsThroughCrashes: Scenario = {
     const count = world.many(2100);
     const inputs = Array.from(
       { length: count },
-      (_, n): WaiterInput => [{ signals: 2 }, { sleepMs: 4000 + Math.random() * 4000 }, { calls: true }][n % 3]!,
+      (_, n): WaiterInput => [{ signals: 2 }, { sleepMs: 3000 + Math.random() * 3000 }, { calls: true }][n % 3]!,
     );
     const ids = (await mill.enqueueMany("waiter", inputs, jobOptions)).map(({ id }) => id);
     for (const id of ids) world.acknowledged.add(id);
@@ -130,9 +130,8 @@ export const waitsThroughCrashes: Scenario = {
       ids.filter((_, n) => inputs[n]?.signals),
       10,
       async (id) => {
-        // each twice, as a web hook may come twice
-        for (const value of ["a", "a", "b", "b"])
-          failed += await inTheEnd(() => mill.tell(id, "go", value, { id: value }));
+        // one of them twice, as a web hook may come
+        for (const value of ["a", "a", "b"]) failed += await inTheEnd(() => mill.tell(id, "go", value, { id: value }));
         told += 1;
       },
     );
@@ -160,7 +159,7 @@ export const waitsThroughCrashes: Scenario = {
       "jobs without exactly one effect",
       `select id from millrace.jobs j where type = 'waiter' and (select count(*) from chaos.ledger where job = j.id) <> 1`,
     );
-    world.remarks.push(`${told * 2} signals, ${failed} of ${told * 4} tellings failed and were sent again`);
+    world.remarks.push(`${told * 2} signals, ${failed} of ${told * 3} tellings failed and were sent again`);
   },
 };
 
