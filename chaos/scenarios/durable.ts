@@ -122,7 +122,11 @@ export const waitsThroughCrashes: Scenario = {
       await sleep(Math.random() * 300);
       await restart(world);
     };
-    await world.until("nearly all have begun", async () => (await world.executions()) > count * 0.9);
+    await world.until(
+      "nearly all have begun",
+      async () => (await world.executions()) > count * 0.9,
+      world.many(30_000), // as many more as there are
+    );
     await hit();
     let told = 0;
     let failed = 0;
