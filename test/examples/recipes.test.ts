@@ -66,9 +66,9 @@ describe("recipes, with a crash after each step", () => {
     await test.drain(worker);
     await test.advance("49h");
     await test.drain(worker);
-    const answers = [1, 2].map(() => answerExpense(test.mill, "7", { approved: true, by: "ann" }, "click-1"));
-    const counted = (await Promise.allSettled(answers)).filter((one) => one.status === "fulfilled" && one.value);
-    expect(counted).toHaveLength(1); // the other one is a duplicate, or too late
+    const answer = () => answerExpense(test.mill, "7", { approved: true, by: "ann" }, "click-1");
+    expect(await answer()).toBe(true);
+    expect(await answer().catch(() => false)).toBe(false); // a duplicate, or too late
     await test.drain(worker);
     expect(await test.mill.result(job)).toEqual({ approved: true, by: "ann" });
     expect(world).toEqual(["ann: Please look at expense 7.", "ann: Expense 7 still waits."]);

@@ -1,4 +1,3 @@
-import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { JobFailedError, PermanentError, type Worker, defineJob } from "../../src/index.js";
 import { type TestMill, createTestMill } from "../../src/testing/index.js";
@@ -52,7 +51,7 @@ describe("a handler with a crash after each of its steps", () => {
         const [approval, booked] = await Promise.all([
           step.waitFor<{ by: string }>("approved", { timeout: "7d" }),
           step.transaction("book", test.pool, async (tx) => {
-            const { rows } = await (tx as pg.PoolClient).query<{ one: number }>("select 1 as one");
+            const { rows } = await tx.query<{ one: number }>("select 1 as one");
             return rows[0]!.one === 1;
           }),
         ]);
