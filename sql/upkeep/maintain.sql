@@ -1,9 +1,9 @@
 -- maintain: all upkeep that any process may do for all, once. Safe to call from many at the same time. Returns what was
 -- done. With p_every_seconds it does nothing when somebody is doing it, or did it less than that ago: so many processes
--- share one duty, and none is its leader.
--- It waits for nobody: what somebody has locked is left for the next time. What others might wait for (new lanes, jobs
--- that become claimable) comes late. A part that fails does not keep the others from being done (upkeep_do): "failed"
--- names it, with the error. "crowded": lanes_rest has something to do, in a transaction of its own.
+-- share one duty, and none is its leader. It waits for nobody: what somebody has locked is left for the next time. What
+-- others might wait for (new lanes, jobs that become claimable) comes late. A part that fails does not keep the others
+-- from being done (upkeep_do): "failed" names it, with the error. "crowded": lanes_rest has something to do, in a
+-- transaction of its own; "notices": notices_deliver has.
 -- Locks: queue_links when queues are closed, and the duty's row (both skipped when taken). Writes: as what it calls,
 -- and duty.
 create or replace function maintain(p_every_seconds float8 default null) returns json
@@ -40,7 +40,8 @@ begin
   v_done := upkeep_do(v_done, 'proved');
   -- last: nothing is waited for while queues are locked
   v_done := upkeep_do(v_done, 'finished', p_closing => v_closing);
-  return v_done || jsonb_build_object('crowded', exists (select from lane where rest_xid is not null and not is_asleep)
+  return v_done || jsonb_build_object('notices', notices_wait(),
+    'crowded', exists (select from lane where rest_xid is not null and not is_asleep)
     or exists (select from queue q
                 where exists (select from lane k where k.queue_id = q.id and k.rest_xid is null offset crowd_from())));
 end $$;

@@ -14,7 +14,7 @@ import { jobsCancelCommand } from "./commands/jobs-cancel.js";
 import { jobsDiscardCommand } from "./commands/jobs-discard.js";
 import { jobsRetryCommand } from "./commands/jobs-retry.js";
 import { jobsShowCommand } from "./commands/jobs-show.js";
-import { flowsShowCommand } from "./commands/flows-show.js";
+import { flowCommand } from "./commands/flow.js";
 import { jobsRewindCommand } from "./commands/jobs-rewind.js";
 import { jobsStepsCommand } from "./commands/jobs-steps.js";
 import { jobsCommand } from "./commands/jobs.js";
@@ -99,7 +99,7 @@ export const commands: readonly Command[] = [
   jobsShowCommand,
   jobsStepsCommand,
   jobsRewindCommand,
-  flowsShowCommand,
+  flowCommand,
   jobsCancelCommand,
   jobsRetryCommand,
   jobsDiscardCommand,

@@ -86,10 +86,10 @@ export class Maintainer {
 
   async #round(isSpaceDue: boolean): Promise<void> {
     try {
-      const { crowded } = await this.#options.engine.maintain({
+      const { crowded, notices } = await this.#options.engine.maintain({
         everySeconds: (this.#options.intervalMs / 1000) * 0.9,
       });
-      await this.#options.engine.deliver(); // what was told by who could not do it
+      if (notices) await this.#options.engine.deliver(); // what was told by who could not do it
       if (crowded) await this.#options.engine.lanesRest();
       if (isSpaceDue) await this.#options.engine.maintainSpace();
     } catch (error) {

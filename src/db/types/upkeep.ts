@@ -9,6 +9,8 @@ export interface MaintenanceReport {
   readonly finished: number;
   /** Some queue has very many lanes: `lanesRest` has something to do. */
   readonly crowded?: boolean;
+  /** Something has happened that others wait for, and nobody has told them: `engine.deliver()`. */
+  readonly notices?: boolean;
   /** Parts that failed, each with its error; the others were done. */
   readonly failed?: Readonly<Record<string, string>>;
 }

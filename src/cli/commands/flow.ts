@@ -5,8 +5,8 @@ import { textTable } from "../text-table.js";
 
 const columns = ["JOB", "TYPE", "QUEUE", "STATE", "AFTER"].map((title) => ({ title }));
 
-export const flowsShowCommand: Command = {
-  name: "flows show",
+export const flowCommand: Command = {
+  name: "flow",
   summary: "show the jobs of a flow, and what each waits for",
   details: ["The exit code is 1 when there is no such flow."],
   arguments: [{ name: "ID", help: "the flow" }],
@@ -14,7 +14,7 @@ export const flowsShowCommand: Command = {
     limit: { value: "N", help: "at most this many jobs", default: "100" },
     ...databaseOptions,
   },
-  examples: ["millrace flows show 880123456789012345", "millrace flows show 880123456789012345 --json | jq .state"],
+  examples: ["millrace flow 880123456789012345", "millrace flow 880123456789012345 --json | jq .state"],
   async run({ args, options, out }) {
     const [id] = args as [string];
     const limit = options.integer("limit", 1, 10_000);
