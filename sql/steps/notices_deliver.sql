@@ -61,8 +61,8 @@ begin
       v_limit := 1;
     end;
   end loop;
+  perform track_advance(r, v_read);  -- also past what had nothing: else it would be looked at for ever
   if v_read > 0 then
-    perform track_advance(r, v_read);
     perform queue_notify(runs_resume(v_resumed));
   end if;
   return json_build_object('notices', v_read, 'resumed', coalesce(cardinality(v_resumed), 0),

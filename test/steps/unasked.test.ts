@@ -29,3 +29,11 @@ describe("a signal that nobody delivers for its sender", () => {
     expect(row).toEqual({ n: "0", xid: null });
   });
 });
+
+it("a cell without any notices passes over what others have written, and has nothing to deliver", async () => {
+  // as after some hundred thousand transactions that told nothing
+  await test.db.sql("update lane_cursor set head_xid = -5, head_ticket = 0 where track = notice_track()");
+  expect(await test.db.sql("select notices_wait()")).toEqual([{ notices_wait: true }]);
+  await test.mill.engine.deliver();
+  expect(await test.db.sql("select notices_wait()")).toEqual([{ notices_wait: false }]);
+});
