@@ -14,7 +14,6 @@ declare
   v_lines flow_line[] := flow_lines(p_jobs);
   v_flow bigint;
   v_jobs bigint[] := '{}';
-  v_after text[][];
   v_waits jsonb[];
 begin
   perform flow_check(v_lines);
@@ -24,7 +23,7 @@ begin
              'check', (select jsonb_agg(a #>> '{}') from json_array_elements(l.after) a
                         where json_typeof(a) = 'string'))) end order by i)
     into v_waits from unnest(v_lines) with ordinality l (type, input, options, after, "when", i);
-  v_flow := flow_open(p_options, cardinality(v_lines));
+  v_flow := flow_open(p_options);
   if cardinality(v_lines) > 0 then
     select e.job_ids into v_jobs
       from (select json_agg(coalesce(l.input, 'null') order by i) as inputs,
@@ -109,7 +108,7 @@ begin
 end $$;
 
 -- flow_open: make a flow, or find the one to add to. Returns its id. Writes: as job_store. Raises: MR001, MR002, MR017.
-create or replace function flow_open(p_options json, p_jobs int) returns bigint
+create or replace function flow_open(p_options json) returns bigint
 language plpgsql as $$
 declare
   v_flow bigint;
@@ -143,8 +142,7 @@ end $$;
 create or replace function flow_type() returns text
 language sql immutable parallel safe as $$ select 'millrace.flow' $$;
 
--- flow_time: when a job of a flow may begin at the earliest. What it has to start by counts from when it could. Writes:
--- amendment.
+-- flow_time: when a job of a flow may begin at the earliest, now that it may. Writes: amendment.
 create or replace function flow_time(p_job bigint) returns timestamptz
 language plpgsql as $$
 declare
@@ -153,11 +151,6 @@ declare
 begin
   select * into j from job where slot = job_slot(p_job) and id = p_job;
   v_due := greatest(clock_now(), j.run_at);
-  if isfinite(j.start_by) then
-    insert into amendment (job_id, slot, updated_at) values (j.id, j.slot, clock_now()) on conflict do nothing;
-    update amendment set start_by = least(v_due + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last()),
-           updated_at = clock_now()
-     where slot = j.slot and job_id = j.id;
-  end if;
+  perform start_by_renew(j, v_due);
   return v_due;
 end $$;

@@ -28,16 +28,6 @@ create table step (
   jobs        bigint[]
 ) partition by list (slot);
 alter sequence step_id_seq owned by step.id;
-do $$
-declare
-  s text;
-begin
-  for i in 0 .. 31 loop
-    s := lpad(i::text, 2, '0');
-    execute format('create table step_%s partition of step for values in (%s)', s, i);
-    execute format('alter table step_%s add primary key (job_id, key, kind, n)', s);
-  end loop;
-end $$;
 
 -- Who waits for the end of a job before it may begin (flow_enqueue). In the day of the one that is waited for.
 create table edge (
@@ -51,6 +41,8 @@ declare
 begin
   for i in 0 .. 31 loop
     s := lpad(i::text, 2, '0');
+    execute format('create table step_%s partition of step for values in (%s)', s, i);
+    execute format('alter table step_%s add primary key (job_id, key, kind, n)', s);
     execute format('create table edge_%s partition of edge for values in (%s)', s, i);
     execute format('alter table edge_%s add primary key (target, waiter)', s);
   end loop;

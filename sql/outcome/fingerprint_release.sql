@@ -38,9 +38,19 @@ begin
     from (select 1) one
     left join amendment m on m.slot = j.slot and m.job_id = j.id;
   update agenda set due_at = v_due where job_id = p_job_id and due_at = 'infinity';
-  if found and isfinite(j.start_by) then
+  if found then
+    perform start_by_renew(j, v_due);
+  end if;
+end $$;
+
+-- start_by_renew: a job had to wait for others before it could run: what it has to start by counts from when it can.
+-- Writes: amendment.
+create or replace function start_by_renew(j job, p_due timestamptz) returns void
+language plpgsql as $$
+begin
+  if isfinite(j.start_by) then
     insert into amendment (job_id, slot, updated_at) values (j.id, j.slot, clock_now()) on conflict do nothing;
-    update amendment set start_by = least(v_due + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last()),
+    update amendment set start_by = least(p_due + (j.start_by - greatest(j.run_at, job_created_at(j.id))), time_last()),
            updated_at = clock_now()
      where slot = j.slot and job_id = j.id;
   end if;

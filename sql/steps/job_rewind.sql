@@ -44,8 +44,8 @@ begin
   select p_job, v_slot, '#rewind', 'rewind', x.id, x.id, clock_now(), v_from, p_to,
          json_strip_nulls(json_build_object('by', p_by, 'because', p_because))
     from (select nextval('step_id_seq') as id) x;
-  update agenda set due_at = clock_now(), waits = null where job_id = p_job and stage is null and chain is null;
-  update agenda set due_at = clock_now(), waits = null where job_id = p_job and chain = 0;
+  update agenda set due_at = clock_now(), waits = null
+   where job_id = p_job and stage is null and (chain = 1) is not true;
   return (select q.name from job j join queue q on q.id = j.queue_id where j.slot = v_slot and j.id = p_job);
 end $$;
 

@@ -344,7 +344,7 @@ begin
                     where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) and p.purged_at >= s.at)
        and not exists (select from step d
                         where d.slot = s.slot and d.job_id = s.job_id and d.key = s.key and d.kind = 'ended'
-                          and d.n = j.parent_n)
+                          and d.n = coalesce(j.parent_n, j.id))  -- of a flow: by its id
        and job_over(j.id));
 end $$;
 

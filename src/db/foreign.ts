@@ -1,6 +1,6 @@
 import pg from "pg";
 import { InvalidArgumentError, translateError } from "./errors.js";
-import type { QueryResult, Queryable } from "./queryable.js";
+import { type ConnectionPool, type QueryResult, type Queryable, inTransaction } from "./queryable.js";
 
 /**
  * A transaction of the caller: a `pg` client, or what postgres.js, Drizzle, Kysely, Knex, Prisma and TypeORM hand out
@@ -124,25 +124,9 @@ const libraries: readonly Library[] = [
     name: "pg",
     fits: (tx) => has(tx, "query"),
     isTransaction: (tx) => !("totalCount" in tx),
-    begin: beginInPool,
+    begin: (pool: ConnectionPool, work) => inTransaction(pool, undefined, work),
   },
 ];
-
-async function beginInPool(pool: pg.Pool, work: Work): Promise<unknown> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  try {
-    await client.query("begin");
-    const value = await work(client);
-    await client.query("commit");
-    return value;
-  } catch (error) {
-    await client.query("rollback").catch((lost: Error) => (broken = lost));
-    throw error;
-  } finally {
-    client.release(broken);
-  }
-}
 
 function libraryOf(value: unknown): Library | undefined {
   return (typeof value === "object" && value !== null) || typeof value === "function"

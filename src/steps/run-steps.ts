@@ -38,6 +38,8 @@ export interface StepOwner {
   fail(error: unknown): void;
   /** The job is somebody else's by now. */
   lost(error: LeaseLostError): void;
+  /** Trying again would not help. */
+  isPermanent(error: unknown): boolean;
   /** An error as it is stored. */
   describe(error: unknown): JobError;
 }
@@ -273,19 +275,15 @@ export class RunSteps implements Step {
 
   /** What was done before the job failed is being undone: the handler shows what that is, and does nothing new. */
   async #mayGoOn(history: History): Promise<void> {
-    const failing = history.done(history.keyFor(failingKey));
+    const failing = failingOf(history);
     if (!failing) return;
     this.#owner.fail(failureBefore(failing));
     await this.#never();
   }
 
-  #isFailing(history: History): boolean {
-    return history.done(history.keyFor(failingKey)) !== undefined;
-  }
-
   /** Steps have something to undo them, or some of it was begun before. */
   async hasUndos(): Promise<boolean> {
-    return this.#undos.size > 0 || this.#isFailing(await this.#history());
+    return this.#undos.size > 0 || failingOf(await this.#history()) !== undefined;
   }
 
   /**
@@ -294,7 +292,7 @@ export class RunSteps implements Step {
    */
   async undo(error: unknown): Promise<{ readonly error: JobError; readonly notUndone: readonly string[] }> {
     const history = await this.#history();
-    const known = history.done(history.keyFor(failingKey));
+    const known = failingOf(history);
     const told = known?.error ?? this.#owner.describe(error);
     if (!known) await this.#write([{ key: history.keyFor(failingKey), kind: "done", error: told }]);
     const notUndone: string[] = [];
@@ -373,7 +371,7 @@ export class RunSteps implements Step {
     retryDelay: StepOptions["retryDelay"],
   ): Promise<{ wait: Wait }> {
     const told = this.#owner.describe(error);
-    const isLast = attempt >= maxAttempts || isPermanent(error);
+    const isLast = attempt >= maxAttempts || this.#owner.isPermanent(error);
     if (maxAttempts === 1) {
       this.#survived.push({ key, kind: "try", n: attempt, error: told, ms });
     } else if (isLast) {
@@ -458,6 +456,11 @@ export class RunSteps implements Step {
   }
 }
 
+/** That the job has failed for good, if it has. */
+function failingOf(history: History): StepRecord | undefined {
+  return history.done(history.keyFor(failingKey));
+}
+
 function doneStep(key: string, json: string | undefined, ms: number): NewStep {
   return { key, kind: "done", ms, ...(json === undefined ? {} : { json }) };
 }
@@ -484,10 +487,4 @@ function errorOf({ name, message, code, stack, cause }: JobError): Error {
 function resultOf({ about: state, error, other, value }: StepRecord): unknown {
   if (state === "succeeded") return value ?? null;
   throw new JobFailedError(other!, state ?? "failed", errorText(error) || "no message");
-}
-
-function isPermanent(error: unknown): boolean {
-  for (let one = error, depth = 0; one instanceof Error && depth < 20; one = one.cause, depth += 1)
-    if (one.name === "PermanentError") return true;
-  return false;
 }

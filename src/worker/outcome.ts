@@ -81,7 +81,7 @@ export function outcomeOfError(error: unknown): Outcome {
   return { kind: isPermanent(error) ? "failed" : "retry", error: describeError(error) };
 }
 
-function isPermanent(error: unknown): boolean {
+export function isPermanent(error: unknown): boolean {
   return causesOf(error).some(
     (one) => one instanceof PermanentError || one.name === "PermanentError" || one instanceof InputError,
   );

@@ -14,7 +14,15 @@ import type { Step } from "../steps/step.js";
 import { HandledJob, type JobOwner } from "./handled-job.js";
 import type { Context, Handler, Job, Registration } from "./handler.js";
 import { LatestProgress } from "./latest-progress.js";
-import { type Outcome, describeError, isCausedBy, outcomeOfError, outcomeOfReturn, storableText } from "./outcome.js";
+import {
+  type Outcome,
+  describeError,
+  isCausedBy,
+  isPermanent,
+  outcomeOfError,
+  outcomeOfReturn,
+  storableText,
+} from "./outcome.js";
 
 /** Which run an error thrown from a timer or an unheard promise belongs to. */
 export const runInProgress = new AsyncLocalStorage<Run>();
@@ -359,6 +367,7 @@ export class Run implements JobOwner {
       },
       lost: (error) => this.end(job, { kind: "lost" }, error),
       fail: (error) => this.#undo(this.#steps!, job, error),
+      isPermanent,
       describe: describeError,
     };
   }
