@@ -72,27 +72,33 @@ export const runsKilled: Scenario = {
     await mustBeNone(
       world,
       "runs that have not seen all their steps",
-      `select id from millrace.jobs left join chaos.seen on job = id where type = 'run' group by id having count(distinct step) <> 7`,
+      `select id from millrace.jobs left join chaos.seen on job = id where type = 'run' group by id having
+        count(distinct step) <> 7`,
     );
     await mustBeNone(
       world,
       "steps that were done again although their value was there",
-      `select w.job, w.step from chaos.seen s join chaos.work c using (job, step, value) join chaos.work w on w.job = c.job and w.step = c.step and w.at > c.at and w.attempt >= c.attempt`,
+      `select w.job, w.step from chaos.seen s join chaos.work c using (job, step, value) join chaos.work w on
+        w.job = c.job and w.step = c.step and w.at > c.at and w.attempt >= c.attempt`,
     );
     await mustBeNone(
       world,
       "values that no step has made",
-      `select from chaos.seen s where step not in ('book', 'call') and not exists (select from chaos.work w where (w.job, w.step, w.value) = (s.job, s.step, s.value))`,
+      `select from chaos.seen s where step not in ('book', 'call') and not exists (select from chaos.work w where
+        (w.job, w.step, w.value) = (s.job, s.step, s.value))`,
     );
     await mustBeNone(
       world,
       "runs that have not booked exactly once, what their step gave",
-      `select id from millrace.jobs j where type = 'run' and (select array_agg(b.value) from chaos.booked b where b.job = j.id) is distinct from (select array_agg(distinct s.value) from chaos.seen s where s.job = j.id and s.step = 'book')`,
+      `select id from millrace.jobs j where type = 'run' and (select array_agg(b.value) from chaos.booked b where
+        b.job = j.id) is distinct from (select array_agg(distinct s.value) from chaos.seen s where s.job = j.id
+        and s.step = 'book')`,
     );
     await mustBeNone(
       world,
       "runs without exactly one child",
-      `select p.id from millrace.jobs p left join millrace.jobs c on c.parent = p.id where p.type = 'run' group by 1 having count(c.id) <> 1`,
+      `select p.id from millrace.jobs p left join millrace.jobs c on c.parent = p.id where p.type = 'run' group
+        by 1 having count(c.id) <> 1`,
     );
     const [row] = await world.sql<{ blows: number; again: number }>(
       "select (select count(*)::int from chaos.blow) as blows, (select count(*) - count(distinct (job, step)) from chaos.work)::int as again",
@@ -154,17 +160,20 @@ export const waitsThroughCrashes: Scenario = {
     await mustBeNone(
       world,
       "jobs that have not heard each signal once",
-      `select id from millrace.jobs j where type = 'waiter' and (input ->> 'signals') is not null and (select array_agg(value order by value) from chaos.heard where job = j.id) is distinct from '{a,b}'`,
+      `select id from millrace.jobs j where type = 'waiter' and (input ->> 'signals') is not null and (select
+        array_agg(value order by value) from chaos.heard where job = j.id) is distinct from '{a,b}'`,
     );
     await mustBeNone(
       world,
       "jobs without exactly one end of their child",
-      `select id from millrace.jobs j where type = 'waiter' and (input ->> 'calls') is not null and (select count(*) from chaos.heard where job = j.id) <> 1`,
+      `select id from millrace.jobs j where type = 'waiter' and (input ->> 'calls') is not null and (select
+        count(*) from chaos.heard where job = j.id) <> 1`,
     );
     await mustBeNone(
       world,
       "jobs without exactly one effect",
-      `select id from millrace.jobs j where type = 'waiter' and (select count(*) from chaos.ledger where job = j.id) <> 1`,
+      `select id from millrace.jobs j where type = 'waiter' and (select count(*) from chaos.ledger where job =
+        j.id) <> 1`,
     );
     world.remarks.push(
       `${blows + 2} restarts, ${told * 2} signals, ${failed} of ${told * 3} tellings failed and were sent again`,
@@ -219,30 +228,35 @@ export const flowsUnderAttack: Scenario = {
     await mustBeNone(
       world,
       "jobs that have not heard each signal that was committed once, and no other",
-      `select id from millrace.jobs j where type = 'waiter' and (select array_agg(value order by value) from chaos.heard where job = j.id) is distinct from array['at once', 'late', 'late too']`,
+      `select id from millrace.jobs j where type = 'waiter' and (select array_agg(value order by value) from
+        chaos.heard where job = j.id) is distinct from array['at once', 'late', 'late too']`,
     );
     const wanted = graphs.flatMap((graph) => [...graph]);
     for (const [id, state] of wanted) if (state === "succeeded") world.acknowledged.add(id);
     await mustBeNone(
       world,
       "jobs of flows that have not ended as they should",
-      `select w.id, w.state, j.state from unnest($1::bigint[], $2::text[]) w (id, state) left join millrace.jobs j using (id) where j.state is distinct from w.state`,
+      `select w.id, w.state, j.state from unnest($1::bigint[], $2::text[]) w (id, state) left join millrace.jobs
+        j using (id) where j.state is distinct from w.state`,
       [wanted.map(([id]) => id), wanted.map(([, state]) => state)],
     );
     await mustBeNone(
       world,
       "jobs of flows without exactly one effect, or none if they did not succeed",
-      `select id from millrace.jobs j where type = 'link' and (select count(*) from chaos.ledger where job = j.id) <> case when state = 'succeeded' then 1 else 0 end`,
+      `select id from millrace.jobs j where type = 'link' and (select count(*) from chaos.ledger where job =
+        j.id) <> case when state = 'succeeded' then 1 else 0 end`,
     );
     await mustBeNone(
       world,
       "jobs that were cancelled, and began",
-      `select id from millrace.jobs j where type = 'link' and state = 'cancelled' and exists (select from chaos.effect where job = j.id)`,
+      `select id from millrace.jobs j where type = 'link' and state = 'cancelled' and exists (select from
+        chaos.effect where job = j.id)`,
     );
     await mustBeNone(
       world,
       "jobs that began before those that they wait for had ended",
-      `select e.waiter from millrace.edge e join millrace.jobs p on p.id = e.target join chaos.effect x on x.job = e.waiter where x.at < p.finished_at`,
+      `select e.waiter from millrace.edge e join millrace.jobs p on p.id = e.target join chaos.effect x on x.job
+        = e.waiter where x.at < p.finished_at`,
     );
     await mustBeNone(world, "jobs of flows that were rolled back", "select id from millrace.jobs where id = any ($1)", [
       [...world.undone],
