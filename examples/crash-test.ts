@@ -19,8 +19,8 @@ const careless: typeof careful = async ({ input }, { step }) => {
   return { receipt };
 };
 
-const url = process.env["DATABASE_URL"]; // without one, a PostgreSQL is started for this test
-const test = await createTestMill({ schema: "crash_test", ...(url === undefined ? {} : { url }) });
+// on an embedded PostgreSQL where there is no DATABASE_URL
+const test = await createTestMill({ url: process.env["DATABASE_URL"] });
 for (const handler of [careful, careless]) {
   const { steps, differences } = await test.runWithCrashes(order, { cents: 995 }, handler, {
     before: () => void outbox.splice(0),

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Binaries, findBinaries } from "./binaries.js";
@@ -25,6 +26,8 @@ export interface EmbeddedServer {
   readonly pid: number;
   /** Stop the server; `immediate` as in a crash. Removes a temporary folder. */
   stop(mode?: "fast" | "immediate"): Promise<void>;
+  /** Let the process end while the server runs; it ends with it. */
+  unref(): void;
 }
 
 /** Start a real PostgreSQL from npm, on a free port of 127.0.0.1. */
@@ -47,7 +50,10 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
     stdio: ["ignore", "ignore", "pipe"],
     cwd: folder,
   });
-  const stopWithUs = () => server.kill("SIGINT");
+  const stopWithUs = () => {
+    server.kill(temporary ? "SIGQUIT" : "SIGINT");
+    if (temporary) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
   process.once("exit", stopWithUs);
   await ready(server);
   return {
@@ -62,6 +68,10 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
         await exited;
       }
       if (temporary) rmSync(folder, { recursive: true, force: true });
+    },
+    unref() {
+      server.unref();
+      (server.stderr as Socket).unref();
     },
   };
 }

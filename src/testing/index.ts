@@ -10,24 +10,31 @@ import { type Duration, durationMs } from "../job/duration.js";
 import { type EnqueueCallOptions, Millrace, type MillraceOptions } from "../client/millrace.js";
 import { migrate } from "../db/migrate.js";
 import type { JobDetails, JobRecord } from "../db/types.js";
-import { type EmbeddedServer, startEmbeddedServer } from "../embedded/server.js";
+import { defaultSchema } from "../db/schema-name.js";
+import type { EmbeddedServer } from "../embedded/server.js";
 import type { Handler } from "../worker/handler.js";
 import { Scheduler } from "../schedule/scheduler.js";
 import type { Worker } from "../worker/worker.js";
 import { TestClock } from "./clock.js";
 import { type CrashOptions, type CrashReport, CrashTest } from "./crashes.js";
 import { jobsLeft, looksUntilIdle } from "./look.js";
+import { OwnSchema } from "./own-schema.js";
+import { newDatabase } from "./test-server.js";
 
 export type { CrashOptions, CrashReport, CrashRun } from "./crashes.js";
 export { TestClock } from "./clock.js";
+export { startTestServer } from "./test-server.js";
 
 /** Options of `createTestMill`. */
-export interface TestMillOptions extends Omit<MillraceOptions, "connection"> {
+export interface TestMillOptions extends Omit<MillraceOptions, "connection" | "schema"> {
+  /** A server to use. Default: an embedded one, which all tests of this process share. */
+  readonly url?: string | undefined;
   /**
-   * A server to use; the schema is dropped and made anew. Default: an embedded one, made for this test and removed
-   * afterwards.
+   * The schema to make for this test; `close` drops it. One that createTestMill did not make, or that another test
+   * uses, is refused. Default: a name that nobody has, or `millrace` on the embedded server, where the test has a
+   * database of its own.
    */
-  readonly url?: string;
+  readonly schema?: string;
 }
 
 /**
@@ -44,32 +51,57 @@ export interface TestMillOptions extends Omit<MillraceOptions, "connection"> {
  * ```
  */
 export async function createTestMill(options: TestMillOptions = {}): Promise<TestMill> {
-  const { url, ...millOptions } = options;
-  const server =
-    url === undefined
-      ? await startEmbeddedServer({ settings: { fsync: "off", synchronous_commit: "off" } })
-      : undefined;
-  const pool = new pg.Pool({ connectionString: url ?? server!.url, max: 10 });
+  const { url, schema, ...millOptions } = options;
+  const place = url === undefined ? await embeddedPlace(schema) : await placeOn(url, schema);
+  const pool = new pg.Pool({ connectionString: place.url, max: 10 });
   pool.on("error", () => {});
-  const schema = millOptions.schema ?? "millrace";
-  await pool.query(`drop schema if exists ${new pg.Client().escapeIdentifier(schema)} cascade`);
-  await migrate(pool, { schema });
-  return new TestMill(new Millrace({ ...millOptions, connection: pool }), pool, server);
+  const mill = new Millrace({ ...millOptions, schema: place.schema, connection: pool });
+  const test = new TestMill(mill, pool, place.server, place.remove);
+  try {
+    await migrate(pool, { schema: place.schema });
+  } catch (error) {
+    await test.close();
+    throw error;
+  }
+  return test;
+}
+
+/** Where the queue of one test lives, and how it is removed. */
+interface Place {
+  readonly url: string;
+  readonly schema: string;
+  readonly server: EmbeddedServer | undefined;
+  readonly remove: () => Promise<void>;
+}
+
+async function embeddedPlace(schema = defaultSchema): Promise<Place> {
+  const { server, url, drop } = await newDatabase();
+  return { url, schema, server, remove: drop };
+}
+
+async function placeOn(url: string, schema: string | undefined): Promise<Place> {
+  const own = await OwnSchema.make(url, schema);
+  return { url, schema: own.name, server: undefined, remove: () => own.drop() };
 }
 
 /** A queue of a test's own, made by `createTestMill`. */
 export class TestMill {
   /** Moves the time of the test and of its queue. */
   readonly clock: TestClock;
+  readonly #remove: () => Promise<void>;
+  #closing: Promise<void> | undefined;
 
+  /** @internal */
   constructor(
     /** The client, as the code under test uses it. */
     readonly mill: Millrace,
     /** Connections to the database, for looks of your own. */
     readonly pool: pg.Pool,
-    /** The embedded server, unless a `url` was given. */
+    /** The embedded server that the tests of this process share, unless a `url` was given. */
     readonly server: EmbeddedServer | undefined,
+    remove: () => Promise<void>,
   ) {
+    this.#remove = remove;
     this.clock = new TestClock(pool, mill.engine.schema);
   }
 
@@ -191,12 +223,20 @@ export class TestMill {
     return new CrashTest(this, definition, input, handler, options).run();
   }
 
-  /** Stop the workers, give the process its time back, and remove the embedded server. */
+  /** Stop the workers, give the process its time back, and remove what was made for this test. */
   async close(): Promise<void> {
+    this.#closing ??= this.#close();
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.clock.restore();
-    await this.mill.close();
-    await this.pool.end();
-    await this.server?.stop("immediate");
+    try {
+      await this.mill.close();
+      await this.pool.end();
+    } finally {
+      await this.#remove();
+    }
   }
 
   /** The same as `close`, for `await using`. */
