@@ -16,8 +16,9 @@ worker.handle(charge, async (job) => {
     await tx.query("begin");
     await tx.query("insert into payment (order_id, cents) values ($1, $2)", [job.input.orderId, job.input.cents]);
     if (job.attempt === 1) throw new Error("a crash after the write");
-    await job.complete({ charged: true }, { tx });
+    const result = await job.complete({ charged: true }, { tx });
     await tx.query("commit");
+    return result;
   } catch (error) {
     await tx.query("rollback");
     throw error;

@@ -73,9 +73,9 @@ export class Flow {
   }
 
   /** Add a job. Nothing is stored before `enqueue`. */
-  add<In>(
-    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
-    input: In,
+  add<In = unknown>(
+    definition: JobDefinition<In, unknown> | string,
+    input: NoInfer<In>,
     options: FlowJobOptions = {},
   ): FlowJob {
     checkObject(options, "options");

@@ -140,11 +140,11 @@ export class Millrace {
    * Store one job. Its id is known before anything commits. Without `tx` it has been committed when this resolves;
    * calls that come while others are on their way may share a statement with them, and a commit.
    */
-  async enqueue<In>(
-    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
-    input: In,
+  async enqueue<In = unknown, Result = unknown>(
+    definition: JobDefinition<In, unknown, unknown, Result> | string,
+    input: NoInfer<In>,
     options: EnqueueCallOptions = {},
-  ): Promise<Enqueued> {
+  ): Promise<Enqueued<Result>> {
     checkObject(options, "options");
     const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
@@ -166,14 +166,14 @@ export class Millrace {
    * const { count } = await mill.enqueueMany(resize, fs.createReadStream("inputs.ndjson").pipe(parseLines));
    * ```
    */
-  async enqueueMany<In>(
-    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
-    inputs: readonly In[],
+  async enqueueMany<In = unknown, Result = unknown>(
+    definition: JobDefinition<In, unknown, unknown, Result> | string,
+    inputs: readonly NoInfer<In>[],
     options?: EnqueueCallOptions,
-  ): Promise<Enqueued[]>;
-  async enqueueMany<In>(
-    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
-    inputs: Iterable<In> | AsyncIterable<In>,
+  ): Promise<Enqueued<Result>[]>;
+  async enqueueMany<In = unknown>(
+    definition: JobDefinition<In, unknown> | string,
+    inputs: Iterable<NoInfer<In>> | AsyncIterable<NoInfer<In>>,
     options?: EnqueueCallOptions,
   ): Promise<{ readonly count: number }>;
   async enqueueMany(
@@ -253,11 +253,11 @@ export class Millrace {
    * await mill.schedule("sync", { every: "10s" }, sync, null, { overlap: "skip", missed: "none" });
    * ```
    */
-  async schedule<In>(
+  async schedule<In = unknown>(
     name: string,
     rule: RuleInput,
-    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
-    input: In,
+    definition: JobDefinition<In, unknown> | string,
+    input: NoInfer<In>,
     options: ScheduleOptions = {},
   ): Promise<Scheduled> {
     return this.schedules.declare(name, rule, await this.#newJob(definition, input, jobOptionsOf(options)), options);
@@ -272,11 +272,11 @@ export class Millrace {
    * await mill.repeat("poll:acme", "30s", poll, { tenant: "acme" });
    * ```
    */
-  async repeat<In>(
+  async repeat<In = unknown>(
     key: string,
     period: Duration,
-    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
-    input: In,
+    definition: JobDefinition<In, unknown> | string,
+    input: NoInfer<In>,
     options: Omit<ScheduleOptions, "overlap" | "missed" | "afterFailure"> = {},
   ): Promise<Scheduled> {
     const job = await this.#newJob(definition, input, jobOptionsOf(options));
@@ -331,16 +331,19 @@ export class Millrace {
   }
 
   /**
-   * Wait until a job has ended, and get its result. Rejects with JobFailedError when it failed, expired or was
-   * cancelled.
+   * Wait until a job has ended, and get its result, of the type that its definition says. Rejects with JobFailedError
+   * when it failed, expired or was cancelled.
    *
    * @example
    * ```ts
    * const job = await mill.enqueue(resize, { key: "a.png" });
-   * const { width } = await mill.result<{ width: number }>(job, { timeout: "1m" });
+   * const { width } = await mill.result(job, { timeout: "1m" });
    * ```
    */
-  async result<Result = Json>(job: JobId | Pick<Enqueued, "id">, options: ResultOptions = {}): Promise<Result> {
+  async result<Result>(
+    job: JobId | Pick<Enqueued<Result>, "id" | "types">,
+    options: ResultOptions = {},
+  ): Promise<unknown extends Result ? Json : Result> {
     checkKeys(options, new Set(["timeout", "signal", "holdSlot"]));
     if (runInProgress.getStore() && !options.holdSlot) {
       throw new InvalidArgumentError(
@@ -349,7 +352,7 @@ export class Millrace {
       );
     }
     const timeoutMs = options.timeout === undefined ? Infinity : timerMs(options.timeout, "timeout");
-    return (await this.#results.wait(idOf(job), timeoutMs, options.signal)) as Result;
+    return (await this.#results.wait(idOf(job), timeoutMs, options.signal)) as never;
   }
 
   /**

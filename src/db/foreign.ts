@@ -2,17 +2,34 @@ import pg from "pg";
 import { InvalidArgumentError, translateError } from "./errors.js";
 import { type ConnectionPool, type QueryResult, type Queryable, inTransaction } from "./queryable.js";
 
+type Method = (...given: never) => unknown;
+
+/** By which the compiler knows each of them, and tells a transaction from a whole database. */
+interface TransactionShapes {
+  readonly pg: { query: Method; totalCount?: never; getRepository?: never };
+  readonly postgresJs: { unsafe: Method; savepoint: Method };
+  readonly drizzle: { execute: Method; select: Method; rollback: Method };
+  readonly kysely: { executeQuery: Method; selectFrom: Method; readonly isTransaction: true };
+  readonly knex: { raw: Method; commit: Method; rollback: Method };
+  readonly prisma: { $queryRawUnsafe: Method; $connect?: never };
+  readonly typeOrm: { query: Method; getRepository: Method; createQueryRunner?: never };
+}
+
 /**
  * A transaction of the caller: a `pg` client, or what postgres.js, Drizzle, Kysely, Knex, Prisma and TypeORM hand out
  * inside theirs. It is recognised by its shape, so none of these libraries is needed here.
  */
-export type Transaction = Queryable | object;
+export type Transaction = TransactionShapes[keyof TransactionShapes];
 
 /**
  * A database of the caller, in which a transaction can begin: a `pg` Pool, or that of postgres.js, Drizzle, Kysely,
  * Knex, Prisma or TypeORM.
  */
-export type Database = object;
+export type Database =
+  | { connect: Method; readonly totalCount: number }
+  | { begin: Method; unsafe: Method }
+  | { transaction: Method }
+  | { $transaction: Method };
 
 /** Options of every call. */
 export interface CallOptions {
@@ -137,7 +154,7 @@ function libraryOf(value: unknown): Library | undefined {
 /** Do something in a transaction of a database of the caller: a `pg` Pool, or that of any library that `tx` knows. */
 export async function inTransactionOf<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const library = libraryOf(db);
-  if (!library || library.isTransaction(db as Shape)) {
+  if (!library || library.isTransaction(db)) {
     throw new InvalidArgumentError(
       library ? "this is a transaction already" : "this is not a database Millrace knows",
       "pass a pg Pool, or the database of postgres.js, Drizzle, Kysely, Knex, Prisma or TypeORM",

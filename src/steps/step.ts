@@ -1,6 +1,6 @@
 import type { Database } from "../db/foreign.js";
 import type { JobId, Json } from "../db/types.js";
-import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
+import type { JobDefinition } from "../job/define-job.js";
 import type { Duration } from "../job/duration.js";
 import type { JobOptions, RetryDelay } from "../job/job-options.js";
 import type { StandardSchema, SchemaOutput } from "../job/standard-schema.js";
@@ -38,7 +38,7 @@ export type TransactionOf<Db> = Db extends {
   totalCount: number;
 }
   ? Client
-  : Db extends { begin(work: (tx: infer Tx) => never): unknown }
+  : Db extends { begin(options: string, work: (tx: infer Tx) => never): unknown; unsafe: unknown }
     ? Tx
     : Db extends { transaction(): { execute(work: (tx: infer Tx) => never): unknown } }
       ? Tx
@@ -117,36 +117,26 @@ export interface Step {
    * Have another job do something, and go on with its result. Throws JobFailedError when it does not succeed. Its own
    * handler may run anywhere; this job holds nothing meanwhile.
    */
-  call<In, Result>(
+  call<Result = Json>(name: string, type: string, input: unknown, options?: ChildOptions): Promise<Result>;
+  call<In = unknown, Result = Json>(
     name: string,
-    definition: JobDefinition<In, never, never, Result> | JobDefinition<In, unknown, unknown, Result>,
-    input: In,
-    options?: ChildOptions,
-  ): Promise<Result>;
-  call<Result = Json>(
-    name: string,
-    definition: AnyJobDefinition | string,
-    input: unknown,
+    definition: JobDefinition<In, unknown, unknown, Result> | string,
+    input: NoInfer<In>,
     options?: ChildOptions,
   ): Promise<Result>;
   /** The same for many inputs, at the same time. Their results are in the order of the inputs. */
-  map<In, Result>(
+  map<Result = Json>(name: string, type: string, inputs: readonly unknown[], options?: ChildOptions): Promise<Result[]>;
+  map<In = unknown, Result = Json>(
     name: string,
-    definition: JobDefinition<In, never, never, Result> | JobDefinition<In, unknown, unknown, Result>,
-    inputs: readonly In[],
-    options?: ChildOptions,
-  ): Promise<Result[]>;
-  map<Result = Json>(
-    name: string,
-    definition: AnyJobDefinition | string,
-    inputs: readonly unknown[],
+    definition: JobDefinition<In, unknown, unknown, Result> | string,
+    inputs: readonly NoInfer<In>[],
     options?: ChildOptions,
   ): Promise<Result[]>;
   /** Start another job, once, and wait for nothing. It goes on whatever becomes of this one. */
-  start<In>(
+  start<In = unknown>(
     name: string,
-    definition: JobDefinition<In, never, never, never> | AnyJobDefinition | string,
-    input: In,
+    definition: JobDefinition<In, unknown> | string,
+    input: NoInfer<In>,
     options?: ChildOptions,
   ): Promise<JobId>;
   /** Inside the work of a step: a key that is the same in every try of it, and of no other step or job. */

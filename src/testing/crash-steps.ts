@@ -127,7 +127,7 @@ class CrashSteps implements Step {
     return this.#watch(name, (key) =>
       step.transaction(name, db, (tx, context) => {
         log.called(key);
-        return work(tx, { ...context, signal });
+        return work(tx as never, { ...context, signal });
       }),
     );
   }
@@ -146,7 +146,7 @@ class CrashSteps implements Step {
   }
 
   call(name: string, definition: AnyJobDefinition | string, input: unknown, options?: ChildOptions): Promise<never> {
-    return this.#watch(name, () => this.#call.step.call<never>(name, definition, input, options));
+    return this.#watch(name, () => this.#call.step.call(name, definition, input, options)) as Promise<never>;
   }
 
   map(

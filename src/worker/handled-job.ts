@@ -79,8 +79,9 @@ export class HandledJob implements Job {
     return this.attempt >= this.maxAttempts;
   }
 
-  complete(result: unknown, { tx }: { readonly tx: Transaction }): Promise<void> {
-    return this.#owner.complete(this.#claimed, result, tx);
+  async complete(result: unknown, { tx }: { readonly tx: Transaction }): Promise<unknown> {
+    await this.#owner.complete(this.#claimed, result, tx);
+    return result;
   }
 
   payloadStream(): AsyncIterable<Uint8Array> {

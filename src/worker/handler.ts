@@ -15,25 +15,24 @@ export interface Job<Input = unknown, Result = unknown> extends Loose<Omit<Claim
   /**
    * Complete the job inside your own transaction: your writes and the job's end become visible together, or not at all.
    * Throws LeaseLostError when the job was given to somebody else meanwhile; let that roll your transaction back.
+   * Resolves to the result, for the handler to return.
    *
    * @example
    * ```ts
    * worker.handle(charge, async (job) => {
-   *   await db.transaction(async (tx) => {
+   *   return db.transaction(async (tx) => {
    *     await tx.insert(charges).values({ id: job.input.id });
-   *     await job.complete({ ok: true }, { tx });
+   *     return job.complete({ ok: true }, { tx });
    *   });
    * });
    * ```
    */
-  complete(result: Result, options: { readonly tx: Transaction }): Promise<void>;
+  complete(result: Result, options: { readonly tx: Transaction }): Promise<Result>;
   /**
    * The results of the jobs that this one waited for in a flow, those of one type if a definition is given; of those
    * that succeeded.
    */
-  parents<Parent = Json>(
-    definition?: JobDefinition<never, never, never, Parent> | AnyJobDefinition | string,
-  ): Promise<Parent[]>;
+  parents<Parent = Json>(definition?: JobDefinition<unknown, unknown, unknown, Parent> | string): Promise<Parent[]>;
   /** The job's bytes, in pieces, read when asked for. */
   payloadStream(): AsyncIterable<Uint8Array>;
   /** All of the job's bytes; null when it has none. */
@@ -62,21 +61,23 @@ export interface Context {
 
 /**
  * Runs one job. What it returns is the job's result, unless it is `retryLater(…)` or `release()`; throwing fails the
- * attempt.
+ * attempt. A definition that says nothing of its result, or `void`, needs none.
  */
 export type Handler<Input = unknown, Result = unknown> = (
   job: Job<Input, Result>,
   context: Context,
-) => Promise<Result | Decision | void> | Result | Decision | void;
+) => Promise<NoInfer<Result> | Decision> | NoInfer<Result> | Decision;
 
 /**
  * Returns one outcome per job, in the same order: a result, `failed(error)`, `retryLater(…)` or `release()`. Throwing
- * fails them all.
+ * fails them all. Where no result is needed it may return nothing.
  */
 export type BatchHandler<Input = unknown, Result = unknown> = (
   jobs: readonly Job<Input, Result>[],
   context: Context,
-) => Promise<readonly (Result | Decision | undefined)[] | void> | readonly (Result | Decision | undefined)[] | void;
+) => Promise<BatchOutcomes<NoInfer<Result>>> | BatchOutcomes<NoInfer<Result>>;
+
+type BatchOutcomes<Result> = readonly (Result | Decision)[] | (undefined extends Result ? void : never);
 
 /** Options of `worker.handle`. */
 export interface HandlerOptions {

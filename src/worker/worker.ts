@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import type pg from "pg";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
@@ -21,6 +20,7 @@ import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from 
 import { Heartbeat } from "./heartbeat.js";
 import { type Outcome, isReported } from "./outcome.js";
 import { catchStrayErrors } from "./stray-errors.js";
+import { typedEmitter } from "./typed-emitter.js";
 import { type Look, Watch } from "./watch.js";
 import { type WorkerOptions, type WorkerSettings, checkConcurrency, checkWorkerOptions } from "./worker-options.js";
 
@@ -97,7 +97,7 @@ type Phase = "new" | "starting" | "running" | "stopping" | "stopped";
  * await worker.stop();
  * ```
  */
-export class Worker extends EventEmitter<WorkerEvents> {
+export class Worker extends typedEmitter<WorkerEvents>() {
   /** Its options, checked, with their defaults. */
   readonly settings: WorkerSettings;
   readonly #parts: WorkerParts;
@@ -165,7 +165,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /** Register what runs the jobs of a type. Before `start()`, and once per type. */
   handle<Parsed, Out>(
-    definition: JobDefinition<never, Parsed, Out, never> | JobDefinition<unknown, Parsed, Out, unknown>,
+    definition: JobDefinition<unknown, Parsed, Out, unknown>,
     handler: Handler<Parsed, Out>,
     options?: HandlerOptions,
   ): this;
@@ -190,7 +190,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /** Register what runs the jobs of a type many at a time. */
   handleBatch<Parsed, Out>(
-    definition: JobDefinition<never, Parsed, Out, never> | JobDefinition<unknown, Parsed, Out, unknown>,
+    definition: JobDefinition<unknown, Parsed, Out, unknown>,
     handler: BatchHandler<Parsed, Out>,
     options?: BatchHandlerOptions,
   ): this;
@@ -464,7 +464,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   #tell<Name extends keyof WorkerEvents>(name: Name, ...details: WorkerEvents[Name]): void {
     if (this.listenerCount(name) === 0) return;
     try {
-      (this as EventEmitter).emit(name, ...details);
+      this.emit(name, ...details);
     } catch (error) {
       if (name === "error") warn(error);
       else this.#tellError(error);

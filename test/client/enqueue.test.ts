@@ -173,8 +173,10 @@ describe("transactions", () => {
   it("are refused when what was given is none, or its name is misspelt [#152]", async () => {
     const queue = await test.queue();
     const tx = await test.db.connect();
-    await expect(test.mill.enqueue(work, null, { queue, tx: {} })).rejects.toMatchObject(invalidArgument);
-    await expect(test.mill.enqueue(work, null, { queue, tx: test.mill })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.enqueue(work, null, { queue, tx: {} as never })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.enqueue(work, null, { queue, tx: test.mill as never })).rejects.toMatchObject(
+      invalidArgument,
+    );
     const typo = { txn: tx } as object;
     const { id } = await test.mill.enqueue(work, null, { queue });
     for (const call of [

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
 import type { Millrace } from "../../src/client/millrace.js";
 import type { Engine } from "../../src/db/engine.js";
+import type { Transaction } from "../../src/db/foreign.js";
 import { useMill } from "../support/mill.js";
 import { invalidArgument, recorded } from "../support/steps.js";
 
@@ -13,7 +14,7 @@ const loose = (value: unknown): never => value as never;
 const half = "a\ud83d";
 
 /** Refused with a class, a code and a remedy, and without a word to the database. */
-async function isRefused(act: (tx: object) => Promise<unknown>): Promise<void> {
+async function isRefused(act: (tx: Transaction) => Promise<unknown>): Promise<void> {
   const client = await test.db.connect();
   const tx = recorded(client);
   await expect(act(tx)).rejects.toMatchObject({ ...invalidArgument, remedy: expect.stringMatching(/./) as unknown });
@@ -154,7 +155,7 @@ describe("an option", () => {
 });
 
 describe("an argument", () => {
-  it.each<[string, (mill: Millrace, engine: Engine, tx: object) => Promise<unknown>]>([
+  it.each<[string, (mill: Millrace, engine: Engine, tx: Transaction) => Promise<unknown>]>([
     ["options null of enqueue", (mill) => mill.enqueue(work, 1, loose(null))],
     ["options null of enqueueMany", (mill) => mill.enqueueMany(work, [1], loose(null))],
     ["options null of schedule", (mill) => mill.schedule("s", { every: "1h" }, work, 1, loose(null))],

@@ -352,7 +352,7 @@ describe("types", () => {
       });
       mill.worker().handle(withValibot, async (job) => {
         expectTypeOf(job.input).toEqualTypeOf<Parsed>();
-        await job.complete({ width: 1, label: "x" }, { tx: {} });
+        return job.complete({ width: 1, label: "x" }, { tx: await test.db.connect() });
       });
       mill
         .worker()

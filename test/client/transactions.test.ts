@@ -4,7 +4,7 @@ import { defineJob } from "../../src/job/define-job.js";
 import { Millrace } from "../../src/client/millrace.js";
 import type { Engine } from "../../src/db/engine.js";
 import { LeaseLostError, QueueNotFoundError } from "../../src/db/errors.js";
-import type { CallOptions } from "../../src/db/foreign.js";
+import type { CallOptions, Transaction } from "../../src/db/foreign.js";
 import { claimIds, claimOne, idsOf, jobOf, stateOf } from "../support/jobs.js";
 import { type Connected, libraries } from "../support/libraries.js";
 import { useMill } from "../support/mill.js";
@@ -37,7 +37,7 @@ const bytes = Uint8Array.from({ length: 513 }, (_, n) => n % 256);
 class Undo extends Error {}
 
 /** Run `work` in a transaction that is rolled back. */
-async function undone(library: Connected, work: (tx: object) => Promise<unknown>): Promise<void> {
+async function undone(library: Connected, work: (tx: Transaction) => Promise<unknown>): Promise<void> {
   const undo = new Undo();
   const transaction = library.transaction(async (tx) => {
     await work(tx);
@@ -161,7 +161,7 @@ describe.each(libraries)("a transaction of $name", (library) => {
   it("cancels when it commits, not when it is rolled back [#152]", async () => {
     const queue = await test.queue();
     const { id } = await db.engine.enqueue({ type: "t", queue, tenant: "a" });
-    const cancelIn = async (tx: object): Promise<void> => {
+    const cancelIn = async (tx: Transaction): Promise<void> => {
       expect(await confined.cancel(id, { tx, because: "it's over" })).toBe(true);
       expect((await confined.jobs.get(id, { tx }))?.job.state).toBe("cancelled");
       expect(await stateOf(db, id)).toBe("ready");
@@ -201,9 +201,10 @@ describe.each(libraries)("a transaction of $name", (library) => {
     worker.handle(order, (job) =>
       connected.transaction(async (tx) => {
         await connected.write(tx, `insert into public.orders values ('${job.input.n}')`);
-        await job.complete({ charged: job.input.n }, { tx });
+        const result = await job.complete({ charged: job.input.n }, { tx });
         seen.push(await stateOf(db, job.id), await orders());
         if (job.attempt === 1) throw new Undo("after completing");
+        return result;
       }),
     );
     const n = `charged in ${queue}`;
@@ -300,7 +301,7 @@ describe.each(libraries)("a transaction of $name", (library) => {
 
   it("is told from the whole database, where every statement would commit by itself [#152]", async () => {
     const queue = await test.queue();
-    await expect(confined.enqueue("t", 1, { queue, tx: connected.database })).rejects.toMatchObject({
+    await expect(confined.enqueue("t", 1, { queue, tx: connected.database as never })).rejects.toMatchObject({
       code: "MR001",
       message: expect.stringContaining("not a transaction"),
     });
@@ -334,7 +335,7 @@ it.each([
   ["a function", () => {}],
   ["a promise", Promise.resolve()],
 ])("%s is no transaction, and is refused before anything is sent [#152]", async (_, tx) => {
-  await expect(confined.enqueue("t", 1, { tx: tx as object })).rejects.toMatchObject({
+  await expect(confined.enqueue("t", 1, { tx: tx as never })).rejects.toMatchObject({
     code: "MR001",
     message: expect.stringContaining("tx is not a transaction"),
   });

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
+import type { Database, Transaction } from "../../src/db/foreign.js";
 import type { TransactionOf } from "../../src/steps/step.js";
 import { type Connected, libraries } from "../support/libraries.js";
 import { useMill } from "../support/mill.js";
@@ -19,7 +20,7 @@ describe.each(libraries)("step.transaction with $name", (library) => {
     connected = await library.connect(test.db.url);
   });
   afterAll(() => connected?.close());
-  const insert = (tx: object, n: string) =>
+  const insert = (tx: Transaction, n: string) =>
     connected.write(tx, `insert into public.bookings values ('${n.replaceAll("'", "''")}')`);
 
   it("writes once, whatever fails before, in and after it [#191]", async () => {
@@ -34,7 +35,7 @@ describe.each(libraries)("step.transaction with $name", (library) => {
       };
       failing("before");
       const value = await step.transaction("book", connected.database, async (tx) => {
-        await insert(tx, n);
+        await insert(tx as Transaction, n);
         failing("inside");
         return { stored: n };
       });
@@ -55,7 +56,7 @@ describe.each(libraries)("step.transaction with $name", (library) => {
     const worker = test.worker(queue).handle(book, async (job, context) => {
       ({ signal } = context);
       await context.step.transaction("book", connected.database, async (tx) => {
-        await insert(tx, n);
+        await insert(tx as Transaction, n);
         await test.mill.cancel(job.id);
       });
     });
@@ -78,7 +79,9 @@ it("step.transaction refuses what is no database, or a transaction already", asy
     const client = await test.db.pool.connect();
     try {
       return await Promise.all(
-        [{}, client].map((db, i) => step.transaction(`t${i}`, db, () => 1).catch((error: unknown) => String(error))),
+        [{}, client].map((db, i) =>
+          step.transaction(`t${i}`, db as Database, () => 1).catch((error: unknown) => String(error)),
+        ),
       );
     } finally {
       client.release();

@@ -14,12 +14,13 @@ import {
 import pg from "pg";
 import postgres from "postgres";
 import { DataSource, type EntityManager, type QueryRunner } from "typeorm";
+import type { Database, Transaction } from "../../src/db/foreign.js";
 import { type PrismaTransaction, openPrisma } from "./prisma.js";
 
 /** A library connected to a database. */
-export interface Connected<Tx extends object = object> {
+export interface Connected<Tx extends Transaction = Transaction> {
   /** What stands for the whole database: handing it over as a transaction would be a mistake. */
-  readonly database: object;
+  readonly database: Database;
   /** Run `work` in a transaction: committed when it returns, rolled back when it throws. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** The same inside a transaction, by a savepoint; absent where the library has none. */
@@ -35,7 +36,7 @@ export interface Library {
   connect(url: string): Promise<Connected>;
 }
 
-const library = <Tx extends object>(
+const library = <Tx extends Transaction>(
   name: string,
   connect: (url: string) => Promise<Connected<Tx>> | Connected<Tx>,
 ): Library => ({
@@ -96,17 +97,18 @@ const postgresJs = (name: string, options: postgres.Options<Record<string, never
   });
 
 type DrizzleDatabase = NodePgDatabase | PostgresJsDatabase;
+type DrizzleTransaction = Parameters<Parameters<NodePgDatabase["transaction"]>[0]>[0];
 
 const drizzle = (
   name: string,
   open: (url: string) => { readonly database: DrizzleDatabase; readonly close: () => Promise<unknown> },
 ): Library =>
-  library<DrizzleDatabase>(name, (url) => {
+  library<DrizzleTransaction>(name, (url) => {
     const { database, close } = open(url);
     return {
       database,
       transaction: (work) => (database as NodePgDatabase).transaction(work),
-      nested: (tx, work) => (tx as NodePgDatabase).transaction(work),
+      nested: (tx, work) => tx.transaction(work),
       write: async (tx, statement) => tx.execute(sql.raw(statement)),
       close,
     };

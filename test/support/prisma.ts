@@ -3,10 +3,12 @@ import { getPrismaClient } from "@prisma/client/runtime/client";
 
 export interface PrismaTransaction {
   $executeRawUnsafe(statement: string): Promise<number>;
+  $queryRawUnsafe(statement: string, ...values: unknown[]): Promise<unknown>;
   $transaction<T>(work: (tx: PrismaTransaction) => Promise<T>): Promise<T>;
 }
 
 export interface PrismaDatabase extends PrismaTransaction {
+  $connect(): Promise<void>;
   $disconnect(): Promise<void>;
 }
 

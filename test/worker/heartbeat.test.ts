@@ -26,7 +26,7 @@ describe("the length of a lease", () => {
       .worker(queue, lease === undefined ? {} : { lease })
       .handle(definition, async ({ claimedAt, leaseEndsAt }) => leaseEndsAt.getTime() - claimedAt.getTime())
       .start();
-    return test.mill.result(await test.mill.enqueue(definition, null, { queue }));
+    return test.mill.result<number>(await test.mill.enqueue(definition, null, { queue }));
   };
 
   it("is the worker's, else the type's, the queue's, the cell's, or 30 seconds [#9]", async () => {

@@ -66,9 +66,11 @@ export interface NewJob extends EnqueueOptions {
   readonly input?: unknown;
 }
 
-/** What an enqueue answers. */
-export interface Enqueued {
+/** What an enqueue answers. `Result` is what the job's definition says of its result. */
+export interface Enqueued<Result = unknown> {
   readonly id: JobId;
   /** True when the fingerprint or schedule slot was taken; `id` is the job that has it. */
   readonly duplicate: boolean;
+  /** For the compiler only. A method, so that a type may be claimed that is wider or narrower, and no other. */
+  readonly types?: { result(result: Result): void };
 }

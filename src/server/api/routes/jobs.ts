@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { InvalidArgumentError, JobFailedError, JobNotFoundError, TimeoutError } from "../../../db/errors.js";
+import type { Transaction } from "../../../db/foreign.js";
 import type { Enqueued, JobId, NewJob } from "../../../db/types.js";
 import { traceHeader } from "../../../observe/tracing.js";
 import { bodyBytesOf } from "../../http/exchange.js";
@@ -174,7 +175,7 @@ export const jobRoutes = [
     async handle({ mill, looks, body, act, pretend, deliver }) {
       if (body.ids !== undefined) {
         oneOf(body);
-        const cancel = (tx: object) => mill.engine.cancel(body.ids!, body.because, { tx });
+        const cancel = (tx: Transaction) => mill.engine.cancel(body.ids!, body.because, { tx });
         if (body.dryRun) return exactly(await pretend(cancel));
         const count = await act(jobsName(body.ids), cancel);
         deliver();
@@ -213,7 +214,7 @@ export const jobRoutes = [
       const note = { by: identity.name, ...given({ because: body.because, perSecond: body.perSecond }) };
       if (body.ids !== undefined) {
         oneOf(body);
-        const retry = (tx: object) => mill.engine.addRetries(body.attempts, { ids: body.ids!, ...note }, { tx });
+        const retry = (tx: Transaction) => mill.engine.addRetries(body.attempts, { ids: body.ids!, ...note }, { tx });
         return exactly(body.dryRun ? await pretend(retry) : await act(jobsName(body.ids), retry));
       }
       const filter = given(oneOf(body));

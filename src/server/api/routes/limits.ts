@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Transaction } from "../../../db/foreign.js";
 import type { ResourceOptions } from "../../../db/types.js";
 import { given } from "../given.js";
 import { optionSchemas } from "../option-schemas.js";
@@ -68,7 +69,7 @@ export const limitRoutes = [
     body: z.strictObject({ queue: z.string().optional(), type: z.string().optional(), dryRun }),
     answer: z.strictObject({ count: z.number().int(), isExact: z.boolean() }),
     async handle({ mill, body: { dryRun: isPretended, ...which }, act, pretend }) {
-      const reset = (tx: object) => mill.engine.resetBreakers(given(which), { tx });
+      const reset = (tx: Transaction) => mill.engine.resetBreakers(given(which), { tx });
       return {
         count: isPretended ? await pretend(reset) : await act(`breakers ${JSON.stringify(given(which))}`, reset),
         isExact: true,

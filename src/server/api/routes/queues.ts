@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { QueueNotFoundError } from "../../../db/errors.js";
+import type { Transaction } from "../../../db/foreign.js";
 import type { GroupOptions, PauseRecord, PurgeStep, QueuePart, QueueRecord } from "../../../db/types.js";
 import { given } from "../given.js";
 import { pageBytes } from "../look.js";
@@ -203,7 +204,7 @@ export const queueRoutes = [
     answer: counted,
     async handle({ mill, params, body, act, pretend }) {
       const name = params["queue"]!;
-      const shed = (tx: object) => mill.engine.queueShed(name, body.before, partOf(body), { tx });
+      const shed = (tx: Transaction) => mill.engine.queueShed(name, body.before, partOf(body), { tx });
       const count = body.dryRun ? await pretend(shed) : await act(partName(name, body), shed);
       return { count, isExact: body.group === undefined && count < 100_000 };
     },
@@ -217,7 +218,7 @@ export const queueRoutes = [
     answer: counted,
     async handle({ mill, params, body, act, pretend }) {
       const name = params["queue"]!;
-      const setAside = (tx: object) =>
+      const setAside = (tx: Transaction) =>
         mill.engine.queueSetAside(name, body.type === undefined ? {} : { type: body.type }, { tx });
       return exactly(body.dryRun ? await pretend(setAside) : await act(partName(name, body), setAside));
     },
@@ -236,7 +237,7 @@ export const queueRoutes = [
     async handle({ mill, params, body, act, pretend }) {
       const name = params["queue"]!;
       const { target, limit } = body;
-      const redrive = (tx: object) =>
+      const redrive = (tx: Transaction) =>
         mill.engine.redrive(name, { limit, ...(target === undefined ? {} : { target }) }, { tx });
       const count = body.dryRun ? await pretend(redrive) : await act(`queue ${name}`, redrive);
       return { count, isExact: count < limit };

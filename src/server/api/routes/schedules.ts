@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Engine } from "../../../db/engine.js";
 import type { PutSchedule, ScheduleRecord } from "../../../db/schedule-engine.js";
+import type { Transaction } from "../../../db/foreign.js";
 import type { Json } from "../../../db/types.js";
 import { describeRule } from "../../../schedule/describe-rule.js";
 import { parseRule } from "../../../schedule/parse-rule.js";
@@ -293,7 +294,7 @@ export const scheduleRoutes = [
     answer: counted,
     async handle(call) {
       const { from, until, concurrency } = call.body;
-      const backfill = (tx: object) =>
+      const backfill = (tx: Transaction) =>
         call.mill.schedules.backfill(nameOf(call), { from, until, concurrency, ...noteOf(call) }, { tx });
       return {
         count: call.body.dryRun ? await call.pretend(backfill) : await call.act(`schedule ${nameOf(call)}`, backfill),
