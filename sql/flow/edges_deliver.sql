@@ -61,7 +61,8 @@ begin
    where m.slot = job_slot(t.id) and m.job_id = t.id and not m.linked;
   perform from claim where jobs && v_targets order by token, part for update;
   update claim set linked = true where jobs && v_targets and not linked;
-  update agenda set waits = waits - 'check' where job_id = any (v_waiters);
+  update agenda set waits = (waits - 'check') || jsonb_build_object('others', waits -> 'check')  -- who may be purged
+   where job_id = any (v_waiters);
   return edges_deliver(v_targets);
 exception when lock_not_available or deadlock_detected then
   perform notice_append(v_waiters, 2);
@@ -116,7 +117,8 @@ end $$;
 
 -- flows_end: of suspended jobs that wait for no other, which the caller has locked, end those that are flows, with the
 -- number of their jobs by state as the result. A flow has failed when one of its jobs failed or expired. One that was
--- added to meanwhile goes on. Returns the others. Writes: attempt, agenda, tally, fingerprint, ticket.
+-- added to meanwhile goes on, and one that somebody adds to right now is looked at again with the next notices. Returns
+-- the others. Locks: flow_lock, skipped when taken. Writes: attempt, agenda, tally, fingerprint, ticket.
 create or replace function flows_end(p_jobs bigint[]) returns bigint[]
 language plpgsql as $$
 declare
@@ -129,6 +131,10 @@ begin
   for f in select job_id, lane, created_at from agenda where job_id = any (p_jobs) and waits ? 'flow' loop
     v_slot := job_slot(f.job_id);
     p_jobs := array_remove(p_jobs, f.job_id);
+    if not pg_try_advisory_xact_lock(flow_lock(f.job_id)) then
+      perform notice_append(array[f.job_id], 2);
+      continue;
+    end if;
     v_left := flow_left(f.job_id);
     if v_left > 0 then
       update agenda set waits = waits || jsonb_build_object('children', jsonb_build_object('job', v_left),

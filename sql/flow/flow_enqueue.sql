@@ -3,9 +3,9 @@
 -- "succeeded" (the default), "failed" or "ended"}]. p_options: {"name", "queue"} of the flow, or {"flow": id} to add to
 -- one. A flow is a job that nobody works on: it has begun, and ends with the last of its jobs. Returns {"flow",
 -- "jobs"}.
--- Takes no lock: jobs that were there before are looked at later (edges_check).
--- Writes: as job_enqueue_many; edge, step, agenda, ticket. Raises: MR001, MR002, MR003, MR004, MR014, MR015, MR017 when
--- the flow has ended, MR019.
+-- Takes no lock for jobs that were there before: they are looked at later (edges_check).
+-- Locks: a flow that is added to, shared (flow_lock). Writes: as job_enqueue_many; edge, step, agenda, ticket. Raises:
+-- MR001, MR002, MR003, MR004, MR014, MR015, MR017 when the flow has ended, MR019.
 create or replace function flow_enqueue(p_jobs json, p_options json default '{}') returns json
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
   set plan_cache_mode = force_generic_plan as $$
@@ -99,7 +99,8 @@ begin
     if v_bad is not null then
       perform raise_error('MR001', format('job %s of the flow cannot wait for %s', l.place, left(v_bad, 100)),
         'a job waits for jobs before it in the list, by their places, or for jobs that are there, by their ids');
-    elsif (select count(*) <> count(distinct a::text) from json_array_elements(l.after) a) then
+    elsif (select count(*) <> count(distinct (json_typeof(a), (a #>> '{}')::bigint))
+             from json_array_elements(l.after) a) then
       perform raise_error('MR001', format('job %s of the flow waits for a job twice', l.place), 'name each once');
     end if;
     perform job_must_exist(array(select (a #>> '{}')::bigint from json_array_elements(l.after) a
@@ -107,7 +108,8 @@ begin
   end loop;
 end $$;
 
--- flow_open: make a flow, or find the one to add to. Returns its id. Writes: as job_store. Raises: MR001, MR002, MR017.
+-- flow_open: make a flow, or find the one to add to, which then does not end before this transaction does. Returns its
+-- id. Locks: flow_lock, shared. Writes: as job_store. Raises: MR001, MR002, MR017.
 create or replace function flow_open(p_options json) returns bigint
 language plpgsql as $$
 declare
@@ -121,7 +123,12 @@ begin
     perform job_must_exist(array[v_flow]);
     if not exists (select from job where slot = job_slot(v_flow) and id = v_flow and type = flow_type()) then
       perform raise_error('MR001', format('job %s is not a flow', v_flow), null);
-    elsif job_over(v_flow) then
+    end if;
+    perform pg_advisory_xact_lock_shared(flow_lock(v_flow));
+    if current_setting('transaction_isolation') <> 'read committed' then
+      perform from agenda where job_id = v_flow for key share;  -- fails if it has ended since the snapshot
+    end if;
+    if job_over(v_flow) then
       perform raise_error('MR017', format('flow %s has ended as %s', v_flow, job_state(v_flow)),
         'begin another one', json_build_object('state', job_state(v_flow))::text);
     end if;
@@ -137,6 +144,10 @@ begin
 exception when invalid_text_representation or numeric_value_out_of_range then
   perform raise_error('MR001', 'the flow is not an id', 'give the id of a flow');
 end $$;
+
+-- flow_lock: held, shared, while a transaction adds to a flow; who ends the flow, or cancels its jobs, only tries.
+create or replace function flow_lock(p_flow bigint) returns bigint
+language sql stable as $$ select hashint8extended(p_flow, 'step'::regclass::oid::bigint * 4 + 2) $$;
 
 -- flow_type: the type of the jobs that stand for flows. Nobody works on them.
 create or replace function flow_type() returns text

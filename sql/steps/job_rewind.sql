@@ -2,7 +2,7 @@
 -- appended. Children that those steps have started, and that have not ended, are cancelled. Signals that were got stay
 -- got. A job that has failed or expired gets one more attempt. Returns its queue, whose workers may be woken.
 -- Locks: as job_hold, or as job_add_retries. Writes: step, agenda, and as job_cancel and job_add_retries. Raises: MR001
--- while the job runs or when there is no such step, MR002, MR017 when it has succeeded or was cancelled.
+-- while the job runs, for a flow or when there is no such step, MR002, MR017 when it has succeeded or was cancelled.
 create or replace function job_rewind(p_job bigint, p_to text, p_by text default null, p_because text default null)
   returns text
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
@@ -13,6 +13,9 @@ declare
 begin
   perform job_must_exist(array[p_job]);
   perform name_check('by', p_by), name_check('because', p_because, 2000);
+  if exists (select from job where slot = v_slot and id = p_job and type = flow_type()) then
+    perform raise_error('MR001', format('job %s is a flow, which has no steps', p_job), 'rewind one of its jobs');
+  end if;
   v_from := step_first(p_job, p_to);
   if v_from is null then
     perform raise_error('MR001', format('job %s has done no step "%s"', p_job, left(p_to, 200)),

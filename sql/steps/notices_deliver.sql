@@ -1,6 +1,7 @@
 -- Notices: what happened to jobs that others wait for. They are a track of tickets, read by a cursor like any other
 -- (claim/track_read.sql), so that none is missed or read twice, however late its transaction commits. A ticket of it
--- names jobs, and says in "attempt" what happened: 1, they have ended; 2, what they wait for may be there.
+-- names jobs, and says in "attempt" what happened: 1, they have ended; 2, what they wait for may be there; 3, they have
+-- ended, and somebody was in the way when that was told.
 
 -- notice_track: the one track of notices. It is no lane's: the key of a lane ends in two zero bits, and that no hash of
 -- a queue and a type is 8 is as sure as that no two of them are alike. Odd, so that what happened is read with it.
@@ -81,7 +82,7 @@ declare
   v_resumed bigint[];
 begin
   v_resumed := ends_deliver(array(select distinct u.job from unnest(r.jobs, r.attempts) u (job, what)
-                                   where u.what = 1 order by 1));
+                                   where u.what <> 2 order by 1));
   if v_looked <> '{}' then
     v_resumed := v_resumed || waits_look(v_looked);
   end if;
@@ -151,7 +152,8 @@ end $$;
 
 -- children_cancel: of jobs that ended without success, the children that have not ended are cancelled with them, unless
 -- they were started to go on by themselves ("detached"). A thousand at once, so that other notices are not held up for
--- long. The rest, or all where somebody decides on one of them just now, comes with the next notices. Writes: as
+-- long. The rest, or all where somebody decides on one of them just now, comes with the next notices; so does what
+-- somebody adds to a flow that was cancelled meanwhile. Locks: as job_cancel; flow_lock, skipped when taken. Writes: as
 -- job_cancel, and ticket.
 create or replace function children_cancel(p_jobs bigint[]) returns void
 language plpgsql set lock_timeout = '500ms' as $$
@@ -159,6 +161,9 @@ declare
   v_most constant int := 1000;
   v_children bigint[];
 begin
+  perform notice_append(array(
+    select j.id from unnest(p_jobs) u (id) join job j on j.slot = job_slot(u.id) and j.id = u.id
+     where j.type = flow_type() and not pg_try_advisory_xact_lock(flow_lock(j.id))), 3);
   v_children := array(
     select u.id from unnest(p_jobs) o (job_id)
       join step s on s.slot = job_slot(o.job_id) and s.job_id = o.job_id and s.kind = 'started'
@@ -172,7 +177,7 @@ begin
     perform notice_append(p_jobs, 1);
   end if;
 exception when lock_not_available or deadlock_detected then
-  perform notice_append(p_jobs, 1);
+  perform notice_append(p_jobs, 3);
 end $$;
 
 -- runs_lock: of these jobs, those that are suspended, and stay so until the end of this transaction but for what it
@@ -193,7 +198,7 @@ begin
   return v_locked;
 end $$;
 
--- waits_look: which of these suspended jobs have what they wait for: a signal, which they get, or no child that has not
+-- waits_look: which of these suspended jobs have what they wait for: a signal, which they get, or no job that has not
 -- ended. Of signals with the same id one counts. Writes: step, agenda, ticket.
 create or replace function waits_look(p_jobs bigint[]) returns bigint[]
 language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -226,6 +231,14 @@ begin
      where g.job_id = c.job_id
   )
   select array_agg(distinct job_id) into v_ended from counted where n <= 0;
+  -- somebody may have had a job in hands when the end of another was told
+  update agenda g
+     set waits = g.waits || jsonb_build_object('after', (g.waits ->> 'of')::int - c.n, 'bad', c.bad)
+    from (select u.id, count(s.job_id)::int as n, (count(*) filter (where s.about <> 'succeeded'))::int as bad
+            from unnest(v_waiting) u (id)
+            left join step s on s.slot = job_slot(u.id) and s.job_id = u.id and s.key = 'after' and s.kind = 'ended'
+           group by 1) c
+   where g.job_id = c.id and g.waits ? 'after';
   return v_begin || v_told || coalesce(v_ended, '{}') || waiters_decide(v_waiting);
 end $$;
 
@@ -301,9 +314,10 @@ begin
                   and not (k.xid = c.head_xid and k.id = c.head_ticket and cardinality(k.jobs) <= c.head_offset));
 end $$;
 
--- children_look: tell of children that were purged or shed, which is written down nowhere but in lane_purge. A look at
--- all who wait for children, when there was a purge since the last one: the duty's row has its snapshot. Who begins to
--- wait later looks by itself (waits_look). Skipped while somebody else looks. Writes: duty, ticket.
+-- children_look: tell of children that were purged or shed, which is written down nowhere but in lane_purge, and of
+-- such jobs that others wait for (others_dropped). A look at all who wait, when there was a purge since the last one:
+-- the duty's row has its snapshot. Who begins to wait later looks by itself (waits_look). Skipped while somebody else
+-- looks. Writes: duty, ticket.
 create or replace function children_look() returns void
 language plpgsql as $$
 declare
@@ -325,6 +339,7 @@ begin
   if v_new then
     update duty set holder = v_now::text, done_at = clock_now() where name = 'children';
     perform notice_append(children_dropped(array(select job_id from agenda where waits ? 'children')), 1);
+    perform notice_append(others_dropped(), 1);
   end if;
 end $$;
 
@@ -345,6 +360,24 @@ begin
        and not exists (select from step d
                         where d.slot = s.slot and d.job_id = s.job_id and d.key = s.key and d.kind = 'ended'
                           and d.n = coalesce(j.parent_n, j.id))  -- of a flow: by its id
+       and job_over(j.id));
+end $$;
+
+-- others_dropped: jobs that were purged or shed, that were there before a job that waits for them, and of which it was
+-- not told. Those of its own flow are children of that.
+create or replace function others_dropped() returns bigint[]
+language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  return array(
+    select distinct j.id
+      from agenda g
+      cross join lateral jsonb_array_elements_text(coalesce(g.waits -> 'check', g.waits -> 'others')) t (id)
+      join job j on j.slot = job_slot(t.id::bigint) and j.id = t.id::bigint
+     where g.waits ?| '{check,others}'
+       and exists (select from lane_purge p where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources))
+       and not exists (select from step d
+                        where d.slot = job_slot(g.job_id) and d.job_id = g.job_id and d.key = 'after'
+                          and d.kind = 'ended' and d.n = j.id)
        and job_over(j.id));
 end $$;
 

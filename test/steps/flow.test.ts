@@ -2,12 +2,17 @@ import { describe, expect, it } from "vitest";
 import { InvalidArgumentError } from "../../src/db/errors.js";
 import type { FlowWhen, JobId } from "../../src/db/types.js";
 import { defineJob } from "../../src/job/define-job.js";
-import { stateOf } from "../support/jobs.js";
+import { claimOne, enqueue, stateOf } from "../support/jobs.js";
 import { useMill } from "../support/mill.js";
 
 const test = useMill();
 const work = defineJob<{ fail?: boolean; n?: number }, number>("work", { maxAttempts: 1 });
 const sum = defineJob<null, number>("sum");
+
+/** Deliver so often: what was told while notices were delivered comes with the next ones. */
+async function deliver(times: number): Promise<void> {
+  for (let n = 0; n < times; n += 1) await test.mill.engine.deliver();
+}
 
 /** A worker that does what its jobs' inputs say. */
 async function working(queue: string, order: JobId[] = []): Promise<void> {
@@ -165,6 +170,88 @@ describe("a flow", () => {
       expect([child?.id, more]).toEqual([jobs[2], []]);
       await test.mill.engine.complete(child!);
     }
+  });
+});
+
+describe("a job of a flow does not wait for ever", () => {
+  it("when somebody had it in hands as the one it waits for ended, and let it go [#210]", async () => {
+    const queue = await test.queue();
+    const flow = test.mill.flow({ queue });
+    flow.add(work, {}, { queue, after: [flow.add(work, {}, { queue })] });
+    const { jobs } = await flow.enqueue();
+    const other = await test.db.connect();
+    await other.query("begin");
+    await other.query("select job_cancel($1)", [[jobs[1]]]);
+    await test.mill.engine.complete(await claimOne(test.db, queue));
+    await test.mill.engine.deliver();
+    await other.query("rollback");
+    await deliver(3);
+    expect(await stateOf(test.db, jobs[1]!)).toBe("ready");
+  });
+
+  it.each([
+    ["purged", (queue: string) => test.mill.queues.purge(queue)],
+    ["shed", (queue: string) => test.mill.engine.queueShed(queue, new Date("2199-01-01"), {})],
+  ] as const)("when one that was there before is %s [#210] [#218]", async (_how, drop) => {
+    const [queue, elsewhere] = [await test.queue(), await test.queue()];
+    const target = await enqueue(test.db, elsewhere);
+    const flow = test.mill.flow({ queue });
+    const wanted = ["ended", "succeeded"] as const;
+    for (const when of wanted) flow.add(work, {}, { queue, after: [target], when });
+    const { jobs } = await flow.enqueue();
+    await deliver(3);
+    await drop(elsewhere);
+    await test.mill.engine.maintain();
+    await deliver(3);
+    expect(await stateOf(test.db, jobs[0]!)).toBe("ready");
+    expect(await stateOf(test.db, jobs[1]!)).toBe("cancelled");
+  });
+
+  it("because one id is written in two ways [#208]", async () => {
+    const queue = await test.queue();
+    const target = await enqueue(test.db, queue);
+    await expect(
+      test.mill.engine.enqueueFlow([{ type: "work", options: { queue }, after: [target, `0${target}`] }]),
+    ).rejects.toMatchObject({ code: "MR001" });
+  });
+});
+
+describe("adding to a flow", () => {
+  /** A flow with one job, and a transaction that adds another one and is still open. */
+  const adding = async () => {
+    const queue = await test.queue();
+    const flow = test.mill.flow({ queue });
+    flow.add(work, {}, { queue });
+    const { id } = await flow.enqueue();
+    const tx = await test.db.connect();
+    await tx.query("begin");
+    const more = test.mill.flow({ to: id });
+    more.add(work, {}, { queue });
+    const { jobs } = await more.enqueue({ tx });
+    return { queue, id, tx, added: jobs[0]! };
+  };
+  it("keeps it from ending until the transaction has ended [#219]", async () => {
+    const { queue, id, tx, added } = await adding();
+    await test.mill.engine.complete(await claimOne(test.db, queue));
+    await deliver(3);
+    expect(await stateOf(test.db, id)).toBe("suspended");
+    await tx.query("commit");
+    await deliver(3);
+    expect(await stateOf(test.db, id)).toBe("suspended");
+    const last = await claimOne(test.db, queue);
+    expect(last.id).toBe(added);
+    await test.mill.engine.complete(last);
+    await deliver(3);
+    expect(await stateOf(test.db, id)).toBe("succeeded");
+  });
+
+  it("that is cancelled meanwhile cancels what was added, too [#207]", async () => {
+    const { id, tx, added } = await adding();
+    await test.mill.cancel(id);
+    await deliver(3);
+    await tx.query("commit");
+    await deliver(3);
+    expect(await stateOf(test.db, added)).toBe("cancelled");
   });
 });
 

@@ -84,4 +84,13 @@ describe("a rewind", () => {
     await test.mill.engine.complete(claimed!);
     await expect(test.mill.jobs.rewind(id, { to: "charge" })).rejects.toMatchObject({ code: "MR017" });
   });
+
+  it("is refused for a flow, on which nobody works", async () => {
+    const queue = await test.queue();
+    const flow = test.mill.flow({ queue });
+    flow.add(child, { n: 1 }, { queue });
+    const { id } = await flow.enqueue();
+    await expect(test.mill.jobs.rewind(id, { to: "job" })).rejects.toMatchObject({ code: "MR001" });
+    expect(await stateOf(test.db, id)).toBe("suspended");
+  });
 });
