@@ -45,8 +45,8 @@ ${migrations.map((m) => `  {\n    number: ${m.number},\n    name: ${literal(m.na
 ];
 
 /** Functions and views, re-applied as a set whenever their checksum changes. */
-export const functionsText = ${literal(functions)};
-export const functionsChecksum = ${literal(sha256(functions))};
+export const functionsText: string = ${literal(functions)};
+export const functionsChecksum: string = ${literal(sha256(functions))};
 `;
 
 if (process.argv.includes("--check")) {

@@ -1,3 +1,5 @@
+/// <reference types="node" preserve="true" />
+/// <reference lib="esnext.disposable" preserve="true" />
 export { Engine, type EngineOptions } from "./db/engine.js";
 export {
   DatabaseUnavailableError,

@@ -1,4 +1,3 @@
-import pg from "pg";
 import { checkType, encodeOptions, toJson } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { DatabaseUnavailableError, MillraceError } from "../db/errors.js";
@@ -112,5 +111,5 @@ export class Joined {
 /** The database said no, so that nothing was stored. Without an answer it may have been, and is not tried again. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof MillraceError) return !(error instanceof DatabaseUnavailableError);
-  return error instanceof pg.DatabaseError;
+  return error instanceof Error && "severity" in error; // a DatabaseError, of whichever copy of pg the pool is from
 }

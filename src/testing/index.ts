@@ -1,3 +1,5 @@
+/// <reference types="node" preserve="true" />
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * Helpers for testing code that uses Millrace: a real PostgreSQL, a clock that can be moved, and ways to run and look
  * at jobs.

@@ -1,0 +1,66 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** What `npm install millrace` gives a project: the packed package, and the packages that it depends on. */
+export interface Installed {
+  /** The project's folder. */
+  readonly folder: string;
+  readonly tarball: string;
+  /** Write a file of the project. Its path. */
+  write(name: string, text: string): string;
+  remove(): void;
+}
+
+/** Without a registry: packages are copied from where `npm ci` put them, and only those that are not for development. */
+export function installPackage(manifest: object = { type: "module" }): Installed {
+  const folder = mkdtempSync(path.join(tmpdir(), "millrace-package-"));
+  const tarball = path.join(folder, pack(folder));
+  const modules = path.join(folder, "node_modules");
+  const own = path.join(modules, "millrace");
+  mkdirSync(own, { recursive: true });
+  execFileSync("tar", ["-xzf", tarball, "-C", own, "--strip-components=1"]);
+  for (const place of productionPackages())
+    cpSync(path.join(root, place), path.join(folder, place), { recursive: true });
+  writeFileSync(path.join(folder, "package.json"), JSON.stringify({ name: "newcomer", private: true, ...manifest }));
+  return {
+    folder,
+    tarball,
+    write(name, text) {
+      const file = path.join(folder, name);
+      mkdirSync(path.dirname(file), { recursive: true });
+      writeFileSync(file, text);
+      return file;
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function pack(folder: string): string {
+  const answer = execFileSync("npm", ["pack", "--json", "--loglevel=error", "--pack-destination", folder], {
+    cwd: root,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  return (JSON.parse(answer) as { filename: string }[])[0]!.filename;
+}
+
+function productionPackages(): string[] {
+  const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
+    packages: Record<string, { dev?: boolean; devOptional?: boolean; optional?: boolean }>;
+  };
+  return Object.entries(lock.packages)
+    .filter(([place, { dev, devOptional, optional }]) => place !== "" && !dev && !devOptional && !optional)
+    .map(([place]) => place);
+}
+
+/** Bytes of all files of a folder. */
+export function sizeOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(path.join(entry.parentPath, entry.name)).size, 0);
+}

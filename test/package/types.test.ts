@@ -1,0 +1,76 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Installed, installPackage, root } from "./installed.js";
+
+const source = `
+import { Millrace, Worker, defineJob, startEmbeddedServer } from "millrace";
+import { createTestMill } from "millrace/testing";
+
+export async function use(): Promise<number> {
+  await using mill = new Millrace({ connection: { connectionString: "postgres://localhost", max: 2 } });
+  const resize = defineJob<{ key: string }, { width: number }>("resize");
+  const worker: Worker = mill.worker({ concurrency: 2 }).handle(resize, (job) => ({ width: job.input.key.length }));
+  worker.on("failure", () => {});
+  // @ts-expect-error: the types are there, and refuse
+  await mill.enqueue(resize, { key: 1 });
+  await using test = await createTestMill();
+  await test.pool.query("select 1");
+  return (await startEmbeddedServer()).port;
+}
+`;
+
+let installed: Installed;
+beforeAll(() => {
+  installed = installPackage();
+  installed.write("use.ts", source);
+});
+afterAll(() => installed.remove());
+
+describe("the package's types, seen from a project that has nothing else", () => {
+  it.each([
+    ["node16", "node16"],
+    ["nodenext", "nodenext"],
+    ["esnext", "bundler"],
+  ])("hold with skipLibCheck: false, module %s, resolution %s", (module, moduleResolution) => {
+    installed.write(
+      "tsconfig.json",
+      JSON.stringify({
+        compilerOptions: {
+          module,
+          moduleResolution,
+          target: "es2022",
+          strict: true,
+          noEmit: true,
+          skipLibCheck: false,
+        },
+        files: ["use.ts"],
+      }),
+    );
+    const tsc = path.join(root, "node_modules/.bin/tsc");
+    const { status, stdout } = spawnSync(tsc, ["-p", installed.folder], { encoding: "utf8" });
+    expect(stdout).toBe("");
+    expect(status).toBe(0);
+  });
+});
+
+describe("the tarball", () => {
+  it("has no problem that publint knows", () => {
+    const said = tool("publint", ["run", installed.tarball, "--strict"]);
+    expect(said).toContain("All good!");
+  });
+
+  it("has no problem that attw knows; CommonJS requires it as ESM", () => {
+    const said = tool("attw", [installed.tarball, "--profile", "esm-only", "--format", "json"]);
+    const { problems } = JSON.parse(said) as { problems: Record<string, { kind: string; resolutionKind: string }[]> };
+    const found = Object.values(problems).flat();
+    const others = found.filter(
+      ({ kind, resolutionKind }) => resolutionKind !== "node10" && kind !== "CJSResolvesToESM", // Node can require it
+    );
+    expect(others).toEqual([]);
+  });
+});
+
+function tool(name: string, args: string[]): string {
+  return execFileSync(path.join(root, "node_modules/.bin", name), args, { encoding: "utf8", cwd: installed.folder });
+}
