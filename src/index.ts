@@ -17,6 +17,8 @@ export {
   JobEndedError,
   RunLimitError,
   StepFailedError,
+  TokenRefusedError,
+  type TokenRefusal,
   SchemaRestoredError,
   SchemaVersionError,
   QueueFullError,
@@ -47,6 +49,7 @@ export {
 export type { CallOptions, Database, Transaction } from "./db/foreign.js";
 export type { ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
 export type {
+  Answered,
   AttemptRecord,
   AuditRecord,
   BreakerOptions,
@@ -168,7 +171,16 @@ export type {
   TimesRule,
 } from "./schedule/rule.js";
 export { Scheduler, type SchedulerOptions } from "./schedule/scheduler.js";
-export type { ChildOptions, Signal, Step, StepContext, StepOptions, TransactionOf, WaitOptions } from "./steps/step.js";
+export type {
+  ChildOptions,
+  Signal,
+  Step,
+  StepContext,
+  StepOptions,
+  TokenOptions,
+  TransactionOf,
+  WaitOptions,
+} from "./steps/step.js";
 export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
 export { type IsolateOptions, type IsolatedHandler, inProcesses, inThreads } from "./worker/isolate.js";
 export { type Decision, PermanentError, failed, release, retryLater } from "./worker/outcome.js";

@@ -10,12 +10,12 @@ declare
     steps_get, job_waited, flow_get, job_steps, job_children, waits_audit}';
   v_producer constant text[] := '{
     job_enqueue, job_enqueue_many, queue_notify, payload_append, job_cancel, job_cancel_where, schedule_put,
-    audit_add, idempotent_begin, idempotent_end, job_tell, notices_deliver, flow_enqueue}';
+    audit_add, idempotent_begin, idempotent_end, job_tell, token_answer, notices_deliver, flow_enqueue}';
   v_worker constant text[] := '{
     job_claim, job_claim_json, claim_extend, job_start, job_complete, job_fail, job_retry, job_release,
     job_set_visibility, job_dead_letter, job_settle, progress_put, maintain, lanes_rest, lanes_forget, ticket_rotate,
     groups_forget, job_rotate, control_compact, schedules_due, schedules_fire, schedules_settle, schedules_hold,
-    schedules_yield, watch_keep, watch_leave, steps_put, step_start, job_suspend}';
+    schedules_yield, watch_keep, watch_leave, steps_put, step_start, step_token, job_suspend}';
   v_admin constant text[] := '{
     sqs_queue_create, sqs_queue_change, sqs_queue_delete, sqs_queue_purge, sqs_queue_get, sqs_queue_list, sqs_depth,
     sqs_in_flight, sqs_secret_get, sqs_receive, sqs_delete, sqs_delete_late, sqs_visibility, sqs_visibility_many,

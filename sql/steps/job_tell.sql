@@ -12,21 +12,31 @@ begin
     raise_error('MR001', 'a signal needs a name', 'give the name that the job waits for')));
   perform name_check('id of a signal', p_id, 500);
   perform json_check('value of a signal', p_value, bound('stepBytes'));
-  if not exists (select from agenda g where g.job_id = p_job and g.waits is not null and g.due_at > clock_now()
-                   and not exists (select from lane_purge p where p.lane = g.lane)) then
-    -- else it is suspended, and has not ended
-    perform job_must_exist(array[p_job]);
-    v_state := job_state(p_job);
-    if state_is_final(v_state) then
-      perform raise_error('MR017', format('job %s has ended as %s', p_job, v_state),
-        'a job that has ended hears nothing any more', json_build_object('state', v_state)::text);
-    end if;
+  v_state := job_deaf(p_job);
+  if v_state is not null then
+    perform raise_error('MR017', format('job %s has ended as %s', p_job, v_state),
+      'a job that has ended hears nothing any more', json_build_object('state', v_state)::text);
   end if;
   if not signal_append(job_slot(p_job), p_job, p_name, p_value, p_id) then
     return false;
   end if;
   perform notice_append(array[p_job], 2);
   return true;
+end $$;
+
+-- job_deaf: how a job has ended, which hears nothing any more; null while it may. Raises: MR002.
+create or replace function job_deaf(p_job bigint) returns text
+language plpgsql as $$
+declare
+  v_state text;
+begin
+  if exists (select from agenda g where g.job_id = p_job and g.waits is not null and g.due_at > clock_now()
+               and not exists (select from lane_purge p where p.lane = g.lane)) then
+    return null;  -- it is suspended
+  end if;
+  perform job_must_exist(array[p_job]);
+  v_state := job_state(p_job);
+  return case when state_is_final(v_state) then v_state end;
 end $$;
 
 -- signal_append_00 to signal_append_31, signal_append: append a signal, unless one with the same id is there. Returns

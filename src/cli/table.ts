@@ -49,6 +49,7 @@ import { serveCommand } from "./commands/serve.js";
 import { stagesCancelCommand } from "./commands/stages-cancel.js";
 import { stagesReleaseCommand } from "./commands/stages-release.js";
 import { stagesCommand } from "./commands/stages.js";
+import { answerCommand } from "./commands/answer.js";
 import { tellCommand } from "./commands/tell.js";
 import { tokensCommand } from "./commands/tokens.js";
 import { tokensNewCommand } from "./commands/tokens-new.js";
@@ -104,6 +105,7 @@ export const commands: readonly Command[] = [
   jobsRetryCommand,
   jobsDiscardCommand,
   tellCommand,
+  answerCommand,
   failuresCommand,
   failuresRetryCommand,
   replayCommand,

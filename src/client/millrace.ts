@@ -4,7 +4,7 @@ import { checkKeys } from "../db/encode.js";
 import { Engine } from "../db/engine.js";
 import { InvalidArgumentError, JobNotFoundError } from "../db/errors.js";
 import type { CallOptions, Transaction } from "../db/foreign.js";
-import type { DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
+import type { Answered, DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { RuleInput } from "../schedule/rule.js";
@@ -373,6 +373,22 @@ export class Millrace {
     });
     if (isNew && options.tx === undefined) this.#deliverer.ask();
     return isNew;
+  }
+
+  /**
+   * End the wait that a callback token was given out for (`step.token`): its job is sent the signal, with this value.
+   * The token is the right: it counts once, until it expires. Rejects with TokenRefusedError otherwise. In your `tx` it
+   * counts when that commits; another answer with the same token waits for it.
+   *
+   * @example
+   * ```ts
+   * const { job } = await mill.answer(request.query.token, { approved: true });
+   * ```
+   */
+  async answer(token: string, value?: unknown, options: TxOptions = {}): Promise<Answered> {
+    const answered = await this.engine.answer(token, value, callOf(options));
+    if (options.tx === undefined) this.#deliverer.ask();
+    return answered;
   }
 
   async #target(job: SignalTarget, call: CallOptions | undefined): Promise<JobId> {

@@ -12,7 +12,7 @@ import {
   isWithin,
   shown,
 } from "./check-options.js";
-import { InvalidArgumentError, MillraceError, PayloadError } from "./errors.js";
+import { InvalidArgumentError, MillraceError, PayloadError, TokenRefusedError } from "./errors.js";
 import { bounds } from "./limits.js";
 import { type Option, namesOf, optionNamed, someSeconds } from "./option-table.js";
 import { pieceBytes } from "./payload.js";
@@ -282,6 +282,15 @@ export function checkId(id: JobId): JobId {
     throw new InvalidArgumentError(`${shown(id)} is not a job id`, "ids are strings of digits");
   }
   return id;
+}
+
+/** The form of a callback token. What has another one is forged, and need not be asked about. */
+const callbackTokenPattern = /^mrt_\d{1,18}_\d{1,18}_[0-9a-f]{64}$/;
+
+/** A text that may be a callback token. Whether it is one, the database tells. */
+export function checkCallbackToken(token: string): string {
+  if (typeof token === "string" && callbackTokenPattern.test(token)) return token;
+  throw new TokenRefusedError("nobody was given this token", "use it exactly as it was given out");
 }
 
 /** What it takes to report on a job, as parameters. */

@@ -3,7 +3,7 @@
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR019`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR020`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -195,6 +195,22 @@ export class RunLimitError extends MillraceError {
   }
 }
 
+/** Why a callback token was refused: nobody was given it, or it ends no wait any more. */
+export type TokenRefusal = "unknown" | "used" | "expired" | "void" | "ended";
+
+/**
+ * MR020: a callback token that ends no wait: forged, used, expired, void since a rewind, or of a job that has ended.
+ */
+export class TokenRefusedError extends MillraceError {
+  /** Why it was refused. */
+  readonly reason: TokenRefusal;
+
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR020", message, remedy, cause);
+    this.reason = (detailOf(cause)["reason"] as TokenRefusal | undefined) ?? "unknown";
+  }
+}
+
 /** What the database tells programs of an error. */
 function detailOf(cause: unknown): Record<string, string> {
   try {
@@ -217,6 +233,7 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
   MR016: ScheduleNotFoundError,
   MR017: JobEndedError,
   MR019: RunLimitError,
+  MR020: TokenRefusedError,
 };
 
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */

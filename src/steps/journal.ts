@@ -56,6 +56,11 @@ export class Journal {
     return whileAway(() => this.engine.stepStart({ id, token }, key, children, { detached, wake: true }), signal);
   }
 
+  /** The callback token of a step. As `put` when the job is somebody else's, or the database is away. */
+  async token(job: Held, key: string, name: string, seconds: number, signal: AbortSignal): Promise<string> {
+    return whileAway(() => this.engine.stepToken(job, key, name, seconds), signal);
+  }
+
   async read(job: JobId, signal: AbortSignal): Promise<readonly StepRecord[]> {
     return whileAway(() => this.#gets.add(job), signal);
   }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError, JobFailedError, LeaseLostError, RunLimitError, StepFailedError } from "../db/errors.js";
+import { checkKeys } from "../db/encode.js";
 import { errorText } from "../db/error-text.js";
 import { type Database, inTransactionOf } from "../db/foreign.js";
 import { bounds } from "../db/limits.js";
@@ -12,7 +13,7 @@ import { retryDelaySeconds } from "../job/retry-delay.js";
 import { validate } from "../job/standard-schema.js";
 import { History } from "./history.js";
 import type { Journal } from "./journal.js";
-import type { ChildOptions, Step, StepContext, StepOptions, WaitOptions } from "./step.js";
+import type { ChildOptions, Step, StepContext, StepOptions, TokenOptions, WaitOptions } from "./step.js";
 import { stepName, stepValue } from "./step-values.js";
 import { type Undo, Undos } from "./undos.js";
 import { began, hasBegun } from "./version.js";
@@ -46,6 +47,10 @@ export interface StepOwner {
 
 /** The step that notes that the job has failed for good, and that its steps are being undone. */
 const failingKey = "#failing";
+
+/** Tokens have keys of their own, beside those of waits for the same signal. No step of a handler begins like this. */
+const tokenPrefix = "#token ";
+const usualExpiry: Duration = "7d";
 
 /** The key of the step whose work is being done. */
 const keyInProgress = new AsyncLocalStorage<string>();
@@ -161,6 +166,21 @@ export class RunSteps implements Step {
     });
   }
 
+  token(name: string, options: TokenOptions = {}): Promise<string> {
+    return this.#wait(
+      name,
+      async (key, history) => {
+        checkKeys(options, new Set(["expires"]));
+        const seconds = durationSeconds(options.expires ?? usualExpiry, "expires");
+        if (!history.done(key)) await this.#mayGoOn(history);
+        if (this.#survived.length > 0) await this.#write([]);
+        const { journal, job, signal } = this.#owner;
+        return { value: await this.#held(journal.token(job, key, name, seconds, signal)) };
+      },
+      tokenPrefix,
+    );
+  }
+
   call(
     name: string,
     definition: AnyJobDefinition | string,
@@ -213,10 +233,10 @@ export class RunSteps implements Step {
    * A step: it is looked at, which may take a while, and ends, or is waited for. It counts in the order of calls,
    * before anything is waited for.
    */
-  #wait<T>(name: string, look: (key: string, history: History) => Look<T> | Promise<Look<T>>): Promise<T> {
+  #wait<T>(name: string, look: (key: string, history: History) => Look<T> | Promise<Look<T>>, prefix = ""): Promise<T> {
     if (this.#isSuspended) return this.#never();
     const waiting = new Waiting<T>(() => this.#mayBeIdle());
-    void this.#begin(name, look, waiting);
+    void this.#begin(name, look, waiting, prefix);
     return waiting;
   }
 
@@ -224,33 +244,35 @@ export class RunSteps implements Step {
     name: string,
     look: (key: string, history: History) => Look<T> | Promise<Look<T>>,
     waiting: Waiting<T>,
+    prefix: string,
   ): Promise<void> {
     this.#active += 1;
+    const named = prefix + name;
     let isBusy = false;
     try {
       stepName(name);
       if (!this.#owner.isOpen) throw new LeaseLostError([this.#owner.job.id]);
-      if (this.#busy.has(name)) {
+      if (this.#busy.has(named)) {
         throw new InvalidArgumentError(
           `step "${name}" is used again while it is being done`,
           "give steps that run at the same time names of their own",
         );
       }
-      this.#busy.add(name);
+      this.#busy.add(named);
       isBusy = true;
-      const step = this.#stepOf(name);
+      const step = this.#stepOf(named);
       const history = await this.#history();
       const key = history.keyFor(step);
       const found = await look(key, history);
       if ("wait" in found) await this.#mayGoOn(history);
       if ("value" in found) {
         waiting.resolve(found.value);
-        this.#busy.delete(name);
+        this.#busy.delete(named);
       } else {
         this.#pending.set(key, { wait: found.wait, waiting });
       }
     } catch (error) {
-      if (isBusy) this.#busy.delete(name);
+      if (isBusy) this.#busy.delete(named);
       waiting.reject(error);
     } finally {
       this.#active -= 1;

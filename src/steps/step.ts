@@ -56,6 +56,12 @@ export interface WaitOptions<S extends StandardSchema = StandardSchema> {
   readonly timeout?: Duration;
 }
 
+/** Options of `step.token`. */
+export interface TokenOptions {
+  /** How long it may be answered with. Default `"7d"`. */
+  readonly expires?: Duration;
+}
+
 /** A signal that was waited for. */
 export interface Signal<T = Json> {
   readonly name: string;
@@ -113,6 +119,19 @@ export interface Step {
   waitFor<T = Json>(name: string, options?: WaitOptions): Promise<T | null>;
   /** Wait for the first signal of several names. */
   waitFor<T = Json>(names: readonly string[], options?: WaitOptions): Promise<Signal<T> | null>;
+  /**
+   * A callback token for the signal of this name: whoever has it ends one wait for that signal, once, until it expires,
+   * and may do nothing else. With `mill.answer`, or over HTTP without another right (`POST /api/v1/answers/TOKEN`).
+   * Each call of the handler gets the same one.
+   *
+   * @example
+   * ```ts
+   * const token = await step.token("approved", { expires: "3d" });
+   * await step.run("mail", () => mail(job.input.boss, `https://example.com/approve?token=${token}`));
+   * const approval = await step.waitFor("approved", { timeout: "3d" });
+   * ```
+   */
+  token(name: string, options?: TokenOptions): Promise<string>;
   /**
    * Have another job do something, and go on with its result. Throws JobFailedError when it does not succeed. Its own
    * handler may run anywhere; this job holds nothing meanwhile.

@@ -3,7 +3,7 @@ import { JobFailedError, StepFailedError } from "../db/errors.js";
 import type { JobId } from "../db/types.js";
 import type { AnyJobDefinition } from "../job/define-job.js";
 import type { Duration } from "../job/duration.js";
-import type { ChildOptions, Step, StepContext, StepOptions, WaitOptions } from "../steps/step.js";
+import type { ChildOptions, Step, StepContext, StepOptions, TokenOptions, WaitOptions } from "../steps/step.js";
 import { Waiting } from "../steps/waiting.js";
 import type { Context, Handler } from "../worker/handler.js";
 
@@ -143,6 +143,10 @@ class CrashSteps implements Step {
   waitFor(names: string | readonly string[], options: WaitOptions = {}): Promise<never> {
     const name = typeof names === "string" ? names : names.join("|");
     return this.#watch(name, () => this.#call.step.waitFor(names as string, options)) as Promise<never>;
+  }
+
+  token(name: string, options?: TokenOptions): Promise<string> {
+    return this.#watch(`token ${name}`, () => this.#call.step.token(name, options));
   }
 
   call(name: string, definition: AnyJobDefinition | string, input: unknown, options?: ChildOptions): Promise<never> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
-import { jobOf, newQueue, stateOf } from "../support/jobs.js";
+import { claimOne, enqueue, jobOf, newQueue, stateOf } from "../support/jobs.js";
 import { endChild, waitingRun } from "../support/runs.js";
 import { type Ended, type RunOptions, millrace } from "./cli.js";
 
@@ -82,5 +82,19 @@ describe("tell", () => {
     });
     expect(await cli(["tell", "1", "approved"])).toMatchObject({ code: 1, stdout: expect.stringContaining("1") });
     expect(await cli(["tell", id, "approved", "{not json"])).toMatchObject({ code: 2 });
+  });
+});
+
+describe("answer", () => {
+  it("ends the wait of a callback token, once [#202]", async () => {
+    const queue = await newQueue(db);
+    const id = await enqueue(db, queue);
+    const token = await db.engine.stepToken(await claimOne(db, queue), "#token go", "go", 60);
+    expect(await cli(["answer", token, '{"n": 1}'])).toMatchObject({ code: 0, stdout: `told ${id} "go"\n` });
+    expect(json(await cli(["answer", token, "--json"]))).toMatchObject({ answered: false, reason: "used" });
+    const forged = await cli(["answer", `${token}0`]);
+    expect(forged).toMatchObject({ code: 1, stdout: expect.stringContaining("nobody was given this token") });
+    expect(forged.stdout + forged.stderr).not.toContain(token);
+    expect(await db.engine.steps(id, { key: "go" })).toMatchObject([{ kind: "signal", value: { n: 1 } }]);
   });
 });

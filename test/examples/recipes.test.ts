@@ -3,6 +3,7 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { agent, runAgent } from "../../examples/recipes/agent.js";
 import { answerExpense, askForExpense, decideExpense, expense } from "../../examples/recipes/approval.js";
+import { answerLeave, decideLeave, leave } from "../../examples/recipes/email-link.js";
 import { campaignEnded, mail, sendMail, startCampaign, summarize } from "../../examples/recipes/batch-callback.js";
 import {
   declareNightly,
@@ -72,6 +73,29 @@ describe("recipes, with a crash after each step", () => {
     await test.drain(worker);
     expect(await test.mill.result(job)).toEqual({ approved: true, by: "ann" });
     expect(world).toEqual(["ann: Please look at expense 7.", "ann: Expense 7 still waits."]);
+  });
+
+  it("approval by a link in a mail [#202] [#217]", async () => {
+    const input = { person: "bob", boss: "ann" };
+    const handler = decideLeave({ send: async (to) => does(`ask ${to}`) }, "https://example.com");
+    const report = await test.runWithCrashes(leave, input, handler, {
+      before,
+      effects,
+      signals: [{ name: "decided", value: { approved: true } }],
+    });
+    expect(report.differences).toEqual([]);
+    expect(report.steps).toEqual(["token decided", "ask", "decided"]);
+
+    let link = "";
+    worker.handle(leave, decideLeave({ send: async (_to, text) => void (link = text) }, "https://example.com"));
+    const job = await test.mill.enqueue(leave, input);
+    await test.drain(worker);
+    const token = /token=(\w+)/.exec(link)![1]!;
+    expect(await answerLeave(test.mill, token.slice(0, -1), true)).toBe("This link is not complete.");
+    expect(await answerLeave(test.mill, token, true)).toBe("Thank you.");
+    expect(await answerLeave(test.mill, token, false)).toMatch(/^Too late: this token was used before/);
+    await test.drain(worker);
+    expect(await test.mill.result(job)).toEqual({ approved: true });
   });
 
   it("polling until it is ready [#217]", async () => {

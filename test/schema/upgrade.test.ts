@@ -59,7 +59,13 @@ describe("a schema of the first release", () => {
     const migrated = migrate(db.pool);
     await worker.query("select pg_sleep(0.1)");
     await worker.query("commit");
-    expect((await migrated).applied).toEqual(["0002_promises", "0003_bounds", "0004_claim", "0005_steps"]);
+    expect((await migrated).applied).toEqual([
+      "0002_promises",
+      "0003_bounds",
+      "0004_claim",
+      "0005_steps",
+      "0006_release",
+    ]);
     expect(await migrationStatus(db.pool)).toMatchObject({ state: "current" });
     expect(await dumpSchema(db)).toBe(await dumpSchema(fresh));
     expect((await states()).slice(0, -1)).toEqual(before);

@@ -31,6 +31,13 @@ export interface StepRecord {
   readonly jobs?: readonly JobId[];
 }
 
+/** What a callback token has told, and whom. */
+export interface Answered {
+  readonly job: JobId;
+  /** The name of the signal. */
+  readonly name: string;
+}
+
 /** A step as a worker tells of it. */
 export interface NewStep {
   readonly key: string;

@@ -1,6 +1,7 @@
 import { checkList } from "../check-options.js";
 import { asDate } from "../decode.js";
 import {
+  checkCallbackToken,
   checkId,
   checkToken,
   encodeHeld,
@@ -13,7 +14,7 @@ import {
 import { InvalidArgumentError, LeaseLostError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { bounds } from "../limits.js";
-import type { DecisionNote, EnqueueOptions, Held, JobId, RunSteps, StepRecord } from "../types.js";
+import type { Answered, DecisionNote, EnqueueOptions, Held, JobId, RunSteps, StepRecord } from "../types.js";
 import { AccessVerbs } from "./access.js";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -80,6 +81,28 @@ export abstract class StepVerbs extends AccessVerbs {
     );
     if (!row?.["jobs"]) throw new LeaseLostError([job.id]);
     return row["jobs"] as JobId[];
+  }
+
+  /** The callback token of a step of a job: the same each time it is asked for. */
+  async stepToken(job: Held, key: string, name: string, seconds: number, call?: CallOptions): Promise<string> {
+    const [row] = await this.db.rows(
+      "step_token",
+      "select :step_token($1::uuid, $2::bigint, $3::text, $4::text, $5::float8) as token",
+      [...encodeHeld(job), key, name, seconds],
+      call,
+    );
+    if (!row?.["token"]) throw new LeaseLostError([job.id]);
+    return row["token"] as string;
+  }
+
+  /** End the wait that a callback token was given out for. Returns the job and the name of the signal it was sent. */
+  async answer(token: string, value?: unknown, call?: CallOptions): Promise<Answered> {
+    return this.db.value<Answered>(
+      "token_answer",
+      "select :token_answer($1::text, $2::json) as value",
+      [checkCallbackToken(token), value === undefined ? null : toJson(value, "value of a signal", bounds.stepBytes)],
+      call,
+    );
   }
 
   /** Send a signal to a job. With an `id` it counts once. Returns whether it is new. */

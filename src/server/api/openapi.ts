@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { anyone } from "../auth/roles.js";
 import { apiErrors } from "./problem.js";
 import type { Route } from "./route.js";
 import { problem } from "./schemas.js";
@@ -18,6 +19,7 @@ export function openApi(routes: readonly Route[], version: string): Json {
       summary: route.summary,
       tags: [route.path.split("/")[1]],
       "x-role": route.role,
+      ...(route.role === anyone ? { security: [] } : {}),
       parameters: [...pathParameters(route), ...queryParameters(route, shape)],
       ...(route.body === undefined
         ? {}

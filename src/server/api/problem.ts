@@ -1,4 +1,4 @@
-import { MillraceError, QueueFullError, translateError } from "../../db/errors.js";
+import { MillraceError, QueueFullError, TokenRefusedError, translateError } from "../../db/errors.js";
 import { clip } from "../http/clip.js";
 import { BodyTooLargeError, BodyTooSlowError } from "../http/exchange.js";
 import { mostDetailCharacters } from "../http/limits.js";
@@ -61,7 +61,11 @@ const engineProblems: Readonly<Record<string, readonly [status: number, title: s
   MR016: [404, "no such schedule"],
   MR017: [409, "the job has ended"],
   MR019: [422, "more than one job may have"],
+  MR020: [410, "the callback token ends no wait any more"],
 };
+
+/** A callback token that nobody was given is as a path that there is not. */
+const noCallback = [404, "no such callback token"] as const;
 
 /** What a client is told of an error, as RFC 9457 wants it. */
 export interface Problem {
@@ -84,7 +88,9 @@ export function problemOf(
   const [status, title] =
     error instanceof ApiError
       ? [error.status, error.title]
-      : (engineProblems[error.code] ?? [500, "something went wrong"]);
+      : error instanceof TokenRefusedError && error.reason === "unknown"
+        ? noCallback
+        : (engineProblems[error.code] ?? [500, "something went wrong"]);
   const { code, remedy } = error;
   // The message of an error ends with its remedy, which has a member of its own here.
   const message = remedy === undefined ? error.message : error.message.slice(0, -` (${remedy})`.length);

@@ -29,11 +29,13 @@ export function recorder(
       try {
         return await bounded(engine, async (tx) => {
           const done = await work(tx);
-          await engine.server.auditAdd(entry(object, "done", countOf(done)), { tx });
+          const what = typeof object === "string" ? object : object(done);
+          await engine.server.auditAdd(entry(what, "done", countOf(done)), { tx });
           return done;
         });
       } catch (error) {
         if (error instanceof DatabaseUnavailableError) throw error; // there is nowhere to note it
+        if (typeof object !== "string") throw error; // nobody knows what it would have been done to
         const result = problemOf(error, exchange.id)?.problem.code ?? "error";
         await engine.server
           .auditAdd(entry(object, result))

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Millrace } from "../../client/millrace.js";
 import type { Queryable } from "../../db/queryable.js";
 import type { Auth } from "../auth/auth.js";
-import type { Role } from "../auth/roles.js";
+import type { Role, anyone } from "../auth/roles.js";
 import type { Identity } from "../auth/tokens.js";
 import type { Exchange } from "../http/exchange.js";
 import type { Line, Shares } from "../http/shares.js";
@@ -65,9 +65,9 @@ export interface Call<Query = unknown, Body = unknown> extends Omit<ApiParts, "m
   readonly body: Body;
   /**
    * Do something that belongs on record: in one transaction with its entry in the audit, which names `object`. What
-   * fails is on record too.
+   * fails is on record too, where it was known beforehand what it would be done to.
    */
-  readonly act: <T>(object: string, work: (tx: Queryable) => Promise<T>) => Promise<T>;
+  readonly act: <T>(object: string | ((done: T) => string), work: (tx: Queryable) => Promise<T>) => Promise<T>;
   /** Do it in a transaction, and take it all back: its answer is what would happen. */
   readonly pretend: <T>(work: (tx: Queryable) => Promise<T>) => Promise<T>;
 }
@@ -77,7 +77,7 @@ export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.Z
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Below `/api/v1`: `/queues/{queue}/pause`. */
   readonly path: string;
-  readonly role: Role;
+  readonly role: Role | typeof anyone;
   /** One line, lower case, no full stop. */
   readonly summary: string;
   readonly query?: Query;
@@ -89,6 +89,8 @@ export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.Z
    * their shape). A test compares, for every route.
    */
   readonly answer: z.ZodType | { readonly raw: string; readonly shape?: z.ZodType };
+  /** Refuses what can be told from the path alone, before anything of the body is read. */
+  readonly precheck?: (params: Readonly<Record<string, string>>) => void;
   readonly handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<unknown>;
 }
 

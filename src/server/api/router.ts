@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { InvalidArgumentError } from "../../db/errors.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
-import { type Exchange, type Part, answer, readBody } from "../http/exchange.js";
+import { anyone } from "../auth/roles.js";
+import { type Exchange, type Part, answer, pathForLog, readBody } from "../http/exchange.js";
 import { usualBodyBytes } from "../http/limits.js";
 import type { Holding } from "../http/shares.js";
 import { ApiError, problemOf } from "./problem.js";
@@ -122,7 +123,8 @@ function decoded(word: string): string {
 }
 
 async function serve(route: Route, params: Record<string, string>, exchange: Exchange, parts: ApiParts): Promise<void> {
-  const identity = parts.auth.admit(exchange, route.role);
+  const identity = route.role === anyone ? parts.auth.admitAnyone(exchange) : parts.auth.admit(exchange, route.role);
+  route.precheck?.(params);
   const { name } = identity;
   const query = checkValue(route.query ?? noQuery, queryOf(exchange), "the query");
   const { millOf, ...rest } = parts;
@@ -190,7 +192,7 @@ function refuse(exchange: Exchange, error: unknown, { log }: ApiParts): void {
     log("error", "request failed", {
       id,
       method: request.method,
-      path,
+      path: pathForLog(path),
       error: String((error as Error)?.stack ?? error),
     });
     const detail = "something went wrong here; the log tells more of this request";
@@ -215,7 +217,7 @@ function refuse(exchange: Exchange, error: unknown, { log }: ApiParts): void {
     log("warn", "request refused", {
       id,
       method: request.method,
-      path,
+      path: pathForLog(path),
       status: problem.status,
       code: problem.code,
       detail: problem.detail,

@@ -15,6 +15,9 @@ const defaultRate: RateOptions = { perSecond: 1000, burst: 2000 };
 /** Wrong tokens from one address: enough for a mistake in a configuration, too few to guess with. */
 const wrongRate: RateOptions = { perSecond: 5, burst: 100 };
 
+/** Those who need no token, as the audit names them. No token has such a name. */
+const anyoneName = "(anyone)";
+
 /** Who may ask for what: tokens, or, on this machine only, everybody. */
 export class Auth {
   #entries: readonly TokenEntry[] | undefined;
@@ -55,6 +58,22 @@ export class Auth {
     return identity;
   }
 
+  /**
+   * Whoever asks for what needs no token, because the path has the right in it. All of them together are one who asks;
+   * an address that was wrong too often has to wait.
+   */
+  admitAnyone({ request }: Exchange): Identity {
+    if (this.#entries === undefined) refuseForeign(request);
+    const waitSeconds = Math.max(this.#wrong.wait(addressOf(request)), this.#rate.take(anyoneName));
+    if (waitSeconds > 0) throw tooMany(waitSeconds, "too many requests of this kind, or wrong ones from this address");
+    return { name: anyoneName, role: "reader" };
+  }
+
+  /** What was asked for in a path that needs no token was wrong. */
+  noteWrong({ request }: Exchange): void {
+    this.#wrong.take(addressOf(request));
+  }
+
   #anybody(request: Exchange["request"]): Identity {
     refuseForeign(request);
     return { name: "local", role: "admin" };
@@ -63,7 +82,7 @@ export class Auth {
   #bearer(request: Exchange["request"], entries: readonly TokenEntry[]): Identity {
     const found = tokenOwner(request, entries);
     if (found) return found;
-    const waitSeconds = this.#wrong.take(request.socket.remoteAddress ?? "");
+    const waitSeconds = this.#wrong.take(addressOf(request));
     if (waitSeconds > 0) throw tooMany(waitSeconds, "too many wrong tokens from this address");
     throw new ApiError(
       "noToken",
@@ -73,6 +92,8 @@ export class Auth {
     );
   }
 }
+
+const addressOf = (request: Exchange["request"]): string => request.socket.remoteAddress ?? "";
 
 function tokenOf(request: Exchange["request"]): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];

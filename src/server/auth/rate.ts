@@ -21,6 +21,14 @@ export class RateLimit {
     return 0;
   }
 
+  /** As `take`, and nothing is taken. */
+  wait(name: string): number {
+    const bucket = this.#buckets.get(name);
+    if (!bucket) return 0;
+    const level = bucket.level + ((this.now() - bucket.at) / 1000) * this.perSecond;
+    return level < 1 ? (1 - level) / this.perSecond : 0;
+  }
+
   /** Buckets that are full by now say nothing; when all are in use, the oldest go. */
   #forget(at: number): void {
     for (const [name, { level, at: since }] of this.#buckets) {

@@ -85,6 +85,9 @@ export function readBody({ request }: Exchange, limit: number, memory: Holding):
   });
 }
 
+/** A path as the log may have it: without callback tokens, which are rights. */
+export const pathForLog = (path: string): string => path.replaceAll(/mrt_[^/?&]*/g, "mrt_…");
+
 /** How long the body of a request is, as far as it tells: one that does not may be as long as it likes. */
 export function bodyBytesOf({ request }: Pick<Exchange, "request">): number {
   return Number(request.headers["content-length"] ?? Infinity);

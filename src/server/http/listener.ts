@@ -4,7 +4,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { type AddressInfo, Server as NetServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../log.js";
-import { type Exchange, type Part, answer } from "./exchange.js";
+import { type Exchange, type Part, answer, pathForLog } from "./exchange.js";
 
 /** How a listener behaves towards clients that are slow, greedy or gone. */
 export interface ListenerOptions {
@@ -117,7 +117,7 @@ export class Listener {
         log("error", "request failed", {
           id,
           method: request.method,
-          path: exchange.path,
+          path: pathForLog(exchange.path),
           error: String((error as Error)?.stack ?? error),
         });
       if (!response.headersSent)
@@ -133,7 +133,7 @@ export class Listener {
     log("debug", "request", {
       id,
       method: request.method,
-      path: exchange.path,
+      path: pathForLog(exchange.path),
       status: response.statusCode,
       ms: Math.round(performance.now() - began),
     });

@@ -23,6 +23,7 @@ let held: ClaimedJob;
 let letter: ClaimedJob;
 let run: WaitingRun;
 let flow: EnqueuedFlow;
+let callback: string;
 
 beforeAll(async () => {
   const { engine } = server.db;
@@ -48,6 +49,13 @@ beforeAll(async () => {
   letter = await claimOne(server.db, "work", { types: ["dead"], leaseSeconds: 600 });
   await engine.queuePut("in-steps");
   run = await waitingRun(server.db, "in-steps");
+  await enqueue(server.db, "in-steps", { type: "asks" });
+  callback = await engine.stepToken(
+    await claimOne(server.db, "in-steps", { types: ["asks"], leaseSeconds: 600 }),
+    "#token ok",
+    "ok",
+    60,
+  );
   await server.db.engine.queuePut("in-flow");
   flow = await server.db.engine.enqueueFlow(
     [
@@ -235,6 +243,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { params: { id: run.id }, body: { name: "later", value: { by: "ann" }, id: "hook" }, expected: { isNew: true } },
     { params: { id: run.id }, body: { name: "later", id: "hook" }, expected: { isNew: false } },
   ],
+  "POST /answers/{token}": () => [{ params: { token: callback }, body: { by: "ann" }, expected: { done: true } }],
   "POST /jobs/{id}/rewind": () => [
     { params: { id: run.id }, body: { to: "charge", because: "a mistake" }, expected: { done: true } },
   ],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { openApi } from "../openapi.js";
 import { type Route, route } from "../route.js";
+import { answerRoutes } from "./answers.js";
 import { claimRoutes } from "./claims.js";
 import { failureRoutes } from "./failures.js";
 import { jobRoutes } from "./jobs.js";
@@ -21,6 +22,7 @@ export const routes: readonly Route[] = [
   ...queueRoutes,
   ...jobRoutes,
   ...stepRoutes,
+  ...answerRoutes,
   ...flowRoutes,
   ...payloadRoutes,
   ...claimRoutes,

@@ -1,0 +1,44 @@
+import { Millrace } from "../../client/millrace.js";
+import { TokenRefusedError } from "../../db/errors.js";
+import { type Command, databaseOptions } from "../command.js";
+import { databaseUrl } from "../database.js";
+import { jsonArgument } from "../json-argument.js";
+
+export const answerCommand: Command = {
+  name: "answer",
+  summary: "end the wait that a callback token was given out for",
+  details: [
+    "The token is that of `step.token`; it counts once, until it expires.",
+    "The exit code is 1 when it was used, has expired, or nobody was given it.",
+  ],
+  arguments: [
+    { name: "TOKEN", help: "the callback token" },
+    {
+      name: "VALUE",
+      help: "what its job is told: JSON, `@file`, or `-` for standard input (default null)",
+      optional: true,
+      isFile: true,
+    },
+  ],
+  options: databaseOptions,
+  examples: [`millrace answer "$TOKEN" '{"approved": true}'`, 'millrace answer "$TOKEN" @event.json'],
+  async run({ args, options, out }) {
+    const [token, argument] = args as [string, string?];
+    const value = await jsonArgument(argument, "VALUE");
+    const mill = new Millrace({
+      connection: { connectionString: databaseUrl(options), max: 2, application_name: "millrace cli" },
+      schema: options.text("schema"),
+    });
+    try {
+      const { job, name } = await mill.answer(token, value);
+      out.result({ answered: true, job, name }, `told ${job} "${name}"`);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof TokenRefusedError)) throw error;
+      out.result({ answered: false, reason: error.reason, because: error.message }, error.message);
+      return 1;
+    } finally {
+      await mill.close();
+    }
+  },
+};

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { startServer } from "../../../src/server/server.js";
+import { makeToken, parseTokens } from "../../../src/server/auth/tokens.js";
+import type { JobId } from "../../../src/db/types.js";
+import { claimOne, enqueue, jobOf } from "../../support/jobs.js";
+import { suspend } from "../../support/runs.js";
+import { until } from "../../support/wait.js";
+import { useServer } from "./server.js";
+
+const logged: string[] = [];
+const server = useServer({ log: (...entry) => logged.push(JSON.stringify(entry)) });
+let made = 0;
+
+/** A job that has given out a token, and waits for its answer. */
+async function waiting(expires = 3600): Promise<{ readonly id: JobId; readonly token: string }> {
+  const queue = `asks-${(made += 1)}`;
+  await server.db.engine.queuePut(queue);
+  const id = await enqueue(server.db, queue);
+  const held = await claimOne(server.db, queue);
+  const token = await server.db.engine.stepToken(held, "#token approved", "approved", expires);
+  await suspend(server.db, held, [{ key: "approved", signals: ["approved"] }]);
+  return { id, token };
+}
+
+const answer = (token: string, body?: unknown) => server.ask("POST", `/answers/${token}`, body, { role: "nobody" });
+
+describe("a web hook", () => {
+  it("ends the wait of its token, once, with no other right, and is on record [#202]", async () => {
+    const { id, token } = await waiting();
+    expect(await answer(token, { paid: 7 })).toMatchObject({ status: 200, body: { done: true } });
+    await until("the server has delivered it", async () => (await jobOf(server.db, id)).state === "ready");
+    expect(await server.db.engine.steps(id, { key: "approved" })).toMatchObject([
+      { kind: "signal", value: { paid: 7 } },
+      { kind: "got", value: { paid: 7 } },
+    ]);
+    expect(await answer(token, { paid: 8 })).toMatchObject({
+      status: 410,
+      body: { code: "MR020", detail: "this token was used before", remedy: expect.any(String) },
+    });
+    const { body } = await server.ask("GET", "/audit?limit=1");
+    expect(body.items[0]).toMatchObject({
+      who: "(anyone)",
+      action: "POST /answers/{token}",
+      object: `job ${id} "approved"`,
+      result: "done",
+    });
+    expect(
+      (
+        await server.ask("GET", "/session", undefined, {
+          role: "nobody",
+          headers: { authorization: `Bearer ${token}` },
+        })
+      ).status,
+    ).toBe(401);
+  });
+
+  it("of 100 at once one counts [#202]", async () => {
+    const { token } = await waiting();
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => answer(token, { n })));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status } of answers) expect([200, 410, 503]).toContain(status);
+  });
+
+  it("with a forged token learns nothing, costs no entry of the audit, and has to wait when it goes on [#202]", async () => {
+    const { id, token } = await waiting();
+    const before = (await server.ask("GET", "/audit?limit=1")).body.items[0]?.id;
+    const forged = token.slice(0, -1) + (token.endsWith("0") ? "1" : "0");
+    const noJob = `mrt_1_1_${"0".repeat(64)}`;
+    const told = await Promise.all([forged, noJob, "x", "mrt_", "x".repeat(8000)].map((one) => answer(one, {})));
+    const facts = told.map(({ status, body: { requestId: _, ...problem } }) => ({ status, ...problem }));
+    expect(new Set(facts.map((fact) => JSON.stringify(fact))).size).toBe(1);
+    expect(facts[0]).toMatchObject({ status: 404, code: "MR020", detail: "nobody was given this token" });
+    expect(JSON.stringify(told)).not.toContain(id);
+    expect((await server.ask("GET", "/audit?limit=1")).body.items[0]?.id).toBe(before);
+
+    const { line } = makeToken("a", "admin");
+    const other = await startServer({
+      connection: { connectionString: server.db.url, max: 4 },
+      port: 0,
+      tokens: parseTokens(line),
+      publicUrl: "https://queue.example.com/mill",
+    });
+    try {
+      const hook = (path: string) => fetch(`${other.url}/api/v1/answers/${path}`, { method: "POST" });
+      const statuses = new Set<number>();
+      await until("it is told to wait", async () => {
+        const asked = await Promise.all(Array.from({ length: 30 }, () => hook(forged)));
+        for (const { status } of asked) statuses.add(status);
+        return asked.some(({ status, headers }) => status === 429 && Number(headers.get("retry-after")) > 0);
+      });
+      expect(statuses).toEqual(new Set([404, 429]));
+    } finally {
+      await other.stop();
+    }
+    expect(await answer(token)).toMatchObject({ status: 200 }); // an empty body is {}
+  });
+
+  it("is refused with what is wrong: too large, no JSON, an ended job, another method [#202]", async () => {
+    const { id, token } = await waiting();
+    expect(await answer(token, JSON.stringify("x".repeat(1_048_577)))).toMatchObject({ status: 413 });
+    expect(await answer(token, "{not json")).toMatchObject({ status: 400, body: { code: "MR001" } });
+    const form = await server.ask("POST", `/answers/${token}`, "a=1", {
+      role: "nobody",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(form).toMatchObject({ status: 415, body: { code: "MR107" } });
+    expect(await server.ask("GET", `/answers/${token}`, undefined, { role: "nobody" })).toMatchObject({ status: 405 });
+    await server.db.engine.cancel([id]);
+    expect(await answer(token, {})).toMatchObject({
+      status: 410,
+      body: { code: "MR020", detail: "the job of this token has ended" },
+    });
+  });
+
+  it("leaves no token in the log [#202]", () => {
+    expect(logged.join("\n")).toContain("/api/v1/answers/mrt_…");
+    expect(logged.join("\n")).not.toMatch(/mrt_\d/);
+  });
+});
