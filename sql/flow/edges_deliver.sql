@@ -1,25 +1,26 @@
 -- How jobs of a flow begin, or never do, when those have ended that they wait for. Part of notices_deliver.
 
--- edges_deliver: jobs have ended: who waits for them is told, once for each. Returns who may begin. Writes: step,
+-- edges_deliver: jobs have ended, so: who waits for them is told, once for each. Returns who may begin. Writes: step,
 -- agenda, ticket, and as waiters_cancel.
-create or replace function edges_deliver(p_jobs bigint[]) returns bigint[]
-language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
+create or replace function edges_deliver(p_jobs bigint[], p_states text[]) returns bigint[]
+language plpgsql as $$
 declare
   v_waiters bigint[]; v_counts int[]; v_bad int[];
   v_waiting bigint[];
 begin
-  with told as (
-    insert into step (job_id, slot, key, kind, n, at, other, about)
-    select e.waiter, job_slot(e.waiter), 'after', 'ended', o.job_id, clock_now(), o.job_id, o.state
-      from job_outcomes(p_jobs) o
-      join edge e on e.slot = job_slot(o.job_id) and e.target = o.job_id
-     where exists (select from job j where j.slot = job_slot(e.waiter) and j.id = e.waiter)
-       and not exists (select from step s
-                        where s.slot = job_slot(e.waiter) and s.job_id = e.waiter and s.key = 'after'
-                          and s.kind = 'ended' and s.n = o.job_id)
-    returning job_id, about
+  with edges as (
+    select job_slot(e.waiter) as slot, array_agg(e.waiter) as waiters, array_agg(e.target) as targets,
+           array_agg(e.state) as states
+      from (select job_slot(u.id) as slot, array_agg(u.id) as jobs, array_agg(u.state) as states
+              from unnest(p_jobs, p_states) u (id, state) group by 1) d
+      cross join lateral edges_read(d.slot, d.jobs, d.states) e
+     group by 1
   ), counted as (
-    select job_id, count(*)::int as n, count(*) filter (where about <> 'succeeded')::int as bad from told group by 1
+    select t.job_id, count(*)::int as n, count(*) filter (where t.about <> 'succeeded')::int as bad
+      from edges e
+      cross join lateral ends_append(e.slot, e.waiters, array_fill('after'::text, array[cardinality(e.waiters)]),
+        e.targets, e.targets, e.states, null, null) t
+     group by 1
   )
   select array_agg(job_id), array_agg(n), array_agg(bad) into v_waiters, v_counts, v_bad from counted;
   if v_waiters is null then
@@ -30,9 +31,61 @@ begin
      set waits = g.waits || jsonb_build_object('after', (g.waits ->> 'after')::int - u.n,
            'bad', (g.waits ->> 'bad')::int + u.bad)
     from unnest(v_waiters, v_counts, v_bad) u (job, n, bad)
-   where g.job_id = u.job and g.job_id = any (v_waiting) and g.waits ? 'after';
+   where g.job_id = u.job and g.waits ? 'after'
+     and (cardinality(v_waiting) = cardinality(v_waiters) or g.job_id = any (v_waiting));  -- a long list to search
   return waiters_decide(v_waiting);
 end $$;
+
+-- edges_read_00 to edges_read_31, edges_read: who waits for the end of these jobs, of one ring child. ends_append_00 to
+-- ends_append_31, ends_append: note in jobs of one ring child that others have ended, each once: p_keys and p_ns are
+-- of the rows, p_others the jobs that have ended. Returns what is new. One function per ring child, as for steps
+-- (steps_append_to). Writes: step.
+do $do$
+declare
+  s text;
+begin
+  for i in 0 .. 31 loop
+    s := lpad(i::text, 2, '0');
+    execute format($function$
+      create or replace function edges_read_%1$s(p_jobs bigint[], p_states text[])
+        returns table (target bigint, waiter bigint, state text)
+      language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $body$
+      begin
+        return query
+        select e.target, e.waiter, u.state
+          from unnest(p_jobs, p_states) u (id, state) join edge_%1$s e on e.target = u.id;
+      end $body$ $function$, s);
+    execute format($function$
+      create or replace function ends_append_%1$s(p_jobs bigint[], p_keys text[], p_ns bigint[], p_others bigint[],
+        p_states text[], p_values json[], p_errors json[]) returns table (job_id bigint, key text, about text)
+      language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $body$
+      declare
+        v_now constant timestamptz := clock_now();
+      begin
+        return query
+        insert into step_%1$s as s (job_id, slot, key, kind, n, at, other, about, value, error)
+        select u.job, %2$s, u.key, 'ended', u.n, v_now, u.other, u.state, u.value, u.error
+          from unnest(p_jobs, p_keys, p_ns, p_others, p_states, p_values, p_errors)
+            u (job, key, n, other, state, value, error)
+         where exists (select from job_%1$s j where j.id = u.job)
+        on conflict do nothing
+        returning s.job_id, s.key::text, s.about;
+      end $body$ $function$, s, i);
+  end loop;
+  execute 'create or replace function edges_read(p_slot smallint, p_jobs bigint[], p_states text[]) '
+    || 'returns table (target bigint, waiter bigint, state text) language plpgsql as $body$ begin case p_slot '
+    || (select string_agg(format('when %s then return query select * from edges_read_%s(p_jobs, p_states);', i,
+                                 lpad(i::text, 2, '0')), ' ')
+          from generate_series(0, 31) i)
+    || ' end case; end $body$';
+  execute 'create or replace function ends_append(p_slot smallint, p_jobs bigint[], p_keys text[], p_ns bigint[], '
+    || 'p_others bigint[], p_states text[], p_values json[], p_errors json[]) '
+    || 'returns table (job_id bigint, key text, about text) language plpgsql as $body$ begin case p_slot '
+    || (select string_agg(format('when %s then return query select * from ends_append_%s(p_jobs, p_keys, p_ns, '
+                                 'p_others, p_states, p_values, p_errors);', i, lpad(i::text, 2, '0')), ' ')
+          from generate_series(0, 31) i)
+    || ' end case; end $body$';
+end $do$;
 
 -- edges_check: jobs that wait for others which were there before: those that have ended are told of, and of the others
 -- the end will be. Each is held meanwhile, so that nobody claims it without knowing (job_hold). Where that has to wait
@@ -44,6 +97,7 @@ declare
   v_waiters constant bigint[] := array(
     select g.job_id from agenda g where g.job_id = any (p_jobs) and g.waits ? 'check');
   v_targets bigint[];
+  v_ended bigint[]; v_states text[];
 begin
   if v_waiters = '{}' then
     return '{}';
@@ -63,7 +117,8 @@ begin
   update claim set linked = true where jobs && v_targets and not linked;
   update agenda set waits = (waits - 'check') || jsonb_build_object('others', waits -> 'check')  -- who may be purged
    where job_id = any (v_waiters);
-  return edges_deliver(v_targets);
+  select array_agg(o.job_id), array_agg(o.state) into v_ended, v_states from job_outcomes(v_targets) o;
+  return edges_deliver(v_ended, v_states);
 exception when lock_not_available or deadlock_detected then
   perform notice_append(v_waiters, 2);
   return '{}';

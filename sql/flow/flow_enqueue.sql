@@ -64,15 +64,30 @@ create or replace function flow_check(p_lines flow_line[]) returns void
 language plpgsql as $$
 declare
   l record;
-  v_bad text;
 begin
   if cardinality(p_lines) > bound('children') then
     perform raise_error('MR019', format('%s jobs are more than the limit of %s', cardinality(p_lines),
       bound('children')), 'add them to the flow in parts');
   end if;
-  for l in
-    select x.*, i - 1 as place from unnest(p_lines) with ordinality x (type, input, options, after, "when", i)
-     where x.after is not null or x."when" is not null or x.options is not null
+  for l in  -- those that something is wrong with
+    select x.*, i - 1 as place, w.bad, w.has_twice
+      from unnest(p_lines) with ordinality x (type, input, options, after, "when", i)
+      cross join lateral (
+        select min(a::text) filter (where
+                 case json_typeof(a)
+                   when 'number' then a::text !~ '^[0-9]{1,9}$' or (a #>> '{}')::bigint >= x.i - 1
+                   when 'string' then a #>> '{}' !~ '^[0-9]{1,18}$'
+                   else true end) as bad,
+               count(*) <> count(distinct (json_typeof(a), ltrim(a #>> '{}', '0'))) as has_twice
+          from json_array_elements(case when json_typeof(x.after) = 'array' then x.after end) a) w
+     where x."when" <> all ('{succeeded,failed,ended}'::text[])
+        or json_typeof(x.options) <> 'object'
+        or x.options ->> 'fingerprint' is not null or x.options ->> 'schedule' is not null
+        or json_typeof(x.after) <> 'array'
+        or w.bad is not null or w.has_twice
+        or x.options ->> 'stage' is not null and json_array_length(x.after) > 0
+        or json_array_length(x.after) > bound('edges')
+     order by i limit 1
   loop
     if l."when" <> all ('{succeeded,failed,ended}'::text[]) then
       perform raise_error('MR001', format('unknown when "%s"', left(l."when", 100)), 'use succeeded, failed or ended');
@@ -88,24 +103,15 @@ begin
     elsif json_array_length(l.after) > bound('edges') then
       perform raise_error('MR019', format('%s jobs to wait for are more than the limit of %s',
         json_array_length(l.after), bound('edges')), 'put a job between that waits for some of them');
-    end if;
-    v_bad := (
-      select a::text from json_array_elements(l.after) a
-       where case json_typeof(a)
-               when 'number' then a::text !~ '^[0-9]{1,9}$' or (a #>> '{}')::bigint >= l.place
-               when 'string' then a #>> '{}' !~ '^[0-9]{1,18}$'
-               else true end
-       limit 1);
-    if v_bad is not null then
-      perform raise_error('MR001', format('job %s of the flow cannot wait for %s', l.place, left(v_bad, 100)),
+    elsif l.bad is not null then
+      perform raise_error('MR001', format('job %s of the flow cannot wait for %s', l.place, left(l.bad, 100)),
         'a job waits for jobs before it in the list, by their places, or for jobs that are there, by their ids');
-    elsif (select count(*) <> count(distinct (json_typeof(a), (a #>> '{}')::bigint))
-             from json_array_elements(l.after) a) then
-      perform raise_error('MR001', format('job %s of the flow waits for a job twice', l.place), 'name each once');
     end if;
-    perform job_must_exist(array(select (a #>> '{}')::bigint from json_array_elements(l.after) a
-                                  where json_typeof(a) = 'string'));
+    perform raise_error('MR001', format('job %s of the flow waits for a job twice', l.place), 'name each once');
   end loop;
+  perform job_must_exist(array(
+    select distinct (a #>> '{}')::bigint from unnest(p_lines) x cross join lateral json_array_elements(x.after) a
+     where json_typeof(a) = 'string'));
 end $$;
 
 -- flow_open: make a flow, or find the one to add to, which then does not end before this transaction does. Returns its
@@ -153,7 +159,32 @@ language sql stable as $$ select hashint8extended(p_flow, 'step'::regclass::oid:
 create or replace function flow_type() returns text
 language sql immutable parallel safe as $$ select 'millrace.flow' $$;
 
--- flow_time: when a job of a flow may begin at the earliest, now that it may. Writes: amendment.
+-- flow_times_00 to flow_times_31, flow_times: when jobs of a flow, of one ring child, may begin at the earliest, now
+-- that they may. renews: it has a time to start by, which counts from then (flow_time). One function per ring child, as
+-- for steps (steps_append_to).
+do $do$
+begin
+  for i in 0 .. 31 loop
+    execute format($function$
+      create or replace function flow_times_%1$s(p_jobs bigint[])
+        returns table (job_id bigint, due_at timestamptz, renews boolean)
+      language plpgsql as $body$
+      begin
+        return query
+        select j.id, greatest(clock_now(), j.run_at), coalesce(isfinite(j.start_by), false)
+          from job_%1$s j where j.id = any (p_jobs);
+      end $body$ $function$, lpad(i::text, 2, '0'));
+  end loop;
+  execute 'create or replace function flow_times(p_slot smallint, p_jobs bigint[]) '
+    || 'returns table (job_id bigint, due_at timestamptz, renews boolean) language plpgsql as $body$ '
+    || 'begin case p_slot '
+    || (select string_agg(format('when %s then return query select * from flow_times_%s(p_jobs);', i,
+                                 lpad(i::text, 2, '0')), ' ')
+          from generate_series(0, 31) i)
+    || ' end case; end $body$';
+end $do$;
+
+-- flow_time: the same of one job, whose time to start by counts from then. Writes: amendment.
 create or replace function flow_time(p_job bigint) returns timestamptz
 language plpgsql as $$
 declare

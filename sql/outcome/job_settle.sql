@@ -3,8 +3,9 @@
 -- "results", "logs", "error", "delaySeconds", "waits", "steps"}].
 -- p_claims: a list of {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds",
 -- "maxBytes", "trackStart"}, or null. p_async lets the commit be asynchronous when nothing is reported: only for a
--- transaction that does nothing else. Returns {"refused": [ids no longer held], "claims": [as job_claim_json, one for
--- each]}. Locks and writes as the single verbs. Raises: MR001, MR002.
+-- transaction that does nothing else; then what waits for a few of the jobs goes on in it too, and may be claimed.
+-- Returns {"refused": [ids no longer held], "claims": [as job_claim_json, one for each], "delivered": nobody needs to
+-- deliver what this has told}. Locks and writes as the single verbs, and notices_settle. Raises: MR001, MR002.
 create or replace function job_settle(p_settlements json, p_claims json default null, p_async boolean default false)
   returns json
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
@@ -17,6 +18,10 @@ declare
   v_refused bigint[] := '{}';
   v_suspended settlement[];
   v_claims json[] := '{}';
+  v_few constant int := 10;  -- what tells of more is delivered by others meanwhile, and does not wait for it
+  v_resumed bigint[];
+  v_queues text[];
+  v_delivered boolean := false;
   v_async constant boolean := p_async and p_settlements::text = '[]' and pg_current_xact_id_if_assigned() is null;
 begin
   if json_typeof(p_settlements) is distinct from 'array' or json_typeof(p_claims) <> 'array' then
@@ -57,6 +62,9 @@ begin
   if cardinality(v_suspended) > 0 then
     v_refused := v_refused || runs_suspend(v_suspended);
   end if;
+  if p_async and notices_told() between 1 and v_few then
+    select * into v_resumed, v_queues, v_delivered from notices_settle();
+  end if;
   foreach c in array v_requests loop
     c.queues := coalesce(c.queues, '{default}');
     c."limit" := coalesce(c."limit", 1);
@@ -64,7 +72,11 @@ begin
     c."trackStart" := coalesce(c."trackStart", false);
     v_claims := v_claims || claim_do(c, v_async, cardinality(v_claims) = 0);
   end loop;
-  return json_build_object('refused', v_refused::text[], 'claims', v_claims);
+  if v_queues is not null and exists (
+    select from unnest(v_resumed) u (id) where not exists (select from claim k where u.id = any (k.jobs))) then
+    perform queue_notify(v_queues);
+  end if;
+  return json_build_object('refused', v_refused::text[], 'claims', v_claims, 'delivered', v_delivered);
 end $$;
 
 -- ids_of: a JSON list of ids, quoted or not, as an array. Brackets are all that makes it another thing than the text of

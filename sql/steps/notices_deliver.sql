@@ -12,31 +12,36 @@ language sql immutable parallel safe as $$ select 9::bigint $$;
 create or replace function notice_lock() returns bigint
 language sql stable as $$ select hashint8extended(0, 'step'::regclass::oid::bigint * 4) $$;
 
--- notice_append: tell of jobs. Only appends, inside any transaction: nobody waits for it. Writes: ticket.
+-- notice_append: tell of jobs. Only appends, inside any transaction: nobody waits for it. How many were told of is kept
+-- until the end of the transaction (notices_told): a look at the log would cost those who tell of none. Writes: ticket.
 create or replace function notice_append(p_jobs bigint[], p_what int) returns void
 language plpgsql as $$
 begin
   if p_jobs <> '{}' then
+    perform set_config('millrace.told', (notices_told() + cardinality(p_jobs))::text, true);
     perform tickets_write(array(
       select ticket_of(notice_track(), p_jobs[k : k + 99], p_what, 0, false, null)
         from generate_series(1, cardinality(p_jobs), 100) k));
   end if;
 end $$;
 
+-- notices_told: of how many jobs this transaction has told.
+create or replace function notices_told() returns int
+language sql volatile as $$ select coalesce(nullif(current_setting('millrace.told', true), ''), '0')::int $$;
+
 -- notices_deliver: let go on what waits for something that has happened: reads the next p_limit notices, at most. Any
 -- process may call it, in a transaction of its own: those who do wait for each other, for some milliseconds. Wakes
--- the workers of what was resumed. When that fails, they are delivered one at a time, and the one that cannot be is
--- passed over with a warning: it must not keep all others waiting. Returns {"notices": how many were read, "resumed":
--- how many jobs may go on, "more": there are others}.
+-- the workers of what was resumed. Returns {"notices": how many were read, "resumed": how many jobs may go on, "more":
+-- there are others}.
 -- Locks: notice_lock; agenda rows, skipped when taken. Writes: lane_cursor, step, agenda, ticket, amendment. Raises:
 -- MR001, MR007.
 create or replace function notices_deliver(p_limit int default 1000) returns json
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
-  r track_reading;
   v_read int;
-  v_limit int := p_limit;
   v_resumed bigint[];
+  v_queues text[];
+  v_more boolean;
 begin
   perform isolation_check('delivering notices');
   if p_limit is null or p_limit not between 1 and 100000 then
@@ -46,30 +51,62 @@ begin
     return json_build_object('notices', 0, 'resumed', 0, 'more', false);
   end if;
   perform pg_advisory_xact_lock(notice_lock());
+  select * into v_read, v_resumed, v_queues, v_more from notices_pass(p_limit);
+  perform queue_notify(v_queues);
+  return json_build_object('notices', v_read, 'resumed', cardinality(v_resumed), 'more', v_more);
+end $$;
+
+-- notices_pass: the same, for who holds notice_lock. When notices cannot be delivered together, they are one at a time,
+-- and the one that cannot be is passed over with a warning: it must not keep all others waiting. read: how many were
+-- read; resumed: jobs that may go on, and the queues of these; more: there are other notices.
+-- Locks and writes: as notices_deliver.
+create or replace function notices_pass(p_limit int, out read int, out resumed bigint[], out queues text[],
+  out more boolean)
+language plpgsql as $$
+declare
+  r track_reading;
+  v_limit int := p_limit;
+begin
+  resumed := '{}';
   loop
     r := track_read(track_cursor(notice_track()), v_limit);
-    v_read := coalesce(cardinality(r.jobs), 0);
-    exit when v_read = 0;
+    read := coalesce(cardinality(r.jobs), 0);
+    exit when read = 0;
     begin
-      v_resumed := notices_match(r);
+      resumed := notices_match(r);
       exit;
     exception when others then
       perform passing_check(sqlstate, sqlerrm);
-      if v_read = 1 then
+      if read = 1 then
         raise warning 'millrace: what happened to job % could not be told: % (%)', r.jobs[1], sqlerrm, sqlstate;
         exit;
       end if;
       v_limit := 1;
     end;
   end loop;
-  perform track_advance(r, v_read);  -- also past what had nothing: else it would be looked at for ever
-  if v_read > 0 then
-    perform queue_notify(runs_resume(v_resumed));
+  perform track_advance(r, read);  -- also past what had nothing: else it would be looked at for ever
+  if resumed <> '{}' then
+    queues := runs_resume(resumed);
   end if;
-  return json_build_object('notices', v_read, 'resumed', coalesce(cardinality(v_resumed), 0),
-    'more', v_read = v_limit or v_read > 0 and exists (  -- what has ended here may be waited for too
-      select from ticket k
-       where k.slot = ticket_slot(xid_now()) and k.lane = notice_track() and k.xid = xid_now() and k.attempt = 1));
+  more := read = v_limit or read > 0 and exists (  -- what has ended here may be waited for too
+    select from ticket k
+     where k.slot = ticket_slot(xid_now()) and k.lane = notice_track() and k.xid = xid_now() and k.attempt = 1
+       and (k.xid, k.id) > (coalesce(r.xids[read], 0), coalesce(r.tickets[read], 0)));
+end $$;
+
+-- notices_settle: deliver in the transaction that has told, before it commits: what waits for the few jobs of a report
+-- may be claimed by the same round trip. Nobody is waited for, and when it does not work, nothing of it is done: who
+-- delivers later will. Returns what may go on, and whether nothing is left to be delivered.
+-- Locks: notice_lock, skipped when taken, and as notices_deliver. Writes: as notices_deliver.
+create or replace function notices_settle(out resumed bigint[], out queues text[], out is_done boolean)
+language plpgsql set plan_cache_mode = force_generic_plan as $$  -- planning took more time than all else
+begin
+  is_done := false;
+  if current_setting('transaction_isolation') = 'read committed' and pg_try_advisory_xact_lock(notice_lock()) then
+    select p.resumed, p.queues, not p.more into resumed, queues, is_done from notices_pass(1000) p;
+  end if;
+exception when others then
+  resumed := null; queues := null; is_done := false;
 end $$;
 
 -- notices_match: what some notices tell, to those who wait for it. Returns the jobs that may go on. Writes: step,
@@ -92,47 +129,47 @@ end $$;
 -- ends_deliver: jobs have ended: their parents are told how, once each, and so is who waits for them in a flow. Returns
 -- who waited for no other. Writes: step, agenda, and as job_cancel.
 create or replace function ends_deliver(p_jobs bigint[]) returns bigint[]
-language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql as $$
 declare
-  v_jobs bigint[]; v_states text[]; v_results json[]; v_errors json[];
+  v_jobs bigint[]; v_states text[]; v_results json[]; v_errors json[];  -- side by side, and so are these:
+  v_above bigint[]; v_keys text[]; v_ns int[];
   v_parents bigint[]; v_counts jsonb[];
   v_waiting bigint[];
   v_done bigint[];
   v_begin bigint[];
 begin
-  if p_jobs = '{}' then
+  select array_agg(o.job_id), array_agg(o.state), array_agg(o.result), array_agg(o.error), array_agg(o.parent),
+         array_agg(o.parent_key), array_agg(o.parent_n)
+    into v_jobs, v_states, v_results, v_errors, v_above, v_keys, v_ns
+    from (select job_slot(u.id) as slot, array_agg(u.id) as jobs from unnest(p_jobs) u (id) group by 1) d
+    cross join lateral outcomes_read(d.slot, d.jobs) o;
+  if v_jobs is null then
     return '{}';
   end if;
-  select array_agg(o.job_id), array_agg(o.state), array_agg(o.result), array_agg(o.error)
-    into v_jobs, v_states, v_results, v_errors
-    from job_outcomes(p_jobs) o;
-  perform children_cancel(array(
-    select u.id from unnest(v_jobs, v_states) u (id, state) where u.state <> 'succeeded'));
-  v_begin := edges_deliver(p_jobs);
-  with child as (
-    select j.parent, coalesce(j.parent_key, 'job') as parent_key, coalesce(j.parent_n, o.job_id) as parent_n,
-           j.parent_key is not null as of_step, o.*
-      from unnest(v_jobs, v_states, v_results, v_errors) o (job_id, state, result, error)
-      join job j on j.slot = job_slot(o.job_id) and j.id = o.job_id
-     where j.parent is not null
-  ), alive as (
-    select u.id from (select distinct parent as id from child) u
-     where exists (select from job p where p.slot = job_slot(u.id) and p.id = u.id)
-  ), told as (
-    insert into step (job_id, slot, key, kind, n, at, other, about, value, error)
-    select c.parent, job_slot(c.parent), c.parent_key, 'ended', c.parent_n, clock_now(), c.job_id, c.state,
-           case when c.of_step then c.result end,
-           case when c.of_step and c.state <> 'succeeded' then coalesce(c.error, json_build_object('message',
-             case c.state when 'cancelled' then 'it was cancelled' else 'it has ' || c.state end)) end
-      from child c
-     where c.parent in (select id from alive)
-    on conflict do nothing
-    returning job_id, key
-  ), counted as (
-    select t.job_id, jsonb_object_agg(t.key, t.n) as counts
-      from (select job_id, key, count(*) as n from told group by 1, 2) t group by 1
+  v_waiting := array(select u.id from unnest(v_jobs, v_states) u (id, state) where u.state <> 'succeeded');
+  if v_waiting <> '{}' then
+    perform children_cancel(v_waiting);
+  end if;
+  v_begin := edges_deliver(v_jobs, v_states);
+  with told as (
+    select t.job_id, t.key, count(*) as n
+      from (select job_slot(u.parent) as slot, array_agg(u.parent) as parents,
+                   array_agg(coalesce(u.key, 'job')) as keys, array_agg(coalesce(u.n, u.id)) as ns,
+                   array_agg(u.id) as jobs, array_agg(u.state) as states,
+                   array_agg(case when u.key is not null then u.result end) as results,
+                   array_agg(case when u.key is not null and u.state <> 'succeeded'
+                     then coalesce(u.error, json_build_object('message',
+                       case u.state when 'cancelled' then 'it was cancelled' else 'it has ' || u.state end)) end)
+                     as errors
+              from unnest(v_jobs, v_states, v_results, v_errors, v_above, v_keys, v_ns)
+                u (id, state, result, error, parent, key, n)
+             where u.parent is not null
+             group by 1) p
+      cross join lateral ends_append(p.slot, p.parents, p.keys, p.ns, p.jobs, p.states, p.results, p.errors) t
+     group by 1, 2
   )
-  select array_agg(job_id), array_agg(counts) into v_parents, v_counts from counted;
+  select array_agg(c.job_id), array_agg(c.counts) into v_parents, v_counts
+    from (select job_id, jsonb_object_agg(key, n) as counts from told group by 1) c;
   if v_parents is null then
     return v_begin;
   end if;
@@ -191,10 +228,12 @@ declare
      where g.job_id = any (p_jobs) and g.waits is not null and g.due_at > clock_now()
      order by g.job_id for update skip locked);
 begin
-  perform notice_append(array(
-    select g.job_id from agenda g
-     where g.job_id = any (p_jobs) and g.waits is not null and g.due_at > clock_now()
-       and g.job_id <> all (v_locked)), 2);
+  if cardinality(v_locked) < cardinality(p_jobs) then
+    perform notice_append(array(
+      select g.job_id from agenda g
+       where g.job_id = any (p_jobs) and g.waits is not null and g.due_at > clock_now()
+         and g.job_id <> all (v_locked)), 2);
+  end if;
   return v_locked;
 end $$;
 
@@ -291,11 +330,16 @@ language plpgsql as $$
 declare
   v_lanes bigint[];
 begin
-  with resumed as (
-    update agenda g set waits = null,
-           due_at = case when g.waits ? 'after' then greatest(clock_now(), flow_time(g.job_id)) else clock_now() end
-     where g.job_id = any (p_jobs)
-    returning lane)
+  with begun as (
+    select t.job_id, case when t.renews then flow_time(t.job_id) else t.due_at end as due_at
+      from (select job_slot(g.job_id) as slot, array_agg(g.job_id) as jobs
+              from agenda g where g.job_id = any (p_jobs) and g.waits ? 'after' group by 1) d
+      cross join lateral flow_times(d.slot, d.jobs) t
+  ), resumed as (
+    update agenda g set waits = null, due_at = coalesce(u.due_at, clock_now())
+      from (select r.id, b.due_at from unnest(p_jobs) r (id) left join begun b on b.job_id = r.id) u
+     where g.job_id = u.id
+    returning g.lane)
   select array_agg(distinct lane) into v_lanes from resumed;
   return array(select distinct q.name from lane_known l join queue q on q.id = l.queue_id where l.key = any (v_lanes));
 end $$;

@@ -14,8 +14,8 @@ export interface FetcherHooks {
   readonly onClaimed: (jobs: readonly ClaimedJob[]) => void;
   /** Reports that were refused, because the job was no longer ours. */
   readonly onRefused: (ids: readonly JobId[]) => void;
-  /** Outcomes that are in the database now. */
-  readonly onReported: (settlements: readonly Settlement[]) => void;
+  /** Outcomes that are in the database now. `delivered`: and who waits for these jobs knows. */
+  readonly onReported: (settlements: readonly Settlement[], delivered: boolean) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -133,7 +133,7 @@ export class Fetcher {
     if (wanted.length > 0) this.#claiming = true;
     try {
       const engine = wanted.length > 0 ? this.claiming : this.engine;
-      const { refused, claims } = await engine.settleAndClaim(
+      const { refused, claims, delivered } = await engine.settleAndClaim(
         settlements,
         wanted.map(({ claim }) => claim),
       );
@@ -143,7 +143,7 @@ export class Fetcher {
       this.#claimed(wanted);
       if (settlements.length > 0) {
         this.dispatcher.reported();
-        this.hooks.onReported(settlements);
+        this.hooks.onReported(settlements, delivered);
       }
       if (settlements.length > 0 && this.#isLimited) this.wake(); // what has ended made room
       else if (wakes === this.#wakes) this.#plan(wanted, claims);

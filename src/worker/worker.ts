@@ -139,7 +139,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     this.#fetcher = new Fetcher(reporting, claiming, this.#dispatcher, this.settings, parts.metrics, this.#watch, {
       onClaimed: (jobs) => this.#heartbeat.add(byToken(jobs)),
       onRefused: (ids) => this.#onRefused(ids),
-      onReported: (settlements) => this.#onReported(settlements),
+      onReported: (settlements, delivered) => this.#onReported(settlements, delivered),
       onError,
     });
     const place = `${hostname()}:${process.pid}`;
@@ -419,11 +419,11 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   }
 
   /** What waits for the end of a schedule's run goes on now, not when the next look finds it. */
-  #onReported(settlements: readonly Settlement[]): void {
+  #onReported(settlements: readonly Settlement[], delivered: boolean): void {
     // by their ids: what ended while this report was on its way is told by the next one
     if (this.#news.size > 0) {
       const told = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#news.delete(id)));
-      if (told.length > 0) this.#deliverer.ask();
+      if (told.length > 0 && !delivered) this.#deliverer.ask();
     }
     if (this.#ended.size === 0) return;
     const ended = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#ended.delete(id)));

@@ -156,17 +156,20 @@ export abstract class OutcomeVerbs extends ClaimVerbs {
     return { refused, claimed: claims.flatMap(({ jobs }) => jobs) };
   }
 
-  /** Report several outcomes and make several claims, all in one round trip. Busy lanes are not waited for. */
+  /**
+   * Report several outcomes and make several claims, all in one round trip. Busy lanes are not waited for. `delivered`:
+   * what waited for these jobs was told of their ends in the same transaction.
+   */
   async settleAndClaim(
     settlements: readonly Settlement[],
     claims: readonly ClaimOptions[],
     call?: CallOptions,
-  ): Promise<{ refused: JobId[]; claims: Claimed[] }> {
+  ): Promise<{ refused: JobId[]; claims: Claimed[]; delivered: boolean }> {
     checkList(settlements, "settlements");
     for (const claim of claims) checkKeys(claim, claimKeys);
     const [only] = claims;
     if (settlements.length === 0 && claims.length === 1 && only)
-      return { refused: [], claims: [await this.claimOnce(only, call)] };
+      return { refused: [], claims: [await this.claimOnce(only, call)], delivered: false };
     for (const settlement of settlements) {
       checkKeys(settlement, settlementKeys);
       checkToken(settlement.token);
@@ -181,8 +184,8 @@ export abstract class OutcomeVerbs extends ClaimVerbs {
       [encodeSettlements(settlements), toJson(claims, "claims"), call?.tx === undefined],
       call,
     );
-    const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[][] };
-    return { refused: settled.refused, claims: settled.claims.map(decodeClaims) };
+    const settled = row?.["settled"] as { refused: JobId[]; claims: ClaimColumns[][]; delivered: boolean };
+    return { ...settled, claims: settled.claims.map(decodeClaims) };
   }
 
   /** Leave a value for others, and for the job's next attempt. */
