@@ -4,7 +4,13 @@ import { defineConfig } from "vitest/config";
 const path = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
 export default defineConfig({
-  resolve: { alias: { "millrace/testing": path("src/testing/index.ts"), millrace: path("src/index.ts") } },
+  resolve: {
+    alias: {
+      "millrace/testing": path("src/testing/index.ts"),
+      "millrace/producer": path("src/producer.ts"),
+      millrace: path("src/index.ts"),
+    },
+  },
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],

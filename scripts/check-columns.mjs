@@ -5,7 +5,7 @@ import { readFileSync, readdirSync } from "node:fs";
 const most = 120;
 const folders = ["src", "dashboard", "test", "scripts", "bench", "chaos", "examples", "sql"];
 const isOurs = (path) =>
-  /\.(ts|tsx|mjs|sql)$/.test(path) && !/node_modules|(^|\/)dist\/|sql\.generated|sql\/migrations\//.test(path);
+  /\.(ts|tsx|mjs|sql)$/.test(path) && !/node_modules|(^|\/)dist\/|\.generated\.ts|sql\/migrations\//.test(path);
 
 /**
  * Whether the line runs on because of a text: in a template that began before it, or in quotes that reach over the

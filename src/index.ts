@@ -1,30 +1,7 @@
 /// <reference types="node" preserve="true" />
 /// <reference lib="esnext.disposable" preserve="true" />
 export { Engine, type EngineOptions } from "./db/engine.js";
-export {
-  DatabaseUnavailableError,
-  InputError,
-  InvalidArgumentError,
-  JobFailedError,
-  JobNotFoundError,
-  LaneCollisionError,
-  LeaseLostError,
-  MillraceError,
-  PayloadError,
-  QueueClosedError,
-  QueueNotFoundError,
-  ScheduleNotFoundError,
-  JobEndedError,
-  RunLimitError,
-  StepFailedError,
-  TokenRefusedError,
-  type TokenRefusal,
-  SchemaRestoredError,
-  SchemaVersionError,
-  QueueFullError,
-  TimeoutError,
-  WrongIsolationError,
-} from "./db/errors.js";
+export * from "./errors.js";
 export type {
   FireTarget,
   PutSchedule,
@@ -142,14 +119,14 @@ export type { JobDefaults, JobOptions, RetryDelay } from "./job/job-options.js";
 export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";
 export { Flow, type FlowJob, type FlowJobOptions, type FlowOptions } from "./client/flow.js";
-export {
-  type EnqueueCallOptions,
-  Millrace,
-  type MillraceOptions,
-  type ResultOptions,
-  type SignalTarget,
-  type TellOptions,
+export type {
+  EnqueueCallOptions,
+  MillraceOptions,
+  ResultOptions,
+  SignalTarget,
+  TellOptions,
 } from "./client/millrace.js";
+export { Millrace } from "./client/with-workers.js";
 export type { EventsOptions, Queues } from "./client/queues.js";
 export type { ScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
 export type { Resources } from "./client/resources.js";

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { defineJob } from "../../src/job/define-job.js";
-import { Millrace } from "../../src/client/millrace.js";
+import { Millrace } from "../../src/client/with-workers.js";
 import { migrate } from "../../src/db/migrate.js";
 import { startEmbeddedServer } from "../../src/embedded/server.js";
 import { median, payloads, rate } from "../engine/measure.js";

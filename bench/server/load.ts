@@ -1,6 +1,6 @@
 // One process full of clients: does what it is told as an argument, and prints how long that took.
 import { Agent, request } from "node:http";
-import { Millrace } from "../../src/client/millrace.js";
+import { Millrace } from "../../src/client/with-workers.js";
 import { payloads } from "../engine/measure.js";
 import { type SqsCalls, answered, lightCalls, sdkCalls } from "./calls.js";
 

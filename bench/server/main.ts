@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { Millrace } from "../../src/client/millrace.js";
+import { Millrace } from "../../src/client/with-workers.js";
 import { migrate } from "../../src/db/migrate.js";
 import { startEmbeddedServer } from "../../src/embedded/server.js";
 import { median, payloads } from "../engine/measure.js";

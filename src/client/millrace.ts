@@ -9,8 +9,8 @@ import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { RuleInput } from "../schedule/rule.js";
 import { Deliverer } from "../steps/deliverer.js";
-import { runInProgress } from "../worker/run.js";
-import { Worker } from "../worker/worker.js";
+import { runInProgress } from "../worker/run-in-progress.js";
+import type { Worker } from "../worker/worker.js";
 import type { WorkerOptions } from "../worker/worker-options.js";
 import { type TxOptions, batchSize, callOf, idOf, noteOf } from "./call.js";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
@@ -26,6 +26,7 @@ import { Results } from "./results.js";
 import { type ScheduleOptions, type Scheduled, Schedules, jobOptionsOf } from "./schedules.js";
 import { WakeUp } from "./wake-up.js";
 import { type WhenFullOptions, whenThereIsRoom } from "./when-full.js";
+import { makeWorker } from "./worker-maker.js";
 
 /** Options of `new Millrace`. */
 export interface MillraceOptions {
@@ -424,7 +425,7 @@ export class Millrace {
 
   /** A worker on this database. Give it handlers, then start it. */
   worker(options: WorkerOptions = {}): Worker {
-    const worker = new Worker(options, {
+    const worker = makeWorker(options, {
       engine: this.engine,
       pool: this.#pool,
       metrics: this.#metrics,

@@ -3,6 +3,7 @@ import type pg from "pg";
 import type { Engine } from "../db/engine.js";
 import type { JobId } from "../db/types.js";
 import type { HeldClaim } from "./dispatcher.js";
+import { heartbeatThread } from "./threads.generated.js";
 import type { Look, WatchOptions } from "./watch.js";
 import type { WorkerSettings } from "./worker-options.js";
 
@@ -131,7 +132,7 @@ export class Heartbeat {
       pulse,
     };
     try {
-      this.#thread = new Thread(new URL("./heartbeat-thread.mjs", import.meta.url), { workerData, execArgv: [] });
+      this.#thread = new Thread(heartbeatThread, { eval: true, workerData, execArgv: [] });
     } catch {
       return false;
     }

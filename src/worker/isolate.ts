@@ -1,5 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { spawn } from "node:child_process";
 import { Worker as Thread } from "node:worker_threads";
 import { timerMs } from "../job/duration.js";
 import { checkKeys } from "../db/encode.js";
@@ -7,6 +6,7 @@ import { InvalidArgumentError } from "../db/errors.js";
 import type { JobError } from "../db/types.js";
 import type { Context, Job } from "./handler.js";
 import { type Outcome, PermanentError, decisionOf } from "./outcome.js";
+import { isolateHost } from "./threads.generated.js";
 
 /** Options of `inThreads` and `inProcesses`. */
 export interface IsolateOptions {
@@ -52,7 +52,7 @@ export type FromHost =
  */
 export function inThreads(module: URL, options: IsolateOptions = {}): IsolatedHandler {
   return isolate(module, options, () => {
-    const thread = new Thread(hostFile, { workerData: module.href, execArgv: [] });
+    const thread = new Thread(isolateHost, { eval: true, workerData: module.href, execArgv: [] });
     return {
       send: (message) => thread.postMessage(message),
       on: (event, listener) => void thread.on(event, listener),
@@ -64,8 +64,8 @@ export function inThreads(module: URL, options: IsolateOptions = {}): IsolatedHa
 /** The same in child processes: for handlers that may crash, leak, or load native code. */
 export function inProcesses(module: URL, options: IsolateOptions = {}): IsolatedHandler {
   return isolate(module, options, () => {
-    const child: ChildProcess = fork(fileURLToPath(hostFile), [module.href], {
-      execArgv: [],
+    const child = spawn(process.execPath, ["--eval", isolateHost, module.href], {
+      stdio: ["inherit", "inherit", "inherit", "ipc"],
       serialization: "advanced",
     });
     return {
@@ -75,8 +75,6 @@ export function inProcesses(module: URL, options: IsolateOptions = {}): Isolated
     };
   });
 }
-
-const hostFile = new URL("./isolate-host.mjs", import.meta.url);
 
 interface Channel {
   send(message: ToHost): void;

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { storedVersion } from "../job/define-job.js";
 import { toJson } from "../db/encode.js";
 import { bounds } from "../db/limits.js";
@@ -23,9 +22,7 @@ import {
   outcomeOfReturn,
   storableText,
 } from "./outcome.js";
-
-/** Which run an error thrown from a timer or an unheard promise belongs to. */
-export const runInProgress = new AsyncLocalStorage<Run>();
+import { runInProgress } from "./run-in-progress.js";
 
 const newerVersionDelaySeconds = 60;
 const mostNotes = 100;

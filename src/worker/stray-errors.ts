@@ -1,4 +1,4 @@
-import { runInProgress } from "./run.js";
+import { runInProgress } from "./run-in-progress.js";
 
 let users = 0;
 

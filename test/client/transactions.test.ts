@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
-import { Millrace } from "../../src/client/millrace.js";
+import { Millrace } from "../../src/client/with-workers.js";
 import type { Engine } from "../../src/db/engine.js";
 import { LeaseLostError, QueueNotFoundError } from "../../src/db/errors.js";
 import type { CallOptions, Transaction } from "../../src/db/foreign.js";

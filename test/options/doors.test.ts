@@ -9,7 +9,7 @@ import { Output } from "../../src/cli/output.js";
 import { parse } from "../../src/cli/parse.js";
 import { defineJob } from "../../src/job/define-job.js";
 import type { JobOptions } from "../../src/job/job-options.js";
-import { Millrace } from "../../src/client/millrace.js";
+import { Millrace } from "../../src/client/with-workers.js";
 import { type Option, type Scope, optionTable, optionsOf } from "../../src/db/option-table.js";
 import { useServer } from "../server/api/server.js";
 import { examplesOf } from "./examples.js";

@@ -1,5 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -51,11 +61,12 @@ function pack(folder: string): string {
 
 function productionPackages(): string[] {
   const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
-    packages: Record<string, { dev?: boolean; devOptional?: boolean; optional?: boolean }>;
+    packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
   };
   return Object.entries(lock.packages)
-    .filter(([place, { dev, devOptional, optional }]) => place !== "" && !dev && !devOptional && !optional)
-    .map(([place]) => place);
+    .filter(([place, { dev, devOptional }]) => place !== "" && !dev && !devOptional)
+    .map(([place]) => place)
+    .filter((place) => existsSync(path.join(root, place))); // optional ones of other platforms are not there
 }
 
 /** Bytes of all files of a folder. */

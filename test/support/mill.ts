@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { Millrace, type MillraceOptions } from "../../src/client/millrace.js";
+import type { MillraceOptions } from "../../src/client/millrace.js";
+import { Millrace } from "../../src/client/with-workers.js";
 import type { Defaults } from "../../src/db/types.js";
 import type { Worker } from "../../src/worker/worker.js";
 import type { WorkerOptions } from "../../src/worker/worker-options.js";

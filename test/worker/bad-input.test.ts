@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { type AnyJobDefinition, defineJob } from "../../src/job/define-job.js";
-import { Millrace } from "../../src/client/millrace.js";
+import { Millrace } from "../../src/client/with-workers.js";
 import type { JobDetails } from "../../src/db/types.js";
 import type { HandlerOptions } from "../../src/worker/handler.js";
 import type { WorkerOptions } from "../../src/worker/worker-options.js";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import pg from "pg";
-import { Millrace } from "../../client/millrace.js";
+import { Millrace } from "../../client/with-workers.js";
 import { migrate } from "../../db/migrate.js";
 import type { Log } from "../../server/log.js";
 import type { RunningServer } from "../../server/server.js";

@@ -1,4 +1,4 @@
-import { Millrace } from "../../client/millrace.js";
+import { Millrace } from "../../client/with-workers.js";
 import { type Command, type ExitCode, databaseOptions } from "../command.js";
 import { databaseUrl } from "../database.js";
 import { HandlersFile, handlersPath } from "../handlers-file.js";

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Consumer } from "sqs-consumer";
 import { afterAll, describe, expect, it } from "vitest";
 import { defineJob } from "../../../src/job/define-job.js";
-import { Millrace } from "../../../src/client/millrace.js";
+import { Millrace } from "../../../src/client/with-workers.js";
 import { useDatabase } from "../../support/database.js";
 import { newName, useSqs } from "../../support/sqs.js";
 import { until } from "../../support/wait.js";

@@ -1,23 +1,22 @@
-// @ts-check The heartbeat's thread: extends leases and listens, on a connection of its own. Plain JavaScript, so that
-// it runs from source and from dist alike.
+// The heartbeat's thread: extends leases and listens, on a connection of its own. It is bundled with pg into a text
+// (scripts/generate-threads.mjs), so that nobody looks for a file at run time.
 import { parentPort, workerData } from "node:worker_threads";
 import pg from "pg";
+import type { FromThread, ThreadData, ToThread } from "./heartbeat.js";
+import type { Look } from "./watch.js";
+import type { JobId } from "../db/types.js";
 
-/** @typedef {import("./heartbeat.js").FromThread} FromThread */
-/** @typedef {import("./heartbeat.js").ToThread} ToThread */
-
-const data = /** @type {import("./heartbeat.js").ThreadData} */ (workerData);
-const port = /** @type {import("node:worker_threads").MessagePort} */ (parentPort);
+const data = workerData as ThreadData;
+const port = parentPort!;
 const turns = new BigInt64Array(data.pulse);
 const queues = new Set(data.queues);
-/** Tokens by the length of their lease. @type {Map<number, Set<string>>} */
-let tokens = new Map();
-/** @type {pg.Client | undefined} */
-let client;
+/** Tokens by the length of their lease. */
+let tokens = new Map<number, Set<string>>();
+let client: pg.Client | undefined;
 let stopping = false;
 let failures = 0;
 let everyMs = 5000;
-let wakeUp = () => {};
+let wakeUp = (): void => {};
 /** When leases are prolonged next, and when the next look is, of `performance.now()`. */
 let extendAt = 0;
 let lookAt = Infinity;
@@ -43,10 +42,9 @@ const answerMs = 10_000;
 const silenceMs = 10_000;
 let answeredAt = 0;
 
-/** @param {FromThread} message */
-const tell = (message) => port.postMessage(message);
+const tell = (message: FromThread): void => port.postMessage(message);
 
-port.on("message", (/** @type {ToThread} */ message) => {
+port.on("message", (message: ToThread) => {
   if (message.kind === "stop") return void stop();
   if (message.kind === "set") tokens = new Map();
   for (const [leaseMs, added] of message.tokens)
@@ -57,7 +55,7 @@ port.on("message", (/** @type {ToThread} */ message) => {
   if (isSooner) wakeUp();
 });
 
-async function stop() {
+async function stop(): Promise<void> {
   stopping = true;
   if (isHearing && data.watch)
     await client
@@ -67,7 +65,7 @@ async function stop() {
   process.exit(0);
 }
 
-async function connect() {
+async function connect(): Promise<void> {
   const fresh = new pg.Client({
     ...data.connection,
     application_name: "millrace heartbeat",
@@ -102,7 +100,7 @@ async function connect() {
 }
 
 /** The connection is lost. */
-function forget() {
+function forget(): void {
   client = undefined;
   isHearing = false;
   hasLooked = false;
@@ -112,40 +110,44 @@ function forget() {
   wakeUp();
 }
 
-/** @param {number} at */
-function lookBy(at) {
+function lookBy(at: number): void {
   if (at >= lookAt) return;
   lookAt = at;
   wakeUp();
 }
 
 /** Only what another connection sends proves that this one hears: behind a transaction pooler it does not. */
-function ask() {
+function ask(): void {
   if (!data.watch || isHearing || performance.now() - probedAt < askAgainMs) return;
   probedAt = performance.now();
   tell({ kind: "probe", payload: probe });
 }
 
 /** Take part in the watch: see sql/upkeep/watch_keep.sql. */
-async function look() {
+async function look(): Promise<void> {
   if (!client || !data.watch || performance.now() < lookAt) return;
   const { process: name, id, everySeconds, mayKeep } = data.watch;
   const text = `select ${client.escapeIdentifier(data.schema)}.watch_keep($1, $2, $3, $4) as look`;
   lookAt = performance.now() + askAgainMs;
   try {
-    const { rows } = await client.query({ name: "watch_keep", text, values: [name, id, everySeconds, mayKeep] });
+    const { rows } = await client.query<{ look: Look }>({
+      name: "watch_keep",
+      text,
+      values: [name, id, everySeconds, mayKeep],
+    });
     answeredAt = performance.now();
-    const inMs = Math.min(rows[0].look.inSeconds * 1000, hasLooked ? Infinity : secondLookMs);
+    const told = rows[0]!.look;
+    const inMs = Math.min(told.inSeconds * 1000, hasLooked ? Infinity : secondLookMs);
     hasLooked = true;
     lookAt = answeredAt + inMs;
-    tell({ kind: "look", look: { ...rows[0].look, inSeconds: inMs / 1000 } });
+    tell({ kind: "look", look: { ...told, inSeconds: inMs / 1000 } });
   } catch (error) {
     // a role that was granted its rights by an older release may not: such a worker polls by itself
     if (!(error instanceof pg.DatabaseError)) throw error;
   }
 }
 
-async function extend() {
+async function extend(): Promise<void> {
   if (performance.now() < extendAt) return;
   extendAt = performance.now() + everyMs;
   if (stalledMs() >= data.stallMs) return;
@@ -154,53 +156,56 @@ async function extend() {
     const asked = [...group];
     const text = `select token, to_json(job_ids::text[]) as job_ids from ${client.escapeIdentifier(data.schema)}.claim_extend($1::uuid[], $2::float8)`;
     const askedAt = process.hrtime.bigint();
-    const { rows } = await client.query(text, [asked, leaseMs / 1000]);
+    const { rows } = await client.query<{ token: string; job_ids: JobId[] }>(text, [asked, leaseMs / 1000]);
     answeredAt = performance.now();
     tell({
       kind: "extended",
       asked,
       leaseMs,
       askedAt,
-      held: rows.map((row) => /** @type {const} */ ([row.token, row.job_ids])),
+      held: rows.map((row) => [row.token, row.job_ids] as const),
     });
   }
 }
 
-async function ping() {
+async function ping(): Promise<void> {
   if (performance.now() - answeredAt < silenceMs || lookAt < Infinity) return;
   await client?.query("select");
   answeredAt = performance.now();
 }
 
-/** Not waited for: a connection that is dead may never say so. @param {pg.Client | undefined} old */
-function drop(old) {
+/** Not waited for: a connection that is dead may never say so. */
+function drop(old: pg.Client | undefined): void {
   old?.end().catch(() => {});
 }
 
-const stalledMs = () => Number(process.hrtime.bigint() - Atomics.load(turns, 0)) / 1e6;
+const stalledMs = (): number => Number(process.hrtime.bigint() - Atomics.load(turns, 0)) / 1e6;
 
-/** @param {number} ms */
-const pause = (ms) =>
+const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
-    wakeUp = () => (clearTimeout(timer), resolve(undefined));
+    wakeUp = () => (clearTimeout(timer), resolve());
   });
 
-while (!stopping) {
-  try {
-    if (!client) await connect();
-    ask();
-    await extend();
-    await look();
-    await ping();
-    failures = 0;
-  } catch (error) {
-    failures += 1;
-    drop(client);
-    forget();
-    if (failures === 1)
-      tell({ kind: "error", message: `heartbeat: ${error instanceof Error ? error.message : String(error)}` });
+async function main(): Promise<void> {
+  while (!stopping) {
+    try {
+      if (!client) await connect();
+      ask();
+      await extend();
+      await look();
+      await ping();
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      drop(client);
+      forget();
+      if (failures === 1)
+        tell({ kind: "error", message: `heartbeat: ${error instanceof Error ? error.message : String(error)}` });
+    }
+    const untilDueMs = Math.max(0, Math.min(extendAt, lookAt) - performance.now());
+    await pause(failures === 0 ? Math.min(untilDueMs, everyMs) : Math.min(everyMs, 100 * 2 ** Math.min(failures, 6)));
   }
-  const untilDueMs = Math.max(0, Math.min(extendAt, lookAt) - performance.now());
-  await pause(failures === 0 ? Math.min(untilDueMs, everyMs) : Math.min(everyMs, 100 * 2 ** Math.min(failures, 6)));
 }
+
+void main();

@@ -1,0 +1,12 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { ClaimedJob } from "../db/types.js";
+
+/** What is known of a run to code that it has called. Apart from the run, so that producers need not load that. */
+export interface RunInProgress {
+  /** Jobs of it that have no outcome yet. */
+  readonly openJobs: readonly ClaimedJob[];
+  fail(error: unknown): void;
+}
+
+/** Which run a call comes from, and whose an error is that was thrown by a timer or an unheard promise. */
+export const runInProgress = new AsyncLocalStorage<RunInProgress>();
