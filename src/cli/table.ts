@@ -14,6 +14,7 @@ import { jobsCancelCommand } from "./commands/jobs-cancel.js";
 import { jobsDiscardCommand } from "./commands/jobs-discard.js";
 import { jobsRetryCommand } from "./commands/jobs-retry.js";
 import { jobsShowCommand } from "./commands/jobs-show.js";
+import { flowEnqueueCommand } from "./commands/flow-enqueue.js";
 import { flowCommand } from "./commands/flow.js";
 import { jobsRewindCommand } from "./commands/jobs-rewind.js";
 import { jobsStepsCommand } from "./commands/jobs-steps.js";
@@ -101,6 +102,7 @@ export const commands: readonly Command[] = [
   jobsStepsCommand,
   jobsRewindCommand,
   flowCommand,
+  flowEnqueueCommand,
   jobsCancelCommand,
   jobsRetryCommand,
   jobsDiscardCommand,

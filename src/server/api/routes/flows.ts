@@ -1,7 +1,13 @@
 import { z } from "zod";
+import { bounds } from "../../../db/limits.js";
+import { type NamedFlowJob, flowPlan } from "../../../job/flow-plan.js";
+import { jobBodyBytes } from "../../http/limits.js";
+import { given } from "../given.js";
+import { optionSchemas } from "../option-schemas.js";
+import { enqueueOnce } from "../once.js";
 import { route } from "../route.js";
 import { jobId, jobState, limitOf, time } from "../schemas.js";
-import { noJob } from "./jobs.js";
+import { mostJobs, noJob, traced } from "./jobs.js";
 
 const flow = z
   .strictObject({
@@ -23,7 +29,51 @@ const flow = z
   })
   .meta({ id: "Flow" });
 
+const unused = ["fingerprint", "fingerprintMode", "fingerprintSeconds", "schedule"];
+const flowJob = z
+  .strictObject({
+    name: z.string().optional().meta({ description: "what others of the flow know it by; not a number" }),
+    type: z.string(),
+    input: z.unknown().optional(),
+    after: z
+      .array(z.string())
+      .max(bounds.edges)
+      .optional()
+      .meta({ description: "what it waits for: names of jobs of the flow, or ids of jobs that are there" }),
+    when: z
+      .enum(["succeeded", "failed", "ended"])
+      .optional()
+      .meta({ description: "how that has to end for the job to begin, else it is cancelled (default succeeded)" }),
+    ...Object.fromEntries(Object.entries(optionSchemas("job")).filter(([name]) => !unused.includes(name))),
+  })
+  .meta({ id: "NewFlowJob" });
+
 export const flowRoutes = [
+  route({
+    method: "POST",
+    path: "/flows",
+    role: "producer",
+    summary:
+      "enqueue up to 10,000 jobs that wait for each other, all of them or none: a new flow, or more jobs of one (`flow`); Idempotency-Key as for one job. Answers with its id, and those of the jobs in their order",
+    body: z.strictObject({
+      name: z.string().optional().meta({ description: "what people know the flow by" }),
+      queue: z.string().optional().meta({ description: "where the flow itself is kept (default default)" }),
+      flow: jobId.optional().meta({ description: "add to this one, which has not ended" }),
+      jobs: z.array(flowJob).max(mostJobs),
+    }),
+    bodyLimit: jobBodyBytes,
+    answer: z.strictObject({ id: jobId, jobs: z.array(jobId) }),
+    async handle(call) {
+      const { jobs: named, ...target } = call.body;
+      const { jobs, places } = flowPlan(named.map((job) => traced(call, given(job) as NamedFlowJob)));
+      const stored = await enqueueOnce(call, [], (options) =>
+        call.mill.engine.enqueueFlow(jobs, given(target), options),
+      );
+      call.deliver();
+      for (const queue of new Set(jobs.map(({ options }) => options?.queue ?? "default"))) call.wake(queue);
+      return { id: stored.id, jobs: places.map((place) => stored.jobs[place]!) };
+    },
+  }),
   route({
     method: "GET",
     path: "/flows/{id}",

@@ -30,7 +30,8 @@ import {
   windows,
 } from "../schemas.js";
 
-const mostJobs = 10_000;
+/** In one request. */
+export const mostJobs = 10_000;
 
 const jobFilter = {
   state: jobState.optional(),
@@ -318,7 +319,7 @@ async function outcome({ mill, params, query, exchange }: Call<{ readonly waitSe
 }
 
 /** A job joins the trace of its request, unless it names another. */
-export function traced({ exchange }: Call, job: NewJob): NewJob {
+export function traced<Job extends Pick<NewJob, "headers">>({ exchange }: Call, job: Job): Job {
   const trace = exchange.request.headers[traceHeader];
   if (
     typeof trace !== "string" ||
