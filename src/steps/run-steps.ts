@@ -199,10 +199,29 @@ export class RunSteps implements Step {
     inputs: readonly unknown[],
     options: ChildOptions = {},
   ): Promise<never> {
+    return this.#map(name, definition, inputs, options, resultOf);
+  }
+
+  mapSettled(
+    name: string,
+    definition: AnyJobDefinition | string,
+    inputs: readonly unknown[],
+    options: ChildOptions = {},
+  ): Promise<never> {
+    return this.#map(name, definition, inputs, options, settledOf);
+  }
+
+  #map(
+    name: string,
+    definition: AnyJobDefinition | string,
+    inputs: readonly unknown[],
+    options: ChildOptions,
+    told: (record: StepRecord) => unknown,
+  ): Promise<never> {
     return this.#wait(name, async (key, history) => {
       if (!Array.isArray(inputs)) throw new InvalidArgumentError("inputs are not an array", "give one input per job");
       const found = await this.#children(key, history, definition, inputs, options);
-      return "wait" in found ? found : { value: found.value.map(resultOf) as never };
+      return "wait" in found ? found : { value: found.value.map((record) => told(record)) as never };
     });
   }
 
@@ -509,4 +528,12 @@ function errorOf({ name, message, code, stack, cause }: JobError): Error {
 function resultOf({ about: state, error, other, value }: StepRecord): unknown {
   if (state === "succeeded") return value ?? null;
   throw new JobFailedError(other!, state ?? "failed", errorText(error) || "no message");
+}
+
+function settledOf(record: StepRecord): PromiseSettledResult<unknown> {
+  try {
+    return { status: "fulfilled", value: resultOf(record) };
+  } catch (reason) {
+    return { status: "rejected", reason };
+  }
 }

@@ -143,7 +143,10 @@ export interface Step {
     input: NoInfer<In>,
     options?: ChildOptions,
   ): Promise<Result>;
-  /** The same for many inputs, at the same time. Their results are in the order of the inputs. */
+  /**
+   * The same for many inputs, at the same time. Their results are in the order of the inputs. Throws what the first of
+   * them failed with, when all have ended.
+   */
   map<Result = Json>(name: string, type: string, inputs: readonly unknown[], options?: ChildOptions): Promise<Result[]>;
   map<In = unknown, Result = Json>(
     name: string,
@@ -151,6 +154,28 @@ export interface Step {
     inputs: readonly NoInfer<In>[],
     options?: ChildOptions,
   ): Promise<Result[]>;
+  /**
+   * As `map`, and fails with none of them: how each has ended, in the order of the inputs, as `Promise.allSettled` tells
+   * it. What a job failed with is a JobFailedError, as its `reason`.
+   *
+   * @example
+   * ```ts
+   * const sent = await step.mapSettled("send", sendMail, recipients);
+   * const failed = sent.filter(({ status }) => status === "rejected").length;
+   * ```
+   */
+  mapSettled<Result = Json>(
+    name: string,
+    type: string,
+    inputs: readonly unknown[],
+    options?: ChildOptions,
+  ): Promise<PromiseSettledResult<Result>[]>;
+  mapSettled<In = unknown, Result = Json>(
+    name: string,
+    definition: JobDefinition<In, unknown, unknown, Result> | string,
+    inputs: readonly NoInfer<In>[],
+    options?: ChildOptions,
+  ): Promise<PromiseSettledResult<Result>[]>;
   /** Start another job, once, and wait for nothing. It goes on whatever becomes of this one. */
   start<In = unknown>(
     name: string,

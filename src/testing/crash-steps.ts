@@ -162,6 +162,15 @@ class CrashSteps implements Step {
     return this.#watch(name, () => this.#call.step.map(name, definition, inputs, options)) as Promise<never>;
   }
 
+  mapSettled(
+    name: string,
+    definition: AnyJobDefinition | string,
+    inputs: readonly unknown[],
+    options?: ChildOptions,
+  ): Promise<never> {
+    return this.#watch(name, () => this.#call.step.mapSettled(name, definition, inputs, options)) as Promise<never>;
+  }
+
   start(name: string, definition: AnyJobDefinition | string, input: unknown, options?: ChildOptions): Promise<JobId> {
     return this.#watch(name, () => this.#call.step.start(name, definition, input, options));
   }

@@ -148,6 +148,31 @@ describe("a parent that ends", () => {
     },
   );
 
+  it("tells all outcomes of many where none of them is to be an error, also after a crash [#205]", async () => {
+    const queue = await test.queue();
+    const worker = test
+      .worker(queue)
+      .handle(parent, async (_job, { step }) => {
+        const all = await step.mapSettled("all", child, [1, "fail", 3], { queue, maxAttempts: 1 });
+        await step.sleep("nap", "5ms");
+        return all.map((one) =>
+          one.status === "fulfilled" ? one.value : [one.status, (one.reason as { code: string }).code],
+        );
+      })
+      .handle(child, (job) => {
+        if (job.input === "fail") throw new PermanentError("it was told to");
+        return job.input as never;
+      });
+    await worker.start();
+    const { id } = await test.mill.enqueue(parent, { queue }, { queue });
+    expect(await test.mill.result(id, patience)).toEqual([1, ["rejected", "MR013"], 3]);
+    const children = await test.mill.jobs.children(id);
+    expect(children.map(({ state }) => state)).toEqual(["succeeded", "failed", "succeeded"]);
+    expect(await test.mill.jobs.children(id, { after: children[0]!.id, limit: 1 })).toEqual([children[1]]);
+    expect((await test.mill.jobs.steps({ id }, { key: "nap" })).map(({ kind }) => kind)).toEqual(["due"]);
+    await expect(test.mill.jobs.steps(id, { kye: "x" } as never)).rejects.toMatchObject({ code: "MR001" });
+  });
+
   it("with a failure cancels thousands of children, in parts, without holding up others for long [#207]", async () => {
     const [queue, below] = [await test.queue(), await test.queue()];
     const worker = test.worker(queue).handle(parent, async (_job, { step }) => {
