@@ -3,6 +3,7 @@ import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import type {
   CancelFilter,
+  ChildRecord,
   CountFilter,
   DecisionNote,
   DecisionRecord,
@@ -15,6 +16,8 @@ import type {
   JobDetails,
   JobId,
   JobRecord,
+  JobStep,
+  JobStepsFilter,
   Json,
   ListFilter,
   Replay,
@@ -23,6 +26,7 @@ import type {
 } from "../db/types.js";
 import { type TxOptions, batchSize, callOf, idOf, noteOf } from "./call.js";
 import { type Duration, durationSeconds } from "../job/duration.js";
+import { given } from "../job/new-job.js";
 
 /** Which runs to look at, and how far back. */
 export interface DurationsFilter {
@@ -44,6 +48,32 @@ export class Jobs {
   /** One job with its attempts and progress; null when there is none. */
   async get(id: JobId, options: TxOptions = {}): Promise<JobDetails | null> {
     return this.engine.get(id, callOf(options));
+  }
+
+  /**
+   * What a run has done, was sent and waits for, in the order in which it was noted, a part at a time: `after` is the
+   * `id` of the last one seen.
+   *
+   * @example
+   * ```ts
+   * for (const { key, kind, seconds } of await mill.jobs.steps(id)) console.log(key, kind, seconds);
+   * ```
+   */
+  async steps(
+    job: JobId | Pick<Enqueued, "id">,
+    { tx, ...filter }: TxOptions & JobStepsFilter = {},
+  ): Promise<JobStep[]> {
+    return this.engine.steps(idOf(job), filter, callOf({ tx }));
+  }
+
+  /** The jobs that a job has started, in the order of their ids, after one of them. `limit` is 1000 at most. */
+  async children(
+    job: JobId | Pick<Enqueued, "id">,
+    options: TxOptions & { readonly after?: JobId; readonly limit?: number } = {},
+  ): Promise<ChildRecord[]> {
+    const call = callOf(options, ["after", "limit"]);
+    const { after, limit } = options;
+    return this.engine.children(idOf(job), given({ after, limit }), call);
   }
 
   /**

@@ -2,7 +2,7 @@ import pg from "pg";
 import { checkObject, shown } from "../db/check-options.js";
 import { checkKeys } from "../db/encode.js";
 import { Engine } from "../db/engine.js";
-import { InvalidArgumentError, JobNotFoundError } from "../db/errors.js";
+import { InvalidArgumentError } from "../db/errors.js";
 import type { CallOptions, Transaction } from "../db/foreign.js";
 import type { Answered, DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
@@ -394,13 +394,7 @@ export class Millrace {
 
   async #target(job: SignalTarget, call: CallOptions | undefined): Promise<JobId> {
     if (typeof job === "string" || "id" in job) return idOf(job);
-    const { queue = "default", fingerprint } = job;
-    const id = await this.engine.jobOf(queue, fingerprint, call);
-    if (id !== null) return id;
-    throw new JobNotFoundError(
-      `no live job of queue "${queue}" has the fingerprint "${fingerprint}"`,
-      "it may have ended, or not be enqueued yet",
-    );
+    return this.engine.liveJobOf(job.queue ?? "default", job.fingerprint, call);
   }
 
   /** Cancel one job. False when it had ended already. */

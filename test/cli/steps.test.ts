@@ -98,3 +98,40 @@ describe("answer", () => {
     expect(await db.engine.steps(id, { key: "go" })).toMatchObject([{ kind: "signal", value: { n: 1 } }]);
   });
 });
+
+describe("flow enqueue", () => {
+  it("stores jobs that wait for each other, and refuses circles [#208]", async () => {
+    const queue = await newQueue(db);
+    const flow = {
+      name: "import",
+      queue,
+      jobs: [
+        { type: "load", queue, after: ["a"], priority: 1 },
+        { name: "a", type: "extract", queue, input: { n: 1 } },
+      ],
+    };
+    const { id, jobs } = json(await cli(["flow", "enqueue", "-", "--json"], { input: JSON.stringify(flow) }));
+    expect(await db.engine.getFlow(id)).toMatchObject({ name: "import", total: 2 });
+    expect(await jobOf(db, jobs[0])).toMatchObject({ type: "load", state: "suspended", priority: 1 });
+    expect(await jobOf(db, jobs[1])).toMatchObject({ type: "extract", state: "ready", input: { n: 1 } });
+    const circle = '{"jobs": [{"name": "a", "type": "x", "after": ["a"]}]}';
+    expect(await cli(["flow", "enqueue", circle])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("wait for each other"),
+    });
+    expect(await cli(["flow", "enqueue", '{"job": []}'])).toMatchObject({ code: 1 });
+    expect(await cli(["flow", "enqueue", "7"])).toMatchObject({ code: 1 });
+  });
+});
+
+describe("tell --fingerprint", () => {
+  it("reaches the live job of a queue [#201]", async () => {
+    const queue = await newQueue(db);
+    const id = await enqueue(db, queue, { fingerprint: "order-7" });
+    const tell = ["tell", "order-7", "paid", "1", "--queue", queue];
+    expect(await cli([...tell, "--fingerprint"])).toMatchObject({ code: 0, stdout: 'told order-7 "paid"\n' });
+    expect(await db.engine.steps(id)).toMatchObject([{ kind: "signal", key: "paid", value: 1 }]);
+    expect(await cli(tell)).toMatchObject({ code: 2, stderr: expect.stringContaining("--fingerprint") });
+    expect(await cli(["tell", "order-8", "paid", "--fingerprint", "--queue", queue])).toMatchObject({ code: 1 });
+  });
+});

@@ -13,6 +13,7 @@ import {
   decodeStage,
 } from "../decode.js";
 import { checkId, checkKeys, encodeIds } from "../encode.js";
+import { JobNotFoundError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { bounds } from "../limits.js";
 import { pieceBytes } from "../payload.js";
@@ -56,6 +57,16 @@ export abstract class LookVerbs extends QueueVerbs {
       call,
     );
     return (row?.["id"] ?? null) as JobId | null;
+  }
+
+  /** The live job of a queue that has a fingerprint. Rejects with JobNotFoundError when there is none. */
+  async liveJobOf(queue: string, fingerprint: string, call?: CallOptions): Promise<JobId> {
+    const id = await this.jobOf(queue, fingerprint, call);
+    if (id !== null) return id;
+    throw new JobNotFoundError(
+      `no live job of queue "${queue}" has the fingerprint "${fingerprint}"`,
+      "it may have ended, or not be enqueued yet",
+    );
   }
 
   /** One job with its attempts and progress; null when there is none. */

@@ -49,6 +49,7 @@ beforeAll(async () => {
   letter = await claimOne(server.db, "work", { types: ["dead"], leaseSeconds: 600 });
   await engine.queuePut("in-steps");
   run = await waitingRun(server.db, "in-steps");
+  await enqueue(server.db, "in-steps", { type: "told", fingerprint: "told" });
   await enqueue(server.db, "in-steps", { type: "asks" });
   callback = await engine.stepToken(
     await claimOne(server.db, "in-steps", { types: ["asks"], leaseSeconds: 600 }),
@@ -243,9 +244,28 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { params: { id: run.id }, body: { name: "later", value: { by: "ann" }, id: "hook" }, expected: { isNew: true } },
     { params: { id: run.id }, body: { name: "later", id: "hook" }, expected: { isNew: false } },
   ],
+  "POST /jobs/tell": () => [
+    { body: { queue: "in-steps", fingerprint: "told", name: "later", id: "hook" }, expected: { isNew: true } },
+    { body: { queue: "in-steps", fingerprint: "told", name: "later", id: "hook" }, expected: { isNew: false } },
+  ],
   "POST /answers/{token}": () => [{ params: { token: callback }, body: { by: "ann" }, expected: { done: true } }],
   "POST /jobs/{id}/rewind": () => [
     { params: { id: run.id }, body: { to: "charge", because: "a mistake" }, expected: { done: true } },
+  ],
+  "POST /flows": () => [
+    {
+      body: {
+        name: "nightly",
+        queue: "in-flow",
+        jobs: [
+          { type: "load", queue: "in-flow", after: ["a"], when: "ended", input: { n: 1 }, priority: 3 },
+          { name: "a", type: "extract", queue: "in-flow" },
+        ],
+      },
+      expected: { id: expect.any(String), jobs: [expect.any(String), expect.any(String)] },
+    },
+    { body: { flow: flow.id, jobs: [{ type: "later", queue: "in-flow" }] }, expected: { id: flow.id } },
+    { body: { jobs: [] }, expected: { jobs: [] } },
   ],
   "GET /flows/{id}": () => [
     {
@@ -255,8 +275,8 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
         id: flow.id,
         name: "import",
         state: "suspended",
-        total: 2,
-        jobs: [{ after: [] }, { after: [flow.jobs[0]] }],
+        total: 3,
+        jobs: [{ after: [] }, { after: [flow.jobs[0]] }, { type: "later" }],
       },
     },
   ],

@@ -32,6 +32,13 @@ const run = z
   })
   .meta({ id: "Run" });
 
+const signal = {
+  name: z.string().meta({ description: "what the job waits for" }),
+  value: jsonValue.optional(),
+  id: z.string().optional().meta({ description: "what the signal is known by, such as the id of a web hook" }),
+};
+const told = z.strictObject({ isNew: z.boolean().meta({ description: "false: one with this id was sent before" }) });
+
 export const stepRoutes = [
   route({
     method: "GET",
@@ -74,17 +81,37 @@ export const stepRoutes = [
     role: "producer",
     summary:
       "send a signal to a job, which is kept until the job waits for it; of those with the same `id` one counts. Refused when the job has ended",
-    body: z.strictObject({
-      name: z.string().meta({ description: "what the job waits for" }),
-      value: jsonValue.optional(),
-      id: z.string().optional().meta({ description: "what the signal is known by, such as the id of a web hook" }),
-    }),
+    body: z.strictObject(signal),
     bodyLimit: signalBodyBytes,
-    answer: z.strictObject({ isNew: z.boolean().meta({ description: "false: one with this id was sent before" }) }),
+    answer: told,
     async handle({ mill, params, body: { name, value, id }, act, deliver }) {
       const job = params["id"]!;
       const isNew = await act(`job ${job} ${JSON.stringify(name)}`, (tx) =>
         mill.engine.tell(job, name, value, { tx, ...given({ id }) }),
+      );
+      deliver();
+      return { isNew };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/tell",
+    role: "producer",
+    summary: "the same to the live job of a queue that has a fingerprint; refused when there is none",
+    body: z.strictObject({
+      queue: z.string().default("default"),
+      fingerprint: z.string(),
+      ...signal,
+    }),
+    bodyLimit: signalBodyBytes,
+    answer: told,
+    async handle({ mill, body: { queue, fingerprint, name, value, id }, act, deliver }) {
+      const whom = `fingerprint ${JSON.stringify(fingerprint)} of queue ${JSON.stringify(queue)}`;
+      const isNew = await act(`${whom} ${JSON.stringify(name)}`, async (tx) =>
+        mill.engine.tell(await mill.engine.liveJobOf(queue, fingerprint, { tx }), name, value, {
+          tx,
+          ...given({ id }),
+        }),
       );
       deliver();
       return { isNew };
