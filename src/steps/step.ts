@@ -155,8 +155,8 @@ export interface Step {
     options?: ChildOptions,
   ): Promise<Result[]>;
   /**
-   * As `map`, and fails with none of them: how each has ended, in the order of the inputs, as `Promise.allSettled` tells
-   * it. What a job failed with is a JobFailedError, as its `reason`.
+   * As `map`, and fails with none of them: how each has ended, in the order of the inputs, as `Promise.allSettled`
+   * tells it. What a job failed with is a JobFailedError, as its `reason`.
    *
    * @example
    * ```ts

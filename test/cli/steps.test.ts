@@ -116,22 +116,22 @@ describe("flow enqueue", () => {
     expect(await jobOf(db, jobs[1])).toMatchObject({ type: "extract", state: "ready", input: { n: 1 } });
     const circle = '{"jobs": [{"name": "a", "type": "x", "after": ["a"]}]}';
     expect(await cli(["flow", "enqueue", circle])).toMatchObject({
-      code: 1,
+      code: 2,
       stderr: expect.stringContaining("wait for each other"),
     });
-    expect(await cli(["flow", "enqueue", '{"job": []}'])).toMatchObject({ code: 1 });
-    expect(await cli(["flow", "enqueue", "7"])).toMatchObject({ code: 1 });
+    expect(await cli(["flow", "enqueue", '{"job": []}'])).toMatchObject({ code: 2 });
+    expect(await cli(["flow", "enqueue", "7"])).toMatchObject({ code: 2 });
   });
 });
 
-describe("tell --fingerprint", () => {
+describe("tell --by-fingerprint", () => {
   it("reaches the live job of a queue [#201]", async () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue, { fingerprint: "order-7" });
     const tell = ["tell", "order-7", "paid", "1", "--queue", queue];
-    expect(await cli([...tell, "--fingerprint"])).toMatchObject({ code: 0, stdout: 'told order-7 "paid"\n' });
+    expect(await cli([...tell, "--by-fingerprint"])).toMatchObject({ code: 0, stdout: 'told order-7 "paid"\n' });
     expect(await db.engine.steps(id)).toMatchObject([{ kind: "signal", key: "paid", value: 1 }]);
-    expect(await cli(tell)).toMatchObject({ code: 2, stderr: expect.stringContaining("--fingerprint") });
-    expect(await cli(["tell", "order-8", "paid", "--fingerprint", "--queue", queue])).toMatchObject({ code: 1 });
+    expect(await cli(tell)).toMatchObject({ code: 2, stderr: expect.stringContaining("--by-fingerprint") });
+    expect(await cli(["tell", "order-8", "paid", "--by-fingerprint", "--queue", queue])).toMatchObject({ code: 1 });
   });
 });

@@ -2,7 +2,7 @@ import { Millrace } from "../../client/millrace.js";
 import { checkObject } from "../../db/check-options.js";
 import { checkKeys } from "../../db/encode.js";
 import type { FlowTarget } from "../../db/types.js";
-import { type NamedFlowJob, flowPlan } from "../../job/flow-plan.js";
+import { type NamedFlowJob, flowPlan } from "../../client/flow-plan.js";
 import { type Command, databaseOptions } from "../command.js";
 import { databaseUrl } from "../database.js";
 import { plural } from "../format.js";

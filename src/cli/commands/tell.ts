@@ -13,7 +13,7 @@ export const tellCommand: Command = {
     "The exit code is 1 when the job has ended, or there is none.",
   ],
   arguments: [
-    { name: "JOB", help: "its id, or with `--fingerprint` its fingerprint" },
+    { name: "JOB", help: "its id, or with `--by-fingerprint` its fingerprint" },
     { name: "NAME", help: "the name of the signal" },
     {
       name: "VALUE",
@@ -23,7 +23,7 @@ export const tellCommand: Command = {
     },
   ],
   options: {
-    fingerprint: { help: "JOB is the fingerprint of the live job of a queue" },
+    "by-fingerprint": { help: "JOB is the fingerprint of the live job of a queue" },
     queue: { value: "NAME", help: "the queue of that job (default: default)" },
     id: { value: "TEXT", help: "what the signal is known by, such as the id of a web hook" },
     ...databaseOptions,
@@ -31,14 +31,14 @@ export const tellCommand: Command = {
   examples: [
     `millrace tell 880123456789012345 approved '{"by": "ann"}'`,
     "millrace tell 880123456789012345 paid @event.json --id evt_1042",
-    "millrace tell order-7 paid --fingerprint --queue orders",
+    "millrace tell order-7 paid --by-fingerprint --queue orders",
   ],
   async run({ args, options, out }) {
     const [job, name, argument] = args as [string, string, string?];
     const value = await jsonArgument(argument, "VALUE");
-    const isFingerprint = options.flag("fingerprint");
+    const isFingerprint = options.flag("by-fingerprint");
     if (options.given("queue") && !isFingerprint)
-      throw new UsageError("--queue says whose fingerprint it is", "give --fingerprint too, or leave it out");
+      throw new UsageError("--queue says whose fingerprint it is", "give --by-fingerprint too, or leave it out");
     const target = isFingerprint ? { fingerprint: job, ...options.pick("queue") } : job;
     const mill = new Millrace({
       connection: { connectionString: databaseUrl(options), max: 2, application_name: "millrace cli" },

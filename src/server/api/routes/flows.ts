@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { bounds } from "../../../db/limits.js";
-import { type NamedFlowJob, flowPlan } from "../../../job/flow-plan.js";
+import { type NamedFlowJob, flowPlan } from "../../../client/flow-plan.js";
 import { jobBodyBytes } from "../../http/limits.js";
 import { given } from "../given.js";
 import { optionSchemas } from "../option-schemas.js";
