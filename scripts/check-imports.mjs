@@ -7,7 +7,7 @@ import path from "node:path";
 const below = {
   db: [],
   embedded: [],
-  observe: [],
+  observe: ["db"],
   doctor: ["db"],
   job: ["db"],
   maintenance: ["db"],

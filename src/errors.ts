@@ -10,6 +10,7 @@ export {
   MillraceError,
   PayloadError,
   QueueClosedError,
+  NotGrantedError,
   QueueNotFoundError,
   ScheduleNotFoundError,
   JobEndedError,

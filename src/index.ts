@@ -131,6 +131,7 @@ export type { EventsOptions, Queues } from "./client/queues.js";
 export type { ScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
 export type { Resources } from "./client/resources.js";
 export type { SchemaInput, SchemaOutput, StandardSchema } from "./job/standard-schema.js";
+export type { Logger } from "./observe/logger.js";
 export { type Labels, type MetricName, type Metrics, metricNames } from "./observe/metrics.js";
 export { type OpenTelemetryApi, openTelemetryMetrics, openTelemetryTracing } from "./observe/opentelemetry.js";
 export { PrometheusMetrics } from "./observe/prometheus.js";

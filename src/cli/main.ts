@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { MillraceError } from "../db/errors.js";
+import { MillraceError, QueueNotFoundError, missingQueue } from "../db/errors.js";
 import { visibleLines } from "../db/visible.js";
 import type { ExitCode } from "./command.js";
 import { commandHelp, mainHelp } from "./help.js";
@@ -26,16 +26,25 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
 /** Tell an error: its message when we know it, else where it came from. Then end, whatever is still open. */
 function tell(error: unknown, isJson: boolean): void {
   const known = error instanceof MillraceError;
-  const { message, stack, code } =
+  const { stack, code, ...said } =
     error instanceof Error
-      ? (error as Error & { code?: unknown })
+      ? { message: error.message, stack: error.stack, code: (error as Error & { code?: unknown }).code }
       : { message: String(error), stack: undefined, code: undefined };
-  const remedy = known ? error.remedy : undefined;
+  const remedy = known ? (commandFor(error) ?? error.remedy) : undefined;
+  const message =
+    known && error.remedy !== undefined ? said.message.replace(error.remedy, () => remedy!) : said.message;
   const cause = known && error.cause instanceof Error && error.name === "UsageError" ? `\n${error.cause.stack}` : "";
   const text = isJson
     ? JSON.stringify({ error: { code, message, remedy } })
     : `millrace: ${known ? message + cause : (stack ?? message)}`;
   process.stderr.write(`${visibleLines(redact(text))}\n`, () => process.exit(2));
+}
+
+/** A remedy of the library names a method; here it is a command. */
+function commandFor(error: MillraceError): string | undefined {
+  const queue = error instanceof QueueNotFoundError ? missingQueue(error.message) : undefined;
+  if (queue === undefined) return undefined;
+  return `create it with: millrace queues put ${/^[\w.:-]+$/.test(queue) ? queue : `'${queue.replaceAll("'", "'\\''")}'`}`;
 }
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

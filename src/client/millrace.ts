@@ -5,6 +5,7 @@ import { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { CallOptions, Transaction } from "../db/foreign.js";
 import type { Answered, DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
+import { type Logger, loggerOf } from "../observe/logger.js";
 import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { RuleInput } from "../schedule/rule.js";
@@ -43,6 +44,11 @@ export interface MillraceOptions {
   readonly metrics?: Metrics;
   /** How runs join the trace of their enqueue. Default they do not. */
   readonly tracing?: Tracing;
+  /**
+   * Where failures and troubles are told: any object with `warn` and `error` that take an object and a text, such as a
+   * pino logger; false for nowhere. Default the console, one line for each.
+   */
+  readonly logger?: Logger | false;
   /** The application, where several share a database: schedules declared here belong to it. Default `default`. */
   readonly app?: string;
 }
@@ -112,15 +118,17 @@ export class Millrace {
   readonly #deliverer: Deliverer;
   readonly #workers = new Set<Worker>();
   readonly #metrics: Metrics | undefined;
+  readonly #logger: Logger | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: MillraceOptions = {}) {
-    checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing", "app"]));
+    checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing", "logger", "app"]));
     const connection = options.connection ?? process.env["DATABASE_URL"];
     if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
     this.#ownsPool = !isPool(connection);
     this.#pool = isPool(connection) ? connection : newPool(connection);
     this.#options = options;
+    this.#logger = loggerOf(options.logger);
     this.#metrics = options.metrics && guardMetrics(options.metrics);
     this.engine = new Engine({
       pool: this.#pool,
@@ -424,6 +432,7 @@ export class Millrace {
       pool: this.#pool,
       metrics: this.#metrics,
       tracing: this.#options.tracing,
+      logger: this.#logger,
       undeclared: () => this.schedules.undeclared(),
     });
     this.#workers.add(worker);

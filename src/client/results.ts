@@ -1,6 +1,7 @@
 import { checkId } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { errorText } from "../db/error-text.js";
+import { causeOf } from "../db/stored-error.js";
 import { JobFailedError, JobNotFoundError, TimeoutError } from "../db/errors.js";
 import type { JobId, JobOutcome, Json } from "../db/types.js";
 
@@ -72,8 +73,13 @@ export class Results {
     for (const { resolve, reject } of this.#waiting.get(id) ?? []) {
       if (state === "succeeded") resolve(result);
       else if (state === "unknown")
-        reject(new JobNotFoundError(`there is no job ${id}`, "it may have been removed after its retention"));
-      else reject(new JobFailedError(id, state, errorText(error) || "no message"));
+        reject(
+          new JobNotFoundError(
+            `there is no job ${id}`,
+            "ask after the commit when it was enqueued in a transaction; it may also have been removed after its retention",
+          ),
+        );
+      else reject(new JobFailedError(id, state, errorText(error) || "no message", causeOf(error)));
     }
   }
 }

@@ -1,3 +1,4 @@
+import { warn } from "../observe/warning.js";
 import { hostname } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import { checkKeys } from "../db/encode.js";
@@ -13,7 +14,6 @@ import type {
 } from "../db/schedule-engine.js";
 import type { CallOptions } from "../db/foreign.js";
 import type { DecisionNote, EnqueueOptions, JobId, Json } from "../db/types.js";
-import { visible } from "../db/visible.js";
 import { parseRule } from "../schedule/parse-rule.js";
 import type { Rule, RuleInput } from "../schedule/rule.js";
 import { Slots } from "../schedule/slots.js";
@@ -135,9 +135,13 @@ export class Schedules {
     const other = was?.declaredBy ?? "somebody";
     const ago = was?.declaredAt ? now - was.declaredAt.getTime() : Infinity;
     if (change === "older")
-      warn(`schedule "${name}" was declared with a higher version by ${other}; that declaration holds`);
+      warn(
+        "MILLRACE_SCHEDULE",
+        `schedule "${name}" was declared with a higher version by ${other}; that declaration holds`,
+      );
     else if (change === "changed" && other !== declaredBy && ago < atOddsMs)
       warn(
+        "MILLRACE_SCHEDULE",
         `schedule "${name}" was declared otherwise by ${other}, ${Math.round(ago / 1000)} s ago; this declaration holds now. Give a version to let the newer release win`,
       );
   }
@@ -320,10 +324,6 @@ function engineOptions(options: ScheduleOptions): SchedulePolicy {
 function checkDate(what: string, date: Date): number {
   if (date instanceof Date && !Number.isNaN(date.getTime())) return date.getTime();
   throw new InvalidArgumentError(`${what} is not a date`, "give a valid Date");
-}
-
-function warn(message: string): void {
-  process.emitWarning(visible(message), { code: "MILLRACE_SCHEDULE" });
 }
 
 const notForSchedules = new Set(["delay", "runAt", "expiresAt", "deadline", "stage", "payload", "contentType"]);

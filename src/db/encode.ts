@@ -256,7 +256,25 @@ export function checkSeconds(what: string, seconds: number): number {
   return checkNumber(seconds, what, someSeconds) as number;
 }
 
+/** What other queues call it, and what it is here. */
+const otherWords: Readonly<Record<string, readonly string[]>> = {
+  maxAttempts: ["retryLimit", "retries", "maxRetries", "attempts", "retry_limit", "max_attempts"],
+  retryDelay: ["backoff", "retryBackoff", "retryDelaySeconds", "retry"],
+  attemptTimeout: ["timeout", "expireIn", "expireInSeconds"],
+  delay: ["startAfter", "delayMs", "delaySeconds", "run_at"],
+  fingerprint: ["singletonKey", "jobKey", "job_key", "jobId", "idempotencyKey", "uniqueKey", "dedupeKey"],
+  queue: ["queueName", "queue_name"],
+  group: ["groupKey", "groupId"],
+  tx: ["txn", "trx", "transaction", "client", "db"],
+};
+const notes: Readonly<Record<string, string>> = { maxAttempts: ", which counts the first attempt too" };
+
 export function unknownOption(key: string, known: ReadonlySet<string>): InvalidArgumentError {
+  // `tx` is taken out of the options of a job before they are checked
+  const isKnown = (name: string): boolean => known.has(name) || (name === "tx" && known.has("fingerprint"));
+  const same = Object.keys(otherWords).find((name) => isKnown(name) && otherWords[name]!.includes(key));
+  if (same !== undefined)
+    return new InvalidArgumentError(`unknown option "${key}"`, `it is "${same}" here${notes[same] ?? ""}`);
   const near = [...known].find((name) => name.toLowerCase().startsWith(key.toLowerCase().slice(0, 4)));
   return new InvalidArgumentError(
     `unknown option "${key}"`,

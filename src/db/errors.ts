@@ -3,7 +3,7 @@
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR020`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR021`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -82,8 +82,12 @@ export class SchemaVersionError extends MillraceError {
 
 /** MR009: the database could not be reached, or went away. The call may or may not have taken effect. */
 export class DatabaseUnavailableError extends MillraceError {
-  constructor(message: string, cause?: unknown) {
-    super("MR009", message, "check that the server runs and DATABASE_URL is right, then try again", cause);
+  constructor(
+    message: string,
+    cause?: unknown,
+    remedy = "check that the server runs and DATABASE_URL is right, then try again",
+  ) {
+    super("MR009", message, remedy, cause);
   }
 }
 
@@ -113,15 +117,15 @@ export class TimeoutError extends MillraceError {
   }
 }
 
-/** MR013: a job whose result was waited for did not succeed. */
+/** MR013: a job whose result was waited for did not succeed; `cause` is what it failed with, where that is known. */
 export class JobFailedError extends MillraceError {
   /** The job that was waited for. */
   readonly jobId: string;
   /** How it ended: failed, expired or cancelled. */
   readonly state: string;
 
-  constructor(jobId: string, state: string, message: string) {
-    super("MR013", `job ${jobId} ended as ${state}: ${message}`);
+  constructor(jobId: string, state: string, message: string, cause?: unknown) {
+    super("MR013", `job ${jobId} ended as ${state}: ${message}`, undefined, cause);
     this.jobId = jobId;
     this.state = state;
   }
@@ -211,6 +215,13 @@ export class TokenRefusedError extends MillraceError {
   }
 }
 
+/** MR021: the role of the connection may not do that. Nothing was written. */
+export class NotGrantedError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR021", message, remedy, cause);
+  }
+}
+
 /** What the database tells programs of an error. */
 function detailOf(cause: unknown): Record<string, string> {
   try {
@@ -239,6 +250,13 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */
 const invalidValueStates = new Set(["22P02", "22P05", "22021", "22003", "22007", "22008", "22023", "23514"]);
 const unavailableStates = /^(08|57P0|53300|3D000|28)/;
+/** What is to be done where the server can be reached, and does not let us in. */
+const refusedRemedies: Readonly<Record<string, string>> = {
+  "28P01": "correct the user or the password in DATABASE_URL, or in the connection that was passed in",
+  "28000": "correct the user in DATABASE_URL, or let it in by pg_hba.conf",
+  "3D000": "create that database, or correct its name in DATABASE_URL",
+  "53300": "raise max_connections of the server, or make the pools of your processes smaller",
+};
 const unavailableCodes = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -255,7 +273,29 @@ export function translateError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof MillraceError) return error;
   const { code, hint } = error as Error & { code?: string; hint?: string };
   const known = code === undefined ? undefined : classes[code];
-  if (known) return new known(error.message, hint || undefined, error);
+  if (known) return new known(error.message, remedyOf(code!, error.message) ?? (hint || undefined), error);
+  if (code === "42501")
+    return new NotGrantedError(
+      `the role of this connection lacks a right: ${error.message}`,
+      "let an owner of the schema call role_grant(role, 'producer'), or 'worker', 'reader', 'admin'; again after each migration",
+      error,
+    );
+  if (
+    /Cannot use a pool after calling end|Called end on pool more than once|Client was closed and is not queryable/.test(
+      error.message,
+    )
+  )
+    return new InvalidArgumentError(
+      "the connections were closed already",
+      "use nothing of a Millrace after its close(), nor of a pool after its end(); make a new one",
+      error,
+    );
+  if (/^SASL: .*client password must be a/.test(error.message))
+    return new DatabaseUnavailableError(
+      "the server wants a password, and none was given",
+      error,
+      refusedRemedies["28P01"],
+    );
   if (code !== undefined && invalidValueStates.has(code))
     return new InvalidArgumentError(error.message, "correct the value", error);
   if (code === "3F000" || code === "42P01" || (code === "42883" && /^function .* does not exist/.test(error.message))) {
@@ -271,7 +311,21 @@ export function translateError(error: unknown): unknown {
       error.message,
     )
   ) {
-    return new DatabaseUnavailableError(`the database is not available: ${error.message}`, error);
+    const remedy = refusedRemedies[code ?? ""];
+    return remedy === undefined
+      ? new DatabaseUnavailableError(`the database is not available: ${error.message}`, error)
+      : new DatabaseUnavailableError(`the database refused the connection: ${error.message}`, error, remedy);
   }
   return error;
+}
+
+/** The database names its own functions; who calls from here is told the method. */
+function remedyOf(code: string, message: string): string | undefined {
+  const queue = code === "MR003" ? missingQueue(message) : undefined;
+  return queue === undefined ? undefined : `create it with mill.queues.put(${JSON.stringify(queue)})`;
+}
+
+/** The queue that does not exist, in a message of the database. */
+export function missingQueue(message: string): string | undefined {
+  return /^there is no queue "(.*?)"(?: \(|$)/s.exec(message)?.[1];
 }

@@ -1,4 +1,4 @@
-import { DatabaseUnavailableError } from "../db/errors.js";
+import { DatabaseUnavailableError, NotGrantedError, translateError } from "../db/errors.js";
 import { type Check, type Finding, type Patient, skipped, wrong } from "./check.js";
 import { clockCheck } from "./clock.js";
 import { countsCheck } from "./counts.js";
@@ -47,14 +47,19 @@ export async function examine(patient: Patient): Promise<NamedFinding[]> {
 async function attempt(run: Check["run"], patient: Patient): Promise<readonly Finding[]> {
   try {
     return await run(patient);
-  } catch (error) {
+  } catch (thrown) {
+    const error = translateError(thrown);
     if (error instanceof DatabaseUnavailableError)
       return [
         wrong(error.message, "check host, port, user, password and database of the URL, and that the server runs"),
       ];
-    const { code, message } = error as Error & { code?: unknown };
-    if (code === "42501")
-      return [wrong(message, `let the schema's owner run: select ${patient.schema}.role_grant('this role', 'reader')`)];
-    return [skipped(`could not look: ${message}`)];
+    if (error instanceof NotGrantedError)
+      return [
+        wrong(
+          (error.cause as Error).message,
+          `let the schema's owner run: select ${patient.schema}.role_grant('this role', 'reader')`,
+        ),
+      ];
+    return [skipped(`could not look: ${(error as Error).message}`)];
   }
 }

@@ -69,6 +69,8 @@ export const jobDefaultKeys = [...known].filter(([, { isDefinable }]) => isDefin
 /** The options as the engine knows them: seconds instead of durations. */
 export function toEngineOptions(options: JobOptions): EngineEnqueueOptions {
   checkKeys(options, jobOptionKeys);
+  if ((options.delay ?? undefined) !== undefined && (options.runAt ?? undefined) !== undefined)
+    throw new InvalidArgumentError("delay and runAt exclude each other", "give one of them");
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([key, value]) => toEngineOption(known.get(key)!, value)));
 }

@@ -1,3 +1,5 @@
+import { warn } from "./warning.js";
+
 /** What is measured. Every name is listed in docs/observability.md; a test compares. */
 export const metricNames = {
   busy: "millrace_jobs_busy",
@@ -37,7 +39,7 @@ export function guardMetrics(metrics: Metrics): Metrics {
       try {
         measure(...args);
       } catch (error) {
-        if (!isTold) process.emitWarning(error instanceof Error ? error : String(error), { code: "MILLRACE_METRICS" });
+        if (!isTold) warn("MILLRACE_METRICS", error);
         isTold = true;
       }
     };

@@ -3,6 +3,7 @@ import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError, JobFailedError, LeaseLostError, RunLimitError, StepFailedError } from "../db/errors.js";
 import { checkKeys } from "../db/encode.js";
 import { errorText } from "../db/error-text.js";
+import { causeOf, errorOf } from "../db/stored-error.js";
 import { type Database, inTransactionOf } from "../db/foreign.js";
 import { bounds } from "../db/limits.js";
 import type { ClaimedJob, JobError, JobId, NewStep, StepRecord, Wait } from "../db/types.js";
@@ -516,18 +517,9 @@ function failureBefore({ error }: StepRecord): Error {
   return errorOf(error ?? { message: "the job failed before" });
 }
 
-/** An error as it was stored, with its causes. */
-function errorOf({ name, message, code, stack, cause }: JobError): Error {
-  const inner = typeof cause === "object" && cause !== null ? errorOf(cause as unknown as JobError) : undefined;
-  const error = new Error(message, inner === undefined ? undefined : { cause: inner });
-  if (name !== undefined) error.name = name;
-  if (stack !== undefined) error.stack = stack;
-  return code === undefined ? error : Object.assign(error, { code });
-}
-
 function resultOf({ about: state, error, other, value }: StepRecord): unknown {
   if (state === "succeeded") return value ?? null;
-  throw new JobFailedError(other!, state ?? "failed", errorText(error) || "no message");
+  throw new JobFailedError(other!, state ?? "failed", errorText(error) || "no message", causeOf(error));
 }
 
 function settledOf(record: StepRecord): PromiseSettledResult<unknown> {

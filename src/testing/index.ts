@@ -28,7 +28,7 @@ export type { CrashOptions, CrashReport, CrashRun } from "./crashes.js";
 export { TestClock } from "./clock.js";
 export { startTestServer } from "./test-server.js";
 
-/** Options of `createTestMill`. */
+/** Options of `createTestMill`: those of `new Millrace`, except that `logger` is false unless it is given. */
 export interface TestMillOptions extends Omit<MillraceOptions, "connection" | "schema"> {
   /** A server to use. Default: an embedded one, which all tests of this process share. */
   readonly url?: string | undefined;
@@ -58,7 +58,7 @@ export async function createTestMill(options: TestMillOptions = {}): Promise<Tes
   const place = url === undefined ? await embeddedPlace(schema) : await placeOn(url, schema);
   const pool = new pg.Pool({ connectionString: place.url, max: 10 });
   pool.on("error", () => {});
-  const mill = new Millrace({ ...millOptions, schema: place.schema, connection: pool });
+  const mill = new Millrace({ logger: false, ...millOptions, schema: place.schema, connection: pool });
   const test = new TestMill(mill, pool, place.server, place.remove);
   try {
     await migrate(pool, { schema: place.schema });

@@ -1,7 +1,7 @@
 // What runs in a handler's own thread or process: one job at a time, told by messages. It is made a text
 // (scripts/generate-threads.mjs), so that nobody looks for a file at run time.
 import { parentPort, workerData } from "node:worker_threads";
-import type { JobError } from "../db/types.js";
+import type { JobError, Json } from "../db/types.js";
 import type { FromHost, ToHost } from "./isolate.js";
 import type { Outcome } from "./outcome.js";
 
@@ -25,22 +25,27 @@ async function run(handler: unknown, job: Readonly<Record<string, unknown>>): Pr
     );
     const decided =
       typeof value === "object" && value !== null ? (value as { [decision]?: Outcome })[decision] : undefined;
-    tell(decided ? { kind: "decided", outcome: decided } : { kind: "returned", value });
+    if (decided && "thrown" in decided) {
+      const { thrown: _, ...outcome } = decided; // may be anything, and not be sent
+      tell({ kind: "decided", outcome });
+    } else tell(decided ? { kind: "decided", outcome: decided } : { kind: "returned", value });
   } catch (error) {
     tell({ kind: "threw", error: describe(error) });
   }
 }
 
-function describe(error: unknown): JobError & { readonly permanent: boolean } {
+/** With its causes; permanent when it, or one of them, says so. */
+function describe(error: unknown, depth = 0): JobError & { readonly permanent: boolean } {
   if (!(error instanceof Error)) return { message: String(error), permanent: false };
-  let permanent = false;
-  for (let one: unknown = error, depth = 0; one instanceof Error && depth < 20; one = one.cause, depth += 1)
-    permanent ||= one.name === "PermanentError";
+  const cause = error.cause === undefined || depth >= 20 ? undefined : describe(error.cause, depth + 1);
+  const { code } = error as { code?: unknown };
   return {
     name: error.name,
     message: error.message,
     ...(error.stack === undefined ? {} : { stack: error.stack }),
-    permanent,
+    ...(typeof code === "string" ? { code } : {}),
+    ...(cause === undefined ? {} : { cause: cause as Json }),
+    permanent: error.name === "PermanentError" || (cause?.permanent ?? false),
   };
 }
 

@@ -3,6 +3,7 @@ import { Worker as Thread } from "node:worker_threads";
 import { timerMs } from "../job/duration.js";
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
+import { errorOf } from "../db/stored-error.js";
 import type { JobError } from "../db/types.js";
 import type { Context, Job } from "./handler.js";
 import { type Outcome, PermanentError, decisionOf } from "./outcome.js";
@@ -191,8 +192,8 @@ class Host {
   }
 }
 
-function rebuild({ permanent, ...error }: JobError & { readonly permanent: boolean }): Error {
-  const copy = permanent ? new PermanentError(error.message) : new Error(error.message);
-  if (error.stack !== undefined) copy.stack = error.stack;
-  return permanent ? copy : Object.assign(copy, error.name === undefined ? {} : { name: error.name });
+function rebuild({ permanent, ...stored }: JobError & { readonly permanent: boolean }): Error {
+  const error = errorOf(stored);
+  if (!permanent || error.name === "PermanentError") return error;
+  return new PermanentError(error.message, { cause: error });
 }

@@ -12,8 +12,8 @@ export class PermanentError extends Error {
 /** What becomes of a job when its handler has ended. */
 export type Outcome =
   | { readonly kind: "succeeded"; readonly result: unknown; readonly log?: readonly string[] }
-  | { readonly kind: "failed"; readonly error: JobError }
-  | { readonly kind: "retry"; readonly error: JobError; readonly delaySeconds?: number }
+  | ({ readonly kind: "failed" } & Failure)
+  | ({ readonly kind: "retry"; readonly delaySeconds?: number } & Failure)
   | { readonly kind: "released"; readonly delaySeconds?: number }
   | { readonly kind: "suspended"; readonly waits: readonly Wait[]; readonly steps: readonly NewStep[] }
   /**
@@ -23,6 +23,14 @@ export type Outcome =
   | { readonly kind: "settled" }
   | { readonly kind: "lost" }
   | { readonly kind: "expired" };
+
+/** How an attempt failed. */
+interface Failure {
+  /** As it is stored. */
+  readonly error: JobError;
+  /** What the handler threw, for those who listen here; absent when it threw nothing. */
+  readonly thrown?: unknown;
+}
 
 export function isReported(
   outcome: Outcome,
@@ -78,7 +86,7 @@ export function isDecision(value: unknown): value is Decision {
  * either.
  */
 export function outcomeOfError(error: unknown): Outcome {
-  return { kind: isPermanent(error) ? "failed" : "retry", error: describeError(error) };
+  return { kind: isPermanent(error) ? "failed" : "retry", error: describeError(error), thrown: error };
 }
 
 export function isPermanent(error: unknown): boolean {

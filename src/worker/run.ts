@@ -123,7 +123,7 @@ export class Run implements JobOwner {
     if (job.attemptTimeoutMs !== undefined) {
       const timeout = new TimeoutError(`the attempt took longer than ${job.attemptTimeoutMs} ms`);
       this.#after(job.attemptTimeoutMs, () =>
-        this.end(job, { kind: "retry", error: { ...describeError(timeout), timeout: true } }, timeout),
+        this.end(job, { kind: "retry", error: { ...describeError(timeout), timeout: true }, thrown: timeout }, timeout),
       );
     }
     if (job.deadline !== undefined) {
@@ -268,7 +268,8 @@ export class Run implements JobOwner {
     follow(
       () => steps.undo(failure),
       ({ error, notUndone }) => {
-        this.end(job, { kind: "failed", error: notUndone.length === 0 ? error : { ...error, notUndone } });
+        const told = notUndone.length === 0 ? error : { ...error, notUndone };
+        this.end(job, { kind: "failed", error: told, thrown: failure });
         this.#ended();
       },
       (error) => this.#ended(error),

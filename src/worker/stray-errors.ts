@@ -1,3 +1,4 @@
+import { warn } from "../observe/warning.js";
 import { runInProgress } from "./run-in-progress.js";
 
 let users = 0;
@@ -39,7 +40,7 @@ function blame(error: unknown): boolean {
   const run = runInProgress.getStore();
   if (run?.openJobs.length === 0)
     // too late to fail its job
-    process.emitWarning(error instanceof Error ? error : String(error), { code: "MILLRACE_HANDLER" });
+    warn("MILLRACE_HANDLER", error);
   run?.fail(error);
   return run !== undefined;
 }

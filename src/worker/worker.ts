@@ -4,11 +4,14 @@ import type pg from "pg";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
+import { errorOf } from "../db/stored-error.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { ClaimedJob, JobId, Settlement } from "../db/types.js";
 import { Maintainer } from "../maintenance/maintainer.js";
+import { type Logger, errorLine, withName } from "../observe/logger.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
+import { warn } from "../observe/warning.js";
 import { Scheduler } from "../schedule/scheduler.js";
 import { Deliverer } from "../steps/deliverer.js";
 import { AnsweringPool, upkeepAnswerMs } from "./answer-time.js";
@@ -73,6 +76,8 @@ export interface WorkerParts {
   readonly pool: pg.Pool;
   readonly metrics: Metrics | undefined;
   readonly tracing: Tracing | undefined;
+  /** Where failures and troubles are told. */
+  readonly logger: Logger | undefined;
   /** Schedules that may not be in the code any more. */
   readonly undeclared: () => Promise<readonly string[]>;
 }
@@ -130,7 +135,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     this.#dispatcher = new Dispatcher(this.settings, parts.engine, parts.metrics, parts.tracing, {
       onStart: (job) => this.#tell("start", job),
       onOutcome: (job, outcome, durationMs) => this.#tellOutcome(job, outcome, durationMs),
-      onAbandoned: (run) => this.#tell("abandoned", run.jobs),
+      onAbandoned: (run) => this.#tellAbandoned(run.jobs),
       onChange: () => this.#fetcher.changed(),
     });
     this.#kept = KeptConnection.fits(parts.pool) ? new KeptConnection(parts.pool) : undefined;
@@ -311,13 +316,12 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   async #tellUndeclared(): Promise<void> {
     const names = await this.#parts.undeclared().catch(() => []);
     if (names.length === 0) return;
-    if (this.listenerCount("undeclared") > 0) this.#tell("undeclared", names);
-    else
-      warn(
-        new Error(
-          `schedules that this process does not declare: ${names.join(", ")}; remove them with mill.schedules.remove, or declare them`,
-        ),
-      );
+    this.#log(
+      "warn",
+      { schedules: names },
+      `schedules that this process does not declare: ${names.join(", ")}; remove them with mill.schedules.remove, or declare them`,
+    );
+    this.#tell("undeclared", names);
   }
 
   /** Look for due schedules now. */
@@ -432,11 +436,23 @@ export class Worker extends typedEmitter<WorkerEvents>() {
 
   #onRefused(ids: readonly JobId[]): void {
     this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name }, ids.length);
+    this.#log("warn", { jobs: ids }, `a report came too late and changed nothing: job ${ids.join(", ")}`);
     this.#tell("refused", ids);
+  }
+
+  #tellAbandoned(jobs: readonly ClaimedJob[]): void {
+    for (const job of jobs)
+      this.#log("warn", this.#fieldsOf(job), `the handler of ${job.type} ${job.id} goes on after its job has ended`);
+    this.#tell("abandoned", jobs);
   }
 
   #tellLost(job: ClaimedJob): void {
     this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name });
+    this.#log(
+      "warn",
+      this.#fieldsOf(job),
+      `${job.type} ${job.id} was taken away: cancelled, expired, or its lease ended`,
+    );
     this.#tell("lost", job);
   }
 
@@ -451,7 +467,28 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     else if (outcome.kind === "suspended") this.#tell("suspended", job, durationMs);
     else if (outcome.kind === "lost") this.#tellLost(job);
     else if (outcome.kind === "expired") this.#expire(job);
-    else this.#tell("failure", job, outcome.error, outcome.kind === "failed" || job.attempt >= job.maxAttempts);
+    else this.#tellFailure(job, outcome);
+  }
+
+  /** The real error, with its class and fields, where there was one. */
+  #tellFailure(job: ClaimedJob, outcome: Extract<Outcome, { readonly kind: "failed" | "retry" }>): void {
+    const isFinal = outcome.kind === "failed" || job.attempt >= job.maxAttempts;
+    const error = "thrown" in outcome ? outcome.thrown : errorOf(outcome.error);
+    const most = job.maxAttempts === Infinity ? "" : ` of ${job.maxAttempts}`;
+    this.#log(
+      isFinal ? "error" : "warn",
+      { ...this.#fieldsOf(job), attempt: job.attempt, maxAttempts: job.maxAttempts, final: isFinal, err: error },
+      `${job.type} ${job.id} failed${isFinal ? " for good" : ""} (attempt ${job.attempt}${most}): ${withName(outcome.error.name, outcome.error.message)}`,
+    );
+    this.#tell("failure", job, error, isFinal);
+  }
+
+  #fieldsOf({ id, type, queue }: ClaimedJob): object {
+    return { job: id, type, queue };
+  }
+
+  #log(level: keyof Logger, fields: object, message: string): void {
+    this.#parts.logger?.[level]({ worker: this.settings.name, ...fields }, message);
   }
 
   /** Its deadline has passed: whoever does the upkeep closes it, so that is done now. */
@@ -466,15 +503,15 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     try {
       this.emit(name, ...details);
     } catch (error) {
-      if (name === "error") warn(error);
+      if (name === "error") warn("MILLRACE_WORKER", error);
       else this.#tellError(error);
     }
   }
 
   /** An error nobody listens for must not end the process. */
   #tellError(error: unknown): void {
-    if (this.listenerCount("error") > 0) this.#tell("error", error);
-    else warn(error);
+    this.#log("error", { err: error }, errorLine(error));
+    this.#tell("error", error);
   }
 }
 
@@ -483,8 +520,4 @@ function checkHandler(definition: AnyJobDefinition, handler: unknown): void {
     throw new InvalidArgumentError("this is not a job definition", "make one with defineJob");
   if (typeof handler !== "function")
     throw new InvalidArgumentError(`the handler of "${definition.type}" is not a function`);
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: "MILLRACE_WORKER" });
 }

@@ -30,7 +30,7 @@ export function useMill(options: MillraceOptions = {}, database: Parameters<type
   let mill: Millrace | undefined;
 
   beforeAll(() => {
-    mill = new Millrace({ connection: { connectionString: db.url, max: 6 }, ...options });
+    mill = new Millrace({ connection: { connectionString: db.url, max: 6 }, logger: false, ...options });
   });
 
   afterEach(async () => {
@@ -52,7 +52,7 @@ export function useMill(options: MillraceOptions = {}, database: Parameters<type
       return existing();
     },
     open(more = {}) {
-      const one = new Millrace({ connection: { connectionString: db.url, max: 6 }, ...more });
+      const one = new Millrace({ connection: { connectionString: db.url, max: 6 }, logger: false, ...more });
       opened.push(one);
       return one;
     },

@@ -25,7 +25,7 @@ pg.Client.prototype.query = function (config, ...rest) {
 };
 
 const deeds = new pg.Pool({ connectionString: url, max: 2 });
-const mill = new Millrace({ connection: url });
+const mill = new Millrace({ connection: url, logger: false });
 const worker = mill.worker({ queues: [queue], ...options });
 const child = defineJob("child");
 worker.handle(child, (job) => ({ child: job.input }));

@@ -9,7 +9,7 @@ const { url, queue, worker: options, mill: more, stray } = JSON.parse(process.ar
 const say = (event, more = {}) => process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
 const stand = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-const mill = new Millrace({ connection: url, ...more });
+const mill = new Millrace({ connection: url, logger: false, ...more });
 const worker = mill.worker({ queues: [queue], ...options });
 worker.handle(defineJob("work"), async ({ id, attempt, input }, { signal }) => {
   say("start", { id, attempt, input });

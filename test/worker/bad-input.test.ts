@@ -212,7 +212,7 @@ describe("a database that is not there", () => {
     await expect(mill.enqueue(work, {})).rejects.toMatchObject({
       ...databaseUnavailable,
       remedy,
-      message: expect.stringMatching(/not available: \S/),
+      message: expect.stringMatching(/(not available|refused the connection): \S/),
     });
     const worker = mill.worker().handle(work, () => {});
     await expect(worker.start()).rejects.toMatchObject(databaseUnavailable);

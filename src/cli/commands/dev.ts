@@ -130,7 +130,7 @@ function announce(server: DevServer, http: RunningServer | undefined, folder: st
 const quoted = (file: string): string => (/^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`);
 
 async function runDemo(url: string, out: Output, signals: StopSignals): Promise<void> {
-  const mill = new Millrace({ connection: { connectionString: url, application_name: "millrace dev" } });
+  const mill = new Millrace({ connection: { connectionString: url, application_name: "millrace dev" }, logger: false });
   const worker = mill.worker({ name: "dev", grace: "10s" });
   registerDemo(worker);
   const stopping = new AbortController();

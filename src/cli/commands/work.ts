@@ -91,6 +91,7 @@ async function work(file: string, url: string, options: Options, out: Output): P
   const mill = new Millrace({
     connection: { connectionString: url, application_name: "millrace worker" },
     schema: options.text("schema"),
+    logger: false, // what happens is told below
   });
   const worker = mill.worker(workerOptions);
   await handlers.register(worker, mill);

@@ -1,4 +1,11 @@
-import { MillraceError, QueueFullError, TokenRefusedError, translateError } from "../../db/errors.js";
+import {
+  MillraceError,
+  QueueFullError,
+  QueueNotFoundError,
+  TokenRefusedError,
+  missingQueue,
+  translateError,
+} from "../../db/errors.js";
 import { clip } from "../http/clip.js";
 import { BodyTooLargeError, BodyTooSlowError } from "../http/exchange.js";
 import { mostDetailCharacters } from "../http/limits.js";
@@ -62,6 +69,7 @@ const engineProblems: Readonly<Record<string, readonly [status: number, title: s
   MR017: [409, "the job has ended"],
   MR019: [422, "more than one job may have"],
   MR020: [410, "the callback token ends no wait any more"],
+  MR021: [503, "the server's own role lacks a right"],
 };
 
 /** A callback token that nobody was given is as a path that there is not. */
@@ -92,10 +100,12 @@ export function problemOf(
         ? noCallback
         : (engineProblems[error.code] ?? [500, "something went wrong"]);
   const { code, remedy } = error;
+  const queue = error instanceof QueueNotFoundError ? missingQueue(error.message) : undefined;
+  const shownRemedy = queue === undefined ? remedy : `create it with PUT /queues/${encodeURIComponent(queue)}`;
   // The message of an error ends with its remedy, which has a member of its own here.
   const message = remedy === undefined ? error.message : error.message.slice(0, -` (${remedy})`.length);
   const detail = clip(message, mostDetailCharacters);
-  const told = remedy === undefined ? {} : { remedy: clip(remedy, mostDetailCharacters) };
+  const told = shownRemedy === undefined ? {} : { remedy: clip(shownRemedy, mostDetailCharacters) };
   return {
     problem: { type: `urn:millrace:${code}`, title, status, code, detail, ...told, requestId },
     headers: error instanceof ApiError ? error.headers : retryAfter(error, status),
