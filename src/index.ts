@@ -159,6 +159,7 @@ export type {
   TransactionOf,
   WaitOptions,
 } from "./steps/step.js";
+export type { StepEnd, StepTry, StepWork } from "./steps/observer.js";
 export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
 export { type IsolateOptions, type IsolatedHandler, inProcesses, inThreads } from "./worker/isolate.js";
 export { type Decision, PermanentError, failed, release, retryLater } from "./worker/outcome.js";

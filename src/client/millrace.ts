@@ -6,7 +6,7 @@ import { InvalidArgumentError } from "../db/errors.js";
 import type { CallOptions, Transaction } from "../db/foreign.js";
 import type { Answered, DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
 import { type Logger, loggerOf } from "../observe/logger.js";
-import { type Metrics, guardMetrics, metricNames } from "../observe/metrics.js";
+import { type Metrics, guardMetrics, metricNames, noticeMetrics } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { RuleInput } from "../schedule/rule.js";
 import { Deliverer } from "../steps/deliverer.js";
@@ -142,7 +142,7 @@ export class Millrace {
     this.#wakeUp = new WakeUp(this.engine);
     this.#joined = new Joined(this.engine);
     this.#results = new Results(this.engine);
-    this.#deliverer = new Deliverer(this.engine);
+    this.#deliverer = new Deliverer(this.engine, undefined, noticeMetrics(this.#metrics));
   }
 
   /**
@@ -380,6 +380,7 @@ export class Millrace {
       ...call,
       ...(options.id === undefined ? {} : { id: options.id }),
     });
+    this.#metrics?.count(metricNames.signals, { outcome: isNew ? "new" : "known" });
     if (isNew && options.tx === undefined) this.#deliverer.ask();
     return isNew;
   }
@@ -396,6 +397,7 @@ export class Millrace {
    */
   async answer(token: string, value?: unknown, options: TxOptions = {}): Promise<Answered> {
     const answered = await this.engine.answer(token, value, callOf(options));
+    this.#metrics?.count(metricNames.signals, { outcome: "new" });
     if (options.tx === undefined) this.#deliverer.ask();
     return answered;
   }

@@ -13,6 +13,13 @@ export const metricNames = {
   leases: "millrace_leases_held",
   fetch: "millrace_fetch_duration_seconds",
   errors: "millrace_worker_errors_total",
+  steps: "millrace_steps_total",
+  stepDuration: "millrace_step_duration_seconds",
+  suspended: "millrace_runs_suspended_total",
+  resumed: "millrace_runs_resumed_total",
+  signals: "millrace_signals_total",
+  notices: "millrace_notices_total",
+  noticeLag: "millrace_notice_lag_seconds",
 } as const;
 
 /** The name of a metric; docs/observability.md lists them. */
@@ -49,3 +56,11 @@ export function guardMetrics(metrics: Metrics): Metrics {
     observe: guard((...args) => metrics.observe(...args)),
   };
 }
+
+/** Measures deliveries of notices: how many, and how long after they were heard of. */
+export const noticeMetrics =
+  (metrics: Metrics | undefined) =>
+  (notices: number, lagMs: number): void => {
+    metrics?.count(metricNames.notices, {}, notices);
+    metrics?.observe(metricNames.noticeLag, {}, lagMs / 1000);
+  };

@@ -48,11 +48,27 @@ export function openTelemetryMetrics(api: Pick<OpenTelemetryApi, "metrics">): Me
   const meter = api.metrics.getMeter("millrace");
   const counters = new Map<MetricName, { add(value: number, labels: Labels): void }>();
   const histograms = new Map<MetricName, { record(value: number, labels: Labels): void }>();
-  for (const name of [metricNames.enqueued, metricNames.polls, metricNames.leasesLost, metricNames.errors])
+  for (const name of [
+    metricNames.enqueued,
+    metricNames.polls,
+    metricNames.leasesLost,
+    metricNames.errors,
+    metricNames.steps,
+    metricNames.suspended,
+    metricNames.resumed,
+    metricNames.signals,
+    metricNames.notices,
+  ])
     counters.set(name, meter.createCounter(name));
   for (const name of [metricNames.busy, metricNames.leases, metricNames.waiting, metricNames.oldest])
     counters.set(name, meter.createUpDownCounter(name));
-  for (const name of [metricNames.duration, metricNames.wait, metricNames.fetch])
+  for (const name of [
+    metricNames.duration,
+    metricNames.wait,
+    metricNames.fetch,
+    metricNames.stepDuration,
+    metricNames.noticeLag,
+  ])
     histograms.set(name, meter.createHistogram(name, { unit: "s" }));
   return {
     count: (name, labels, by = 1) => counters.get(name)?.add(by, labels),

@@ -12,6 +12,13 @@ const help: Readonly<Record<MetricName, string>> = {
   [metricNames.leases]: "Jobs held by this process, started or not.",
   [metricNames.fetch]: "How long a round trip of the fetcher took.",
   [metricNames.errors]: "Failed round trips of the fetcher.",
+  [metricNames.steps]: "Tries of steps, by type, kind and outcome.",
+  [metricNames.stepDuration]: "How long tries of steps took, by type, kind and outcome.",
+  [metricNames.suspended]: "Waits that runs were suspended for, by type and reason.",
+  [metricNames.resumed]: "Calls of handlers that went on with a run, by type.",
+  [metricNames.signals]: "Signals sent by this process, by whether they were new.",
+  [metricNames.notices]: "Notices that this process has delivered to who waits.",
+  [metricNames.noticeLag]: "From when this process heard of a notice until it was delivered.",
 };
 const buckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
 type Kind = "counter" | "gauge" | "histogram";

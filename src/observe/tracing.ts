@@ -5,7 +5,7 @@ export const traceHeader = "traceparent";
 export interface Tracing {
   /** The trace of the caller as a W3C `traceparent`, if there is one. */
   current(): string | undefined;
-  /** Run `work` as a span below `parent`. */
+  /** Run `work` as a span below `parent`, or below the current one. */
   run<T>(
     span: {
       readonly name: string;

@@ -15,12 +15,15 @@ const everyMs = 1000;
 export class Deliverer {
   #delivering: Promise<void> | undefined;
   #isAsked = false;
+  #askedAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    readonly engine: Pick<Engine, "deliver">,
+    readonly engine: Pick<Engine, "deliverNotices">,
     /** What fails here is done a second later, by whoever looks then. */
     readonly onError: (error: unknown) => void = () => {},
+    /** So many notices were delivered, so long after they were heard of here. */
+    readonly onDelivered: (notices: number, lagMs: number) => void = () => {},
   ) {}
 
   /** Look every second from now on, as long as nobody does it for all. */
@@ -39,6 +42,7 @@ export class Deliverer {
 
   /** Something was told, and committed. */
   ask(): void {
+    if (!this.#isAsked) this.#askedAt = performance.now();
     this.#isAsked = true;
     this.#delivering ??= this.#deliver();
   }
@@ -46,7 +50,9 @@ export class Deliverer {
   async #deliver(): Promise<void> {
     while (this.#isAsked) {
       this.#isAsked = false;
-      await this.engine.deliver().catch(this.onError);
+      const askedAt = this.#askedAt;
+      const delivered = await this.engine.deliverNotices().catch(this.onError);
+      if (delivered && delivered.notices > 0) this.onDelivered(delivered.notices, performance.now() - askedAt);
     }
     this.#delivering = undefined;
   }

@@ -4,7 +4,7 @@ import { InvalidArgumentError, JobFailedError, LeaseLostError, RunLimitError, St
 import { checkKeys } from "../db/encode.js";
 import { errorText } from "../db/error-text.js";
 import { causeOf, errorOf } from "../db/stored-error.js";
-import { type Database, inTransactionOf } from "../db/foreign.js";
+import { type Database, type Transaction, inTransactionOf } from "../db/foreign.js";
 import { bounds } from "../db/limits.js";
 import type { ClaimedJob, JobError, JobId, NewStep, StepRecord, Wait } from "../db/types.js";
 import type { AnyJobDefinition } from "../job/define-job.js";
@@ -14,6 +14,7 @@ import { retryDelaySeconds } from "../job/retry-delay.js";
 import { validate } from "../job/standard-schema.js";
 import { History } from "./history.js";
 import type { Journal } from "./journal.js";
+import type { StepEnd, StepObserver, StepTry } from "./observer.js";
 import type { ChildOptions, Step, StepContext, StepOptions, TokenOptions, WaitOptions } from "./step.js";
 import { stepName, stepValue } from "./step-values.js";
 import { type Undo, Undos } from "./undos.js";
@@ -25,6 +26,8 @@ export interface StepOwner {
   readonly job: ClaimedJob;
   readonly engine: Engine;
   readonly journal: Journal;
+  /** Who is told of the steps. */
+  readonly observer?: StepObserver | undefined;
   readonly signal: AbortSignal;
   /** The version of the handler. */
   readonly version: number;
@@ -116,8 +119,9 @@ export class RunSteps implements Step {
       await this.#mayGoOn(history);
       const { engine, job, signal } = this.#owner;
       const beganAt = performance.now();
+      const one: StepTry = { step: key, kind: "transaction", attempt: job.attempt };
       let sent: readonly NewStep[] = [];
-      const value = await inTransactionOf(db, async (tx) => {
+      const inside = async (tx: Transaction): Promise<unknown> => {
         const context: StepContext = { key: `${job.id}:${key}`, attempt: job.attempt, signal };
         const given = stepValue(await keyInProgress.run(context.key, () => work(tx as never, context)), name);
         const step = doneStep(key, given.json, performance.now() - beganAt);
@@ -125,7 +129,15 @@ export class RunSteps implements Step {
         const refused = await engine.stepsPut([{ token: job.token, job: job.id, steps: [...sent, step] }], { tx });
         if (refused.length > 0) throw this.#lost();
         return given.value;
-      });
+      };
+      let value: unknown;
+      try {
+        value = await this.#observed(one, () => inTransactionOf(db, inside));
+      } catch (error) {
+        this.#tellEnd(one, "failed", beganAt, error);
+        throw error;
+      }
+      this.#tellEnd(one, "done", beganAt);
       this.#survived = this.#survived.filter((one) => !sent.includes(one));
       return { value: value as T };
     });
@@ -308,6 +320,7 @@ export class RunSteps implements Step {
 
   #history(): Promise<History> {
     this.#reading ??= this.#owner.read().then((records) => {
+      if (hasBegun(records)) this.#owner.observer?.onResumed(this.#owner.job);
       // absent is version 1
       if (this.#owner.version > 1 && !hasBegun(records)) this.#survived.push(began(this.#owner.version));
       return new History(records);
@@ -349,14 +362,16 @@ export class RunSteps implements Step {
   async #undoOne(key: string, undoKey: string, undo: Undo, value: unknown): Promise<{ readonly error?: JobError }> {
     const { job, signal } = this.#owner;
     const context: StepContext = { key: `${job.id}:${undoKey}`, attempt: job.attempt, signal };
+    const one: StepTry = { step: key, kind: "undo", attempt: job.attempt };
     const beganAt = performance.now();
     let failed: { readonly error?: JobError } = {};
     try {
-      await keyInProgress.run(context.key, () => undo(value, context));
+      await this.#observed(one, () => keyInProgress.run(context.key, () => undo(value, context)));
     } catch (error) {
       failed = { error: this.#owner.describe(error) };
     }
     await this.#write([{ key: undoKey, kind: "done", ms: performance.now() - beganAt, about: key, ...failed }]);
+    this.#tellEnd(one, failed.error ? "failed" : "done", beganAt, failed.error);
     return failed;
   }
 
@@ -391,29 +406,33 @@ export class RunSteps implements Step {
     }
     await this.#mayGoOn(history);
     const attempt = maxAttempts === 1 ? job.attempt : tries.length + 1;
+    const one: StepTry = { step: key, kind: "run", attempt };
     const beganAt = performance.now();
     let value: { readonly json?: string; readonly value: unknown };
     try {
       const idempotencyKey = `${job.id}:${key}`;
       const context: StepContext = { key: idempotencyKey, attempt, signal };
-      value = stepValue(await keyInProgress.run(idempotencyKey, () => work(context)), name);
+      value = stepValue(await this.#observed(one, () => keyInProgress.run(idempotencyKey, () => work(context))), name);
     } catch (error) {
-      return this.#failed(key, attempt, error, performance.now() - beganAt, maxAttempts, retryDelay);
+      return this.#failed(one, error, beganAt, maxAttempts, retryDelay);
     }
     await this.#write([doneStep(key, value.json, performance.now() - beganAt)]);
+    this.#tellEnd(one, "done", beganAt);
     return { value: value.value as T };
   }
 
   async #failed(
-    key: string,
-    attempt: number,
+    one: StepTry,
     error: unknown,
-    ms: number,
+    beganAt: number,
     maxAttempts: number,
     retryDelay: StepOptions["retryDelay"],
   ): Promise<{ wait: Wait }> {
+    const { step: key, attempt } = one;
+    const ms = performance.now() - beganAt;
     const told = this.#owner.describe(error);
     const isLast = attempt >= maxAttempts || this.#owner.isPermanent(error);
+    this.#tellEnd(one, isLast ? "failed" : "retried", beganAt, error);
     if (maxAttempts === 1) {
       this.#survived.push({ key, kind: "try", n: attempt, error: told, ms });
     } else if (isLast) {
@@ -424,6 +443,22 @@ export class RunSteps implements Step {
       return { wait: { key, seconds, retry: true } };
     }
     throw new StepFailedError(key, attempt, errorText(told), error);
+  }
+
+  /** The work of a try, in the sight of whoever observes steps. */
+  #observed<T>(one: StepTry, work: () => T | PromiseLike<T>): T | PromiseLike<T> {
+    const { observer, job } = this.#owner;
+    return observer ? observer.during(job, one, work) : work();
+  }
+
+  #tellEnd(one: StepTry, outcome: StepEnd["outcome"], beganAt: number, error?: unknown): void {
+    const { observer, job } = this.#owner;
+    observer?.onEnd(job, {
+      ...one,
+      outcome,
+      durationMs: performance.now() - beganAt,
+      ...(error === undefined ? {} : { error }),
+    });
   }
 
   async #write(steps: readonly NewStep[]): Promise<void> {
@@ -464,8 +499,23 @@ export class RunSteps implements Step {
     detached: boolean,
   ): Promise<readonly JobId[]> {
     await this.#mayGoOn(history);
-    const { journal, job, signal } = this.#owner;
-    const children = await Promise.all(inputs.map((input) => newJob(definition, input, options)));
+    const one: StepTry = { step: key, kind: "start", attempt: this.#owner.job.attempt };
+    const beganAt = performance.now();
+    const ids = await this.#observed(one, () => this.#enqueueNow(key, definition, inputs, options, detached));
+    this.#tellEnd(one, "done", beganAt);
+    return ids;
+  }
+
+  async #enqueueNow(
+    key: string,
+    definition: AnyJobDefinition | string,
+    inputs: readonly unknown[],
+    options: ChildOptions,
+    detached: boolean,
+  ): Promise<readonly JobId[]> {
+    const { journal, job, signal, observer } = this.#owner;
+    const traced = observer?.traced(options) ?? options;
+    const children = await Promise.all(inputs.map((input) => newJob(definition, input, traced)));
     if (children.length > bounds.children)
       throw new RunLimitError(
         `${children.length} children are more than the limit of ${bounds.children}`,
@@ -490,6 +540,7 @@ export class RunSteps implements Step {
     const waits = all.filter(({ waiting }) => waiting.isAwaited).map(({ wait }) => wait);
     if (waits.length === 0) return;
     this.#isSuspended = true;
+    this.#owner.observer?.onSuspended(this.#owner.job, waits);
     // the time of what is not awaited yet counts from now all the same
     const begun = all
       .filter(({ wait, waiting }) => !waiting.isAwaited && wait.seconds !== undefined && !wait.retry)

@@ -4,6 +4,7 @@ import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import { Journal } from "../steps/journal.js";
+import type { StepObserver } from "../steps/observer.js";
 import type { Registration } from "./handler.js";
 import { Leases } from "./leases.js";
 import type { Outcome } from "./outcome.js";
@@ -84,6 +85,7 @@ export class Dispatcher implements RunObserver {
     readonly metrics: Metrics | undefined,
     readonly tracing: Tracing | undefined,
     readonly hooks: DispatcherHooks,
+    readonly stepObserver?: StepObserver,
   ) {
     this.#journal = new Journal(engine);
     this.concurrency = settings.concurrency;
@@ -332,7 +334,7 @@ export class Dispatcher implements RunObserver {
   #start(line: Line, jobs: ClaimedJob[], receivedAt: number): void {
     this.#busySlots += 1;
     line.calls += 1;
-    const run = new Run(line.registration, jobs, this.engine, this, this.#journal);
+    const run = new Run(line.registration, jobs, this.engine, this, this.#journal, this.stepObserver);
     this.#runs.add(run);
     for (const job of jobs) {
       this.metrics?.move(metricNames.busy, { worker: this.settings.name, type: job.type }, 1);

@@ -7,6 +7,7 @@ import type { Transaction } from "../db/foreign.js";
 import type { ClaimedJob, StepRecord } from "../db/types.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { Journal } from "../steps/journal.js";
+import type { StepObserver } from "../steps/observer.js";
 import { RunSteps, type StepOwner } from "../steps/run-steps.js";
 import { hasBegun, unhandled, versionOf } from "../steps/version.js";
 import type { Step } from "../steps/step.js";
@@ -30,6 +31,8 @@ const mostNotes = 100;
 const mostNoteCharacters = 1500;
 /** A timer may fire a little early, and the database closes a job only when its own clock has passed the deadline. */
 const lateMs = 5;
+/** What a traced call gives instead of a value when it is suspended. */
+const isSuspended = Symbol("suspended");
 /** Node fires a timer that is longer at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -62,6 +65,7 @@ export class Run implements JobOwner {
   #records: Promise<readonly StepRecord[]> | undefined;
   #version: number | undefined;
   #isUndoing = false;
+  #suspendCall: () => void = () => {};
   /** Of the version that the run began with. */
   #handler: Handler | undefined;
   #waitedMs = 0;
@@ -74,6 +78,7 @@ export class Run implements JobOwner {
     readonly engine: Engine,
     readonly observer: RunObserver,
     readonly journal: Journal,
+    readonly stepObserver?: StepObserver,
   ) {
     this.#open = new Map();
     for (const job of jobs) this.#open.set(job.id, job);
@@ -182,12 +187,20 @@ export class Run implements JobOwner {
                   "messaging.message.id": first.id,
                 },
               },
-              async () => this.#invoke(jobs),
+              // a suspended call never returns; its span ends all the same
+              () => Promise.race([this.#suspended, (async () => this.#invoke(jobs))()]),
             )
           : this.#invoke(jobs),
-      (value) => this.#afterProgress(() => this.#returned(jobs, value)),
+      (value) => {
+        if (value !== isSuspended) this.#afterProgress(() => this.#returned(jobs, value));
+      },
       (error) => this.#afterProgress(() => this.#failed(error)),
     );
+  }
+
+  /** Resolves when the call is suspended, with a mark of its own. */
+  get #suspended(): Promise<symbol> {
+    return new Promise((resolve) => (this.#suspendCall = () => resolve(isSuspended)));
   }
 
   /** A job that has ended takes no progress any more, so what the handler did not wait for is stored first. */
@@ -348,6 +361,7 @@ export class Run implements JobOwner {
       job,
       engine: this.engine,
       journal: this.journal,
+      observer: this.stepObserver,
       version: this.#version ?? this.registration.definition.version,
       read: () => this.#read(job),
       get signal() {
@@ -362,6 +376,7 @@ export class Run implements JobOwner {
       suspend: (waits, steps) => {
         this.end(job, { kind: "suspended", waits, steps });
         this.#ended();
+        this.#suspendCall();
       },
       lost: (error) => this.end(job, { kind: "lost" }, error),
       fail: (error) => this.#undo(this.#steps!, job, error),

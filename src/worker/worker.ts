@@ -9,11 +9,12 @@ import { InvalidArgumentError } from "../db/errors.js";
 import type { ClaimedJob, JobId, Settlement } from "../db/types.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import { type Logger, errorLine, withName } from "../observe/logger.js";
-import { type Metrics, metricNames } from "../observe/metrics.js";
+import { type Metrics, metricNames, noticeMetrics } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import { warn } from "../observe/warning.js";
 import { Scheduler } from "../schedule/scheduler.js";
 import { Deliverer } from "../steps/deliverer.js";
+import type { StepEnd } from "../steps/observer.js";
 import { AnsweringPool, upkeepAnswerMs } from "./answer-time.js";
 import { BacklogGauges } from "./backlog-gauges.js";
 import { Dispatcher, byToken } from "./dispatcher.js";
@@ -22,6 +23,7 @@ import { KeptConnection } from "./kept-connection.js";
 import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from "./handler.js";
 import { Heartbeat } from "./heartbeat.js";
 import { type Outcome, isReported } from "./outcome.js";
+import { ObservedSteps } from "./observed-steps.js";
 import { catchStrayErrors } from "./stray-errors.js";
 import { typedEmitter } from "./typed-emitter.js";
 import { type Look, Watch } from "./watch.js";
@@ -39,6 +41,10 @@ export interface WorkerEvents {
   released: [job: ClaimedJob];
   /** The handler waits for time, a signal or other jobs: it goes on when that has come, here or elsewhere. */
   suspended: [job: ClaimedJob, durationMs: number];
+  /** A handler goes on with a run that began before. */
+  resumed: [job: ClaimedJob];
+  /** A try of a step has ended: it is done, has failed, or will be tried again. */
+  step: [job: ClaimedJob, end: StepEnd];
   /** The job was taken away: cancelled, expired, or its lease ended. */
   lost: [job: ClaimedJob];
   /** A report came too late and changed nothing. */
@@ -62,6 +68,8 @@ export const workerEventNames = [
   "failure",
   "released",
   "suspended",
+  "resumed",
+  "step",
   "lost",
   "refused",
   "abandoned",
@@ -132,12 +140,17 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     this.settings = checkWorkerOptions(options, `${hostname()}:${process.pid}`);
     this.#parts = parts;
     const onError = (error: unknown): void => this.#tellError(error);
-    this.#dispatcher = new Dispatcher(this.settings, parts.engine, parts.metrics, parts.tracing, {
-      onStart: (job) => this.#tell("start", job),
-      onOutcome: (job, outcome, durationMs) => this.#tellOutcome(job, outcome, durationMs),
-      onAbandoned: (run) => this.#tellAbandoned(run.jobs),
-      onChange: () => this.#fetcher.changed(),
+    const steps = new ObservedSteps(this.settings.name, parts.metrics, parts.tracing, {
+      onStep: (job, end) => this.#tell("step", job, end),
+      onResumed: (job) => this.#tell("resumed", job),
     });
+    const hooks = {
+      onStart: (job: ClaimedJob) => this.#tell("start", job),
+      onOutcome: (job: ClaimedJob, outcome: Outcome, durationMs: number) => this.#tellOutcome(job, outcome, durationMs),
+      onAbandoned: (run: { readonly jobs: readonly ClaimedJob[] }) => this.#tellAbandoned(run.jobs),
+      onChange: () => this.#fetcher.changed(),
+    };
+    this.#dispatcher = new Dispatcher(this.settings, parts.engine, parts.metrics, parts.tracing, hooks, steps);
     this.#kept = KeptConnection.fits(parts.pool) ? new KeptConnection(parts.pool) : undefined;
     const reporting = parts.engine.withPool(new AnsweringPool(parts.pool));
     const claiming = this.#kept ? parts.engine.withPool(this.#kept) : reporting;
@@ -164,7 +177,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     const upkeep = parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs));
     this.#maintainer = new Maintainer({ engine: upkeep, intervalMs: 5000, onError }, this.#watch);
     this.#scheduler = new Scheduler({ engine: reporting, onError }, this.#watch);
-    this.#deliverer = new Deliverer(reporting, onError);
+    this.#deliverer = new Deliverer(reporting, onError, noticeMetrics(parts.metrics));
     this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
   }
 
@@ -427,7 +440,8 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     // by their ids: what ended while this report was on its way is told by the next one
     if (this.#news.size > 0) {
       const told = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#news.delete(id)));
-      if (told.length > 0 && !delivered) this.#deliverer.ask();
+      if (told.length > 0 && delivered) this.#deliverer.onDelivered(told.length, 0);
+      else if (told.length > 0) this.#deliverer.ask();
     }
     if (this.#ended.size === 0) return;
     const ended = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#ended.delete(id)));

@@ -1,35 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
-import { type Labels, type Metrics, metricNames } from "../../src/observe/metrics.js";
+import { metricNames } from "../../src/observe/metrics.js";
 import { PrometheusMetrics } from "../../src/observe/prometheus.js";
 import { PermanentError, release, retryLater } from "../../src/worker/outcome.js";
 import { type Worker, type WorkerEvents, workerEventNames } from "../../src/worker/worker.js";
+import { Recorder } from "../support/metrics.js";
 import { useMill } from "../support/mill.js";
 import { gate, until } from "../support/wait.js";
 
 const test = useMill();
 const work = defineJob<{ n?: number }>("work");
-
-/** A sink that writes down what it is told, in order. */
-class Recorder implements Metrics {
-  readonly told: [name: string, labels: Labels, value: number][] = [];
-  count(name: string, labels: Labels, by = 1): void {
-    this.told.push([name, labels, by]);
-  }
-  move(name: string, labels: Labels, by: number): void {
-    this.told.push([name, labels, by]);
-  }
-  observe(name: string, labels: Labels, seconds: number): void {
-    this.told.push([name, labels, seconds]);
-  }
-  of(name: string): [name: string, labels: Labels, value: number][] {
-    return this.told.filter(([told]) => told === name);
-  }
-  sum(name: string): number {
-    return this.of(name).reduce((sum, [, , by]) => sum + by, 0);
-  }
-}
 
 function record(worker: Worker): [name: string, ...details: unknown[]][] {
   const events: [string, ...unknown[]][] = [];

@@ -142,16 +142,22 @@ export abstract class StepVerbs extends AccessVerbs {
 
   /** Let go on what waits for something that has happened. Returns how many jobs may. */
   async deliver(): Promise<number> {
-    let resumed = 0;
+    return (await this.deliverNotices()).resumed;
+  }
+
+  /** The same; also how many notices were read. */
+  async deliverNotices(): Promise<{ notices: number; resumed: number }> {
+    const all = { notices: 0, resumed: 0 };
     for (;;) {
-      const told = await this.db.value<{ resumed: number; more: boolean }>(
+      const told = await this.db.value<{ notices: number; resumed: number; more: boolean }>(
         "notices_deliver",
         "select :notices_deliver() as value",
         [],
         undefined,
       );
-      resumed += told.resumed;
-      if (!told.more) return resumed;
+      all.notices += told.notices;
+      all.resumed += told.resumed;
+      if (!told.more) return all;
     }
   }
 }
