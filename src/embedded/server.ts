@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Binaries, findBinaries } from "./binaries.js";
 import { freePort } from "./free-port.js";
+import { missingBinaries } from "./missing.js";
 import { type ServerUser, isOwner, writeSecret } from "./own-folder.js";
 import { givePassword, newPassword, passwordFile, readPassword } from "./password.js";
 
@@ -33,6 +34,7 @@ export interface EmbeddedServer {
 /** Start a real PostgreSQL from npm, on a free port of 127.0.0.1. */
 export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): Promise<EmbeddedServer> {
   const binaries = await findBinaries();
+  if (!binaries) throw missingBinaries("no package brings it along");
   const temporary = options.folder === undefined;
   const folder = prepareFolder(options.folder ?? mkdtempSync(path.join(tmpdir(), "millrace-")), binaries.user);
   const data = path.join(folder, "data");

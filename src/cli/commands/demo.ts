@@ -1,6 +1,7 @@
 import pg from "pg";
 import { Engine } from "../../db/engine.js";
 import { migrate } from "../../db/migrate.js";
+import { provideBinaries } from "../../embedded/fetch.js";
 import { startEmbeddedServer } from "../../embedded/server.js";
 import type { Command, ExitCode } from "../command.js";
 import { count } from "../format.js";
@@ -17,6 +18,7 @@ export const demoCommand: Command = {
   options: {},
   examples: ["millrace demo"],
   async run({ out }) {
+    await provideBinaries((line) => out.note(line));
     const say = teller(out);
     const server = await startEmbeddedServer();
     const pool = new pg.Pool({ connectionString: server.url, max: 4 });

@@ -2,6 +2,7 @@ import path from "node:path";
 import pg from "pg";
 import { Millrace } from "../../client/with-workers.js";
 import { migrate } from "../../db/migrate.js";
+import { provideBinaries } from "../../embedded/fetch.js";
 import type { Log } from "../../server/log.js";
 import type { RunningServer } from "../../server/server.js";
 import type { Command } from "../command.js";
@@ -48,6 +49,7 @@ export const devCommand: Command = {
     const port = await choosePort(given ?? defaultPort, given !== undefined);
     const givenHttp = options.givenInteger("http-port", 0, 65_535);
     const httpPort = await choosePort(givenHttp ?? defaultHttpPort, givenHttp !== undefined);
+    await provideBinaries((line) => out.note(line));
     const signals = stopSignals();
     const server = await startDevServer(folder, port);
     let http: RunningServer | undefined;

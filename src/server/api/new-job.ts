@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../zod.js";
 import { InvalidArgumentError } from "../../db/errors.js";
 import type { NewJob } from "../../db/types.js";
 import { given } from "./given.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../zod.js";
 import { anyone } from "../auth/roles.js";
 import { apiErrors } from "./problem.js";
 import type { Route } from "./route.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../zod.js";
 import { type Kind, type Option, type OwnKind, type Scope, mostOf, optionsOf } from "../../db/option-table.js";
 import { rate } from "./schemas.js";
 

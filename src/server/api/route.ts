@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type { z } from "../zod.js";
 import type { Millrace } from "../../client/millrace.js";
 import type { Queryable } from "../../db/queryable.js";
 import type { Auth } from "../auth/auth.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../zod.js";
 import { InvalidArgumentError } from "../../db/errors.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
 import { anyone } from "../auth/roles.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../zod.js";
 
 /** Shapes of what goes in and out, as JSON. Those with an id appear under that name in the OpenAPI document. */
 export const jsonValue = z.unknown().meta({ description: "any JSON value" });

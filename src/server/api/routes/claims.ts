@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { LeaseLostError } from "../../../db/errors.js";
 import type { ClaimedJob, JobError, Settlement } from "../../../db/types.js";
 import { bodyBytesOf } from "../../http/exchange.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import type { FailureRetry, Replay } from "../../../db/types.js";
 import { given } from "../given.js";
 import { route } from "../route.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { bounds } from "../../../db/limits.js";
 import { type NamedFlowJob, flowPlan } from "../../../client/flow-plan.js";
 import { jobBodyBytes } from "../../http/limits.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { openApi } from "../openapi.js";
 import { type Route, route } from "../route.js";
 import { answerRoutes } from "./answers.js";

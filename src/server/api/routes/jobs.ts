@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { InvalidArgumentError, JobFailedError, JobNotFoundError, TimeoutError } from "../../../db/errors.js";
 import type { Transaction } from "../../../db/foreign.js";
 import type { Enqueued, JobId, NewJob } from "../../../db/types.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import type { Transaction } from "../../../db/foreign.js";
 import type { ResourceOptions } from "../../../db/types.js";
 import { given } from "../given.js";

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { z } from "zod";
+import { z } from "../../zod.js";
 import type { Moment } from "../../live/live.js";
 import { ApiError } from "../problem.js";
 import { toJsonText } from "../json.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { route } from "../route.js";
 import { limitOf, listOf, time } from "../schemas.js";
 

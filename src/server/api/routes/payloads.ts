@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { InvalidArgumentError } from "../../../db/errors.js";
 import { bounded } from "../../bounded.js";
 import { checkValue } from "../check.js";

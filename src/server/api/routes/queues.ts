@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { QueueNotFoundError } from "../../../db/errors.js";
 import type { Transaction } from "../../../db/foreign.js";
 import type { GroupOptions, PauseRecord, PurgeStep, QueuePart, QueueRecord } from "../../../db/types.js";

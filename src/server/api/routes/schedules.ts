@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import type { Engine } from "../../../db/engine.js";
 import type { PutSchedule, ScheduleRecord } from "../../../db/schedule-engine.js";
 import type { Transaction } from "../../../db/foreign.js";

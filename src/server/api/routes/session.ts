@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { roles } from "../../auth/roles.js";
 import { route } from "../route.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { z } from "../../zod.js";
 import { bounds } from "../../../db/limits.js";
 import { signalBodyBytes } from "../../http/limits.js";
 import { given } from "../given.js";
