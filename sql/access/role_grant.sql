@@ -7,7 +7,7 @@ declare
     job_list, job_get, job_outcomes, job_count, job_find, job_peek, queue_depth, queue_groups, queue_types,
     queue_events, run_stats, failure_groups, progress_get, payload_read, cell_status, schedule_stats,
     schedules_undeclared, live_sample, counts_audit, lane_holders, job_of,
-    steps_get, job_waited, flow_get, job_steps, job_children, waits_audit}';
+    steps_get, job_waited, flow_get, job_steps, job_children, job_below, waits_audit}';
   v_producer constant text[] := '{
     job_enqueue, job_enqueue_many, queue_notify, payload_append, job_cancel, job_cancel_where, schedule_put,
     audit_add, idempotent_begin, idempotent_end, job_tell, token_answer, notices_deliver, flow_enqueue}';

@@ -111,6 +111,12 @@ export abstract class LookVerbs extends QueueVerbs {
     return rows.map(decodeChild);
   }
 
+  /** How many jobs end with one that is cancelled: its children, those that wait for its success, and what is below. */
+  async below(id: JobId, call?: CallOptions): Promise<{ readonly count: number; readonly isExact: boolean }> {
+    const [row] = await this.db.rows("job_below", "select * from :job_below($1::bigint)", [checkId(id)], call);
+    return { count: Number(row!["jobs"]), isExact: row!["is_exact"] === true };
+  }
+
   /** Jobs that match every filter given, newest first. */
   async list(filter: ListFilter = {}, call?: CallOptions): Promise<JobRecord[]> {
     checkKeys(

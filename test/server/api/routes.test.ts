@@ -240,6 +240,11 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     },
     { params: { id: run.children[0]! }, expected: { items: [] } },
   ],
+  "GET /jobs/{id}/below": () => [
+    { params: { id: run.id }, expected: { count: 3, isExact: true } },
+    { params: { id: flow.id }, expected: { count: 2 } },
+    { params: { id: run.children[0]! }, expected: { count: 0, isExact: true } },
+  ],
   "POST /jobs/{id}/tell": () => [
     { params: { id: run.id }, body: { name: "later", value: { by: "ann" }, id: "hook" }, expected: { isNew: true } },
     { params: { id: run.id }, body: { name: "later", id: "hook" }, expected: { isNew: false } },

@@ -6,6 +6,7 @@ import { route } from "../route.js";
 import {
   because,
   childRecord,
+  counted,
   done,
   flag,
   jobId,
@@ -74,6 +75,15 @@ export const stepRoutes = [
     answer: listOf(childRecord),
     handle: async ({ mill, params, looks, query: { limit, cursor: after } }) =>
       page(await looks(() => mill.engine.children(params["id"]!, given({ limit, after }))), limit),
+  }),
+  route({
+    method: "GET",
+    path: "/jobs/{id}/below",
+    role: "reader",
+    summary:
+      "how many jobs end with a job when it is cancelled: those it has started, those that wait for its success, and what is below them; 10,000 at most",
+    answer: counted,
+    handle: ({ mill, params, looks }) => looks(() => mill.engine.below(params["id"]!)),
   }),
   route({
     method: "POST",
