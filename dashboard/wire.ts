@@ -7,6 +7,7 @@ import type {
   DecisionRecord,
   Depth,
   FailureGroup,
+  FlowGraph as FlowRecord,
   GroupDepth,
   JobRecord,
   JobStep,
@@ -42,6 +43,8 @@ export type Job = Wire<Omit<JobRecord, "maxAttempts">> & { readonly maxAttempts:
 export type Attempt = Wire<AttemptRecord>;
 export type Step = Wire<JobStep>;
 export type Child = Wire<ChildRecord>;
+export type FlowGraph = Wire<FlowRecord>;
+export type FlowJob = FlowGraph["jobs"][number];
 export type Decision = Wire<DecisionRecord>;
 export type Failure = Wire<FailureGroup>;
 export type Breaker = Wire<BreakerRecord>;

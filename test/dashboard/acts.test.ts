@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { hasBrowser, useBrowser } from "./browser.js";
 import { type Fixture, type FixtureOptions, startFixture } from "./fixture-api.js";
 import { makeWorld } from "./fixture-data.js";
+import { flowIdOf } from "./fixture-flows.js";
 
 describe.skipIf(!hasBrowser)("what the dashboard does", () => {
   const open = useBrowser();
@@ -104,6 +105,67 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     await steps.getByRole("button", { name: "Show more" }).click();
     await steps.getByText("loop#100", { exact: true }).waitFor();
     await steps.getByText("reserve", { exact: true }).waitFor();
+  });
+
+  it("rewinds a run to a step, with what will be done again and why", async () => {
+    const { id } = makeWorld("normal").jobs.find(({ state }) => state === "suspended")!;
+    const { page, fixture } = await visit(`jobs/${id}`);
+    const steps = page.getByRole("region", { name: "Steps" });
+    await steps.getByText("void since a rewind").waitFor();
+    await steps.getByText("the printer is back").waitFor();
+    expect(await button(page, /^Rewind to label$/).count(), "not to the one that is void").toBe(1);
+    expect(await button(page, /^Rewind to charge$/).count(), "three tries are one step").toBe(1);
+    await button(page, "Rewind to fetch").click();
+    const dialog = page.getByRole("dialog", { name: /^Rewind .* to fetch$/ });
+    await dialog.getByText("fetch, audit, approved#2, label, pack will be done again").waitFor();
+    await dialog.getByLabel("Why").fill("the file was empty");
+    await dialog.getByRole("button", { name: "Rewind" }).click();
+    await page.getByText("goes back to fetch").waitFor();
+    expect(fixture.acts).toEqual([
+      { method: "POST", path: `/jobs/${id}/rewind`, body: { to: "fetch", because: "the file was empty" } },
+    ]);
+  });
+
+  it("shows a flow of five hundred jobs folded, by keyboard, and leads to its jobs [#216]", async () => {
+    const { page, complaints } = await visit(`jobs/${flowIdOf("render-500")}`);
+    const graph = page.getByRole("list", { name: /^Jobs of the flow/ });
+    await graph.waitFor();
+    expect(await graph.getByRole("listitem").count()).toBe(8);
+    const focused = () => page.evaluate(() => document.activeElement!.textContent);
+    await graph.getByRole("link", { name: /^plan/ }).focus();
+    await page.keyboard.press("ArrowDown");
+    expect(await focused()).toContain("2 failed, 2 expired, 3 cancelled");
+    expect(await focused()).toContain("after plan, before render × 160");
+    await page.keyboard.press("Enter");
+    const jobs = page.getByRole("region", { name: "Jobs: extract" }).first();
+    await jobs.getByText("100 rows of 160").waitFor();
+    await jobs.getByRole("button", { name: "failed 2" }).click();
+    expect(await jobs.locator("tbody .badge").allInnerTexts()).toEqual(["failed", "failed"]);
+    await page.keyboard.press("Tab");
+    await button(page, "Show all jobs").click();
+    await page.getByRole("region", { name: "Jobs", exact: true }).getByText("100 rows of 500").waitFor();
+    await graph.getByRole("link", { name: /^mail/ }).focus();
+    for (const key of ["ArrowUp", "Home", "End", "-", "-", "+"]) await page.keyboard.press(key);
+    await page.getByText("70 %", { exact: true }).waitFor();
+    await button(page, /^Each job/).click();
+    await page.waitForFunction(() => document.querySelectorAll(".graph-node").length === 500);
+    await button(page, "All of it").click();
+    const { hidden, frame } = await page.locator(".graph-frame").evaluate((one) => ({
+      hidden: one.scrollHeight - one.clientHeight + one.scrollWidth - one.clientWidth,
+      frame: one.clientWidth,
+    }));
+    expect([hidden, frame > 0]).toEqual([0, true]);
+    expect(complaints).toEqual([]);
+  });
+
+  it("says how many end with a flow before it is cancelled [#216]", async () => {
+    const { page, fixture } = await visit(`jobs/${flowIdOf("nightly-import")}`);
+    await button(page, "Cancel").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("51 jobs").waitFor();
+    await dialog.getByRole("button", { name: "Cancel the job" }).click();
+    await page.getByText("is cancelled").waitFor();
+    expect(fixture.acts).toMatchObject([{ path: `/jobs/${flowIdOf("nightly-import")}/cancel` }]);
   });
 
   it("offers readers nothing they may not do", async () => {

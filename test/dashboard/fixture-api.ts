@@ -134,8 +134,11 @@ function find(
       if (name === undefined) return jobsOf(world, query);
       if (third === "steps") return world.steps(name, query);
       if (third === "children") return world.children(name);
+      if (third === "below") return { count: world.flow(name)?.jobs.length ?? 0, isExact: true };
       if (third === "payload") return pieceOf(world.payload(name), query);
       return world.details(name);
+    case "flows":
+      return world.flow(name!);
     case "schedules":
       if (name === undefined) return list(world.schedules);
       if (third === "runs") return list(world.runs);

@@ -11,6 +11,7 @@ import type {
   EventOfSchedule,
   Failure,
   Finding,
+  FlowGraph,
   Group,
   Job,
   JobDetails,
@@ -29,6 +30,7 @@ import type {
   TypeOfQueue,
   Worker,
 } from "../../dashboard/wire.js";
+import { flowJobs, flowOf } from "./fixture-flows.js";
 import { childrenOf, runAt, runOf, stepsOf } from "./fixture-runs.js";
 
 export type Size = "empty" | "normal" | "huge";
@@ -43,6 +45,7 @@ export interface World {
   readonly details: (id: string) => JobDetails | undefined;
   readonly steps: (id: string, query: URLSearchParams) => Run | undefined;
   readonly children: (id: string) => List<Child> | undefined;
+  readonly flow: (id: string) => FlowGraph | undefined;
   readonly payload: (id: string) => Buffer | undefined;
   readonly types: readonly TypeOfQueue[];
   readonly groups: readonly Group[];
@@ -115,6 +118,7 @@ export function makeWorld(size: Size): World {
     details: (id) => detailsOf(jobs, id, size),
     steps: (id, query) => stepsOf(jobs, id, query, size === "huge" ? hostile : null),
     children: (id) => childrenOf(jobs, id),
+    flow: (id) => flowOf(id, size === "huge" ? hostile : null),
     payload: (id) => payloadOf(jobs.find((job) => job.id === id)),
     types:
       size === "empty"
@@ -294,7 +298,7 @@ const states: readonly JobState[] = [
 const idOf = (n: number): string => String(7_419_230_000_000_000_000n - BigInt(n) * 1_048_576n);
 
 function makeJobs(size: Size, queues: readonly string[]): Job[] {
-  return Array.from({ length: size === "huge" ? 1000 : 120 }, (_, n) => {
+  const jobs = Array.from({ length: size === "huge" ? 1000 : 120 }, (_, n) => {
     const state = n === runAt ? "suspended" : states[n % states.length]!;
     const isEnd = ["succeeded", "failed", "expired", "cancelled"].includes(state);
     const isHostile = size === "huge" && n % 7 === 3;
@@ -345,6 +349,7 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
       ...runOf(n, idOf, ago(7200)),
     } satisfies Job;
   });
+  return [...jobs, ...flowJobs(jobs[0]!)];
 }
 
 const payloadTypes: Readonly<Record<number, string>> = {

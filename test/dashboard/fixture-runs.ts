@@ -111,6 +111,15 @@ function makeSteps(job: Job, jobs: readonly Job[], text: string | null): Step[] 
     { key: "hint", kind: "got", n: "9001", about: "hint", value: { note: text ?? "hurry" }, valueBytes: 16 },
     { key: "approved#2", kind: "done", about: "timeout" },
     { key: "label", kind: "done", seconds: 0.2, tries: 1, error: { message: text ?? "no printer" } },
+    {
+      key: "#rewind",
+      kind: "rewind",
+      about: "label",
+      other: "5010",
+      value: { by: "ann", because: text ?? "the printer is back" },
+      valueBytes: 40,
+    },
+    { key: "label#1~1", kind: "done", seconds: 0.3, tries: 1 },
     ...(text === null
       ? []
       : Array.from({ length: 600 }, (_, n) => ({

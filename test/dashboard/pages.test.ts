@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasBrowser, useBrowser } from "./browser.js";
 import { type Fixture, startFixture } from "./fixture-api.js";
 import { hostile, makeWorld } from "./fixture-data.js";
+import { flowIdOf } from "./fixture-flows.js";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const jobs = makeWorld("huge").jobs;
@@ -37,6 +38,10 @@ const subjects: readonly (readonly [address: string, heading: RegExp])[] = [
   [`jobs/${jobOf(({ contentType }) => contentType === "image/png")}`, /import-file/],
   [`jobs/${jobOf(({ contentType }) => contentType === "application/octet-stream")}`, /index-document/],
   [`jobs/${jobOf(({ state }) => state === "suspended")}`, /index-document/],
+  [`jobs/${flowIdOf("checkout")}`, /checkout/],
+  [`jobs/${flowIdOf("nightly-import")}`, /nightly-import/],
+  [`jobs/${flowIdOf("render-500")}`, /render-500/],
+  [`jobs/${flowIdOf("tangled")}`, /tangled/],
   ["schedules/nightly-report", /nightly-report/],
 ];
 const hostiles: readonly (readonly [address: string, heading: RegExp])[] = [

@@ -263,8 +263,47 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       expect(complaints).toEqual([]);
     });
 
+    it("shows a flow as a graph, rewinds a run, and cancels one with what is below it [#216]", async () => {
+      const { engine } = server.db;
+      await engine.queuePut("flows");
+      const options = { queue: "flows" };
+      const { id, jobs } = await engine.enqueueFlow(
+        [
+          { type: "plan", options },
+          ...Array.from({ length: 60 }, () => ({ type: "extract", options, after: [0] })),
+          { type: "report", options, after: Array.from({ length: 60 }, (_, n) => n + 1) },
+        ],
+        { name: "nightly", queue: "flows" },
+      );
+      const { page, complaints } = await signIn(`jobs/${id}`);
+      await page.locator("h1", { hasText: "nightly" }).waitFor();
+      const graph = page.getByRole("list", { name: /^Jobs of the flow/ });
+      await graph.getByText("60 suspended").waitFor();
+      expect(await graph.getByRole("listitem").count()).toBe(3);
+      await graph.getByRole("link", { name: /^plan/ }).click();
+      await page.locator("h1", { hasText: jobs[0]! }).waitFor();
+      await page.getByRole("link", { name: id }).click();
+      await page.getByRole("button", { name: "Cancel", exact: true }).click();
+      await page.getByRole("dialog").getByText("63 jobs").waitFor();
+      await page.getByRole("dialog").getByRole("button", { name: "Cancel the job" }).click();
+      await until("all have ended", async () => (await engine.below(id)).count === 0);
+      await page.getByText("62 cancelled", { exact: true }).waitFor();
+
+      const run = await waitingRun(server.db, "flows");
+      await visit(page, `jobs/${run.id}`);
+      await page.getByRole("button", { name: "Rewind to charge" }).click();
+      await page.getByRole("dialog").getByText("charge, pack will be done again").waitFor();
+      await page.getByRole("dialog").getByLabel("Why").fill("another card");
+      await page.getByRole("dialog").getByRole("button", { name: "Rewind" }).click();
+      await page.getByRole("region", { name: "Steps" }).getByText("another card").waitFor();
+      expect((await engine.get(run.id))!.job.state).toBe("ready");
+      expect((await engine.get(run.children[0]!))!.job.state).toBe("cancelled");
+      expect(complaints).toEqual([]);
+    });
+
     it("tells who did all that", async () => {
       const { page } = await signIn("audit");
+      await page.getByText("POST /jobs/{id}/rewind").first().waitFor();
       await page.getByText("POST /queues/{queue}/purge").first().waitFor();
       await page.getByText("POST /jobs/{id}/tell").first().waitFor();
       expect(await page.locator("tbody tr").count()).toBeGreaterThan(10);

@@ -1,6 +1,7 @@
-import { ApiError, send } from "../../api.js";
+import { ApiError, get, send } from "../../api.js";
+import { plural } from "../../format.js";
 import { type Act, because, filled } from "../../parts/act.js";
-import type { Job } from "../../wire.js";
+import type { Job, Touch } from "../../wire.js";
 
 /** The server says so when there was nothing to do any more. */
 async function post(job: Job, verb: string, body: object = {}): Promise<void> {
@@ -19,6 +20,25 @@ export const retry = (job: Job): Act => ({
   done: () => `${job.type} ${job.id} will be tried again`,
   undo: () => post(job, "cancel", { because: "retried by mistake" }),
 });
+
+/** Let a run go back to one of its steps. `again`: the steps that it will do once more, the first of them first. */
+export const rewind = (job: Job, step: string, again: readonly string[]): Act => ({
+  title: `Rewind ${job.type} to ${step}`,
+  explain: `${listed(again)} will be done again, with all that they do outside. Jobs that they have started and that have not ended are cancelled; signals stay got. ${
+    job.state === "failed" || job.state === "expired" ? "The run gets another attempt. " : ""
+  }This cannot be taken back.`,
+  fields: [because],
+  button: "Rewind",
+  danger: true,
+  run: (values) => post(job, "rewind", { to: step, ...filled(values) }),
+  done: () => `${job.type} ${job.id} goes back to ${step}`,
+});
+
+/** The first few names, and how many more there are. */
+function listed(names: readonly string[]): string {
+  const some = names.slice(0, 5).join(", ");
+  return names.length > 5 ? `${some} and ${plural(names.length - 5, "more step")}` : some;
+}
 
 /** A signal for a job that waits for it, or will. */
 export const tell = (job: Job): Act => {
@@ -70,6 +90,11 @@ export const cancel = (job: Job): Act => ({
         ? "It will not go on, and jobs that it has started and waits for end with it."
         : "It will not be handed out.",
   fields: [because],
+  // Itself, and what is below it.
+  count: async () => {
+    const { count, isExact } = await get<Touch>(`jobs/${job.id}/below`);
+    return { count: count + 1, isExact };
+  },
   button: "Cancel the job",
   danger: true,
   run: (values) => post(job, "cancel", filled(values)),

@@ -69,13 +69,19 @@ function All({ job, first, isLive }: { job: Job; first: Run; isLive: boolean }):
 }
 
 function Entries({ job, run, more }: { job: Job; run: Run; more?: () => void }): JSX.Element {
+  const undone = voidOf(run.items);
+  const goals = mayAct.value && isRewindable(job) ? goalsOf(job, run.items, undone) : undefined;
   return (
     <>
       <ol class="timeline">
         <Waits waits={run.waits} suspendedAt={run.suspendedAt} />
         {together(run.items).map((steps) => (
-          <li key={steps.at(-1)!.id} class={toneOf(outcomeOf(steps[0]!))}>
-            {steps.length > 1 ? <Ends of={steps} /> : <Entry job={job} of={steps[0]!} />}
+          <li key={steps.at(-1)!.id} class={undone(steps[0]!) ? "timeline-void" : toneOf(outcomeOf(steps[0]!))}>
+            {steps.length > 1 ? (
+              <Ends of={steps} />
+            ) : (
+              <Entry job={job} of={steps[0]!} isVoid={undone(steps[0]!)} rewind={goals?.get(steps[0]!.id)} />
+            )}
           </li>
         ))}
       </ol>
@@ -91,6 +97,38 @@ function Entries({ job, run, more }: { job: Job; run: Run; more?: () => void }):
           </p>
         ))}
     </>
+  );
+}
+
+/** What a run may go back to: it is not being worked on, and has neither succeeded nor been cancelled. */
+const isRewindable = ({ state }: Job): boolean => !["running", "succeeded", "cancelled"].includes(state);
+
+/** Steps as handlers name them: without the number of rewinds before them (`step_name` in the engine). */
+const stepName = (key: string): string => (key.includes("#") ? key.replace(/~\d+$/, "").replace(/#1$/, "") : key);
+
+const isStep = ({ kind }: Step): boolean => kind === "done" || kind === "try" || kind === "due" || kind === "started";
+
+/** Which steps a rewind has made void: those from where it went back to, up to itself. */
+function voidOf(steps: readonly Step[]): (step: Step) => boolean {
+  const ranges = steps
+    .filter(({ kind, other }) => kind === "rewind" && other !== null)
+    .map(({ other, id }) => [BigInt(other!), BigInt(id)] as const);
+  return ({ id, kind }) =>
+    kind !== "rewind" &&
+    kind !== "signal" &&
+    kind !== "got" &&
+    ranges.some(([from, to]) => BigInt(id) >= from && BigInt(id) < to);
+}
+
+/** How to go back to each step, by the id of what was first noted of it. */
+function goalsOf(job: Job, steps: readonly Step[], isVoid: (step: Step) => boolean): ReadonlyMap<string, () => void> {
+  const valid = steps.filter((step) => isStep(step) && !isVoid(step));
+  const first = new Map(valid.map(({ key }, place) => [stepName(key), place]));
+  return new Map(
+    [...first].map(([name, place]) => {
+      const again = (): string[] => valid.slice(0, place + 1).map(({ key }) => stepName(key));
+      return [valid[place]!.id, () => perform(acts.rewind(job, name, [...new Set(again().toReversed())]))];
+    }),
   );
 }
 
@@ -123,14 +161,25 @@ function outcomeOf({ kind, error, about }: Step): string {
   }
 }
 
-function Entry({ job, of }: { job: Job; of: Step }): JSX.Element {
+function Entry({
+  job,
+  of,
+  isVoid,
+  rewind,
+}: {
+  job: Job;
+  of: Step;
+  isVoid: boolean;
+  rewind: (() => void) | undefined;
+}): JSX.Element {
   return (
     <>
       <div class="timeline-head">
         <Badge state={outcomeOf(of)} />
         <strong class="name" title={of.key}>
-          {of.key}
+          {of.kind === "rewind" ? `to ${of.about}` : stepName(of.key)}
         </strong>
+        {isVoid && <span class="muted">void since a rewind</span>}
         {about(of)}
         <span>
           <Moment at={of.at} /> {of.seconds !== null && <span class="muted">for {duration(of.seconds)}</span>}
@@ -138,9 +187,14 @@ function Entry({ job, of }: { job: Job; of: Step }): JSX.Element {
         {of.kind === "done" && of.tries !== null && of.tries > 1 && (
           <span class="muted">{plural(of.tries, "try", "tries")}</span>
         )}
+        {rewind && (
+          <Button small kind="quiet" label={`Rewind to ${stepName(of.key)}`} onClick={rewind}>
+            Rewind
+          </Button>
+        )}
       </div>
       {isTold(of.error) && <ErrorText error={of.error} />}
-      {of.valueBytes !== null && <Value job={job} of={of} />}
+      {of.valueBytes !== null && of.kind !== "rewind" && <Value job={job} of={of} />}
     </>
   );
 }
@@ -180,6 +234,15 @@ function about(step: Step): ComponentChildren {
       );
     case "ended":
       return <ChildLink id={step.other} />;
+    case "rewind": {
+      const { by, because } = (step.value ?? {}) as { by?: string; because?: string };
+      return (
+        <>
+          {by && <span class="muted">by {by}</span>}
+          {because && <span>{because}</span>}
+        </>
+      );
+    }
     case "signal":
       return step.about && <span class="muted">id {step.about}</span>;
     case "done":
