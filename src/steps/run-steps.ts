@@ -87,8 +87,20 @@ export class RunSteps implements Step {
   readonly #undos = new Undos();
   #isSuspended = false;
 
+  /** Told when this call of the handler is given up: nothing of it goes on. */
+  onAbandoned: () => void = () => {};
+
   constructor(owner: StepOwner) {
     this.#owner = owner;
+  }
+
+  /** Keep the run from being suspended while its handler, which runs elsewhere, may go on. Returns what ends that. */
+  hold(): () => void {
+    this.#active += 1;
+    return () => {
+      this.#active -= 1;
+      this.#mayBeIdle();
+    };
   }
 
   get key(): string {
@@ -333,6 +345,7 @@ export class RunSteps implements Step {
     const failing = failingOf(history);
     if (!failing) return;
     this.#owner.fail(failureBefore(failing));
+    this.onAbandoned();
     await this.#never();
   }
 
@@ -546,6 +559,7 @@ export class RunSteps implements Step {
       .filter(({ wait, waiting }) => !waiting.isAwaited && wait.seconds !== undefined && !wait.retry)
       .map(({ wait: { key, seconds } }): NewStep => ({ key, kind: "due", seconds: seconds! }));
     this.#owner.suspend(waits, [...this.#survived, ...begun]);
+    this.onAbandoned();
   }
 }
 

@@ -1,20 +1,27 @@
 // What runs in a handler's own thread or process: one job at a time, told by messages. It is made a text
 // (scripts/generate-threads.mjs), so that nobody looks for a file at run time.
 import { parentPort, workerData } from "node:worker_threads";
-import type { JobError, Json } from "../db/types.js";
-import type { FromHost, ToHost } from "./isolate.js";
+import type { Json } from "../db/types.js";
+import { HostSteps } from "./host-steps.js";
+import type { FromHost, SentError, ToHost } from "./isolate-messages.js";
 import type { Outcome } from "./outcome.js";
 
 const decision = Symbol.for("millrace.decision");
 const tell = (message: FromHost): void => void (parentPort ? parentPort.postMessage(message) : process.send?.(message));
 let controller = new AbortController();
+/** Those of the newest run. */
+let steps: { readonly run: number; readonly step: HostSteps } | undefined;
 
-async function run(handler: unknown, job: Readonly<Record<string, unknown>>): Promise<void> {
+async function call(handler: unknown, run: number, job: Readonly<Record<string, unknown>>): Promise<void> {
   controller = new AbortController();
+  const { signal } = controller;
+  const step = new HostSteps(run, signal, tell, describe);
+  steps = { run, step };
   const context = {
-    signal: controller.signal,
-    progress: async (value: unknown) => tell({ kind: "progress", value }),
-    log: (message: string) => tell({ kind: "log", message }),
+    signal,
+    step,
+    progress: async (value: unknown) => tell({ kind: "progress", run, value }),
+    log: (message: string) => tell({ kind: "log", run, message }),
   };
   try {
     if (typeof handler !== "function")
@@ -27,15 +34,15 @@ async function run(handler: unknown, job: Readonly<Record<string, unknown>>): Pr
       typeof value === "object" && value !== null ? (value as { [decision]?: Outcome })[decision] : undefined;
     if (decided && "thrown" in decided) {
       const { thrown: _, ...outcome } = decided; // may be anything, and not be sent
-      tell({ kind: "decided", outcome });
-    } else tell(decided ? { kind: "decided", outcome: decided } : { kind: "returned", value });
+      tell({ kind: "decided", run, outcome });
+    } else tell(decided ? { kind: "decided", run, outcome: decided } : { kind: "returned", run, value });
   } catch (error) {
-    tell({ kind: "threw", error: describe(error) });
+    tell({ kind: "threw", run, error: describe(error) });
   }
 }
 
 /** With its causes; permanent when it, or one of them, says so. */
-function describe(error: unknown, depth = 0): JobError & { readonly permanent: boolean } {
+function describe(error: unknown, depth = 0): SentError {
   if (!(error instanceof Error)) return { message: String(error), permanent: false };
   const cause = error.cause === undefined || depth >= 20 ? undefined : describe(error.cause, depth + 1);
   const { code } = error as { code?: unknown };
@@ -52,8 +59,9 @@ function describe(error: unknown, depth = 0): JobError & { readonly permanent: b
 async function main(): Promise<void> {
   const module = (await import((parentPort ? workerData : process.argv.at(-1)) as string)) as { default?: unknown };
   const hear = (message: ToHost): void => {
-    if (message.kind === "run") void run(module.default, message.job);
-    else controller.abort(new Error(message.reason));
+    if (message.kind === "run") void call(module.default, message.run, message.job);
+    else if (message.kind === "abort") controller.abort(new Error(message.reason));
+    else if (message.run === steps?.run) steps.step.hear(message);
   };
   if (parentPort) parentPort.on("message", hear);
   else process.on("message", (message) => hear(message as ToHost));

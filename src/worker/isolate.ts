@@ -3,10 +3,10 @@ import { Worker as Thread } from "node:worker_threads";
 import { timerMs } from "../job/duration.js";
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
-import { errorOf } from "../db/stored-error.js";
-import type { JobError } from "../db/types.js";
 import type { Context, Job } from "./handler.js";
-import { type Outcome, PermanentError, decisionOf } from "./outcome.js";
+import type { FromHost, ToHost } from "./isolate-messages.js";
+import { IsolateSteps, rebuild } from "./isolate-steps.js";
+import { decisionOf } from "./outcome.js";
 import { isolateHost } from "./threads.generated.js";
 
 /** Options of `inThreads` and `inProcesses`. */
@@ -27,24 +27,11 @@ export interface IsolatedHandler {
   close(): Promise<void>;
 }
 
-/** What the host is told. */
-export type ToHost =
-  | { readonly kind: "run"; readonly job: Readonly<Record<string, unknown>> }
-  | { readonly kind: "abort"; readonly reason: string };
-
-/** What the host tells. */
-export type FromHost =
-  | { readonly kind: "ready" }
-  | { readonly kind: "returned"; readonly value: unknown }
-  | { readonly kind: "decided"; readonly outcome: Outcome }
-  | { readonly kind: "threw"; readonly error: JobError & { readonly permanent: boolean } }
-  | { readonly kind: "progress"; readonly value: unknown }
-  | { readonly kind: "log"; readonly message: string };
-
 /**
  * Run a handler in worker threads: a module whose default export is the handler. For work that computes, so that it
  * does not hold up the event loop, and can really be stopped when it takes too long. Its job has no `complete`, and its
- * context no `lastProgress`.
+ * context no `lastProgress`. Its `step` has neither `transaction` nor `undo`; errors of steps have the `name` and
+ * `code` that they have elsewhere, and are no instances of their classes.
  *
  * @example
  * ```ts
@@ -112,10 +99,12 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
   const handler = async (job: Job, context: Context): Promise<unknown> => {
     const host = await free();
     try {
-      return await host.run(job, context, killAfterMs);
+      const value = await host.run(job, context, killAfterMs);
+      if (value !== abandoned) return value;
     } finally {
       waiting.shift()?.();
     }
+    return new Promise(() => {}); // its run goes on elsewhere, from the top
   };
   return Object.assign(handler, {
     close: async () => {
@@ -124,17 +113,25 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
   });
 }
 
+/** Instead of a value: the run was suspended, and what its handler still does there counts for nothing. */
+const abandoned = Symbol("abandoned");
+
+/** The job that a host has. */
+interface Current {
+  readonly run: number;
+  readonly context: Context;
+  /** Made when the handler asks for a step. */
+  steps?: IsolateSteps;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** One thread or process. */
 class Host {
   readonly #channel: Channel;
+  #runs = 0;
   #progress: Promise<void> = Promise.resolve();
-  #current:
-    | {
-        readonly context: Context;
-        readonly resolve: (value: unknown) => void;
-        readonly reject: (error: unknown) => void;
-      }
-    | undefined;
+  #current: Current | undefined;
 
   constructor(channel: Channel, onExit: () => void) {
     this.#channel = channel;
@@ -163,8 +160,9 @@ class Host {
     };
     try {
       return await new Promise((resolve, reject) => {
-        this.#current = { context, resolve, reject };
-        this.#channel.send({ kind: "run", job: { ...job } });
+        const run = (this.#runs += 1);
+        this.#current = { run, context, resolve, reject };
+        this.#channel.send({ kind: "run", run, job: { ...job } });
         if (context.signal.aborted) onAbort();
         else context.signal.addEventListener("abort", onAbort, { once: true });
       });
@@ -177,7 +175,7 @@ class Host {
 
   #hear(message: FromHost): void {
     const current = this.#current;
-    if (!current) return;
+    if (!current || !("run" in message) || message.run !== current.run) return;
     // The job must not end before the progress it left has arrived.
     if (message.kind === "returned") void this.#progress.then(() => current.resolve(message.value));
     else if (message.kind === "decided") void this.#progress.then(() => current.resolve(decisionOf(message.outcome)));
@@ -185,15 +183,26 @@ class Host {
     else if (message.kind === "progress")
       this.#progress = current.context.progress(message.value).catch(current.reject);
     else if (message.kind === "log") current.context.log(message.message);
+    else this.#step(current, message);
+  }
+
+  #step(current: Current, message: Parameters<IsolateSteps["hear"]>[0]): void {
+    const { run, context, resolve, reject } = current;
+    try {
+      current.steps ??= new IsolateSteps(
+        context.step,
+        (sent) => {
+          if (this.#current === current) this.#channel.send({ ...sent, run });
+        },
+        () => resolve(abandoned),
+      );
+      current.steps.hear(message);
+    } catch (error) {
+      reject(error);
+    }
   }
 
   kill(): void {
     this.#channel.kill();
   }
-}
-
-function rebuild({ permanent, ...stored }: JobError & { readonly permanent: boolean }): Error {
-  const error = errorOf(stored);
-  if (!permanent || error.name === "PermanentError") return error;
-  return new PermanentError(error.message, { cause: error });
 }
