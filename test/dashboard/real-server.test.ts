@@ -171,6 +171,8 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       const stateOf = async (id: string) => (await server.ask("GET", `/jobs/${id}`)).body.job.state;
       await confirm(page, "Retry", "Retry", { Why: "it exists now" });
       expect(await stateOf(failedId)).toBe("ready");
+      await page.getByText("will be tried again").waitFor();
+      expect(await page.getByRole("button", { name: "Undo" }).count(), "a retry cannot be taken back").toBe(0);
       await page.getByText("it exists now").waitFor();
       await visit(page, "failures");
       await confirm(page, /^Retry 1 jobs/, "Retry them");

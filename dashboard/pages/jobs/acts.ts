@@ -12,13 +12,12 @@ async function post(job: Job, verb: string, body: object = {}): Promise<void> {
 
 export const retry = (job: Job): Act => ({
   title: `Retry ${job.type}`,
-  explain: "It gets another attempt, at once.",
+  explain: "It gets another attempt, at once. This cannot be taken back; a cancel would end it for good.",
   fields: [{ name: "attempts", label: "More attempts", kind: "number", min: 1, value: "1" }, because],
   button: "Retry",
   run: ({ attempts, ...values }) =>
     post(job, "retry", { ...(attempts && { attempts: Number(attempts) }), ...filled(values) }),
   done: () => `${job.type} ${job.id} will be tried again`,
-  undo: () => post(job, "cancel", { because: "retried by mistake" }),
 });
 
 /** Let a run go back to one of its steps. `again`: the steps that it will do once more, the first of them first. */
