@@ -1,6 +1,6 @@
 -- job_add_retries: give jobs that ended without success p_attempts more attempts and a new expiry, and make them
 -- claimable. By ids, or all failed and expired ones of a type; discarded ones stay as they are. Leaves a record of who
--- decided it, and why. Returns how many.
+-- decided it, and why. Wakes the workers of those that are claimable at once. Returns how many.
 -- p_per_second spreads them over time, oldest first, from p_start_at on (default now); the expiry of each counts from
 -- when it is due. Jobs of a finished queue cannot be retried: by ids they are refused, by type they are left alone. A
 -- job whose fingerprint names another live job is left alone too.
@@ -23,6 +23,7 @@ declare
   v_track bigint;
   v_chained boolean;
   v_finished int[];
+  v_stirred int[] := '{}';
   d record;
 begin
   if p_attempts is null or p_attempts < 1 then
@@ -118,8 +119,12 @@ begin
         perform line_append(v_lane, array[v_track]);
       end if;
     end if;
+    if v_due <= v_now and d.queue_id <> all (v_stirred) then
+      v_stirred := v_stirred || d.queue_id;
+    end if;
     v_count := v_count + 1;
   end loop;
+  perform queue_notify(array(select name from queue where id = any (v_stirred)));
   if v_queues is not null then
     delete from fingerprint where job_id = 0;  -- taken for nothing; nobody else's 0 is ever seen
   end if;

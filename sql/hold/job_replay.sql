@@ -6,7 +6,7 @@
 -- Returns how many it made (p_dry_run: would have), and what to give to the next call: until (as p_to), after (null:
 -- that was all), start_at. p_to never lies in the future, so that copies are never replayed in turn.
 -- Without p_after it searches the records of all attempts for the first job that ended within the range: they have no
--- index by time.
+-- index by time. Wakes the workers of the queues that got copies.
 -- Locks: closed queues. Writes: as job_copy. Raises: MR001, MR003, MR014 when the target is finished.
 create or replace function job_replay(p_from timestamptz, p_to timestamptz default null, p_queue text default null,
   p_type text default null, p_states text[] default '{succeeded,failed}', p_target text default null,
@@ -23,6 +23,7 @@ declare
   v_looked bigint[];
   v_matched int := 0;
   v_bytes bigint := 0;
+  v_stirred int[] := '{}';
   j record;
 begin
   until := coalesce(p_to, v_now);
@@ -64,12 +65,14 @@ begin
     continue when queues_reenter(array[coalesce(v_target, j.queue_id)]) <> '{}';
     if not p_dry_run then
       perform job_copy(j.id, coalesce(v_target, j.queue_id), '{"replayed":true}', greatest(v_now, start_at));
+      v_stirred := v_stirred || coalesce(v_target, j.queue_id);
     end if;
     replayed := replayed + 1;
     start_at := start_at + v_step;
     v_bytes := v_bytes + j.bytes;
     exit when v_bytes > 64000000 and not p_dry_run;
   end loop;
+  perform queue_notify(array(select name from queue where id = any (v_stirred)));
   if v_matched < p_limit and (p_dry_run or v_bytes <= 64000000) then
     after := case when cardinality(v_looked) = v_look then v_looked[v_look] end;
   end if;

@@ -1,6 +1,6 @@
 -- stage_release: release the staged jobs of a queue. Each becomes claimable at its own time, or now if that has passed,
 -- and its time to start counts from then. Jobs that are enqueued into the stage later wait for the next release. At
--- most p_limit at a time (null: all), oldest first. Returns how many.
+-- most p_limit at a time (null: all), oldest first. Wakes the queue's workers. Returns how many.
 -- Locks: agenda rows. Writes: agenda, amendment, tally, queue_event. Raises: MR001, MR003.
 create or replace function stage_release(p_queue text, p_stage text, p_limit int default 10000, p_by text default null,
   p_because text default null) returns int
@@ -36,7 +36,8 @@ begin
       from unnest(v_timed, v_ends) u (id, ends_at)
      where m.slot = job_slot(u.id) and m.job_id = u.id;
   end if;
-  perform queue_event_add(p_queue, 'stageReleased', p_by, p_because, null, null, null, p_stage, cardinality(v_jobs));
+  perform queue_event_add(p_queue, 'stageReleased', p_by, p_because, null, null, null, p_stage, cardinality(v_jobs)),
+    queue_notify(array[p_queue]);
   return cardinality(v_jobs);
 end $$;
 

@@ -1,4 +1,4 @@
--- queue_resume: hand out jobs again that queue_pause held back; see there.
+-- queue_resume: hand out jobs again that queue_pause held back; see there. Wakes the queue's workers.
 create or replace function queue_resume(p_queue text, p_type text default null, p_group text default null,
   p_by text default null, p_because text default null) returns void
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -23,7 +23,7 @@ begin
   if p_group is not null then
     perform group_announce(v_queue_id, group_track(0, p_group));
   end if;
-  perform queue_event_add(p_queue, 'resumed', p_by, p_because, p_type, p_group);
+  perform queue_event_add(p_queue, 'resumed', p_by, p_because, p_type, p_group), queue_notify(array[p_queue]);
 end $$;
 
 -- group_announce: put a group in line for a turn in all lanes of its queue: it may have jobs there that were passed

@@ -138,7 +138,6 @@ export const queueRoutes = [
       await call.act(partName(name, call.body), (tx) =>
         call.mill.engine.queueResume(name, { ...partOf(call.body), ...noted(call) }, { tx }),
       );
-      call.wake(name);
       return { done: true };
     },
   }),
@@ -342,7 +341,6 @@ export const queueRoutes = [
             ? call.mill.engine.stageRelease(queue, stage, noted(call), { tx })
             : call.mill.engine.stageCancel(queue, stage, noted(call), { tx }),
         );
-        if (verb === "release") call.wake(queue);
         return exactly(count);
       },
     }),
