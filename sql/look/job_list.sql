@@ -11,6 +11,9 @@ declare
   v_from bigint := coalesce(job_id_at(p_created_from), 0);
   v_to bigint := least(coalesce(p_before, 9223372036854775807), coalesce(job_id_at(p_created_to), 9223372036854775807));
   v_ids bigint[];
+  v_lanes bigint[];
+  v_found int := 0;
+  v_more int;
 begin
   perform state_check(p_state);
   if p_limit is null or p_limit not between 1 and 10000 then
@@ -18,10 +21,31 @@ begin
   elsif p_queue is not null then
     perform queue_id(p_queue);
   end if;
-  if p_state in ('running', 'delayed', 'suspended') then
-    v_ids := case when p_state = 'running' then array(select unnest(jobs) from claim)
-                  else array(select job_id from agenda
-                              where due_at > clock_now() and (waits is not null) = (p_state = 'suspended')) end;
+  if p_state in ('delayed', 'suspended') and not coalesce(p_undecided, false) then
+    v_lanes := case when num_nonnulls(p_queue, p_type) > 0 then array(
+      select l.key from lane_known l join queue q on q.id = l.queue_id
+       where (p_queue is null or q.name = p_queue) and (p_type is null or l.type = p_type)) end;
+    loop  -- the newest of them first: all of them put together at once took 2 s at 100,000
+      v_ids := array(
+        select g.job_id from agenda g
+         where g.job_id >= v_from and g.job_id < v_to
+           and g.due_at > clock_now() and (g.waits is not null) = (p_state = 'suspended')
+           and (v_lanes is null or g.lane = any (v_lanes))
+           and (p_tenant is null or exists (select from job j where j.slot = job_slot(g.job_id) and j.id = g.job_id
+                                              and j.tenant = p_tenant))
+         order by g.job_id desc limit p_limit);
+      exit when v_ids = '{}';
+      return query
+      select v.* from jobs v
+       where v.id = any (v_ids) and v.state = p_state  -- not purged, above all
+       order by v.id desc limit p_limit - v_found;
+      get diagnostics v_more = row_count;
+      v_found := v_found + v_more;
+      exit when v_found = p_limit or cardinality(v_ids) < p_limit;
+      v_to := v_ids[cardinality(v_ids)];
+    end loop;
+  elsif p_state = 'running' then
+    v_ids := array(select unnest(jobs) from claim);
     return query
     select v.* from jobs v
      where v.id = any (v_ids)
@@ -33,6 +57,8 @@ begin
        and (p_type is null or v.type = p_type)
        and (p_tenant is null or v.tenant = p_tenant)
      order by v.id desc limit p_limit;
+  elsif p_state in ('delayed', 'suspended') then
+    return;  -- none of them has ended
   else
     return query
     select v.* from jobs v

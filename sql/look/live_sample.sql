@@ -28,7 +28,8 @@ begin
     'workers', (select count(distinct coalesce(c.worker, '')) from claim c),
     'queues', (
       select json_agg(json_build_object(
-               'queue', q.name, 'state', q.state, 'waiting', q.waiting, 'delayed', q.delayed, 'running', q.running,
+               'queue', q.name, 'state', q.state, 'waiting', q.waiting, 'delayed', q.delayed, 'suspended', q.suspended,
+               'running', q.running,
                'oldestReadyAt', o.since) order by q.name)
         from queues q
         left join (select * from live_oldest() where p_ages) o on o.queue = q.name));

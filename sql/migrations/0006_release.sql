@@ -6,3 +6,11 @@ create table token_secret (
   outer_key bytea not null default uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
 );
 insert into token_secret default values;
+
+-- Differences of how many jobs are suspended (agenda.waits), by lane: their sum is how many there are. Folded into one
+-- row per lane (suspended_fold). A table of its own, because a column of "tally" would be written by each enqueue.
+create table suspended_tally (
+  lane bigint not null,
+  n    int not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_analyze_threshold = 2000000000);

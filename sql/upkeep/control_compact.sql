@@ -13,7 +13,8 @@ begin
     for t in
       select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
        where s.nspname = current_schema()
-         and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint', 'bucket')
+         and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint', 'bucket',
+           'suspended_tally')
          and greatest(pg_stat_get_dead_tuples(c.oid),
                       pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid)) > p_bound
        order by c.relname
@@ -40,7 +41,7 @@ language plpgsql as $$
 declare
   v_most constant int := 50000;
   k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[]; k_fingerprints
-    fingerprint[]; k_buckets bucket[];
+    fingerprint[]; k_buckets bucket[]; k_suspended suspended_tally[];
 begin
   perform isolation_check('maintenance');  -- an older snapshot would bring back what has been deleted since
   case p_table
@@ -58,11 +59,17 @@ begin
       k_agenda := array(select x from agenda x limit v_most);
       if cardinality(k_agenda) = v_most then return false; end if;
       truncate agenda;
+      perform set_config('millrace.rewriting', 'on', true);  -- what is suspended is counted already
       insert into agenda select (u).* from unnest(k_agenda) u;
+      perform set_config('millrace.rewriting', '', true);
     when 'tally' then
       k_tally := array(select row(lane, sum(ready), sum(delayed), sum(staged))::tally from tally group by lane);
       truncate tally;
       insert into tally select (u).* from unnest(k_tally) u;
+    when 'suspended_tally' then
+      k_suspended := array(select row(lane, sum(n))::suspended_tally from suspended_tally group by lane);
+      truncate suspended_tally;
+      insert into suspended_tally select (u).* from unnest(k_suspended) u;
     when 'lane_depth' then
       k_depth := array(select x from lane_depth x);
       truncate lane_depth;

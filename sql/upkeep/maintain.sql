@@ -64,12 +64,14 @@ begin
       perform agenda_unchain(), agenda_tidy(), sheds_pass(), breakers_tidy(), schedule_events_tidy(),
         rules_fold(), children_look();
     when 'expired' then v_n := expiry_sweep_run(10000, p_before);
-    when 'folded' then v_n := tally_fold(100000);
+    when 'folded' then
+      v_n := tally_fold(100000);
+      perform suspended_fold();
     when 'fingerprints' then perform fingerprints_tidy(1000);
     when 'lanes' then v_n := lane_discover(null, 1000);
     when 'promoted' then v_n := agenda_promote(10000) + postponed_return();
     when 'reaped' then v_n := claim_reap(1000);
-    when 'proved' then perform books_lock(), counts_prove();
+    when 'proved' then perform books_lock(), counts_prove(), suspended_prove();
     when 'finished' then v_n := queues_finish(p_closing);
   end case;
   return p_done || case when v_n is null then '{}' else jsonb_build_object(p_part, v_n) end;

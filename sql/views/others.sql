@@ -32,7 +32,8 @@ select q.name,
        q.options, p.paused_at, p.paused_by, p.paused_because, q.created_at,
        coalesce(d.ready, 0) as waiting, coalesce(d.delayed, 0) as delayed, coalesce(r.running, 0) as running,
        coalesce(d.staged, 0) as staged,
-       w.waits_for, q.closed_at, q.closed_by, q.closed_because, q.finished_at
+       w.waits_for, q.closed_at, q.closed_by, q.closed_because, q.finished_at,
+       greatest(coalesce(d.suspended, 0), 0) as suspended
   from queue q
   left join lateral (select z.paused_at, z.paused_by, z.paused_because
                        from (select q.paused_at, q.paused_by, q.paused_because where q.paused_at is not null
@@ -41,11 +42,14 @@ select q.name,
                               where z.queue_id = q.id and z.job_id is not null) z
                       order by z.paused_at limit 1) p on true
   left join lateral (select queue_waits(q.id) as waits_for where q.options ? 'waitsFor') w on true
-  left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed, sum(x.staged) as staged
+  left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed, sum(x.staged) as staged,
+                    sum(x.suspended) as suspended
                from lane_known l
-               join (select lane, ready, delayed, staged from lane_depth
+               join (select lane, ready, delayed, staged, 0 as suspended from lane_depth
                      union all
-                     select lane, ready, delayed, staged from tally) x on x.lane = l.key
+                     select lane, ready, delayed, staged, 0 from tally
+                     union all
+                     select lane, 0, 0, 0, n from suspended_tally) x on x.lane = l.key
               group by l.queue_id) d on d.queue_id = q.id
   left join (select l.queue_id, sum(cardinality(c.jobs)) as running
                from claim c

@@ -8,6 +8,7 @@ export const queueColumns: readonly Column[] = [
   { title: "STATE" },
   { title: "WAITING", align: "right" },
   { title: "DELAYED", align: "right" },
+  { title: "SUSPENDED", align: "right" },
   { title: "RUNNING", align: "right" },
 ];
 
@@ -16,7 +17,8 @@ export function queueCells({
   state,
   waiting,
   delayed,
+  suspended,
   running,
-}: Pick<QueueRecord, "name" | "waiting" | "delayed" | "running"> & { readonly state: string }): string[] {
-  return [name, state, count(waiting), count(delayed), count(running)];
+}: Pick<QueueRecord, "name" | "waiting" | "delayed" | "suspended" | "running"> & { readonly state: string }): string[] {
+  return [name, state, count(waiting), count(delayed), count(suspended), count(running)];
 }

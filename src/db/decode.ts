@@ -232,6 +232,7 @@ export function decodeQueue(row: Row): QueueRecord {
     delayed: Number(row["delayed"]),
     running: Number(row["running"]),
     staged: Number(row["staged"]),
+    suspended: Number(row["suspended"]),
     waitsFor: row["waits_for"] ?? [],
     closedAt: asDate(row["closed_at"]),
     closedBy: row["closed_by"],

@@ -106,8 +106,8 @@ describe("queues", () => {
       cli(["queues", "--json"]),
       cli(["queues", "purge", "slow"]),
     ]);
-    expect(text.stdout).toMatch(/^QUEUE +STATE +WAITING +DELAYED +RUNNING/);
-    expect(text.stdout).toMatch(/^slow +paused +3 +1 +0 .*the provider is down/m);
+    expect(text.stdout).toMatch(/^QUEUE +STATE +WAITING +DELAYED +SUSPENDED +RUNNING/);
+    expect(text.stdout).toMatch(/^slow +paused +3 +1 +0 +0 .*the provider is down/m);
     expect((json(listed) as QueueRecord[]).find(({ name }) => name === "slow")).toMatchObject({
       state: "paused",
       waiting: 3,
@@ -330,7 +330,7 @@ describe("top", () => {
     const job = await claimOne(db, "busy", { worker: "press-1" });
     await db.engine.progressPut(job, { page: 2 });
     const [text, asJson] = await Promise.all([cli(["top"]), cli(["top", "--json"])]);
-    expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^busy +active +2 +0 +1 +0 +0$/m) });
+    expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^busy +active +2 +0 +0 +1 +0 +0$/m) });
     expect(text.stdout).toMatch(new RegExp(`^${job.id} +press +busy +1 +.* press-1 +\\{"page":2\\}$`, "m"));
     expect(json(asJson)).toMatchObject({
       queues: expect.arrayContaining([

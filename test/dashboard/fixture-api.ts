@@ -180,8 +180,10 @@ function pieceOf(bytes: Buffer | undefined, query: URLSearchParams): Buffer | un
   return bytes?.subarray(offset, offset + Number(query.get("length")));
 }
 
-const sum = (samples: readonly QueueSample[], key: "ready" | "delayed" | "running" | "in" | "out" | "failed"): number =>
-  samples.reduce((total, one) => total + (one[key] ?? 0), 0);
+const sum = (
+  samples: readonly QueueSample[],
+  key: "ready" | "delayed" | "suspended" | "running" | "in" | "out" | "failed",
+): number => samples.reduce((total, one) => total + (one[key] ?? 0), 0);
 
 function momentOf(world: World, tick: number): { overview: Overview; queues: readonly QueueSample[] } {
   const queues = world.samples(tick);
@@ -193,6 +195,7 @@ function momentOf(world: World, tick: number): { overview: Overview; queues: rea
       queues: queues.length,
       ready: sum(queues, "ready"),
       delayed: sum(queues, "delayed"),
+      suspended: sum(queues, "suspended"),
       running: sum(queues, "running"),
       failedLastHour: isEmpty ? 0 : 37,
       oldestReadySeconds: isEmpty ? null : Math.max(...ages),

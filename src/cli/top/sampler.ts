@@ -13,6 +13,7 @@ export interface SampledQueue {
   readonly state: string;
   readonly waiting: number;
   readonly delayed: number;
+  readonly suspended: number;
   readonly running: number;
   /** Jobs made each second since the sample before; null while there is none. */
   readonly inPerSecond: number | null;
@@ -52,11 +53,12 @@ export class Sampler {
     return {
       at,
       running,
-      queues: queues.map(({ name, state, waiting, delayed, running: taken }) => ({
+      queues: queues.map(({ name, state, waiting, delayed, suspended, running: taken }) => ({
         name,
         state,
         waiting,
         delayed,
+        suspended,
         running: taken,
         inPerSecond: rates ? (rates.get(name) ?? 0) : null,
       })),

@@ -16,6 +16,8 @@ export interface QueueRecord {
   readonly delayed: number;
   readonly running: number;
   readonly staged: number;
+  /** How many of the delayed ones are suspended: they have begun, and wait for something. */
+  readonly suspended: number;
   /** The queues it waits for: those of `waitsFor` that have not finished. */
   readonly waitsFor: readonly string[];
   readonly closedAt: Date | null;

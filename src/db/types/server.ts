@@ -69,6 +69,7 @@ export interface LiveSample {
     readonly state: QueueState;
     readonly waiting: number;
     readonly delayed: number;
+    readonly suspended: number;
     readonly running: number;
     readonly oldestReadyAt: Date | null;
   }[];

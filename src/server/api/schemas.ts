@@ -187,6 +187,7 @@ const queueFields = {
   delayed: count,
   running: count,
   staged: count,
+  suspended: count,
   waitsFor: z.array(text),
   closedAt: maybe(time),
   closedBy: maybe(text),
@@ -209,6 +210,7 @@ export const rate = z
 const measured = {
   ready: count,
   delayed: count,
+  suspended: count,
   running: count,
   oldestReadySeconds: maybe(z.number()),
   in: maybe(z.number()),
@@ -223,6 +225,7 @@ export const overview = z
     queues: count,
     ready: count,
     delayed: count,
+    suspended: count,
     running: count,
     failedLastHour: count,
     oldestReadySeconds: maybe(z.number()),

@@ -10,6 +10,8 @@ export interface LiveQueue {
   readonly state: QueueState;
   readonly ready: number;
   readonly delayed: number;
+  /** Of the delayed ones. */
+  readonly suspended: number;
   readonly running: number;
   readonly oldestReadySeconds: number | null;
   readonly in: number | null;
@@ -23,6 +25,8 @@ export interface Overview {
   readonly queues: number;
   readonly ready: number;
   readonly delayed: number;
+  /** Of the delayed ones. */
+  readonly suspended: number;
   readonly running: number;
   readonly failedLastHour: number;
   readonly oldestReadySeconds: number | null;
@@ -178,7 +182,7 @@ export class Live {
 
   #momentOf(sample: LiveSample, seconds: number | undefined): Moment {
     const rate = (n: number | undefined): number | null => (seconds === undefined ? null : round((n ?? 0) / seconds));
-    const queues = sample.queues.map(({ queue, state, waiting, delayed, running }): LiveQueue => {
+    const queues = sample.queues.map(({ queue, state, waiting, delayed, suspended, running }): LiveQueue => {
       const ended = sample.ended?.[queue];
       const since = waiting > 0 ? (this.#oldest.since.get(queue) ?? null) : null;
       return {
@@ -186,6 +190,7 @@ export class Live {
         state,
         ready: Math.max(0, waiting),
         delayed: Math.max(0, delayed),
+        suspended,
         running,
         oldestReadySeconds: since && round(Math.max(0, sample.now.getTime() - since.getTime()) / 1000),
         in: rate(sample.made?.[queue]),
@@ -205,6 +210,7 @@ export class Live {
         queues: queues.length,
         ready: sum(queues, "ready"),
         delayed: sum(queues, "delayed"),
+        suspended: sum(queues, "suspended"),
         running: sum(queues, "running"),
         failedLastHour: this.#failures.count,
         oldestReadySeconds: ages.length === 0 ? null : Math.max(...ages),
@@ -244,5 +250,5 @@ export class Live {
 }
 
 const round = (n: number): number => Math.round(n * 1000) / 1000;
-const sum = (queues: readonly LiveQueue[], key: "ready" | "delayed" | "running"): number =>
+const sum = (queues: readonly LiveQueue[], key: "ready" | "delayed" | "suspended" | "running"): number =>
   queues.reduce((total, queue) => total + queue[key], 0);

@@ -9,6 +9,11 @@ export const serverMetrics = {
     kind: "gauge",
     help: "Jobs that are not due yet, or suspended, by queue.",
   },
+  suspended: {
+    name: "millrace_queue_suspended",
+    kind: "gauge",
+    help: "Jobs that have begun and wait for time, a signal or other jobs, by queue.",
+  },
   running: { name: "millrace_queue_running", kind: "gauge", help: "Jobs that somebody holds, by queue." },
   oldest: {
     name: "millrace_queue_oldest_ready_seconds",
@@ -79,7 +84,7 @@ export class ServerMetrics {
     // Without the database there is still something to tell: how the server does.
     const { queues } = await live.now().catch(() => ({ queues: [] }));
     const gauge = (
-      key: "ready" | "delayed" | "running" | "oldest",
+      key: "ready" | "delayed" | "suspended" | "running" | "oldest",
       value: (queue: (typeof queues)[number]) => number,
     ): string[] =>
       metric(
@@ -90,6 +95,7 @@ export class ServerMetrics {
     const lines = [
       ...gauge("ready", ({ ready }) => ready),
       ...gauge("delayed", ({ delayed }) => delayed),
+      ...gauge("suspended", ({ suspended }) => suspended),
       ...gauge("running", ({ running }) => running),
       ...gauge("oldest", ({ oldestReadySeconds }) => oldestReadySeconds ?? 0),
       ...metric("viewers", [`${serverMetrics.viewers.name} ${live.viewers}`]),
