@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import {
   type Command,
   type OptionTable,
@@ -35,6 +36,25 @@ export function mainHelp(commands: readonly Command[]): string {
 
 /** `millrace jobs show --help` */
 export function commandHelp(command: Command, commands: readonly Command[]): string {
+  return withPaths(helpOf(command, commands));
+}
+
+/** Documents by where they are on this machine: the package brings them along. */
+function withPaths(text: string): string {
+  const found = [...new Set(text.match(/\bdocs\/[\w-]+\.md\b/g))];
+  const root = fileURLToPath(new URL("../../", import.meta.url));
+  return found.length === 0
+    ? text
+    : [
+        text,
+        ...lines(
+          "Documents",
+          found.map((name) => root + name),
+        ),
+      ].join("\n");
+}
+
+function helpOf(command: Command, commands: readonly Command[]): string {
   const below = commands.filter(({ name }) => name.startsWith(`${command.name} `));
   return [
     `millrace ${command.name}: ${command.summary}`,

@@ -26,15 +26,18 @@ export interface Installed {
   remove(): void;
 }
 
-/** Without a registry: packages are copied from where `npm ci` put them, and only those that are not for development. */
-export function installPackage(manifest: object = { type: "module" }): Installed {
+/**
+ * Without a registry: packages are copied from where `npm ci` put them, and only those that are not for development.
+ * `others`: what else the project installs.
+ */
+export function installPackage(manifest: object = { type: "module" }, others: readonly string[] = []): Installed {
   const folder = mkdtempSync(path.join(tmpdir(), "millrace-package-"));
   const tarball = path.join(folder, pack(folder));
   const modules = path.join(folder, "node_modules");
   const own = path.join(modules, "millrace");
   mkdirSync(own, { recursive: true });
   execFileSync("tar", ["-xzf", tarball, "-C", own, "--strip-components=1"]);
-  for (const place of productionPackages())
+  for (const place of [...productionPackages(), ...others.map((name) => `node_modules/${name}`)])
     cpSync(path.join(root, place), path.join(folder, place), { recursive: true });
   writeFileSync(path.join(folder, "package.json"), JSON.stringify({ name: "newcomer", private: true, ...manifest }));
   return {
@@ -50,12 +53,18 @@ export function installPackage(manifest: object = { type: "module" }): Installed
   };
 }
 
+/** In a copy, because packing writes another README for as long as it lasts. */
 function pack(folder: string): string {
-  const answer = execFileSync("npm", ["pack", "--json", "--loglevel=error", "--pack-destination", folder], {
-    cwd: root,
+  const copy = path.join(folder, "repository");
+  for (const name of readdirSync(root))
+    if (/^(dist|sql|docs|deploy|scripts|package\.json|LICENSE|.*\.md)$/.test(name))
+      cpSync(path.join(root, name), path.join(copy, name), { recursive: true });
+  const answer = execFileSync("npm", ["pack", "--json", "--silent", "--pack-destination", folder], {
+    cwd: copy,
     encoding: "utf8",
     stdio: ["ignore", "pipe", "inherit"],
   });
+  rmSync(copy, { recursive: true });
   return (JSON.parse(answer) as { filename: string }[])[0]!.filename;
 }
 

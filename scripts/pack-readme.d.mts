@@ -1,0 +1,1 @@
+export function packedReadme(text: string, home: string | undefined, version: string): string;
