@@ -14,7 +14,7 @@ const below = {
   schedule: ["job", "db"],
   steps: ["job", "db"],
   worker: ["steps", "job", "schedule", "maintenance", "observe", "db"],
-  client: ["worker", "steps", "job", "schedule", "observe", "db"],
+  client: ["worker", "steps", "job", "schedule", "observe", "embedded", "db"],
   testing: ["client", "worker", "steps", "job", "schedule", "embedded", "db"],
   ".": ["client", "worker", "steps", "job", "schedule", "maintenance", "observe", "embedded", "db"],
   server: ["client", "steps", "doctor", "schedule", "maintenance", "observe", "db"],

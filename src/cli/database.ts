@@ -1,17 +1,11 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import pg from "pg";
 import { Engine } from "../db/engine.js";
 import { translateError } from "../db/errors.js";
 import { runQuery } from "../db/queryable.js";
-import { isOwnSecret } from "../embedded/own-folder.js";
+import { devUrl } from "../embedded/dev-url.js";
 import type { ExitCode } from "./command.js";
 import type { Options } from "./options.js";
 import { UsageError } from "./usage-error.js";
-
-/** Where `millrace dev` keeps its server, and tells other commands of it. */
-export const devFolder = ".millrace";
-export const devUrlFile = "url";
 
 /** The database a command works on. */
 export interface Database {
@@ -56,14 +50,4 @@ export function databaseUrl(options: Options): string {
     );
   }
   return url;
-}
-
-/** Only a file of our own is believed: it names the server that jobs are sent to. */
-function devUrl(): string | undefined {
-  const file = path.join(devFolder, devUrlFile);
-  try {
-    return isOwnSecret(file) ? readFileSync(file, "utf8").trim() : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -2,8 +2,8 @@
 // decide what it means, and gone with its parent, so that no server outlives a `millrace dev` that was killed.
 import { rmSync } from "node:fs";
 import path from "node:path";
+import { devUrlFile } from "../embedded/dev-url.js";
 import { startEmbeddedServer } from "../embedded/server.js";
-import { devUrlFile } from "./database.js";
 
 /** What it tells its parent, once. */
 export type FromServerProcess = { readonly pid: number; readonly url: string } | { readonly error: string };

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
+import { devUrlFile } from "../embedded/dev-url.js";
 import { writeSecret } from "../embedded/own-folder.js";
-import { devUrlFile } from "./database.js";
 import type { FromServerProcess } from "./dev-server-process.js";
 import { UsageError } from "./usage-error.js";
 

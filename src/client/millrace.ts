@@ -6,6 +6,7 @@ import { InvalidArgumentError } from "../db/errors.js";
 import type { CallOptions, Transaction } from "../db/foreign.js";
 import type { Answered, DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
 import { type Logger, loggerOf } from "../observe/logger.js";
+import { devUrl } from "../embedded/dev-url.js";
 import { type Metrics, guardMetrics, metricNames, noticeMetrics } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { RuleInput } from "../schedule/rule.js";
@@ -33,7 +34,7 @@ import { makeWorker } from "./worker-maker.js";
 export interface MillraceOptions {
   /**
    * A connection string, the options of a `pg` Pool, or a Pool of yours (which you close). Default: the variable
-   * `DATABASE_URL`.
+   * `DATABASE_URL`, else the server of a `millrace dev` that runs in this folder.
    */
   readonly connection?: string | pg.PoolConfig | pg.Pool;
   /** The schema that holds the queue. Default `millrace`. */
@@ -123,8 +124,12 @@ export class Millrace {
 
   constructor(options: MillraceOptions = {}) {
     checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing", "logger", "app"]));
-    const connection = options.connection ?? process.env["DATABASE_URL"];
-    if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
+    const connection = options.connection ?? (process.env["DATABASE_URL"] || devUrl());
+    if (!connection)
+      throw new InvalidArgumentError(
+        "no database given",
+        'pass connection, set DATABASE_URL, or run "millrace dev" in this folder',
+      );
     this.#ownsPool = !isPool(connection);
     this.#pool = isPool(connection) ? connection : newPool(connection);
     this.#options = options;

@@ -113,7 +113,11 @@ describe.each(formats)("bundled by esbuild as $name, in a folder without package
     const { said, inputs } = await run("producer.ts", path.join(elsewhere, `producer.${extension}`), flags);
     expect(said).toEqual({ code: "MR001", isId: true });
     const ofWorkers = inputs.filter((file) => /millrace\/dist\/(worker|maintenance|embedded|server|cli)\//.test(file));
-    expect(ofWorkers.map((file) => path.basename(file))).toEqual(["run-in-progress.js"]);
+    expect(ofWorkers.map((file) => path.basename(file)).toSorted()).toEqual([
+      "dev-url.js",
+      "own-folder.js",
+      "run-in-progress.js",
+    ]);
     expect(inputs.some((file) => file.endsWith("dist/client/millrace.js"))).toBe(true);
   });
 
