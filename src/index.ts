@@ -103,6 +103,11 @@ export type {
   SpaceReport,
   StageRecord,
   TypeDepth,
+  DeclaredWorker,
+  ProcessFacts,
+  ProcessRecord,
+  ProcessState,
+  UnhandledType,
   WorkerRecord,
 } from "./db/types.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";

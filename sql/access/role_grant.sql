@@ -7,7 +7,7 @@ declare
     job_list, job_get, job_outcomes, job_count, job_find, job_peek, queue_depth, queue_groups, queue_types,
     queue_events, run_stats, failure_groups, progress_get, payload_read, cell_status, schedule_stats,
     schedules_undeclared, live_sample, counts_audit, lane_holders, job_of,
-    steps_get, job_waited, flow_get, job_steps, job_children, job_below, waits_audit}';
+    steps_get, job_waited, flow_get, job_steps, job_children, job_below, waits_audit, types_unhandled}';
   v_producer constant text[] := '{
     job_enqueue, job_enqueue_many, queue_notify, payload_append, job_cancel, job_cancel_where, schedule_put,
     audit_add, idempotent_begin, idempotent_end, job_tell, token_answer, notices_deliver, flow_enqueue}';
@@ -15,7 +15,8 @@ declare
     job_claim, job_claim_json, claim_extend, job_start, job_complete, job_fail, job_retry, job_release,
     job_set_visibility, job_dead_letter, job_settle, progress_put, maintain, lanes_rest, lanes_forget, ticket_rotate,
     groups_forget, job_rotate, control_compact, schedules_due, schedules_fire, schedules_settle, schedules_hold,
-    schedules_yield, watch_keep, watch_leave, steps_put, step_start, step_token, job_suspend}';
+    schedules_yield, watch_keep, watch_leave, worker_beat, worker_leave, steps_put, step_start, step_token,
+    job_suspend}';
   v_admin constant text[] := '{
     sqs_queue_create, sqs_queue_change, sqs_queue_delete, sqs_queue_purge, sqs_queue_get, sqs_queue_list, sqs_depth,
     sqs_in_flight, sqs_secret_get, sqs_receive, sqs_delete, sqs_delete_late, sqs_visibility, sqs_visibility_many,
@@ -41,7 +42,7 @@ begin
     execute format('grant execute on function %s to %I', f.signature, p_role);
   end loop;
   execute format('grant select on jobs, attempts, claims, queues, pauses, stages, breakers, groups, limits, lanes,
-    types, schedules, schedule_runs, schedule_events, calendars, decisions, audits, migrations to %I', p_role);
+    types, schedules, schedule_runs, schedule_events, calendars, decisions, audits, workers, migrations to %I', p_role);
   -- the views call these with the rights of their readers
   execute format('grant execute on function clock_now(), lane_key(int, text, int, jsonb), job_created_at(bigint),
     job_place(bigint), job_slot(bigint), queue_waits(int), purge_saw(lane_purge, bigint, bigint) to %I', p_role);

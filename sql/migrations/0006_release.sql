@@ -14,3 +14,16 @@ create table suspended_tally (
   n    int not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_analyze_threshold = 2000000000);
+-- Processes that run workers, written by their heartbeat (worker_beat): what they are (facts), which hardly ever
+-- changes, and how they do, which changes with each beat. No index but the key, and pages half empty, so that a beat is
+-- a HOT update that does not touch the facts.
+create table worker_process (
+  id              text primary key,
+  facts           jsonb not null,
+  running         int not null,
+  memory_bytes    bigint not null,
+  stalled_seconds float8 not null,
+  started_at      timestamptz not null,
+  seen_at         timestamptz not null,
+  expected_at     timestamptz not null
+) with (fillfactor = 50);

@@ -62,7 +62,7 @@ begin
       update cell set floor_xid = xid_now()
        where floor_xid < xid_now() - 10000 and only_row in (select only_row from cell for no key update skip locked);
       perform agenda_unchain(), agenda_tidy(), sheds_pass(), breakers_tidy(), schedule_events_tidy(),
-        rules_fold(), children_look();
+        rules_fold(), children_look(), workers_tidy();
     when 'expired' then v_n := expiry_sweep_run(10000, p_before);
     when 'folded' then
       v_n := tally_fold(100000);

@@ -213,3 +213,11 @@ select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, 
                                   else t.failed_attempts + coalesce(o.failed, 0) end as failed_attempts) x;
 
 create or replace view migrations as select number, name, applied_at from migration where number > 0;
+
+create or replace view workers as
+select p.id, p.facts ->> 'host' as host, (p.facts ->> 'pid')::int as pid, p.facts ->> 'release' as release,
+       p.facts -> 'workers' as workers,
+       case when p.expected_at <= clock_now() then 'lost' when p.stalled_seconds >= 10 then 'stalled'
+            when p.running > 0 then 'busy' else 'idle' end as state,
+       p.running, p.memory_bytes, p.stalled_seconds, p.started_at, p.seen_at, p.expected_at
+  from worker_process p;

@@ -50,6 +50,8 @@ export interface MillraceOptions {
    * pino logger; false for nowhere. Default the console, one line for each.
    */
   readonly logger?: Logger | false;
+  /** The release of the application, such as a version or a commit: shown with its workers. Default none. */
+  readonly release?: string;
   /** The application, where several share a database: schedules declared here belong to it. Default `default`. */
   readonly app?: string;
 }
@@ -123,7 +125,7 @@ export class Millrace {
   #closing: Promise<void> | undefined;
 
   constructor(options: MillraceOptions = {}) {
-    checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing", "logger", "app"]));
+    checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing", "logger", "release", "app"]));
     const connection = options.connection ?? (process.env["DATABASE_URL"] || devUrl());
     if (!connection)
       throw new InvalidArgumentError(
@@ -440,6 +442,7 @@ export class Millrace {
       metrics: this.#metrics,
       tracing: this.#options.tracing,
       logger: this.#logger,
+      release: this.#options.release ?? null,
       undeclared: () => this.schedules.undeclared(),
     });
     this.#workers.add(worker);

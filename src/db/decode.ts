@@ -20,6 +20,8 @@ import type {
   RunStats,
   RunningJob,
   StageRecord,
+  ProcessRecord,
+  UnhandledType,
   WorkerRecord,
 } from "./types.js";
 
@@ -371,6 +373,33 @@ export function decodeWorker(row: Row): WorkerRecord {
     queues: row["queues"],
     since: asDate(row["since"]),
   } as WorkerRecord;
+}
+
+export function decodeProcess(row: Row): ProcessRecord {
+  return {
+    id: row["id"],
+    host: row["host"],
+    pid: row["pid"],
+    release: row["release"],
+    workers: row["workers"],
+    state: row["state"],
+    running: row["running"],
+    memoryBytes: Number(row["memory_bytes"]),
+    stalledSeconds: row["stalled_seconds"],
+    startedAt: asDate(row["started_at"]),
+    seenAt: asDate(row["seen_at"]),
+    expectedAt: asDate(row["expected_at"]),
+  } as ProcessRecord;
+}
+
+export function decodeUnhandled(row: Row): UnhandledType {
+  return {
+    queue: row["queue"],
+    type: row["type"],
+    waiting: Number(row["waiting"]),
+    oldestReadyAt: asDate(row["oldest_ready_at"]) ?? null,
+    oldestAgeSeconds: row["oldest_age_seconds"],
+  } as UnhandledType;
 }
 
 export function decodeAudit(row: Row): AuditRecord {

@@ -1,4 +1,12 @@
-import { decodeAudit, decodeJob, decodeRunning, decodeSample, decodeWorker } from "./decode.js";
+import {
+  decodeAudit,
+  decodeJob,
+  decodeProcess,
+  decodeRunning,
+  decodeSample,
+  decodeUnhandled,
+  decodeWorker,
+} from "./decode.js";
 import { checkId, checkKeys, encodeIds } from "./encode.js";
 import type { CallOptions } from "./foreign.js";
 import type { Queryable } from "./queryable.js";
@@ -11,7 +19,9 @@ import type {
   Json,
   LiveSample,
   LiveSampleOptions,
+  ProcessRecord,
   RunningJob,
+  UnhandledType,
   WorkerRecord,
 } from "./types.js";
 import { Verbs } from "./verbs/verbs.js";
@@ -105,7 +115,19 @@ export class ServerEngine extends Verbs {
     return (await this.db.rows("claims", text, [limit], call)).map(decodeRunning);
   }
 
-  /** Those who hold jobs just now, and how many. */
+  /** Processes that run workers, those of one host together. */
+  async processes(call?: CallOptions): Promise<ProcessRecord[]> {
+    const text = "select * from :workers order by host, pid, id limit 10000";
+    return (await this.db.rows("processes", text, [], call)).map(decodeProcess);
+  }
+
+  /** Types of which something has been ready for so long, and that no worker takes. */
+  async unhandled(minAgeSeconds = 60, call?: CallOptions): Promise<UnhandledType[]> {
+    const text = "select * from :types_unhandled($1::float8)";
+    return (await this.db.rows("types_unhandled", text, [minAgeSeconds], call)).map(decodeUnhandled);
+  }
+
+  /** Who holds jobs, by the names of their claims. */
   async workers(call?: CallOptions): Promise<WorkerRecord[]> {
     const text = `select worker, count(*) as held, count(*) filter (where started) as running, json_agg(distinct type) as types, json_agg(distinct queue) as queues, min(started_at) as since
                     from :claims group by worker order by worker nulls last`;

@@ -2,6 +2,7 @@ import { DatabaseUnavailableError, NotGrantedError, translateError } from "../db
 import { type Check, type Finding, type Patient, skipped, wrong } from "./check.js";
 import { clockCheck } from "./clock.js";
 import { countsCheck } from "./counts.js";
+import { handlersCheck } from "./handlers.js";
 import { indexesCheck } from "./indexes.js";
 import { locksCheck } from "./locks.js";
 import { maintenanceCheck } from "./maintenance.js";
@@ -23,6 +24,7 @@ const checks: readonly Check[] = [
   maintenanceCheck,
   countsCheck,
   waitsCheck,
+  handlersCheck,
   sizesCheck,
 ];
 

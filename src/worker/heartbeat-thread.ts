@@ -3,6 +3,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import pg from "pg";
 import type { FromThread, ThreadData, ToThread } from "./heartbeat.js";
+import type { ProcessBeat } from "./roster.js";
 import type { Look } from "./watch.js";
 import type { JobId } from "../db/types.js";
 
@@ -20,6 +21,12 @@ let wakeUp = (): void => {};
 /** When leases are prolonged next, and when the next look is, of `performance.now()`. */
 let extendAt = 0;
 let lookAt = Infinity;
+/** What is told of the process, if this worker does; when next; and the facts that the database has. */
+let beat: ProcessBeat | undefined;
+let beatAt = 0;
+let knownFacts: string | undefined;
+/** The last beat was not refused. */
+let isClear = true;
 /** Whether a notification has come through this connection. */
 let isHearing = false;
 let probedAt = -Infinity;
@@ -27,6 +34,8 @@ const probe = `?${data.watch?.id}`;
 
 /** A notification that was not heard is sent again after this, and a look that was refused is tried again. */
 const askAgainMs = 30_000;
+/** A process that may not be told of is told of again after this. */
+const refusedMs = 60_000;
 /** All who stand by are called at the same moment. */
 const callMs = 300;
 /** After the first look of a connection: those who seem to keep the watch may have died with what was here before. */
@@ -45,8 +54,13 @@ let answeredAt = 0;
 const tell = (message: FromThread): void => port.postMessage(message);
 
 port.on("message", (message: ToThread) => {
-  if (message.kind === "stop") return void stop();
-  if (message.kind === "set") tokens = new Map();
+  if (message.kind === "stop") return void stop(message.left);
+  if (message.kind === "set") {
+    tokens = new Map();
+    beat = message.process;
+    if (beat && isClear && JSON.stringify(beat.facts) !== knownFacts) beatAt = 0;
+    if (beat && performance.now() >= beatAt) wakeUp();
+  }
   for (const [leaseMs, added] of message.tokens)
     tokens.set(leaseMs, new Set([...(tokens.get(leaseMs) ?? []), ...added]));
   const isSooner = message.everyMs < everyMs;
@@ -55,8 +69,10 @@ port.on("message", (message: ToThread) => {
   if (isSooner) wakeUp();
 });
 
-async function stop(): Promise<void> {
+async function stop(left: string | undefined): Promise<void> {
   stopping = true;
+  if (left !== undefined)
+    await client?.query(`select ${client.escapeIdentifier(data.schema)}.worker_leave($1)`, [left]).catch(() => {});
   if (isHearing && data.watch)
     await client
       ?.query(`select ${client.escapeIdentifier(data.schema)}.watch_leave($1)`, [data.watch.id])
@@ -168,6 +184,35 @@ async function extend(): Promise<void> {
   }
 }
 
+/** Tell the database of the process: see sql/upkeep/worker_beat.sql. */
+async function tellProcess(): Promise<void> {
+  if (!client || !beat || performance.now() < beatAt) return;
+  const { id, facts, state } = beat;
+  const text = `select ${client.escapeIdentifier(data.schema)}.worker_beat($1, $2, $3, $4, $5) as beat`;
+  const newFacts = JSON.stringify(facts);
+  beatAt = performance.now() + refusedMs;
+  isClear = false;
+  try {
+    const stalledSeconds = Math.max(0, stalledMs() / 1000 - 1);
+    // not prepared: behind a pooler the next beat may meet another connection
+    const { rows } = await client.query<{ beat: { known: boolean; inSeconds: number } }>(text, [
+      id,
+      newFacts === knownFacts ? null : newFacts,
+      state.running,
+      state.memoryBytes,
+      stalledSeconds,
+    ]);
+    answeredAt = performance.now();
+    const told = rows[0]!.beat;
+    isClear = true;
+    knownFacts = told.known ? newFacts : undefined;
+    beatAt = told.known ? answeredAt + told.inSeconds * 1000 : 0;
+  } catch (error) {
+    // a role that was granted its rights by an older release may not: then nobody knows of this process
+    if (!(error instanceof pg.DatabaseError)) throw error;
+  }
+}
+
 async function ping(): Promise<void> {
   if (performance.now() - answeredAt < silenceMs || lookAt < Infinity) return;
   await client?.query("select");
@@ -194,6 +239,7 @@ async function main(): Promise<void> {
       ask();
       await extend();
       await look();
+      await tellProcess();
       await ping();
       failures = 0;
     } catch (error) {
@@ -203,7 +249,7 @@ async function main(): Promise<void> {
       if (failures === 1)
         tell({ kind: "error", message: `heartbeat: ${error instanceof Error ? error.message : String(error)}` });
     }
-    const untilDueMs = Math.max(0, Math.min(extendAt, lookAt) - performance.now());
+    const untilDueMs = Math.max(0, Math.min(extendAt, lookAt, beat ? beatAt : Infinity) - performance.now());
     await pause(failures === 0 ? Math.min(untilDueMs, everyMs) : Math.min(everyMs, 100 * 2 ** Math.min(failures, 6)));
   }
 }

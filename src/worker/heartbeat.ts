@@ -3,6 +3,7 @@ import type pg from "pg";
 import type { Engine } from "../db/engine.js";
 import type { JobId } from "../db/types.js";
 import type { HeldClaim } from "./dispatcher.js";
+import type { ProcessBeat } from "./roster.js";
 import { heartbeatThread } from "./threads.generated.js";
 import type { Look, WatchOptions } from "./watch.js";
 import type { WorkerSettings } from "./worker-options.js";
@@ -19,6 +20,8 @@ export interface HeartbeatHooks {
   readonly onLook: (look: Look) => void;
   /** Nothing can be heard, until the next look. */
   readonly onDeaf: () => void;
+  /** What is told of this process; undefined when another of its workers does. */
+  readonly process: () => ProcessBeat | undefined;
   readonly onError: (error: unknown) => void;
 }
 
@@ -44,8 +47,14 @@ export type FromThread =
 
 /** What the thread is told. */
 export type ToThread =
-  | { readonly kind: "add" | "set"; readonly tokens: TokensByLease; readonly everyMs: number }
-  | { readonly kind: "stop" };
+  | { readonly kind: "add"; readonly tokens: TokensByLease; readonly everyMs: number }
+  | {
+      readonly kind: "set";
+      readonly tokens: TokensByLease;
+      readonly everyMs: number;
+      readonly process: ProcessBeat | undefined;
+    }
+  | { readonly kind: "stop"; readonly left: string | undefined };
 
 export interface ThreadData {
   readonly connection: pg.ClientConfig;
@@ -78,7 +87,9 @@ export class Heartbeat {
   #pulse: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
   #pauseMs = longestPauseMs;
-  #beating: Promise<void> | undefined;
+  #beating: Promise<unknown> | undefined;
+  #toldAt = 0;
+  #facts: string | undefined;
   #stopped = false;
 
   constructor(
@@ -95,13 +106,14 @@ export class Heartbeat {
       this.hooks.onError(
         new Error("the connection's options cannot be given to a thread; leases are kept from the event loop"),
       );
-    this.#beatAfter(longestPauseMs);
     const thread = this.#thread;
-    if (!thread) return;
-    await new Promise((resolve) => {
-      const timer = setTimeout(resolve, greetingMs);
-      thread.once("message", () => (clearTimeout(timer), resolve(undefined)));
-    });
+    if (thread) {
+      await new Promise((resolve) => {
+        const timer = setTimeout(resolve, greetingMs);
+        thread.once("message", () => (clearTimeout(timer), resolve(undefined)));
+      });
+    }
+    if (!this.#stopped) this.#beat();
   }
 
   /** Newly claimed: told at once, because the next handler may block the event loop. */
@@ -169,8 +181,26 @@ export class Heartbeat {
     const tokens = byLease(this.hooks.held());
     const everyMs = beatMs(tokens);
     this.#beatAfter(everyMs);
-    if (this.#thread) this.#thread.postMessage({ kind: "set", tokens, everyMs } satisfies ToThread);
-    else this.#beating ??= this.#extend(tokens).finally(() => (this.#beating = undefined));
+    const process = this.hooks.process();
+    if (this.#thread) this.#thread.postMessage({ kind: "set", tokens, everyMs, process } satisfies ToThread);
+    else
+      this.#beating ??= Promise.all([this.#extend(tokens), this.#told(process)]).finally(
+        () => (this.#beating = undefined),
+      );
+  }
+
+  /** What the thread does otherwise. Where it is refused, as for a role of an older release, nothing is missing. */
+  async #told(beat: ProcessBeat | undefined): Promise<void> {
+    if (!beat || performance.now() < this.#toldAt) return;
+    const facts = JSON.stringify(beat.facts);
+    this.#toldAt = performance.now() + 60_000;
+    try {
+      const told = await this.engine.workerBeat(beat.id, facts === this.#facts ? null : beat.facts, beat.state);
+      this.#facts = told.known ? facts : undefined;
+      this.#toldAt = told.known ? performance.now() + told.inSeconds * 1000 : 0;
+    } catch {
+      // told again later
+    }
   }
 
   async #extend(tokens: TokensByLease): Promise<void> {
@@ -205,18 +235,27 @@ export class Heartbeat {
     if (lost.size > 0) this.hooks.onLost(lost);
   }
 
-  async stop(): Promise<void> {
+  /** `left`: the process that has no workers any more. */
+  async stop(left?: string): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
     clearInterval(this.#pulse);
     await this.#beating;
     const thread = this.#thread;
-    if (!thread) return;
+    if (!thread) return left === undefined ? undefined : this.#leave(left);
     thread.ref(); // whoever waits for us must not find the process gone
     const timer = setTimeout(() => void thread.terminate(), farewellMs);
     const ended = new Promise((resolve) => thread.once("exit", resolve));
-    thread.postMessage({ kind: "stop" } satisfies ToThread);
+    thread.postMessage({ kind: "stop", left } satisfies ToThread);
     await ended;
+    clearTimeout(timer);
+  }
+
+  /** A database that is gone learns it by itself. */
+  async #leave(id: string): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, farewellMs)));
+    await Promise.race([this.engine.workerLeave(id).catch(() => {}), late]);
     clearTimeout(timer);
   }
 }

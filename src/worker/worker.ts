@@ -24,6 +24,7 @@ import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from 
 import { Heartbeat } from "./heartbeat.js";
 import { type Outcome, isReported } from "./outcome.js";
 import { ObservedSteps } from "./observed-steps.js";
+import { type Member, Roster } from "./roster.js";
 import { catchStrayErrors } from "./stray-errors.js";
 import { typedEmitter } from "./typed-emitter.js";
 import { type Look, Watch } from "./watch.js";
@@ -86,6 +87,8 @@ export interface WorkerParts {
   readonly tracing: Tracing | undefined;
   /** Where failures and troubles are told. */
   readonly logger: Logger | undefined;
+  /** The release of the application. */
+  readonly release: string | null;
   /** Schedules that may not be in the code any more. */
   readonly undeclared: () => Promise<readonly string[]>;
 }
@@ -123,6 +126,8 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   readonly #watch = new Watch();
   /** Jobs of schedules whose outcome is on its way to the database. */
   readonly #ended = new Set<JobId>();
+  readonly #roster: Roster;
+  readonly #member: Member;
   readonly #backlog: BacklogGauges;
   readonly #deliverer: Deliverer;
   /** By type, the handlers of runs that began with an older version. */
@@ -162,6 +167,8 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     });
     const place = `${hostname()}:${process.pid}`;
     const watching = Watch.optionsFor(this.settings, place, `${place}:${randomUUID()}`);
+    this.#roster = Roster.of(parts.engine, parts.release);
+    this.#member = this.#newMember();
     this.#heartbeat = new Heartbeat(parts.engine, parts.pool, this.settings, watching, {
       held: () => this.#dispatcher.tokens(),
       onProlonged: (tokens, leaseMs, askedAt) => this.#dispatcher.prolonged(tokens, leaseMs, askedAt),
@@ -172,6 +179,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
         this.#watch.end();
         this.#fetcher.changed();
       },
+      process: () => this.#roster.beat(this.#member),
       onError,
     });
     const upkeep = parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs));
@@ -179,6 +187,24 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     this.#scheduler = new Scheduler({ engine: reporting, onError }, this.#watch);
     this.#deliverer = new Deliverer(reporting, onError, noticeMetrics(parts.metrics));
     this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
+  }
+
+  #newMember(): Member {
+    const dispatcher = this.#dispatcher;
+    const { name, queues } = this.settings;
+    return {
+      name,
+      queues,
+      get types() {
+        return dispatcher.types;
+      },
+      get concurrency() {
+        return dispatcher.concurrency;
+      },
+      get running() {
+        return dispatcher.runs.size;
+      },
+    };
   }
 
   /** Register what runs the jobs of a type. Before `start()`, and once per type. */
@@ -312,6 +338,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
       this.#phase = "new";
       throw error;
     }
+    this.#roster.join(this.#member);
     // The thread of the heartbeat takes a while to start.
     await Promise.all([this.#heartbeat.start(), this.#kept && this.#fetcher.warmUp()]);
     this.#phase = "running";
@@ -376,7 +403,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     await this.#fetcher.stop();
     this.#kept?.end();
     await Promise.all([
-      this.#heartbeat.stop(),
+      this.#heartbeat.stop(this.#roster.leave(this.#member) ? this.#roster.id : undefined),
       this.#maintainer.stop(),
       this.#scheduler.stop(),
       this.#backlog.stop(),

@@ -44,6 +44,7 @@ describe("doctor", () => {
       "maintenance",
       "counts",
       "waits",
+      "handlers",
       "sizes",
     ]);
   });
@@ -189,8 +190,8 @@ describe("doctor", () => {
     await db.engine.enqueue({ type: "delayed", delaySeconds: 60 });
     await db.moveClock(600);
     await db.sql("insert into tally (lane, ready) select 2, 0 from generate_series(1, 100001)");
-    const { wrong } = await examine();
-    expect(wrong).toMatchObject([
+    const notOfWorkers = ({ check }: Finding): boolean => check !== "handlers";
+    expect((await examine()).wrong.filter(notOfWorkers)).toMatchObject([
       {
         check: "clock",
         message: expect.stringMatching(/^the database's clock is (10 min|9 min 59).* ahead of this machine's$/),
@@ -201,7 +202,7 @@ describe("doctor", () => {
     ]);
     await db.engine.maintain();
     await db.engine.maintain();
-    expect((await examine()).wrong.map(({ check }) => check)).toEqual(["clock"]);
+    expect((await examine()).wrong.filter(notOfWorkers).map(({ check }) => check)).toEqual(["clock"]);
   });
 
   it("finds counts that are not what the logs say, and that they were put right", async () => {

@@ -31,6 +31,54 @@ export interface WorkerRecord {
   readonly since: Date;
 }
 
+/** A worker of a process, as the process declares it. */
+export interface DeclaredWorker {
+  readonly name: string;
+  readonly queues: readonly string[];
+  /** The types it has handlers for; null when there are too many to tell, which stands for any. */
+  readonly types: readonly string[] | null;
+  readonly concurrency: number;
+}
+
+/** What a process that runs workers tells of itself. */
+export interface ProcessFacts {
+  readonly host: string;
+  readonly pid: number;
+  /** The release of the application (option of `new Millrace`); null when it has not said. */
+  readonly release: string | null;
+  readonly workers: readonly DeclaredWorker[];
+}
+
+/** How a process does. */
+export interface ProcessState {
+  /** Handlers that run. */
+  readonly running: number;
+  readonly memoryBytes: number;
+  /** For how long its event loop has stood still. */
+  readonly stalledSeconds: number;
+}
+
+/** A process that runs workers, written by its heartbeat. */
+export interface ProcessRecord extends ProcessFacts, ProcessState {
+  readonly id: string;
+  /** `lost` when its heartbeat is late, `stalled` when its event loop stands still. */
+  readonly state: "idle" | "busy" | "stalled" | "lost";
+  readonly startedAt: Date;
+  readonly seenAt: Date;
+  /** When its next heartbeat is there at the latest. */
+  readonly expectedAt: Date;
+}
+
+/** A type of which something is ready, and that no worker takes. */
+export interface UnhandledType {
+  readonly queue: string;
+  readonly type: string;
+  readonly waiting: number;
+  /** Since when the oldest waits; null when no claim and no upkeep has met it. */
+  readonly oldestReadyAt: Date | null;
+  readonly oldestAgeSeconds: number | null;
+}
+
 /** What a sample is to tell beside counts. */
 export interface LiveSampleOptions {
   /** What was enqueued and ended since then, which is the `to` of an earlier sample. Default nothing of it. */

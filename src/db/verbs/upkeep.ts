@@ -1,5 +1,5 @@
 import type { CallOptions } from "../foreign.js";
-import type { MaintenanceReport, SpaceReport } from "../types.js";
+import type { MaintenanceReport, ProcessFacts, ProcessState, SpaceReport } from "../types.js";
 import { FlowVerbs } from "./flow.js";
 
 /** What any process may do for all (`sql/upkeep`). */
@@ -13,6 +13,29 @@ export abstract class UpkeepVerbs extends FlowVerbs {
     ...call
   }: CallOptions & { readonly everySeconds?: number } = {}): Promise<MaintenanceReport> {
     return this.db.value("maintain", "select :maintain($1::float8) as value", [everySeconds ?? null], call);
+  }
+
+  /**
+   * A process that runs workers is alive. Its facts are given at first, and when they have changed. Tells whether the
+   * database has them, and when to come again.
+   */
+  async workerBeat(
+    id: string,
+    facts: ProcessFacts | null,
+    { running, memoryBytes, stalledSeconds }: ProcessState,
+    call?: CallOptions,
+  ): Promise<{ readonly known: boolean; readonly inSeconds: number }> {
+    return this.db.value(
+      "worker_beat",
+      "select :worker_beat($1::text, $2::jsonb, $3::int, $4::bigint, $5::float8) as value",
+      [id, facts === null ? null : JSON.stringify(facts), running, memoryBytes, stalledSeconds],
+      call,
+    );
+  }
+
+  /** The process runs no workers any more. */
+  async workerLeave(id: string, call?: CallOptions): Promise<void> {
+    await this.db.rows("worker_leave", "select :worker_leave($1::text)", [id], call);
   }
 
   /**

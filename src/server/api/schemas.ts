@@ -262,6 +262,40 @@ export const runningJob = z
   })
   .meta({ id: "RunningJob" });
 
+export const processRecord = z
+  .strictObject({
+    id: text,
+    host: text,
+    pid: z.number().int(),
+    release: maybe(text),
+    workers: z.array(
+      z.strictObject({
+        name: text,
+        queues: z.array(text),
+        types: maybe(z.array(text)).meta({ description: "null when there are too many to tell" }),
+        concurrency: count,
+      }),
+    ),
+    state: z.enum(["idle", "busy", "stalled", "lost"]),
+    running: count,
+    memoryBytes: count,
+    stalledSeconds: z.number(),
+    startedAt: time,
+    seenAt: time,
+    expectedAt: time,
+  })
+  .meta({ id: "Process" });
+
+export const unhandledType = z
+  .strictObject({
+    queue: text,
+    type: text,
+    waiting: count,
+    oldestReadyAt: maybe(time),
+    oldestAgeSeconds: maybe(z.number()),
+  })
+  .meta({ id: "UnhandledType" });
+
 export const workerRecord = z
   .strictObject({
     name: maybe(text),

@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Engine } from "../../db/engine.js";
 import type { Live } from "../live/live.js";
 
 /** What `/metrics` tells. Every name is listed in docs/observability.md; a test compares. */
@@ -19,6 +20,11 @@ export const serverMetrics = {
     name: "millrace_queue_oldest_ready_seconds",
     kind: "gauge",
     help: "For how long the oldest ready job has waited, by queue; 0 when none waits.",
+  },
+  unhandled: {
+    name: "millrace_jobs_unhandled",
+    kind: "gauge",
+    help: "Jobs that have been ready for a minute, of types that no worker handles, by queue and type.",
   },
   viewers: { name: "millrace_live_viewers", kind: "gauge", help: "Open streams of live samples." },
   loopDelay: {
@@ -80,9 +86,10 @@ export class ServerMetrics {
     for (const [i, limit] of buckets.entries()) if (seconds <= limit) timing.below[i]! += 1;
   }
 
-  async text(live: Live): Promise<string> {
+  async text(live: Live, engine: Engine): Promise<string> {
     // Without the database there is still something to tell: how the server does.
     const { queues } = await live.now().catch(() => ({ queues: [] }));
+    const unhandled = await engine.server.unhandled().catch(() => []);
     const gauge = (
       key: "ready" | "delayed" | "suspended" | "running" | "oldest",
       value: (queue: (typeof queues)[number]) => number,
@@ -98,6 +105,12 @@ export class ServerMetrics {
       ...gauge("suspended", ({ suspended }) => suspended),
       ...gauge("running", ({ running }) => running),
       ...gauge("oldest", ({ oldestReadySeconds }) => oldestReadySeconds ?? 0),
+      ...metric(
+        "unhandled",
+        unhandled.map(
+          ({ queue, type, waiting }) => `${serverMetrics.unhandled.name}{${labels({ queue, type })}} ${waiting}`,
+        ),
+      ),
       ...metric("viewers", [`${serverMetrics.viewers.name} ${live.viewers}`]),
       ...metric("loopDelay", this.#loopDelays()),
       ...metric(

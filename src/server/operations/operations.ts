@@ -35,7 +35,7 @@ export function operationsPart({ engine, auth, live, metrics, isStopping }: Oper
     }
     try {
       auth.admit(exchange, "reader");
-      const text = await metrics.text(live);
+      const text = await metrics.text(live, engine);
       return answer(
         exchange,
         200,

@@ -65,6 +65,16 @@ beforeAll(async () => {
     ],
     { name: "import", queue: "in-flow" },
   );
+  await engine.workerBeat(
+    "host:7:x",
+    {
+      host: "host",
+      pid: 7,
+      release: "r1",
+      workers: [{ name: "host:7", queues: ["work"], types: null, concurrency: 10 }],
+    },
+    { running: 1, memoryBytes: 5_000_000, stalledSeconds: 0 },
+  );
   await engine.resourcePut("gpu", { maxRunning: 4, rate: { perSecond: 5 } });
   await server.ask("PUT", "/schedules/other", { rule: { every: "1h" }, job: { type: "tick" } });
 });
@@ -83,6 +93,31 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "GET /workers": () => [
     {
       expected: { items: expect.arrayContaining([expect.objectContaining({ name: "host:1", host: "host", held: 1 })]) },
+    },
+  ],
+  "GET /processes": () => [
+    {
+      expected: {
+        items: [
+          {
+            host: "host",
+            pid: 7,
+            release: "r1",
+            state: "busy",
+            running: 1,
+            workers: [{ name: "host:7", queues: ["work"], types: null, concurrency: 10 }],
+          },
+        ],
+      },
+    },
+  ],
+  "GET /unhandled": () => [
+    {},
+    {
+      query: "minAgeSeconds=0",
+      expected: {
+        items: expect.arrayContaining([expect.objectContaining({ queue: "in-flow", type: "a", waiting: 1 })]),
+      },
     },
   ],
   "GET /queues": () => [

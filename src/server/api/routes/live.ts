@@ -4,7 +4,17 @@ import type { Moment } from "../../live/live.js";
 import { ApiError } from "../problem.js";
 import { toJsonText } from "../json.js";
 import { route } from "../route.js";
-import { limitOf, listOf, moment, overview, point, runningJob, workerRecord } from "../schemas.js";
+import {
+  limitOf,
+  listOf,
+  moment,
+  overview,
+  point,
+  processRecord,
+  runningJob,
+  unhandledType,
+  workerRecord,
+} from "../schemas.js";
 
 /** A proxy that hears nothing for a minute closes the connection. */
 const beatMs = 15_000;
@@ -89,11 +99,28 @@ export const liveRoutes = [
     method: "GET",
     path: "/workers",
     role: "reader",
-    summary: "those who hold jobs; a worker that holds none is not known to the database",
+    summary: "those who hold jobs, by the names of their claims; processes are at /processes",
     answer: listOf(workerRecord),
     handle: async ({ mill }) => ({
       items: (await mill.engine.server.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })),
     }),
+  }),
+  route({
+    method: "GET",
+    path: "/processes",
+    role: "reader",
+    summary: "processes that run workers, idle ones too, by their heartbeat; those not seen for a day are forgotten",
+    answer: listOf(processRecord),
+    handle: async ({ mill }) => ({ items: await mill.engine.server.processes() }),
+  }),
+  route({
+    method: "GET",
+    path: "/unhandled",
+    role: "reader",
+    summary: "types of which something has been ready for a while, and that no worker that is known handles",
+    query: z.strictObject({ minAgeSeconds: z.coerce.number().min(0).max(1e9).default(60) }),
+    answer: listOf(unhandledType),
+    handle: async ({ mill, query }) => ({ items: await mill.engine.server.unhandled(query.minAgeSeconds) }),
   }),
 ];
 

@@ -1,0 +1,41 @@
+-- types_unhandled: types of which something is ready, and that no worker takes: none that is known, and nobody holds
+-- any. Who claims by SQL, HTTP or SQS is not known (worker_process), so only what has waited for p_min_age_seconds is
+-- told, or has no age because no claim and no upkeep has met it; and no queues of SQS. At most a thousand.
+create or replace function types_unhandled(p_min_age_seconds float8 default 60)
+returns table (queue text, type text, waiting bigint, oldest_ready_at timestamptz, oldest_age_seconds float8)
+language plpgsql security definer set search_path from current set jit = off as $$
+declare
+  v_now constant timestamptz := clock_now();
+begin
+  return query
+  with waits as (
+    select l.queue_id, l.type, sum(d.ready)::bigint as waiting, array_agg(l.key) as keys, min(l.created_at) as since
+      from (select n.lane, sum(n.ready) as ready
+              from (select t.lane, t.ready from lane_depth t where t.ready <> 0
+                    union all
+                    select t.lane, t.ready from tally t) n
+             group by n.lane having sum(n.ready) > 0) d
+      join lane_known l on l.key = d.lane
+     group by l.queue_id, l.type),
+  handled as (
+    select q.name as queue, case when jsonb_typeof(w -> 'types') = 'array' then t.name end as type
+      from worker_process p
+     cross join lateral jsonb_array_elements(p.facts -> 'workers') w
+     cross join lateral jsonb_array_elements_text(w -> 'queues') q (name)
+      left join lateral jsonb_array_elements_text(
+        case when jsonb_typeof(w -> 'types') = 'array' then w -> 'types' end) t (name) on true
+     where p.expected_at > v_now)
+  select x.name, x.type, x.waiting, x.oldest, age_seconds(v_now, x.oldest)
+    from (select q.name, w.type, w.waiting,
+                 coalesce((select min(job_created_at(lane_oldest(k))) from unnest(w.keys) k), w.since) as oldest
+            from waits w
+            join queue q on q.id = w.queue_id and q.paused_at is null
+           where not exists (select from handled h where h.queue = q.name and (h.type = w.type or h.type is null))
+             and not exists (select from claim c where c.lane = any (w.keys))
+             and not exists (select from pause z where z.queue_id = q.id and (z.type = w.type or z.job_id is not null))
+             and not exists (select from sqs_queue s where s.queue_id = q.id)
+             and queue_waits(q.id) is null
+           limit 1000) x
+   where x.oldest is null or x.oldest <= v_now - seconds(p_min_age_seconds)
+   order by x.waiting desc, x.name, x.type;
+end $$;
