@@ -139,17 +139,25 @@ language sql volatile as $$
    where r.lane = fresh_of(p_track) and xid_seen(p_xid, r.snapshot)
 $$;
 
--- tickets_ahead: the tickets of lanes, and of the groups in their lines, that are not passed as a whole.
+-- tickets_ahead: the tickets of lanes, and of their groups, that are not passed as a whole. A group that has something
+-- waiting is in line, or has left it for a reason that others know: it is paused, at its limit, or has no token.
 create or replace function tickets_ahead(p_lanes bigint[]) returns setof ticket
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_tracks bigint[] := array(select l.key + t.n from unnest(p_lanes) l (key) cross join (values (0), (1)) t (n));
 begin
-  v_tracks := v_tracks || array(  -- every group that has something waiting is in line
+  v_tracks := v_tracks || array(
     select t.key + a.n from (
-      select distinct fresh_of(unnest(k.jobs)) as key from tracks_ahead(array(select line_of(l)
-        from unnest(p_lanes) l)) k) t
-        cross join (values (0), (1)) a (n));
+      select fresh_of(unnest(k.jobs)) as key from tracks_ahead(array(select line_of(l) from unnest(p_lanes) l)) k
+      union
+      select track_of(z.hash, l.key) from lane_known l join pause z on z.queue_id = l.queue_id and z.hash is not null
+       where l.key = any (p_lanes)
+      union
+      select fresh_of(c.track) from claim c where c.lane = any (p_lanes) and c.track is not null
+      union
+      select fresh_of(s.track) from snooze s where s.lane = any (p_lanes)) t
+        cross join (values (0), (1)) a (n)
+     where t.key <> all (p_lanes));
   return query select * from tracks_ahead(v_tracks);
 end $$;
 
