@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import type { Engine } from "../db/engine.js";
+import type pg from "pg";
 import type { DeclaredWorker, ProcessFacts, ProcessState } from "../db/types.js";
 
 /** A worker of this process, as it does just now. */
@@ -21,31 +21,35 @@ export interface ProcessBeat {
 const mostNames = 3000;
 
 /**
- * The workers of one client in this process. One of them, the first that is there, tells the database of all: so many
- * workers in a process cost as much as one.
+ * The workers of this process that work on one schema of one database, whichever client made them. One of them, the
+ * first that is there, tells the database of all: so many workers in a process cost as much as one.
  */
 export class Roster {
-  static readonly #all = new WeakMap<Engine, Roster>();
+  static readonly #all = new Map<string, Roster>();
 
   readonly id = `${hostname()}:${process.pid}:${randomUUID()}`;
   readonly #members = new Set<Member>();
 
-  private constructor(readonly release: string | null) {}
+  private constructor(
+    readonly place: string,
+    readonly release: string | null,
+  ) {}
 
-  /** That of a client. */
-  static of(engine: Engine, release: string | null): Roster {
-    let roster = this.#all.get(engine);
-    if (!roster) this.#all.set(engine, (roster = new Roster(release)));
+  /** The one that a worker joins. */
+  static join(member: Member, pool: pg.Pool, schema: string, release: string | null): Roster {
+    const { connectionString, host, port, database } = (pool.options ?? {}) as pg.ClientConfig;
+    const place = JSON.stringify([connectionString, host, port, database, schema, release]);
+    const roster = this.#all.get(place) ?? new Roster(place, release);
+    this.#all.set(place, roster);
+    roster.#members.add(member);
     return roster;
-  }
-
-  join(member: Member): void {
-    this.#members.add(member);
   }
 
   /** Returns whether it was the last one. */
   leave(member: Member): boolean {
-    return this.#members.delete(member) && this.#members.size === 0;
+    if (!this.#members.delete(member) || this.#members.size > 0) return false;
+    Roster.#all.delete(this.place);
+    return true;
   }
 
   /** What is to be told, by this member; undefined when another one does. */

@@ -126,7 +126,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   readonly #watch = new Watch();
   /** Jobs of schedules whose outcome is on its way to the database. */
   readonly #ended = new Set<JobId>();
-  readonly #roster: Roster;
+  #roster: Roster | undefined;
   readonly #member: Member;
   readonly #backlog: BacklogGauges;
   readonly #deliverer: Deliverer;
@@ -167,7 +167,6 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     });
     const place = `${hostname()}:${process.pid}`;
     const watching = Watch.optionsFor(this.settings, place, `${place}:${randomUUID()}`);
-    this.#roster = Roster.of(parts.engine, parts.release);
     this.#member = this.#newMember();
     this.#heartbeat = new Heartbeat(parts.engine, parts.pool, this.settings, watching, {
       held: () => this.#dispatcher.tokens(),
@@ -179,7 +178,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
         this.#watch.end();
         this.#fetcher.changed();
       },
-      process: () => this.#roster.beat(this.#member),
+      process: () => this.#roster?.beat(this.#member),
       onError,
     });
     const upkeep = parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs));
@@ -338,7 +337,8 @@ export class Worker extends typedEmitter<WorkerEvents>() {
       this.#phase = "new";
       throw error;
     }
-    this.#roster.join(this.#member);
+    const { pool, engine, release } = this.#parts;
+    this.#roster = Roster.join(this.#member, pool, engine.schema, release);
     // The thread of the heartbeat takes a while to start.
     await Promise.all([this.#heartbeat.start(), this.#kept && this.#fetcher.warmUp()]);
     this.#phase = "running";
@@ -403,7 +403,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     await this.#fetcher.stop();
     this.#kept?.end();
     await Promise.all([
-      this.#heartbeat.stop(this.#roster.leave(this.#member) ? this.#roster.id : undefined),
+      this.#heartbeat.stop(this.#roster?.leave(this.#member) ? this.#roster.id : undefined),
       this.#maintainer.stop(),
       this.#scheduler.stop(),
       this.#backlog.stop(),
