@@ -4,6 +4,9 @@ import pg from "pg";
 import { Millrace, defineJob } from "millrace";
 
 const pool = new pg.Pool({ connectionString: process.env["DATABASE_URL"] });
+// A pool that loses a connection emits an error, which ends the process when nobody listens. Millrace listens while it
+// uses the pool; what you do with it before and after needs a listener of yours.
+pool.on("error", (error) => console.error(`a connection was lost: ${error.message}`));
 const mill = new Millrace({ connection: pool });
 await pool.query("create table if not exists payment (order_id text, cents int)");
 

@@ -5,7 +5,7 @@ import { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { CallOptions, Transaction } from "../db/foreign.js";
 import type { Answered, DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
-import { type Logger, loggerOf } from "../observe/logger.js";
+import { type Logger, errorLine, loggerOf } from "../observe/logger.js";
 import { devUrl } from "../embedded/dev-url.js";
 import { type Metrics, guardMetrics, metricNames, noticeMetrics } from "../observe/metrics.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
@@ -19,6 +19,7 @@ import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { type Duration, timerMs } from "../job/duration.js";
 import type { JobOptions } from "../job/job-options.js";
 import { type EngineJob, given, newJob } from "../job/new-job.js";
+import { guardPool } from "./guard-pool.js";
 import { Flow, type FlowOptions } from "./flow.js";
 import { Jobs } from "./jobs.js";
 import { Joined } from "./joined.js";
@@ -33,7 +34,8 @@ import { makeWorker } from "./worker-maker.js";
 /** Options of `new Millrace`. */
 export interface MillraceOptions {
   /**
-   * A connection string, the options of a `pg` Pool, or a Pool of yours (which you close). Default: the variable
+   * A connection string, the options of a `pg` Pool, or a Pool of yours (which you close). While Millrace uses it, a
+   * connection that your pool loses is logged, and does not end the process. Default: the variable
    * `DATABASE_URL`, else the server of a `millrace dev` that runs in this folder.
    */
   readonly connection?: string | pg.PoolConfig | pg.Pool;
@@ -122,6 +124,7 @@ export class Millrace {
   readonly #workers = new Set<Worker>();
   readonly #metrics: Metrics | undefined;
   readonly #logger: Logger | undefined;
+  readonly #unguardPool: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: MillraceOptions = {}) {
@@ -136,6 +139,10 @@ export class Millrace {
     this.#pool = isPool(connection) ? connection : newPool(connection);
     this.#options = options;
     this.#logger = loggerOf(options.logger);
+    if (!this.#ownsPool)
+      this.#unguardPool = guardPool(this.#pool, (error) =>
+        this.#logger?.warn({ err: error }, `the pool has lost a connection: ${errorLine(error)}`),
+      );
     this.#metrics = options.metrics && guardMetrics(options.metrics);
     this.engine = new Engine({
       pool: this.#pool,
@@ -461,6 +468,7 @@ export class Millrace {
     await this.#wakeUp.close();
     await this.#deliverer.idle();
     if (this.#ownsPool) await this.#pool.end();
+    this.#unguardPool?.();
   }
 
   /** The same as `close`, for `await using`. */
