@@ -45,3 +45,8 @@ create or replace function tenant_bucket(p_queue_id int, p_tenant text) returns 
 language sql stable as $$ select hashtextextended(p_tenant, ('bucket'::regclass::oid::bigint << 32) + p_queue_id) $$;
 create or replace function resource_limit(p_resource text) returns bigint
 language sql stable as $$ select hashtextextended(p_resource, 'resource'::regclass::oid::bigint * 4) $$;
+
+-- lane_spares: shared by those who wait for a lane, and by those who take what a claim left for them. A claim that gets
+-- it for itself has nobody waiting; a transaction that seizes the lane keeps them off.
+create or replace function lane_spares(p_lane bigint) returns bigint
+language sql stable as $$ select hashint8extended(p_lane, 'scout'::regclass::oid::bigint * 4 + 1) $$;

@@ -68,3 +68,7 @@ $$;
 -- late_xids: the numbers of late transactions.
 create or replace function late_xids(p_late late_place[]) returns bigint[]
 language sql immutable parallel safe as $$ select array(select l.xid from unnest(p_late) l) $$;
+
+-- cursor_move: which move of its lane's cursor came last. A cursor moves in place at most 64 times, then as a new row.
+create or replace function cursor_move(p_seq bigint, p_uses int) returns bigint
+language sql immutable parallel safe as $$ select p_seq * 128 + p_uses $$;

@@ -3,18 +3,20 @@
 -- its hands, and nothing else was done. Null when it is not known which lane that would be. It keeps the rules of
 -- track_read and track_advance (README.md, the cursor), with what makes them simple: the number of this transaction, if
 -- it has one yet, is above all it takes; the head and the newest transaction are in one ring child; and no late
--- transaction has ended.
+-- transaction has ended. Where others have the lane, it takes what they left for it, or waits for that (spare_await);
+-- where others wait for it, it leaves something for them.
 -- p_asked: what express_lane was learned for (express_asked). p_may_wait: nothing was written yet, so that it may wait
--- for the lane. Locks: the lane, and its flag.
--- Writes: lane_cursor, claim, tally.
+-- for the lane. Locks: the lane, and its flag; or the lane's spares, shared.
+-- Writes: lane_cursor, claim, tally, spare.
 create or replace function claim_express(p_asked text, p_wanted int, p_worker text, p_lease float8, p_max_bytes bigint,
   p_track_start boolean, p_may_wait boolean) returns text
 language plpgsql as $$
 declare
-  v_lane bigint; v_about text; v_lease float8; v_epoch numeric;
-  v_seq bigint; v_uses int; v_head_xid bigint; v_head_ticket bigint; v_head_offset int;
+  v_lane bigint; v_about text; v_lease float8; v_epoch numeric; v_told text;
+  v_seq bigint; v_uses int; v_head_xid bigint; v_head_ticket bigint; v_head_offset int; v_left int;
   v_late late_place[];
-  v_xid bigint; v_ticket bigint; v_offset int; v_jobs bigint[]; v_snapshot pg_snapshot; v_plain boolean;
+  v_xid bigint; v_ticket bigint; v_offset int; v_jobs bigint[]; v_rest bigint[];
+  v_snapshot pg_snapshot; v_plain boolean;
   v_lines job_lines;
   v_now timestamptz; v_until timestamptz; v_slot smallint;
   v_token constant uuid := gen_random_uuid();
@@ -24,19 +26,25 @@ begin
   -- The lane is ours, and nobody holds a job of it. (As expressions, which cost less than statements.)
   if v_lane is null then
     return null;
-  elsif p_may_wait then
-    if pg_advisory_xact_lock(lane_lock(v_lane)) is null then
-      return '';  -- never
-    end if;
   elsif not pg_try_advisory_xact_lock(lane_lock(v_lane)) then
-    return null;
+    v_told := spare_await(v_lane, v_epoch, v_about, p_wanted, p_worker, v_lease, p_max_bytes, p_track_start,
+      p_may_wait);
+    if v_told <> '' or v_told is null then
+      return v_told;
+    end if;
   end if;
   if not pg_try_advisory_xact_lock(lane_flag(v_lane)) then
     return '';
   end if;
-  select seq, uses, head_xid, head_ticket, head_offset, late
-    into v_seq, v_uses, v_head_xid, v_head_ticket, v_head_offset, v_late
+  select seq, uses, head_xid, head_ticket, head_offset, late, credit
+    into v_seq, v_uses, v_head_xid, v_head_ticket, v_head_offset, v_late, v_left
     from lane_cursor where track = v_lane order by seq desc limit 1;
+  if v_left > 0 and pg_try_advisory_xact_lock_shared(lane_spares(v_lane)) then
+    v_told := spare_take(v_lane, v_epoch, v_about, p_wanted, p_worker, v_lease, p_max_bytes, p_track_start);
+    if v_told <> '' then
+      return v_told;
+    end if;
+  end if;
   if v_uses >= 64 or ring_turn(v_head_xid) <> ring_turn(xmax_now())
      or cardinality(v_late) > 0 and late_ended(v_late) then
     return '';
@@ -45,7 +53,7 @@ begin
 
   -- The next ticket, who was running when it was read, and whether all is as it was learned: nothing changed, nothing
   -- announced, due, let go, lost or claimable again; and nothing behind the ticket where more is wanted.
-  select n.xid, n.id, s.skip + cardinality(s.jobs), s.jobs, pg_current_snapshot(),
+  select n.xid, n.id, n.skip, n.jobs, s.jobs, pg_current_snapshot(),
          n.bytes <= p_max_bytes and v_epoch = (select sum(n) from rule_change)
          and not exists (select from scout) and not exists (select from postponed)
          and not exists (select from agenda where due_at <= v_now and (chain = 1) is not true)
@@ -61,7 +69,7 @@ begin
            select from ticket k
             where k.slot = ticket_slot(v_head_xid) and k.lane = v_lane
               and (k.xid, k.id) > (n.xid, n.id)))
-    into v_xid, v_ticket, v_offset, v_jobs, v_snapshot, v_plain
+    into v_xid, v_ticket, v_offset, v_rest, v_jobs, v_snapshot, v_plain
     from (select k.xid, k.id, k.jobs, k.bytes,
                  case when k.xid = v_head_xid and k.id = v_head_ticket then v_head_offset else 0 end as skip
             from ticket k
@@ -69,7 +77,7 @@ begin
              and (k.xid, k.id) >= (v_head_xid, v_head_ticket)
              and not (k.xid = v_head_xid and k.id = v_head_ticket and cardinality(k.jobs) <= v_head_offset)
            order by k.xid, k.id limit 1) n
-    cross join lateral (select n.skip, n.jobs[n.skip + 1 : n.skip + p_wanted] as jobs) s;
+    cross join lateral (select n.jobs[n.skip + 1 : n.skip + p_wanted] as jobs) s;
   if v_plain is not true or v_xid >= pg_current_xact_id_if_assigned()::text::bigint then
     return '';
   end if;
@@ -79,14 +87,21 @@ begin
     return '';
   end if;
 
+  v_offset := v_offset + cardinality(v_jobs);
   if v_xid > v_head_xid and xmin_of(v_snapshot) < v_xid then
     v_late := v_late
       || late_from(array(select x from xids_running(v_snapshot) x where x >= v_head_xid and x < v_xid));
   end if;
+  v_left := null;
+  if not pg_try_advisory_xact_lock(lane_spares(v_lane)) then  -- others wait for the lane
+    select l.head_xid, l.head_ticket, l.head_offset, v_late || l.late, l.n
+      into v_xid, v_ticket, v_offset, v_late, v_left
+      from spares_leave(v_lane, cursor_move(v_seq, v_uses + 1), v_xid, v_ticket, v_offset, v_rest, p_wanted, v_now) l;
+  end if;
   v_until := v_now + seconds(v_lease);
   with moved as (
     update lane_cursor set uses = uses + 1, head_xid = v_xid, head_ticket = v_ticket, head_offset = v_offset,
-      late = v_late
+      late = v_late, credit = v_left
      where track = v_lane and seq = v_seq
   ), counted as (
     insert into tally (lane, ready) values (v_lane, -cardinality(v_jobs))

@@ -89,7 +89,8 @@ declare
 begin
   if p_ordered and (exists (select from agenda a where a.track = any (v_lanes) and a.chain is not null
     and a.due_at > clock_now() and not agenda_dropped(a))
-    or exists (select from postponed o where o.lane = any (v_lanes))) then
+    or exists (select from postponed o where o.lane = any (v_lanes))
+    or exists (select from spare o where o.lane = any (v_lanes))) then
     return true;
   end if;
   return cardinality(v_lanes) > 1 and p_lane = any (v_lanes) and p_lane <> (

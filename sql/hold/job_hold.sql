@@ -39,6 +39,7 @@ language plpgsql as $$
 begin
   perform isolation_check('cancelling, changing or purging jobs');
   perform pg_advisory_xact_lock(lane_flag(lane)) from unnest(p_lanes) lane;
+  perform pg_advisory_xact_lock(lane_spares(lane)) from unnest(p_lanes) lane;
   perform pg_advisory_xact_lock(lane_lock(lane)) from unnest(p_lanes) lane;
 end $$;
 

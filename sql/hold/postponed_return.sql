@@ -1,7 +1,7 @@
 -- postponed_return: jobs that claims went round become claimable again once nobody holds them; until the end of this
 -- transaction nobody else can hold them. Any process may call it. Jobs that were cancelled or changed meanwhile have a
--- higher version, and purged ones are gone: they stay away, and their group gets in line. Where jobs have an order
--- (chained) they wait in the agenda, to be taken by their ids.
+-- higher version, and purged or shed ones are gone: they stay away, and their group gets in line. Where jobs have an
+-- order (chained) they wait in the agenda, to be taken by their ids.
 -- Locks: the entry of lanes and the jobs' marks, skipped when taken. Writes: postponed, ticket, agenda, tally.
 create or replace function postponed_return() returns int
 language plpgsql as $$
@@ -20,6 +20,13 @@ begin
        or exists (select from amendment m
                    where m.slot = job_slot(p.job_id) and m.job_id = p.job_id and m.version > p.version) then
       -- the job behind it may have been passed over meanwhile
+      perform group_announce(l.queue_id, hash_of(p.track, p.lane)) from lane l
+       where l.key = p.lane and p.track <> p.lane;
+      continue;
+    end if;
+    if exists (select from lane_purge l where l.lane = p.lane and l.is_open)
+       and jobs_dropped(p.lane, array[p.job_id]) <> '{}' then
+      perform jobs_uncount(p.lane, array[p.job_id], array[p.version]);
       perform group_announce(l.queue_id, hash_of(p.track, p.lane)) from lane l
        where l.key = p.lane and p.track <> p.lane;
       continue;

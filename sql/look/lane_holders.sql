@@ -1,5 +1,6 @@
--- lane_holders: sessions that have held a lock of our lanes (lane_lock, lane_flag, lane_entry, lane_birth) for so long:
--- since their transaction began, or since they connected when they hold it outside of a transaction, which we never do.
+-- lane_holders: sessions that have held a lock of our lanes (lane_lock, lane_flag, lane_entry, lane_birth, lane_spares)
+-- for so long: since their transaction began, or since they connected when they hold it outside of a transaction, which
+-- we never do.
 -- Everybody who may connect can take such a lock, and nobody claims from the lane meanwhile.
 -- Of sessions whose times the owner of the schema may not see (pg_read_all_stats), only those outside of a transaction
 -- are told, without a time. Lanes are read only when there is such a session.
@@ -21,7 +22,8 @@ begin
   ), ours as materialized (
     select x.lane, x.key from lane_known k
       cross join lateral (values (k.key, lane_lock(k.key)), (k.key, lane_flag(k.key)), (k.key, lane_entry(k.key)),
-                          (k.key, lane_birth(k.key))) x (lane, key)
+                          (k.key, lane_birth(k.key)),
+                          (k.key, lane_spares(k.key))) x (lane, key)
      where exists (select from held)
   )
   select h.pid, h.usename, coalesce(h.application_name, ''), h.since,

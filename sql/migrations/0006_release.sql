@@ -27,3 +27,14 @@ create table worker_process (
   seen_at         timestamptz not null,
   expected_at     timestamptz not null
 ) with (fillfactor = 50);
+
+-- Jobs that a claim took out of its lane for others who waited for the lane (sql/claim/README.md, "Spares"). They count
+-- as ready. move: the move of the lane's cursor that passed them (cursor_move).
+create table spare (
+  lane   bigint not null,
+  move   bigint not null,
+  job_id bigint not null,
+  xid    bigint not null default pg_current_xact_id()::text::bigint,
+  at     timestamptz not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+create index spare_next on spare (lane, move, job_id);

@@ -28,8 +28,11 @@ begin
       more := more or s.passed > 0;
     end loop;
   end loop;
-  -- Past the end of its snapshot nothing can have been dropped.
+  -- Past the end of its snapshot nothing can have been dropped, but for what claims have put aside or left for others:
+  -- that stands in no track until it returns.
   if not exists (select from aside x where x.lane = p_lane)
+    and not exists (select from postponed o where o.lane = p_lane)
+    and not exists (select from spare o where o.lane = p_lane)
     and not exists (select from lane l where l.key = p_lane and l.grouped)
     and not exists (
       select from (values (p_lane), (again_of(p_lane))) t (key)

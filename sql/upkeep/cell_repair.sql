@@ -10,10 +10,10 @@ declare
   v_tickets bigint; v_turns bigint;  -- read so that it is done
 begin
   perform isolation_check('a repair');
-  lock table lane, lane_cursor, postponed, claim, agenda, tally, lane_depth in access exclusive mode;
+  lock table lane, lane_cursor, postponed, spare, claim, agenda, tally, lane_depth in access exclusive mode;
   perform ring_close_purged();
   truncate ticket;
-  truncate lane_cursor, aside, lane_purge, postponed, tally, lane_depth;
+  truncate lane_cursor, aside, lane_purge, postponed, spare, tally, lane_depth;
   update agenda set xid = v_xid, chain = case when chain is not null then 0 end;
   update job set xid = 0 where xid > v_xid;
   insert into lane as l (key, queue_id, type, priority, resources, grouped, costs)

@@ -14,7 +14,7 @@ begin
       select c.relname from pg_class c join pg_namespace s on s.oid = c.relnamespace
        where s.nspname = current_schema()
          and c.relname in ('lane_cursor', 'claim', 'agenda', 'tally', 'lane_depth', 'fingerprint', 'bucket',
-           'suspended_tally')
+           'suspended_tally', 'spare')
          and greatest(pg_stat_get_dead_tuples(c.oid),
                       pg_relation_size(c.oid) / 100 - pg_stat_get_live_tuples(c.oid)) > p_bound
        order by c.relname
@@ -40,8 +40,8 @@ create or replace function table_rewrite(p_table text) returns boolean
 language plpgsql as $$
 declare
   v_most constant int := 50000;
-  k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[]; k_fingerprints
-    fingerprint[]; k_buckets bucket[]; k_suspended suspended_tally[];
+  k_cursors lane_cursor[]; k_claims claim[]; k_agenda agenda[]; k_tally tally[]; k_depth lane_depth[];
+  k_fingerprints fingerprint[]; k_buckets bucket[]; k_suspended suspended_tally[]; k_spares spare[];
 begin
   perform isolation_check('maintenance');  -- an older snapshot would bring back what has been deleted since
   case p_table
@@ -84,6 +84,11 @@ begin
       if cardinality(k_buckets) = v_most then return false; end if;
       truncate bucket;
       insert into bucket select (u).* from unnest(k_buckets) u;
+    when 'spare' then
+      k_spares := array(select x from spare x limit v_most);
+      if cardinality(k_spares) = v_most then return false; end if;
+      truncate spare;
+      insert into spare select (u).* from unnest(k_spares) u;
   end case;
   return true;
 end $$;

@@ -51,7 +51,8 @@ begin
      group by 1
      order by 1
   loop
-    if not pg_try_advisory_xact_lock(lane_flag(d.lane)) or not pg_try_advisory_xact_lock(lane_lock(d.lane)) then
+    if not pg_try_advisory_xact_lock(lane_flag(d.lane)) or not pg_try_advisory_xact_lock(lane_spares(d.lane))
+      or not pg_try_advisory_xact_lock(lane_lock(d.lane)) then
       v_skipped := true;
       continue;
     end if;

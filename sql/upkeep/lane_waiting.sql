@@ -4,7 +4,8 @@
 -- snapshot looks empty to it; so a caller who acts on what is found here takes books_lock first.
 
 -- lane_waiting: every place where a job of a lane waits: in a track beyond its cursor, put aside because somebody holds
--- it, in the agenda, or there in a chain, due. Void tickets are not places, nor are those of jobs that are gone.
+-- it or left for another claim, in the agenda, or there in a chain, due. Void tickets are not places, nor are those of
+-- jobs that are gone.
 -- is_dropped: it was purged or shed, and only its place is left. At most p_most of each kind. The cost is that of
 -- reading them, and a probe for each group.
 create or replace function lane_waiting(p_lane bigint, p_most int)
@@ -56,7 +57,8 @@ begin
    where (m.version > a.version) is not true
   union all
   (select o.job_id, 'postponed', false, job_purged_at(j, m) is not null
-     from postponed o
+     from (select p.lane, p.job_id, p.xid, p.version from postponed p
+           union all select s.lane, s.job_id, s.xid, 0 from spare s) o
      join job j on j.slot = job_slot(o.job_id) and j.id = o.job_id
      left join amendment m on m.slot = job_slot(o.job_id) and m.job_id = o.job_id
     where o.lane = p_lane and (m.version > o.version) is not true
@@ -73,7 +75,7 @@ end $$;
 create or replace function books_lock() returns void
 language plpgsql as $$
 begin
-  lock table tally, lane_depth, claim, agenda, lane_cursor, job, amendment in access share mode;
+  lock table tally, lane_depth, claim, agenda, spare, lane_cursor, job, amendment in access share mode;
 end $$;
 
 -- lane_truth: what the counts of a lane say, what they should say, and how many jobs really wait (live): those that

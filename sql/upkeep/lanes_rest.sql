@@ -89,6 +89,7 @@ begin
        and not exists (select from lane_purge p where p.lane = k.key and (p.is_open or p.leftover))
        and not exists (select from aside r where r.lane = k.key)
        and k.key <> all (array(select o.lane from postponed o))
+       and not exists (select from spare o where o.lane = k.key)
        and k.key <> all (array(select c.lane from claim c))
        and k.key <> all (array(select s.lane from scout s))
        and not (k.grouped and exists (select from lane_waiting(k.key, 1))));

@@ -69,7 +69,7 @@ begin
       perform suspended_fold();
     when 'fingerprints' then perform fingerprints_tidy(1000);
     when 'lanes' then v_n := lane_discover(null, 1000);
-    when 'promoted' then v_n := agenda_promote(10000) + postponed_return();
+    when 'promoted' then v_n := agenda_promote(10000) + spares_return(null) + postponed_return();
     when 'reaped' then v_n := claim_reap(1000);
     when 'proved' then perform books_lock(), counts_prove(), suspended_prove();
     when 'finished' then v_n := queues_finish(p_closing);

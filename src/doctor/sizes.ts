@@ -12,6 +12,7 @@ const controlTables = [
   "postponed",
   "schedule_run",
   "scout",
+  "spare",
   "tally",
 ];
 /** Ten times what maintenance leaves alone (control_compact), counted in rows of 100 bytes. */

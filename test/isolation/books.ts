@@ -84,11 +84,12 @@ export interface LaneBook {
 }
 
 /**
- * In one statement, so by one snapshot. Of each lane: what stands in the agenda; what was put aside; what stands in
- * tickets beyond the cursor of its track (the lane's own two, those of its groups, those of ranges that were set
- * aside), or in tickets of late transactions beyond their place. Not tickets that a purge has dropped, nor what is void
- * because its job was moved or has ended. What was shed counts until somebody passes it, and what was dropped of the
- * agenda until it is deleted. The engine has a proof of its own (counts_audit), which must agree.
+ * In one statement, so by one snapshot. Of each lane: what stands in the agenda; what was put aside, or left for
+ * others; what stands in tickets beyond the cursor of its track (the lane's own two, those of its groups, those of
+ * ranges that were set aside), or in tickets of late transactions beyond their place. Not tickets that a purge has
+ * dropped, nor what is void because its job was moved or has ended. What was shed counts until somebody passes it,
+ * and what was dropped of the agenda until it is deleted. The engine has a proof of its own (counts_audit), which
+ * must agree.
  */
 const booksText = `
   with jobs_of as materialized (
@@ -115,6 +116,8 @@ const booksText = `
             or exists (select from unnest(c.late) l (xid, ticket, n) where l.xid = k.xid and (k.id, u.n) > (l.ticket, l.n)))
     union all
     select p.lane, p.job_id, p.xid, p.version from postponed p join lanes l on l.lane = p.lane
+    union all
+    select p.lane, p.job_id, p.xid, 0 from spare p join lanes l on l.lane = p.lane
   ), standing as materialized (
     select t.lane, t.job from tickets t join jobs_of j on j.id = t.job left join amendment m on m.slot = j.slot and m.job_id = j.id
      where coalesce(m.version, 0) <= t.version and m.closed_at is null

@@ -68,4 +68,6 @@ export const found: Readonly<Record<string, string>> = {
   "a deadline, a purge and a signal of a suspended job": "plain/old/suspend for a signal/purge/deliver/commit/expiry",
   "a job that is suspended in a snapshot that does not see a shedding":
     "plain/young/suspend for a while/shed the type/-/repeatable read/none",
+  "a shedding while jobs were left for claims that wait": "spares/old/shed/-/-/auto/none",
+  "the same beside an open transaction": "spares/old/enqueue behind the held job/shed the type/-/savepoint/none",
 };

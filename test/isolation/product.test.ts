@@ -9,7 +9,7 @@ import { Search } from "./search.js";
  * PRODUCT="state/age/first/second/third/transaction/time" runs one combination (or several, with ; between them) and
  * tells its steps. PRODUCT_SECONDS runs as many as that time allows, all pairs of verbs first (with ALL_PAIRS, as `npm
  * run simulate` has it, for as long as the simulation); else PRODUCT_COUNT. PRODUCT_WORKERS run side by side, each on a
- * server of its own. PRODUCT_SEED, which is printed, repeats the order.
+ * server of its own. PRODUCT_STATE runs one state only. PRODUCT_SEED, which is printed, repeats the order.
  */
 const { env } = process;
 const alone = env["PRODUCT"];

@@ -90,6 +90,7 @@ export const states = {
   serial: { options: { ordered: true, maxRunning: 1 }, ordered: "serial", most: 1 },
   costs: { options: {}, grouped: true, together: true },
   crowd: { options: {}, grouped: true, together: true },
+  spares: { options: {} },
 } as const satisfies Record<string, State>;
 
 export type StateName = keyof typeof states;
@@ -176,6 +177,7 @@ export async function setScene(
   const [delayed] = await enqueue({ type, delaySeconds: long, fingerprint: "delayed", ...group("d") });
   const last = combination.state === "staged" ? await enqueue({ type, stage: "last" }, { type, stage: "gate" }) : [];
   if (combination.state === "aside") await engine.queueSetAside(queue);
+  if (combination.state === "spares") await leaveSpares(query, queue, type, [waiting!, behind!, expiring!]);
   const middle = await clock.move(combination.age === "old" ? 6 : 1);
   const [follower] = await enqueue({ type, ...group("a") });
   if (combination.state === "closed") await engine.queueClose(queue);
@@ -224,6 +226,24 @@ export async function setScene(
 }
 
 type Query = (text: string, values: unknown[]) => Promise<readonly Record<string, unknown>[]>;
+
+/** What a claim does for others who wait for its lane: the cursor passes these jobs, and they are left for them. */
+async function leaveSpares(query: Query, queue: string, type: string, jobs: readonly JobId[]): Promise<void> {
+  const [left] = await query(
+    `with lane as materialized (select lane_key(id, $2, 5, null) as key from queue where name = $1),
+          read as materialized (
+            select l.key, track_read((select c from lane_cursor c where c.track = l.key order by c.seq desc limit 1),
+              cardinality($3::bigint[]), null) as r from lane l),
+          moved as materialized (select key, r, track_advance(r, cardinality((r).jobs)) as done from read),
+          left_there as (
+            insert into spare (lane, move, job_id, at)
+            select key, cursor_move(((r).c).seq, ((r).c).uses) + 1, unnest((r).jobs), clock_now() from moved where done
+            returning job_id)
+     select count(*)::int as n from left_there where job_id = any ($3)`,
+    [queue, type, jobs],
+  );
+  if (left!["n"] !== jobs.length) throw new Error("the scene could not be set: the jobs to be left come later");
+}
 
 /**
  * A type whose lane comes before that of "work" in the order of locks; lanes are hashes, and all but a few have such a

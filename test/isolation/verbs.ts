@@ -476,6 +476,7 @@ export const verbs: readonly Verb[] = [
     locksTables: true,
   },
   { name: "compact the claims", run: (session) => rewrite(session, "claim"), locksTables: true },
+  { name: "compact the spares", run: (session) => rewrite(session, "spare"), locksTables: true },
   { name: "compact the cursors", run: (session) => rewrite(session, "lane_cursor"), locksTables: true },
   {
     name: "look at the depth, read only",
