@@ -28,9 +28,14 @@ export default async function handler(job, { step, log }) {
     return { first, both, tokenIs: token.slice(0, 4), told, late, one, many, outcomes, free };
   }
   if (act === "race") {
-    // a wait that is begun first, and one that is done: the run must not be suspended for the first before the other
+    // a wait that is begun first, and steps that follow each other: the run is not suspended for the first between them
     const nap = step.sleep("nap", "1h");
-    return Promise.race([nap, new Promise((resolve) => setImmediate(resolve)).then(() => deed("quick", 1))]);
+    const steps = async () => {
+      for (let n = 0; n < 10; n += 1) await Promise.resolve();
+      for (let n = 0; n < 3; n += 1) await deed("quick", n);
+      return deed("last", 1);
+    };
+    return Promise.race([nap, steps()]);
   }
   if (act === "late") {
     // suspended, and yet it goes on by itself: what it returns then is nobody's
