@@ -136,6 +136,7 @@ export const waitsThroughCrashes: Scenario = {
     await hit();
     let told = 0;
     let failed = 0;
+    let counted = 0;
     const telling = inEach(
       ids.filter((_, n) => inputs[n]?.signals),
       10,
@@ -144,6 +145,10 @@ export const waitsThroughCrashes: Scenario = {
         // the first twice at once, as a web hook may come
         for (const values of [["a", "a"], ["b"]])
           for (const failures of await Promise.all(values.map(tell))) failed += failures;
+        // and once more when it was told: whoever asks must hear that it does not count
+        await inTheEnd(async () => {
+          if (await mill.tell(id, "go", "b", { id: "b" })) counted += 1;
+        });
         told += 1;
       },
     );
@@ -157,6 +162,7 @@ export const waitsThroughCrashes: Scenario = {
     await world.drained();
     survived(workers);
     if (failed === 0) throw new Error("no signal met an absent server: the blows hit nobody");
+    if (counted > 0) throw new Error(`${counted} signals were taken for new although they had been told`);
     await mustBeNone(
       world,
       "jobs that have not heard each signal once",
