@@ -31,12 +31,13 @@ export function trailOf(queue: string): readonly QueueSample[] {
 
 function take({ overview: next, queues }: Sample): void {
   heardTime(next.at);
-  const { ready, delayed, running, oldestReadySeconds, rates, latency } = next;
+  const { ready, delayed, suspended, running, oldestReadySeconds, rates, latency } = next;
   const at = Date.parse(next.at);
   const point: Point = {
     at,
     ready,
     delayed,
+    suspended,
     running,
     oldestReadySeconds,
     in: rates.enqueuedPerSecond,

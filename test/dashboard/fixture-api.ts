@@ -225,10 +225,11 @@ function historyOf(
   const points = Array.from({ length: world.queues.length === 0 ? 0 : length }, (_, n) => {
     const { overview, queues } = momentOf(world, tick - (length - 1 - n));
     const one = queues.find(({ queue }) => queue === query.get("queue"));
-    const { ready, delayed, running, oldestReadySeconds, rates, latency } = overview;
+    const { ready, delayed, suspended, running, oldestReadySeconds, rates, latency } = overview;
     const point = one ?? {
       ready,
       delayed,
+      suspended,
       running,
       oldestReadySeconds,
       in: rates.enqueuedPerSecond,

@@ -4,6 +4,8 @@ export interface Point {
   readonly at: number;
   readonly ready: number;
   readonly delayed: number;
+  /** Of the delayed ones. */
+  readonly suspended: number;
   readonly running: number;
   readonly oldestReadySeconds: number | null;
   readonly in: number | null;

@@ -232,11 +232,12 @@ export class Live {
       p50: sample.ended?.[queue]?.p50 ?? null,
       p95: sample.ended?.[queue]?.p95 ?? null,
     });
-    const { ready, delayed, running, oldestReadySeconds, rates } = overview;
+    const { ready, delayed, suspended, running, oldestReadySeconds, rates } = overview;
     this.#history.add("", {
       at,
       ready,
       delayed,
+      suspended,
       running,
       oldestReadySeconds,
       in: rates.enqueuedPerSecond,
