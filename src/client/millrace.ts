@@ -2,6 +2,7 @@ import pg from "pg";
 import { checkObject, shown } from "../db/check-options.js";
 import { checkKeys } from "../db/encode.js";
 import { Engine } from "../db/engine.js";
+import type { Wake } from "../db/verbs/enqueue.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { CallOptions, Transaction } from "../db/foreign.js";
 import type { Answered, DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
@@ -19,6 +20,7 @@ import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { type Duration, timerMs } from "../job/duration.js";
 import type { JobOptions } from "../job/job-options.js";
 import { type EngineJob, given, newJob } from "../job/new-job.js";
+import { CommitWatch } from "./commit-watch.js";
 import { guardPool } from "./guard-pool.js";
 import { Flow, type FlowOptions } from "./flow.js";
 import { Jobs } from "./jobs.js";
@@ -61,8 +63,9 @@ export interface MillraceOptions {
 /** Options of one enqueue. */
 export interface EnqueueCallOptions extends JobOptions, TxOptions, WhenFullOptions {
   /**
-   * Wake workers from inside the transaction given as `tx`, when it commits. Costs the server more; default false: they
-   * find the job when they poll.
+   * Wake workers from inside the transaction given as `tx`, when it commits: commits of the whole server that do so
+   * wait for each other. Default false: this process asks until the transaction has ended, and wakes them then, some
+   * milliseconds later.
    */
   readonly notify?: boolean;
 }
@@ -118,6 +121,7 @@ export class Millrace {
   readonly #ownsPool: boolean;
   readonly #options: MillraceOptions;
   readonly #wakeUp: WakeUp;
+  readonly #commits: CommitWatch;
   readonly #joined: Joined;
   readonly #results: Results;
   readonly #deliverer: Deliverer;
@@ -154,6 +158,11 @@ export class Millrace {
     this.resources = new Resources(this.engine);
     this.schedules = new Schedules(this.engine, options.app ?? "default", () => this.#wakeSchedulers());
     this.#wakeUp = new WakeUp(this.engine);
+    this.#commits = new CommitWatch(
+      this.engine,
+      () => hasRoom(this.#pool),
+      (name) => this.#wakeUp.tell(name),
+    );
     this.#joined = new Joined(this.engine);
     this.#results = new Results(this.engine);
     this.#deliverer = new Deliverer(this.engine, undefined, noticeMetrics(this.#metrics));
@@ -171,9 +180,11 @@ export class Millrace {
     checkObject(options, "options");
     const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
-    const store = (wake?: string) =>
+    const store = (wake?: Wake) =>
       whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
-        tx === undefined ? this.#joined.enqueue(job, wake) : this.engine.enqueue(job, callOf({ tx }), wake),
+        typeof wake === "string" || tx === undefined
+          ? this.#joined.enqueue(job, wake as string | undefined)
+          : this.engine.enqueue(job, callOf({ tx }), wake),
       );
     const [enqueued] = await this.#store(job, 1, { tx, notify }, async (wake) => [await store(wake)]);
     return enqueued!;
@@ -341,15 +352,20 @@ export class Millrace {
     { type, queue = "default" }: { readonly type: string; readonly queue?: string | undefined },
     jobs: number,
     { tx, notify }: { readonly tx: Transaction | undefined; readonly notify: boolean | undefined },
-    store: (wake: string | undefined) => Promise<Enqueued[]>,
+    store: (wake: Wake | undefined) => Promise<Enqueued[]>,
   ): Promise<Enqueued[]> {
-    const carried = !tx && this.#wakeUp.mayBeCarried(jobs);
+    if (tx) {
+      const made = await store(notify ? undefined : (xid) => this.#commits.add(xid, queue));
+      this.#countEnqueued(type, queue, made);
+      if (notify) await this.engine.notify([queue], { tx });
+      return made;
+    }
+    const carried = this.#wakeUp.mayBeCarried(jobs);
     const startedAt = performance.now();
     const made = await store(carried ? queue : undefined);
     this.#countEnqueued(type, queue, made);
     if (carried) this.#wakeUp.wasCarried(performance.now() - startedAt, jobs);
-    else if (!tx) this.#wakeUp.tell(queue);
-    else if (notify) await this.engine.notify([queue], { tx });
+    else this.#wakeUp.tell(queue);
     return made;
   }
 
@@ -465,6 +481,7 @@ export class Millrace {
 
   async #close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
+    await this.#commits.close();
     await this.#wakeUp.close();
     await this.#deliverer.idle();
     if (this.#ownsPool) await this.#pool.end();
@@ -479,6 +496,11 @@ export class Millrace {
 
 export function isPool(connection: string | pg.PoolConfig | pg.Pool): connection is pg.Pool {
   return typeof connection === "object" && "connect" in connection && typeof connection.connect === "function";
+}
+
+/** A connection is free, or may be made. */
+function hasRoom({ idleCount, totalCount, waitingCount, options }: pg.Pool): boolean {
+  return waitingCount === 0 && (idleCount > 0 || totalCount < options.max);
 }
 
 /** A pool as it suits a queue. */

@@ -9,13 +9,23 @@ import type { Queryable } from "../queryable.js";
 import type { EnqueueOptions, Enqueued, JobId, NewJob } from "../types.js";
 import { Verbs } from "./verbs.js";
 
+/** A queue whose workers a commit wakes; or who is told the number of the transaction, to wake them after its end. */
+export type Wake = string | ((xid: string) => void);
+
+/** What a statement that enqueues does besides, as its n-th parameter. A statement of another text has another name. */
+function toldBy(wake: Wake | undefined, n: number): { name: string; told: string; more: string[] } {
+  if (wake === undefined) return { name: "", told: "", more: [] };
+  if (typeof wake === "string") return { name: "", told: `, :queue_notify(array[$${n}::text])`, more: [wake] };
+  return { name: "_xid", told: ", pg_current_xact_id()::text as xid", more: [] };
+}
+
 /** Jobs come in (`sql/enqueue`). */
 export abstract class EnqueueVerbs extends Verbs {
   /**
    * Append one job. Returns its id before anything commits. `wake`: a queue whose sleeping workers this very commit
-   * wakes.
+   * wakes; or, in a transaction of the caller's, who is told its number.
    */
-  async enqueue(job: NewJob, call?: CallOptions, wake?: string): Promise<Enqueued> {
+  async enqueue(job: NewJob, call?: CallOptions, wake?: Wake): Promise<Enqueued> {
     checkObject(job, "the job");
     const { type, input, payload, ...options } = job;
     checkPayload(payload);
@@ -30,7 +40,7 @@ export abstract class EnqueueVerbs extends Verbs {
     inputs: readonly unknown[],
     options: Omit<EnqueueOptions, "payload"> = {},
     call?: CallOptions,
-    wake?: string,
+    wake?: Wake,
   ): Promise<Enqueued[]> {
     checkList(inputs, "inputs");
     checkObject(options, "options");
@@ -103,26 +113,28 @@ export abstract class EnqueueVerbs extends Verbs {
     values: readonly string[],
     payload: Uint8Array | undefined,
     call: CallOptions | undefined,
-    wake?: string,
+    wake?: Wake,
   ): Promise<Enqueued> {
-    const told = wake === undefined ? "" : ", :queue_notify(array[$5::text])";
+    const { name, told, more } = toldBy(wake, 5);
     const [row] = await this.db.rows(
-      "job_enqueue",
+      `job_enqueue${name}`,
       `select job_id::text, duplicate${told} from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)`,
-      [...values, payload ?? null, ...(wake === undefined ? [] : [wake])],
+      [...values, payload ?? null, ...more],
       call,
     );
+    if (typeof wake === "function") wake(String(row?.["xid"]));
     return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
   }
 
-  async #enqueueMany(inputs: string, options: string, call?: CallOptions, wake?: string): Promise<Enqueued[]> {
-    const told = wake === undefined ? "" : ", :queue_notify(array[$3::text])";
+  async #enqueueMany(inputs: string, options: string, call?: CallOptions, wake?: Wake): Promise<Enqueued[]> {
+    const { name, told, more } = toldBy(wake, 3);
     const [row] = await this.db.rows(
-      "job_enqueue_many",
+      `job_enqueue_many${name}`,
       `select to_json(job_ids::text[]) as job_ids, to_json(duplicates) as duplicates${told} from :job_enqueue_many($1::json, $2::json)`,
-      [inputs, options, ...(wake === undefined ? [] : [wake])],
+      [inputs, options, ...more],
       call,
     );
+    if (typeof wake === "function") wake(String(row?.["xid"]));
     return decodeEnqueued(row);
   }
 

@@ -18,6 +18,17 @@ import { HoldVerbs } from "./hold.js";
 
 /** What is set for queues, their types and groups, and done to them as a whole (`sql/queue`, `sql/groups`). */
 export abstract class QueueVerbs extends HoldVerbs {
+  /** Of transactions, by their numbers, those that have ended; not those that are prepared. */
+  async transactionsEnded(xids: readonly string[]): Promise<{ readonly xid: string; readonly isCommitted: boolean }[]> {
+    const rows = await this.db.rows(
+      "xacts_ended",
+      `select x as xid, s is distinct from 'aborted' as is_committed
+         from unnest($1::text[]) x, pg_xact_status(x::xid8) s where s is distinct from 'in progress'`,
+      [xids],
+    );
+    return rows.map((row) => ({ xid: String(row["xid"]), isCommitted: row["is_committed"] === true }));
+  }
+
   /** Wake workers that sleep on these queues. Jobs are found without it, by polling. */
   async notify(queues: readonly string[], call?: CallOptions): Promise<void> {
     await this.db.rows("queue_notify", "select :queue_notify($1::text[])", [queues], call);
