@@ -17,14 +17,7 @@ begin
              group by n.lane having sum(n.ready) > 0) d
       join lane_known l on l.key = d.lane
      group by l.queue_id, l.type),
-  handled as (
-    select q.name as queue, case when jsonb_typeof(w -> 'types') = 'array' then t.name end as type
-      from worker_process p
-     cross join lateral jsonb_array_elements(p.facts -> 'workers') w
-     cross join lateral jsonb_array_elements_text(w -> 'queues') q (name)
-      left join lateral jsonb_array_elements_text(
-        case when jsonb_typeof(w -> 'types') = 'array' then w -> 'types' end) t (name) on true
-     where p.expected_at > v_now)
+  handled as (select * from types_handled())
   select x.name, x.type, x.waiting, x.oldest, age_seconds(v_now, x.oldest)
     from (select q.name, w.type, w.waiting,
                  coalesce((select min(job_created_at(lane_oldest(k))) from unnest(w.keys) k), w.since) as oldest
@@ -38,4 +31,18 @@ begin
            limit 1000) x
    where x.oldest is null or x.oldest <= v_now - seconds(p_min_age_seconds)
    order by x.waiting desc, x.name, x.type;
+end $$;
+
+-- types_handled: what workers that are known take: types of queues; type is null for all of a queue.
+create or replace function types_handled() returns table (queue text, type text)
+language plpgsql as $$
+begin
+  return query
+  select q.name, case when jsonb_typeof(w -> 'types') = 'array' then t.name end
+    from worker_process p
+   cross join lateral jsonb_array_elements(p.facts -> 'workers') w
+   cross join lateral jsonb_array_elements_text(w -> 'queues') q (name)
+    left join lateral jsonb_array_elements_text(
+      case when jsonb_typeof(w -> 'types') = 'array' then w -> 'types' end) t (name) on true
+   where p.expected_at > clock_now();
 end $$;

@@ -3,6 +3,8 @@
 --   gone     a child that it waits for is not there any more, and nobody knows how that ended
 --   unhandled  it began with a version of its handler that the last worker who had it does not have
 --   untold   a child that it waits for has ended p_seconds ago or earlier, and nobody has told it
+--   untaken  no worker that is known handles its type, nobody holds one like it, and it has been suspended for ten
+--            times p_seconds. One for each type of a queue; about: how many are suspended
 -- Tells of p_limit jobs at most that have waited longest for a signal, of ten times as many that it looks at; and looks
 -- at p_limit that wait for children: of steps with up to 10,000 of them, at a hundred that the job was not told of.
 -- Reads the agenda. Raises: MR001.
@@ -42,6 +44,22 @@ begin
     cross join lateral (select j.* from jobs j where j.id = w.job_id limit 1) v
    where not state_is_final(v.state)
    limit p_limit;
+
+  return query
+  with handled as (select * from types_handled())
+  select 'untaken'::text, first.job_id, q.name, w.type, first.created_at, w.n::text
+    from (select l.queue_id, l.type, sum(t.n) as n, array_agg(distinct l.key) as lanes
+            from suspended_tally t join lane_known l on l.key = t.lane
+           where l.type <> flow_type()  -- nobody works on those
+           group by 1, 2 having sum(t.n) > 0 limit p_limit) w
+    join queue q on q.id = w.queue_id
+    cross join lateral (select a.job_id, a.created_at from agenda a
+                         where a.lane = any (w.lanes) and a.waits is not null
+                         order by a.created_at limit 1) first
+   where first.created_at <= v_now - make_interval(secs => 10 * p_seconds)
+     and exists (select from handled)  -- else those who work here may be none that are known
+     and not exists (select from handled h where h.queue = q.name and (h.type = w.type or h.type is null))
+     and not exists (select from claim c where c.lane = any (w.lanes));
 
   for g in
     select a.job_id as id, a.waits -> 'totals' as totals from agenda a

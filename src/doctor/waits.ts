@@ -5,7 +5,7 @@ import { plural } from "./words.js";
 const longDays = 30;
 
 interface Stuck {
-  readonly problem: "endless" | "gone" | "unhandled" | "untold";
+  readonly problem: "endless" | "gone" | "unhandled" | "untaken" | "untold";
   readonly queue: string;
   readonly type: string;
   readonly jobs: string;
@@ -46,6 +46,11 @@ function told({ problem, queue, type, jobs, first, about }: Stuck, schema: strin
       return wrong(
         `${which}, ${example}, began with version ${about} of the handler, which the worker that had it last does not have`,
         `run a worker with worker.handle(definition, handler, { version: ${about} }) until such runs have ended`,
+      );
+    case "untaken":
+      return wrong(
+        `${plural(Number(about), "job")} of type "${type}" in queue "${queue}", ${example}, ${Number(about) === 1 ? "is" : "are"} suspended, and no worker that is known handles that type`,
+        `run a worker that does (worker.handle), or cancel such jobs ("millrace jobs cancel")`,
       );
     case "untold":
       return wrong(

@@ -280,6 +280,23 @@ describe("doctor", () => {
     await db.engine.deliver();
     expect(await waits()).toMatchObject([{ state: "ok" }]);
 
+    const known = (types: readonly string[]): Promise<unknown> =>
+      db.sql(
+        `insert into worker_process
+         values ('here', $1, 0, 0, 0, clock_now(), clock_now(), clock_now() + interval '1 hour')
+         on conflict (id) do update set facts = excluded.facts`,
+        [JSON.stringify({ workers: [{ queues: [queue], types }] })],
+      );
+    await known(["order", "with-a-deadline"]);
+    expect(await waits()).toMatchObject([
+      {
+        message: expect.stringMatching(/^1 job of type "with-a-timeout" .* is suspended, and no worker that is known/),
+        remedy: expect.stringContaining("worker.handle"),
+      },
+    ]);
+    await known(["order", "with-a-deadline", "with-a-timeout"]);
+    expect(await waits()).toMatchObject([{ state: "ok" }]);
+
     await db.sql("delete from job where id = $1", [children[2]]);
     expect(await waits()).toMatchObject([
       {

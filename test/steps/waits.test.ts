@@ -119,7 +119,8 @@ describe("a suspended job", () => {
       await test.db.engine.enqueueMany(
         "work",
         Array.from({ length: parkedJobs }, () => null),
-        { queue, delaySeconds: 86_400 }, // not due: what is updated leaves nothing among the due ones, as in a real suspension
+        // not due: what is updated leaves nothing among the due ones, as no real suspension does
+        { queue, delaySeconds: 86_400 },
       );
       await test.db.sql(`
       update agenda g set due_at = 'infinity', waits = '{"keys": ["go"], "signals": {"go": "go"}}'
