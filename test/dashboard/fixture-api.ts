@@ -148,13 +148,16 @@ function find(
       return world.schedules.find((one) => one.name === name);
     case "stages":
     case "pauses":
-    case "failures":
     case "workers":
     case "running":
     case "limits":
     case "breakers":
     case "audit":
       return list(world[first]);
+    case "failures": {
+      const total = world.failures.reduce((sum, { jobs }) => sum + jobs, 0);
+      return { items: world.failures, total, isExact: total < 10_000 };
+    }
     case "doctor":
       return list(world.findings);
     default:

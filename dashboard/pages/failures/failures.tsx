@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get } from "../../api.js";
 import { now } from "../../clock.js";
-import { count } from "../../format.js";
+import { count, plural } from "../../format.js";
 import { perform } from "../../parts/act.js";
 import { Button } from "../../parts/button.js";
 import { Empty } from "../../parts/empty.js";
@@ -26,7 +26,7 @@ export function Failures(): JSX.Element {
   const failures = useResource(
     `failures ${since}`,
     (signal) =>
-      get<List<Failure>>(
+      get<List<Failure> & { readonly total: number; readonly isExact: boolean }>(
         "failures",
         { limit: 200, ...(since !== "any" && { since: asTime(since, now.peek()) }) },
         signal,
@@ -41,7 +41,12 @@ export function Failures(): JSX.Element {
       </PageHead>
       <Panel
         title="By error"
-        note={failures.data && `${count(failures.data.items.reduce((sum, { jobs }) => sum + jobs, 0))} jobs`}
+        note={
+          failures.data &&
+          (failures.data.isExact
+            ? plural(failures.data.total, "job")
+            : `more than ${plural(failures.data.total, "job")}: these are the newest`)
+        }
         actions={
           <Choice
             label="Failed within"
@@ -58,7 +63,7 @@ export function Failures(): JSX.Element {
         flush
       >
         <Load of={failures}>
-          {({ items }) => (
+          {({ items, isExact }) => (
             <Table
               caption="Failures"
               rows={items}
@@ -66,7 +71,13 @@ export function Failures(): JSX.Element {
               sort={["Jobs", true]}
               columns={[
                 { head: "Error", cell: (failure) => <ErrorCell of={failure} /> },
-                { head: "Jobs", end: true, width: "80px", by: ({ jobs }) => jobs, cell: ({ jobs }) => count(jobs) },
+                {
+                  head: "Jobs",
+                  end: true,
+                  width: "80px",
+                  by: ({ jobs }) => jobs,
+                  cell: ({ jobs }) => count(jobs) + (isExact ? "" : "+"),
+                },
                 {
                   head: "Types",
                   rank: 2,

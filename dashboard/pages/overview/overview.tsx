@@ -121,6 +121,9 @@ function useIsNew(): boolean {
   return hasJobs.data === false;
 }
 
+/** The server counts so many at most. */
+const mostFailures = 10_000;
+
 function Totals({ of }: { of: Overview | null }): JSX.Element {
   const facts: readonly (readonly [string, string, string?])[] = [
     ["Ready", count(of?.ready)],
@@ -129,7 +132,7 @@ function Totals({ of }: { of: Overview | null }): JSX.Element {
     ["Oldest ready", duration(of?.oldestReadySeconds)],
     ["In", rate(of?.rates.enqueuedPerSecond), "/s"],
     ["Out", rate(of?.rates.finishedPerSecond), "/s"],
-    ["Failed, last hour", count(of?.failedLastHour)],
+    ["Failed, last hour", `${count(of?.failedLastHour)}${of?.failedLastHour === mostFailures ? "+" : ""}`],
     ["Workers", count(of?.workers)],
   ];
   return (

@@ -4,6 +4,9 @@ import { withDatabase } from "../database.js";
 import { count, oneLine, time } from "../format.js";
 import { textTable } from "../text-table.js";
 
+/** The newest so many failures are looked at. */
+const mostLooked = 10_000;
+
 export const failuresCommand: Command = {
   name: "failures",
   summary: "list failed jobs that wait for a decision, those with alike errors together",
@@ -26,11 +29,13 @@ export const failuresCommand: Command = {
   ],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
-      const groups = await engine.failures({
-        ...options.pick("queue", "type", "since", "until"),
-        limit: options.integer("limit", 1, 10_000),
-      });
-      out.result(groups, groups.length === 0 ? "no failures" : failuresTable(groups, out.width));
+      const all = await engine.failures({ ...options.pick("queue", "type", "since", "until"), limit: mostLooked });
+      const groups = all.slice(0, options.integer("limit", 1, 10_000));
+      const isCut = all.reduce((sum, { jobs }) => sum + jobs, 0) >= mostLooked;
+      const lines = failuresTable(groups, out.width);
+      if (isCut)
+        lines.push("", `there are more: these are the newest ${count(mostLooked)}, and counts are at least so many`);
+      out.result(groups, groups.length === 0 ? "no failures" : lines);
       return 0;
     });
   },

@@ -357,7 +357,10 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     },
   ],
   "GET /failures": () => [
-    { query: "queue=work&since=2020-01-01T00:00:00Z", expected: { items: [{ message: "could not", jobs: 1 }] } },
+    {
+      query: "queue=work&since=2020-01-01T00:00:00Z",
+      expected: { items: [{ message: "could not", jobs: 1 }], total: 1, isExact: true },
+    },
   ],
   "POST /failures/retry": () => [
     { body: { type: "work", dryRun: true }, expected: { count: 1, isExact: true } },

@@ -1,7 +1,7 @@
 import { z } from "../../zod.js";
-import type { FailureRetry, Replay } from "../../../db/types.js";
+import type { FailureFilter, FailureGroup, FailureRetry, Replay } from "../../../db/types.js";
 import { given } from "../given.js";
-import { route } from "../route.js";
+import { type Call, route } from "../route.js";
 import { because, dryRun, jobId, limitOf, listOf, time, timeInput } from "../schemas.js";
 
 /** A batch commits by itself, with its entry in the audit. */
@@ -24,6 +24,19 @@ const failureGroup = z
   })
   .meta({ id: "FailureGroup" });
 
+/** The newest so many failures are looked at. */
+const mostLooked = 10_000;
+
+/** Groups of failures, all of them; whether those are all failures there are. */
+async function looked(
+  { mill }: Pick<Call, "mill">,
+  filter: Omit<FailureFilter, "limit">,
+): Promise<{ groups: readonly FailureGroup[]; total: number; isExact: boolean }> {
+  const groups = await mill.engine.failures({ ...filter, limit: mostLooked });
+  const total = groups.reduce((sum, { jobs }) => sum + jobs, 0);
+  return { groups, total, isExact: total < mostLooked };
+}
+
 const batched = z
   .strictObject({
     count: z.number().int(),
@@ -37,7 +50,8 @@ export const failureRoutes = [
     method: "GET",
     path: "/failures",
     role: "reader",
-    summary: "failed jobs that wait for a decision, those with alike errors together; of the newest 10,000 that match",
+    summary:
+      "failed jobs that wait for a decision, those with alike errors together; of the newest 10,000 that match: when there are more, `isExact` is false and all counts are at least so many",
     query: z.strictObject({
       queue: z.string().optional(),
       type: z.string().optional(),
@@ -45,8 +59,15 @@ export const failureRoutes = [
       until: timeInput.optional(),
       limit: limitOf(1000, 100),
     }),
-    answer: listOf(failureGroup),
-    handle: async ({ mill, query }) => ({ items: await mill.engine.failures(given(query)) }),
+    answer: z.strictObject({
+      ...listOf(failureGroup).shape,
+      total: z.number().int().meta({ description: "how many jobs they are, those of groups beyond `limit` too" }),
+      isExact: z.boolean().meta({ description: "false: there are more" }),
+    }),
+    async handle({ mill, query: { limit, ...filter } }) {
+      const { groups, ...rest } = await looked({ mill }, given(filter));
+      return { items: groups.slice(0, limit), ...rest };
+    },
   }),
   route({
     method: "POST",
@@ -70,12 +91,11 @@ export const failureRoutes = [
       const { dryRun: isPretended, because: why, ...which } = body;
       const { fingerprint, queue, type } = body;
       if (isPretended) {
-        const groups = await mill.engine.failures({ ...given({ queue, type }), limit: 10_000 });
-        const all = groups.reduce((sum, group) => sum + group.jobs, 0);
+        const { groups, isExact } = await looked({ mill }, given({ queue, type }));
         const count = groups
           .filter((group) => fingerprint === undefined || group.fingerprint === fingerprint)
           .reduce((sum, group) => sum + group.jobs, 0);
-        return { count, isExact: all < 10_000 };
+        return { count, isExact };
       }
       let count = 0;
       let next: FailureRetry | null = { ...given(which), by: identity.name, ...given({ because: why }), limit: batch };
