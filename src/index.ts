@@ -120,6 +120,7 @@ export {
   defineJob,
 } from "./job/define-job.js";
 export type { Duration, DurationParts } from "./job/duration.js";
+export type { Codec, CodecKind, EnqueueCall, Middleware, RunCall, RunningCallJob } from "./job/middleware.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./job/job-options.js";
 export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";

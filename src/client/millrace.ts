@@ -5,7 +5,7 @@ import { Engine } from "../db/engine.js";
 import type { Wake } from "../db/verbs/enqueue.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { CallOptions, Transaction } from "../db/foreign.js";
-import type { Answered, DecisionNote, Enqueued, JobId, Json } from "../db/types.js";
+import type { Answered, DecisionNote, Enqueued, EnqueueOptions, JobId, Json } from "../db/types.js";
 import { type Logger, errorLine, loggerOf } from "../observe/logger.js";
 import { devUrl } from "../embedded/dev-url.js";
 import { type Metrics, guardMetrics, metricNames, noticeMetrics } from "../observe/metrics.js";
@@ -19,6 +19,7 @@ import { type TxOptions, batchSize, callOf, idOf, noteOf } from "./call.js";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { type Duration, timerMs } from "../job/duration.js";
 import type { JobOptions } from "../job/job-options.js";
+import { type Middleware, Middlewares } from "../job/middleware.js";
 import { type EngineJob, given, newJob } from "../job/new-job.js";
 import { CommitWatch } from "./commit-watch.js";
 import { guardPool } from "./guard-pool.js";
@@ -128,6 +129,7 @@ export class Millrace {
   readonly #workers = new Set<Worker>();
   readonly #metrics: Metrics | undefined;
   readonly #logger: Logger | undefined;
+  readonly #middlewares = new Middlewares();
   readonly #unguardPool: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -180,14 +182,21 @@ export class Millrace {
     checkObject(options, "options");
     const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
     const job = await this.#newJob(definition, input, jobOptions);
-    const store = (wake?: Wake) =>
-      whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
-        typeof wake === "string" || tx === undefined
-          ? this.#joined.enqueue(job, wake as string | undefined)
-          : this.engine.enqueue(job, callOf({ tx }), wake),
-      );
-    const [enqueued] = await this.#store(job, 1, { tx, notify }, async (wake) => [await store(wake)]);
-    return enqueued!;
+    const store = async (ready: EngineJob): Promise<Enqueued<Result>> => {
+      const [enqueued] = await this.#store(ready, 1, { tx, notify }, async (wake) => [
+        await whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
+          typeof wake === "string" || tx === undefined
+            ? this.#joined.enqueue(ready, wake as string | undefined)
+            : this.engine.enqueue(ready, callOf({ tx }), wake),
+        ),
+      ]);
+      return enqueued!;
+    };
+    return this.#middlewares.isForJobs
+      ? this.#middlewares.storing(job, [job.input], ([written], headers) =>
+          store({ ...job, ...headersOf(headers), input: written }),
+        )
+      : store(job);
   }
 
   /**
@@ -221,19 +230,25 @@ export class Millrace {
     if (jobOptions.payload !== undefined)
       throw new InvalidArgumentError("enqueueMany takes no payload", "give each job its own with enqueue");
     const { type, queue, input: _input, ...shared } = await this.#newJob(definition, undefined, jobOptions, false);
-    const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
-      await checkInputs(definition, batch);
-      return this.#store({ type, queue }, batch.length, { tx, notify }, (wake) =>
+    const put = (batch: readonly unknown[], options: EnqueueOptions): Promise<Enqueued[]> =>
+      this.#store({ type, queue }, batch.length, { tx, notify }, (wake) =>
         whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
           this.engine.enqueueMany(
             type,
             batch,
-            { ...shared, ...(queue === undefined ? {} : { queue }) },
+            { ...options, ...(queue === undefined ? {} : { queue }) },
             callOf({ tx }),
             wake,
           ),
         ),
       );
+    const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
+      await checkInputs(definition, batch);
+      return this.#middlewares.isForJobs
+        ? this.#middlewares.storing({ type, queue, headers: shared.headers }, batch, (written, headers) =>
+            put(written, { ...shared, ...headersOf(headers) }),
+          )
+        : put(batch, shared);
     };
     if (Array.isArray(inputs)) return store(inputs);
     let count = 0;
@@ -258,7 +273,10 @@ export class Millrace {
   flow(options: FlowOptions = {}): Flow {
     return new Flow(
       {
-        newJob: (definition, input, jobOptions) => this.#newJob(definition, input, jobOptions),
+        newJob: async (definition, input, jobOptions) => {
+          const job = await this.#newJob(definition, input, jobOptions);
+          return this.#middlewares.isForJobs ? this.#middlewares.ready(job) : job;
+        },
         store: async (jobs, { to, ...target }, txOptions) => {
           const stored = await this.engine.enqueueFlow(
             jobs,
@@ -391,7 +409,8 @@ export class Millrace {
       );
     }
     const timeoutMs = options.timeout === undefined ? Infinity : timerMs(options.timeout, "timeout");
-    return (await this.#results.wait(idOf(job), timeoutMs, options.signal)) as never;
+    const result = await this.#results.wait(idOf(job), timeoutMs, options.signal);
+    return (this.#middlewares.hasCodec ? await this.#middlewares.read(result, "result") : result) as never;
   }
 
   /**
@@ -457,6 +476,27 @@ export class Millrace {
     return (await this.engine.addRetries(options.attempts ?? 1, { ids: [idOf(job)], ...noteOf(options) }, call)) === 1;
   }
 
+  /**
+   * Do something around enqueues and runs: pass a context on, report errors, encrypt inputs and results. Before
+   * anything is enqueued and before workers start. The first that is given is the outermost. Without any, nothing is
+   * paid.
+   *
+   * @example
+   * ```ts
+   * mill.use({
+   *   enqueue: async (call, next) => {
+   *     call.headers["request-id"] = requestId.getStore() ?? null;
+   *     await next();
+   *   },
+   *   run: ({ jobs }, next) => requestId.run(String(jobs[0]?.headers?.["request-id"]), next),
+   * });
+   * ```
+   */
+  use(middleware: Middleware): this {
+    this.#middlewares.add(middleware);
+    return this;
+  }
+
   /** A worker on this database. Give it handlers, then start it. */
   worker(options: WorkerOptions = {}): Worker {
     const worker = makeWorker(options, {
@@ -465,6 +505,7 @@ export class Millrace {
       metrics: this.#metrics,
       tracing: this.#options.tracing,
       logger: this.#logger,
+      middlewares: this.#middlewares,
       release: this.#options.release ?? null,
       undeclared: () => this.schedules.undeclared(),
     });
@@ -532,6 +573,10 @@ export function newPool(connection: string | pg.PoolConfig): pg.Pool {
   // packet.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
+}
+
+function headersOf(headers: NonNullable<EnqueueOptions["headers"]>): Pick<EnqueueOptions, "headers"> {
+  return Object.keys(headers).length === 0 ? {} : { headers };
 }
 
 /** A text and bytes can be iterated too, but nobody means a job for each of their characters. */

@@ -9,7 +9,8 @@ import { bounds } from "../db/limits.js";
 import type { ClaimedJob, JobError, JobId, NewStep, StepRecord, Wait } from "../db/types.js";
 import type { AnyJobDefinition } from "../job/define-job.js";
 import { type Duration, durationSeconds } from "../job/duration.js";
-import { newJob } from "../job/new-job.js";
+import type { Middlewares } from "../job/middleware.js";
+import { type EngineJob, newJob } from "../job/new-job.js";
 import { retryDelaySeconds } from "../job/retry-delay.js";
 import { validate } from "../job/standard-schema.js";
 import { History } from "./history.js";
@@ -28,6 +29,8 @@ export interface StepOwner {
   readonly journal: Journal;
   /** Who is told of the steps. */
   readonly observer?: StepObserver | undefined;
+  /** What happens to the jobs that it starts, and to their results. */
+  readonly middlewares?: Middlewares | undefined;
   readonly signal: AbortSignal;
   /** The version of the handler. */
   readonly version: number;
@@ -500,7 +503,17 @@ export class RunSteps implements Step {
   ): Promise<Look<readonly StepRecord[]>> {
     const started = history.started(key) ?? (await this.#enqueue(key, history, definition, inputs, options, false));
     const ended = history.ended(key);
-    return ended.length >= started.length ? { value: ended } : { wait: { key, children: started.length } };
+    if (ended.length >= started.length)
+      return { value: this.#owner.middlewares?.hasCodec ? await this.#read(ended) : ended };
+    return { wait: { key, children: started.length } };
+  }
+
+  /** The ends of children, with their results as their handlers gave them. */
+  async #read(ended: readonly StepRecord[]): Promise<readonly StepRecord[]> {
+    const { middlewares } = this.#owner;
+    return Promise.all(
+      ended.map(async (one) => ({ ...one, value: (await middlewares!.read(one.value, "result")) as never })),
+    );
   }
 
   async #enqueue(
@@ -526,9 +539,12 @@ export class RunSteps implements Step {
     options: ChildOptions,
     detached: boolean,
   ): Promise<readonly JobId[]> {
-    const { journal, job, signal, observer } = this.#owner;
+    const { journal, job, signal, observer, middlewares } = this.#owner;
     const traced = observer?.traced(options) ?? options;
-    const children = await Promise.all(inputs.map((input) => newJob(definition, input, traced)));
+    const made = (input: unknown): Promise<EngineJob> => newJob(definition, input, traced);
+    const children = await Promise.all(
+      inputs.map(async (input) => (middlewares?.isForJobs ? middlewares.ready(await made(input)) : made(input))),
+    );
     if (children.length > bounds.children)
       throw new RunLimitError(
         `${children.length} children are more than the limit of ${bounds.children}`,

@@ -1,6 +1,7 @@
 import type { Engine } from "../db/engine.js";
 import { LeaseLostError } from "../db/errors.js";
 import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js";
+import type { Middlewares } from "../job/middleware.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
 import { Journal } from "../steps/journal.js";
@@ -86,6 +87,7 @@ export class Dispatcher implements RunObserver {
     readonly tracing: Tracing | undefined,
     readonly hooks: DispatcherHooks,
     readonly stepObserver?: StepObserver,
+    readonly middlewares?: Middlewares,
   ) {
     this.#journal = new Journal(engine);
     this.concurrency = settings.concurrency;
@@ -334,7 +336,7 @@ export class Dispatcher implements RunObserver {
   #start(line: Line, jobs: ClaimedJob[], receivedAt: number): void {
     this.#busySlots += 1;
     line.calls += 1;
-    const run = new Run(line.registration, jobs, this.engine, this, this.#journal, this.stepObserver);
+    const run = new Run(line.registration, jobs, this.engine, this, this.#journal, this.stepObserver, this.middlewares);
     this.#runs.add(run);
     for (const job of jobs) {
       this.metrics?.move(metricNames.busy, { worker: this.settings.name, type: job.type }, 1);

@@ -8,6 +8,8 @@ export interface JobOwner {
   readonly engine: Engine;
   /** Complete the job in a transaction of the handler's. */
   complete(job: ClaimedJob, result: unknown, tx: Transaction): Promise<void>;
+  /** A result of another job, as its handler gave it. */
+  readResult(result: unknown): Promise<unknown>;
 }
 
 /**
@@ -91,9 +93,10 @@ export class HandledJob implements Job {
   async parents(definition?: { readonly type: string } | string): Promise<never[]> {
     const type = typeof definition === "object" ? definition.type : definition;
     const waited = await this.#owner.engine.waitedFor(this.id);
-    return waited
+    const results = waited
       .filter((job) => job.state === "succeeded" && (type === undefined || job.type === type))
-      .map(({ result }) => result as never);
+      .map(({ result }) => this.#owner.readResult(result));
+    return (await Promise.all(results)) as never[];
   }
 
   async payloadBytes(): Promise<Uint8Array | null> {

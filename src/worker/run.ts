@@ -4,7 +4,8 @@ import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError, LeaseLostError, TimeoutError } from "../db/errors.js";
 import type { Transaction } from "../db/foreign.js";
-import type { ClaimedJob, StepRecord } from "../db/types.js";
+import type { ClaimedJob, Json, StepRecord } from "../db/types.js";
+import type { Middlewares } from "../job/middleware.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { Journal } from "../steps/journal.js";
 import type { StepObserver } from "../steps/observer.js";
@@ -79,6 +80,7 @@ export class Run implements JobOwner {
     readonly observer: RunObserver,
     readonly journal: Journal,
     readonly stepObserver?: StepObserver,
+    readonly middlewares?: Middlewares,
   ) {
     this.#open = new Map();
     for (const job of jobs) this.#open.set(job.id, job);
@@ -111,7 +113,7 @@ export class Run implements JobOwner {
     this.#version = hasBegun(records) ? versionOf(records) : definition.version;
     if (this.#version === definition.version) return this.#readInputs();
     this.#handler = older?.get(this.#version);
-    if (this.#handler) return [new HandledJob(job!, job!.input, this)];
+    if (this.#handler) return [new HandledJob(job!, await this.#readStored(job!), this)];
     await this.journal.put(job!, [unhandled(this.#version)], this.signal);
     this.end(job!, { kind: "released", delaySeconds: newerVersionDelaySeconds });
     return [];
@@ -162,13 +164,22 @@ export class Run implements JobOwner {
       this.end(job, outcomeOfError(error));
     };
     try {
-      const input = definition.readInput(job);
+      const input = this.middlewares?.hasCodec ? this.#decoded(job) : definition.readInput(job);
       return input instanceof Promise
         ? input.then((value) => new HandledJob(job, value, this), unfit)
         : new HandledJob(job, input, this);
     } catch (error) {
       return unfit(error);
     }
+  }
+
+  async #readStored(job: ClaimedJob): Promise<unknown> {
+    return this.middlewares?.hasCodec ? this.middlewares.read(job.input, "input") : job.input;
+  }
+
+  async #decoded(job: ClaimedJob): Promise<unknown> {
+    const input = (await this.#readStored(job)) as Json;
+    return this.registration.definition.readInput({ ...job, input });
   }
 
   #call(jobs: readonly Job[], tracing: Tracing | undefined): void {
@@ -216,8 +227,14 @@ export class Run implements JobOwner {
   }
 
   #invoke(jobs: readonly Job[]): unknown {
-    const { run } = this.registration;
     const context = new RunContext(this);
+    if (!this.middlewares?.isForRuns) return this.#handle(jobs, context);
+    const { signal, log } = context;
+    return this.middlewares.running({ jobs, signal, log }, () => this.#handle(jobs, context));
+  }
+
+  #handle(jobs: readonly Job[], context: Context): unknown {
+    const { run } = this.registration;
     return "one" in run ? (this.#handler ?? run.one)(jobs[0]!, context) : run.many(jobs, context);
   }
 
@@ -247,14 +264,24 @@ export class Run implements JobOwner {
       return undefined;
     }
     try {
-      const result = this.registration.definition.checkResult(outcome.result);
+      const checked = this.registration.definition.checkResult(outcome.result);
+      const result = this.middlewares?.hasCodec ? this.#encoded(checked) : checked;
       if (result instanceof Promise)
-        return result.then((checked: unknown) => this.end(job, { kind: "succeeded", result: checked }), refuse);
+        return result.then((ready: unknown) => this.end(job, { kind: "succeeded", result: ready }), refuse);
       this.end(job, { kind: "succeeded", result });
     } catch (error) {
       refuse(error);
     }
     return undefined;
+  }
+
+  async #encoded(result: unknown): Promise<unknown> {
+    return this.middlewares!.write(await result, "result");
+  }
+
+  /** A result of another job, as its handler gave it. */
+  async readResult(result: unknown): Promise<unknown> {
+    return this.middlewares?.hasCodec ? this.middlewares.read(result, "result") : result;
   }
 
   /** The handler threw. When the job has failed for good, what its steps have done is undone first. */
@@ -329,7 +356,8 @@ export class Run implements JobOwner {
   }
 
   async complete(job: ClaimedJob, result: unknown, tx: Transaction): Promise<void> {
-    await this.engine.complete(job, await this.registration.definition.checkResult(result), { tx });
+    const checked = this.registration.definition.checkResult(result);
+    await this.engine.complete(job, await (this.middlewares?.hasCodec ? this.#encoded(checked) : checked), { tx });
     (this.#completed ??= new Set()).add(job.id);
   }
 
@@ -362,6 +390,7 @@ export class Run implements JobOwner {
       engine: this.engine,
       journal: this.journal,
       observer: this.stepObserver,
+      middlewares: this.middlewares,
       version: this.#version ?? this.registration.definition.version,
       read: () => this.#read(job),
       get signal() {

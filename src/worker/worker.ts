@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type pg from "pg";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
+import type { Middlewares } from "../job/middleware.js";
 import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { errorOf } from "../db/stored-error.js";
@@ -87,6 +88,8 @@ export interface WorkerParts {
   readonly tracing: Tracing | undefined;
   /** Where failures and troubles are told. */
   readonly logger: Logger | undefined;
+  /** What happens around runs. */
+  readonly middlewares: Middlewares;
   /** The release of the application. */
   readonly release: string | null;
   /** Schedules that may not be in the code any more. */
@@ -155,7 +158,15 @@ export class Worker extends typedEmitter<WorkerEvents>() {
       onAbandoned: (run: { readonly jobs: readonly ClaimedJob[] }) => this.#tellAbandoned(run.jobs),
       onChange: () => this.#fetcher.changed(),
     };
-    this.#dispatcher = new Dispatcher(this.settings, parts.engine, parts.metrics, parts.tracing, hooks, steps);
+    this.#dispatcher = new Dispatcher(
+      this.settings,
+      parts.engine,
+      parts.metrics,
+      parts.tracing,
+      hooks,
+      steps,
+      parts.middlewares,
+    );
     this.#kept = KeptConnection.fits(parts.pool) ? new KeptConnection(parts.pool) : undefined;
     const reporting = parts.engine.withPool(new AnsweringPool(parts.pool));
     const claiming = this.#kept ? parts.engine.withPool(this.#kept) : reporting;

@@ -53,3 +53,17 @@ it("a crash test [#217]", async () => {
 it("fan-out of 100,000 jobs [#125]", { timeout: 120_000 }, async () => {
   expect(await run("fan-out")).toEqual([{ mails: 100_000 }, "100000 mails sent"]);
 });
+
+it("inputs and results that the database holds encrypted", async () => {
+  expect(await run("encryption", (line) => line)).toEqual([
+    [{ finding: "Ada is well" }],
+    ["the database has neither", ["aes256gcm"]],
+  ]);
+});
+
+it("errors that go to a reporter, with the request they came from", async () => {
+  expect(await run("error-reporting", (line) => line)).toEqual([
+    ["reported: Error: the card was declined of", { type: "charge", attempt: 1, request: "r-42" }],
+    ["charged 995 for request r-42"],
+  ]);
+});

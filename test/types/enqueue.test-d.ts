@@ -191,6 +191,23 @@ export async function transactions(
   await mill.enqueue(plain, null, { txn: client });
 }
 
+export function middleware(): void {
+  mill
+    .use({
+      async enqueue(call, next) {
+        expectTypeOf(call.inputs).toEqualTypeOf<readonly unknown[]>();
+        call.headers["request-id"] = "r-1";
+        expectTypeOf(await next()).toEqualTypeOf<void>();
+      },
+      run: ({ jobs }, next) => (jobs[0]?.attempt === 1 ? next() : null),
+    })
+    .use({ codec: { write: (value, kind) => [kind, value], read: (value) => value } });
+  // @ts-expect-error -- there is no such part
+  mill.use({ result: () => 1 });
+  // @ts-expect-error -- a codec reads too
+  mill.use({ codec: { write: () => 1 } });
+}
+
 export async function testing(): Promise<void> {
   const test = await createTestMill();
   await test.expectEnqueued(resize, { key: "a" });
