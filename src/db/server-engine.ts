@@ -109,6 +109,23 @@ export class ServerEngine extends Verbs {
     return (await this.db.rows("jobs", text, [encodeIds(ids), maxBytes], call)).map(decodeJob);
   }
 
+  /**
+   * The same without what lists do not show: inputs, results, headers and the stacks of errors are neither read nor
+   * sent, and are null.
+   */
+  async briefByIds(ids: readonly JobId[], call?: CallOptions): Promise<JobRecord[]> {
+    const text = `select id::text as id_text, queue, type, state, reason, priority, "group", tenant, attempts, max_attempts, created_at, updated_at, run_at, expires_at,
+                         deadline, last_attempt_at, finished_at, worker, lease_ends_at, lease_ended, discarded_at, attempt_timeout_ms, retry, fingerprint, schedule,
+                         schedule_slot, payload_size, content_type, stage, cost, parent::text as parent_text, waits, suspended_at,
+                         null as headers, null as input, null as result, null as source,
+                         case when json_typeof(last_error) = 'object'
+                              then json_strip_nulls(json_build_object('name', left(last_error ->> 'name', 200), 'code', left(last_error ->> 'code', 200),
+                                     'message', left(coalesce(last_error ->> 'message', last_error::text), 500)))
+                              else to_json(left(last_error #>> '{}', 500)) end as last_error
+                    from :jobs where id = any ($1::bigint[]) order by id desc`;
+    return (await this.db.rows("jobs_brief", text, [encodeIds(ids)], call)).map(decodeJob);
+  }
+
   /** Jobs that somebody holds just now, those that began first ahead. */
   async running(limit = 100, call?: CallOptions): Promise<RunningJob[]> {
     const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims order by started_at, job_id limit $1::int`;

@@ -9,7 +9,7 @@ import { Copy } from "../../parts/copy.js";
 import { JsonTree } from "../../parts/json-tree.js";
 import { Load } from "../../parts/load.js";
 import { Facts, PageHead, Panel } from "../../parts/panel.js";
-import { useResource } from "../../parts/resource.js";
+import { type Resource, useResource } from "../../parts/resource.js";
 import { Ago, Moment } from "../../parts/time.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
@@ -42,9 +42,9 @@ function paceOf({ job, children, flow }: Found): number {
 }
 
 /** All that the page shows comes at once, so that nothing moves when the rest is there. */
-async function load(id: string, signal: AbortSignal): Promise<Found> {
+async function load(id: string, known: Found | undefined, signal: AbortSignal): Promise<Found> {
   const [details, run, children] = await Promise.all([
-    get<JobDetails>(`jobs/${encodeURIComponent(id)}`, {}, signal),
+    loadDetails(id, known, signal),
     loadSteps(id, signal),
     loadChildren(id, signal),
   ]);
@@ -52,9 +52,20 @@ async function load(id: string, signal: AbortSignal): Promise<Found> {
   return { ...details, run, children, ...(isFlow && { flow: await loadFlow(id, signal) }) };
 }
 
+/** An input may have megabytes: it comes once, and again when something has changed. */
+async function loadDetails(id: string, known: Found | undefined, signal: AbortSignal): Promise<JobDetails> {
+  const path = `jobs/${encodeURIComponent(id)}`;
+  if (!known) return get<JobDetails>(path, {}, signal);
+  const found = await get<JobDetails>(path, { brief: true }, signal);
+  if (found.job.updatedAt !== known.job.updatedAt || found.job.state !== known.job.state)
+    return get<JobDetails>(path, {}, signal);
+  const { input, result, headers, source } = known.job;
+  return { ...found, job: { ...found.job, input, result, headers, source } };
+}
+
 export function JobPage({ id }: { id: string }): JSX.Element {
   const [everyMs, setEveryMs] = useState(3000);
-  const details = useResource(`job ${id}`, (signal) => load(id, signal), everyMs);
+  const details: Resource<Found> = useResource(`job ${id}`, (signal) => load(id, details.data, signal), everyMs);
   const job = details.data?.job;
   useEffect(() => setEveryMs(details.data === undefined ? 3000 : paceOf(details.data)), [details.data]);
   return (

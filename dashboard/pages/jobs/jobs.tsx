@@ -22,7 +22,7 @@ export function Jobs(): JSX.Element {
   const query = Object.fromEntries(route.value.query);
   const { cursor, ...filter } = query;
   const jobs = useResource(`jobs ${JSON.stringify(query)}`, (signal) =>
-    get<List<Job>>("jobs", { ...asked(filter), cursor, limit: pageSize }, signal),
+    get<List<Job>>("jobs", { ...asked(filter), cursor, limit: pageSize, brief: true }, signal),
   );
   const isFiltered = Object.keys(filter).length > 0;
   return (

@@ -115,7 +115,7 @@ function useIsNew(): boolean {
     overview.value !== null && overview.value.ready + overview.value.delayed + overview.value.running === 0;
   const hasJobs = useResource(
     `has jobs ${isIdle}`,
-    async (signal) => !isIdle || (await get<List<Job>>("jobs", { limit: 1 }, signal)).items.length > 0,
+    async (signal) => !isIdle || (await get<List<Job>>("jobs", { limit: 1, brief: true }, signal)).items.length > 0,
     5000,
   );
   return hasJobs.data === false;

@@ -16,11 +16,19 @@ export type JobFilter = Omit<FindFilter, "before" | "limit" | "seconds">;
 export async function findJobs(
   { mill: { engine }, looks }: Looking,
   filter: JobFilter,
-  { limit, before }: { readonly limit: number; readonly before?: JobId | undefined },
+  {
+    limit,
+    before,
+    isBrief,
+  }: { readonly limit: number; readonly before?: JobId | undefined; readonly isBrief?: boolean | undefined },
 ): Promise<{ readonly items: readonly JobRecord[]; readonly next?: string }> {
   const { ids, next } = await looks(() =>
     engine.server.find({ ...filter, limit, ...(before === undefined ? {} : { before }) }),
   );
+  if (isBrief) {
+    const found = ids.length === 0 ? [] : await engine.server.briefByIds(ids);
+    return { items: found, ...(next === null ? {} : { next }) };
+  }
   const items = ids.length === 0 ? [] : await engine.server.byIds(ids, pageBytes);
   const last = items.at(-1)?.id;
   if (last !== undefined && last !== ids.at(-1)) return { items, next: last };

@@ -1,3 +1,5 @@
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { z } from "../zod.js";
 import { InvalidArgumentError } from "../../db/errors.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
@@ -149,7 +151,7 @@ async function serve(route: Route, params: Record<string, string>, exchange: Exc
       body,
       ...recorder(route, exchange, identity, mill, parts),
     });
-    if (!("raw" in route.answer)) sendJson(exchange, 200, value);
+    if (!("raw" in route.answer)) await sendJson(exchange, 200, value);
   } finally {
     memory.end();
   }
@@ -174,9 +176,24 @@ async function jsonBody(exchange: Exchange, limit: number, memory: Holding): Pro
 
 const safeHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
-function sendJson(exchange: Exchange, status: number, value: unknown): void {
-  answer(exchange, status, { "content-type": "application/json", ...safeHeaders }, `${toJsonText(value)}\n`);
+/** Shorter answers are sent as they are: packing them saves no packet. */
+const packedFrom = 1400;
+const pack = promisify(gzip);
+
+async function sendJson(exchange: Exchange, status: number, value: unknown): Promise<void> {
+  const text = `${toJsonText(value)}\n`;
+  const headers = { "content-type": "application/json", vary: "accept-encoding", ...safeHeaders };
+  const accepted = exchange.request.headers["accept-encoding"];
+  if (text.length < packedFrom || !takesGzip(accepted)) return answer(exchange, status, headers, text);
+  // Fast rather than small: most of it is names of members, said again and again.
+  const packed = await pack(text, { level: 1 });
+  answer(exchange, status, { ...headers, "content-encoding": "gzip" }, packed);
 }
+
+const takesGzip = (accepted: string | string[] | undefined): boolean =>
+  String(accepted ?? "")
+    .split(",")
+    .some((one) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)[\d.]+\s*)?$/i.test(one));
 
 /**
  * What went wrong, as an answer. Nothing is left to say to a client that has gone, or has part of an answer already.

@@ -108,13 +108,16 @@ export const jobRoutes = [
     query: z.strictObject({
       ...jobFilter,
       undecided: flag.optional(),
+      brief: flag.optional().meta({
+        description: "without inputs, results, headers, sources and stacks, which are null then: for lists",
+      }),
       limit: limitOf(1000, 50),
       cursor: jobId.optional(),
     }),
     answer: listOf(jobRecord),
     async handle({ mill, looks, query }) {
-      const { limit, cursor, ...filter } = query;
-      return findJobs({ mill, looks }, filterOf(filter), { limit, before: cursor });
+      const { limit, cursor, brief, ...filter } = query;
+      return findJobs({ mill, looks }, filterOf(filter), { limit, before: cursor, isBrief: brief });
     },
   }),
   route({
@@ -232,12 +235,18 @@ export const jobRoutes = [
     path: "/jobs/{id}",
     role: "reader",
     summary: "one job with its attempts, its progress, and what was decided on it",
+    query: z.strictObject({
+      brief: flag.optional().meta({
+        description: "without its input, result, headers and source, which are null then: for asking again",
+      }),
+    }),
     answer: details,
-    async handle({ mill, params }) {
+    async handle({ mill, params, query: { brief } }) {
       const id = params["id"]!;
       const [found, decisions] = await Promise.all([mill.engine.get(id), mill.engine.decisions(id)]);
       if (!found) throw noJob(id);
-      return { ...found, decisions };
+      const job = brief ? { ...found.job, input: null, result: null, headers: null, source: null } : found.job;
+      return { ...found, job, decisions };
     },
   }),
   route({

@@ -1,0 +1,81 @@
+import { get } from "node:http";
+import { gunzipSync } from "node:zlib";
+import { expect, it } from "vitest";
+import { enqueue } from "../../support/jobs.js";
+import { useServer } from "./server.js";
+
+const server = useServer();
+
+/** An answer as it comes over the wire. */
+function raw(path: string, encoding?: string): Promise<{ headers: Record<string, unknown>; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    get(
+      `${server.url}/api/v1${path}`,
+      {
+        headers: {
+          authorization: `Bearer ${server.tokens.reader}`,
+          ...(encoding !== undefined && { "accept-encoding": encoding }),
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+      },
+    ).on("error", reject);
+  });
+}
+
+it("lists without inputs are as long as what they show, whatever the inputs are", async () => {
+  await server.db.engine.queuePut("large");
+  const blob = "x".repeat(3_000_000);
+  for (let n = 0; n < 5; n += 1) await enqueue(server.db, "large", { type: "t", input: { blob, n } });
+  const { body: whole } = await server.ask("GET", "/jobs?queue=large");
+  expect(whole.items.length, "8 MB of inputs are a page").toBeLessThan(5);
+  const { body } = await raw("/jobs?queue=large&brief=true");
+  expect(body.length).toBeLessThan(20_000);
+  const { items, next } = JSON.parse(String(body)) as { items: { input: unknown; type: string }[]; next?: string };
+  expect(items.map(({ input, type }) => [input, type])).toEqual(Array.from({ length: 5 }, () => [null, "t"]));
+  expect(next).toBeUndefined();
+});
+
+it("a job that is asked for again comes without its input", async () => {
+  const id = await enqueue(server.db, "large", { type: "t", input: { blob: "x".repeat(1_000_000) } });
+  const { body } = await raw(`/jobs/${id}?brief=true`);
+  expect(body.length).toBeLessThan(10_000);
+  expect((JSON.parse(String(body)) as { job: unknown }).job).toMatchObject({ id, type: "t", input: null });
+  expect((await raw(`/jobs/${id}`)).body.length).toBeGreaterThan(1_000_000);
+});
+
+it("a brief list tells errors without their stacks, and only the beginning of long ones", async () => {
+  const { engine } = server.db;
+  await engine.queuePut("failing");
+  await enqueue(server.db, "failing", { type: "t", maxAttempts: 1 });
+  const [job] = await engine.claim({ queues: ["failing"] });
+  await engine.fail(job!, { name: "FetchError", message: "m".repeat(10_000), stack: "s".repeat(10_000) });
+  const { body } = await server.ask("GET", "/jobs?queue=failing&brief=true");
+  expect(body.items[0].lastError).toEqual({ name: "FetchError", message: "m".repeat(500) });
+});
+
+it("answers are packed for who takes gzip, and for nobody else", async () => {
+  await server.db.engine.queuePut("listed");
+  await server.db.engine.enqueueMany(
+    "t",
+    Array.from({ length: 50 }, (_, n) => ({ some: `input ${n}` })),
+    { queue: "listed" },
+  );
+  const path = "/jobs?queue=listed";
+  const plain = await raw(path);
+  expect(plain.headers["content-encoding"]).toBeUndefined();
+  expect(plain.headers["vary"]).toBe("accept-encoding");
+  for (const encoding of ["gzip", "gzip, deflate, br", "br;q=1, gzip;q=0.5"]) {
+    const packed = await raw(path, encoding);
+    expect(packed.headers["content-encoding"], encoding).toBe("gzip");
+    expect(packed.body.length).toBeLessThan(plain.body.length / 4);
+    expect(packed.headers["content-length"]).toBe(String(packed.body.length));
+    expect(JSON.parse(String(gunzipSync(packed.body)))).toEqual(JSON.parse(String(plain.body)));
+  }
+  for (const encoding of ["br", "gzip;q=0", "gzip;q=0.0", "xgzip", ""])
+    expect((await raw(path, encoding)).headers["content-encoding"], encoding).toBeUndefined();
+  expect((await raw("/session", "gzip")).headers["content-encoding"], "short ones stay").toBeUndefined();
+});
