@@ -122,6 +122,7 @@ export {
 export type { Duration, DurationParts } from "./job/duration.js";
 export type { Codec, CodecKind, EnqueueCall, Middleware, RunCall, RunningCallJob } from "./job/middleware.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./job/job-options.js";
+export type { QueueBreaker, QueueErrorRule, QueueOptions } from "./job/queue-options.js";
 export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";
 export { Flow, type FlowJob, type FlowJobOptions, type FlowOptions } from "./client/flow.js";

@@ -4,7 +4,6 @@ import type { Engine } from "../db/engine.js";
 import type {
   BreakerRecord,
   DecisionNote,
-  Defaults,
   Depth,
   GroupDepth,
   GroupOptions,
@@ -16,6 +15,7 @@ import type {
 } from "../db/types.js";
 import { type TxOptions, callOf } from "./call.js";
 import { type Duration, timerMs } from "../job/duration.js";
+import { type QueueOptions, toEngineDefaults } from "../job/queue-options.js";
 
 /** Options of `mill.queues.events`. */
 export interface EventsOptions {
@@ -33,9 +33,15 @@ export class Queues {
     readonly engine: Engine,
   ) {}
 
-  /** Create a queue, or change its defaults. */
-  async put(name: string, defaults: Defaults = {}, options: TxOptions = {}): Promise<void> {
-    await this.engine.queuePut(name, defaults, callOf(options));
+  /**
+   * Create a queue, or change its options.
+   *
+   * ```ts
+   * await mill.queues.put("mail", { maxRunning: 50, lease: "1m", breaker: { failures: 5, pause: "30s" } });
+   * ```
+   */
+  async put(name: string, queueOptions: QueueOptions = {}, options: TxOptions = {}): Promise<void> {
+    await this.engine.queuePut(name, toEngineDefaults(queueOptions), callOf(options));
   }
 
   /** All queues with their state and counts. */

@@ -52,7 +52,10 @@ export interface Option {
   readonly doc: string;
   /** The same where it is told as an option of a queue and not of a job, when that is not the same. */
   readonly asDefault?: { readonly default: string; readonly doc: string };
-  /** Its name in `mill.enqueue` and `defineJob`, where lengths of time are durations; the same, when it has none. */
+  /**
+   * Its name in `mill.enqueue`, `defineJob` and `mill.queues.put`, where lengths of time are durations; the same, when
+   * it has none.
+   */
   readonly library?: string;
   /** Whether `defineJob` takes it. */
   readonly isDefinable?: true;
@@ -257,6 +260,7 @@ export const optionTable = [
     name: "leaseSeconds",
     of: ["queue", "type", "cell"],
     kind: seconds,
+    library: "lease",
     default: "30",
     doc: "for claims that do not say",
   },
@@ -271,6 +275,7 @@ export const optionTable = [
     name: "leaseCapSeconds",
     of: ["queue", "type", "cell"],
     kind: seconds,
+    library: "leaseCap",
     default: "43,200",
     doc: "the longest a growing lease gets",
   },
@@ -278,6 +283,7 @@ export const optionTable = [
     name: "agingSeconds",
     of: ["queue", "type", "cell"],
     kind: seconds,
+    library: "aging",
     default: "none: strict",
     doc: "jobs become one step of priority more urgent for each time this long that they have waited",
   },
@@ -341,6 +347,7 @@ export const optionTable = [
     name: "maxAgeSeconds",
     of: ["queue"],
     kind: seconds,
+    library: "maxAge",
     default: "none",
     doc: "while a ready job has waited for this long, no more are accepted",
   },
@@ -348,6 +355,7 @@ export const optionTable = [
     name: "freshnessSeconds",
     of: ["queue"],
     kind: seconds,
+    library: "freshness",
     default: "none",
     doc: "what waits is set aside when the oldest of it has waited for longer; takes no jobs with groups",
   },

@@ -81,7 +81,8 @@ function toEngineOption({ name, library, kind }: Option, value: unknown): [strin
   return [name, durationSeconds(value as Duration, library)];
 }
 
-function toRetryPolicy(delay: RetryDelay): RetryPolicy {
+/** A delay as the engine knows it. */
+export function toRetryPolicy(delay: RetryDelay): RetryPolicy {
   if (Array.isArray(delay)) return (delay as readonly Duration[]).map((one) => durationSeconds(one, "retryDelay"));
   if (typeof delay !== "object" || !isGrowing(delay)) return durationSeconds(delay as Duration, "retryDelay");
   checkKeys(delay, new Set(["base", "factor", "cap", "jitter"]));

@@ -14,7 +14,7 @@ describe("failures", () => {
     await test.mill.queues.put(queue, {
       errorRules: [
         { code: "EGONE", fail: true },
-        { pattern: "^busy", delays: [3600] },
+        { pattern: "^busy", delays: ["1h"] },
       ],
     });
     const errors: Record<string, () => unknown> = {
@@ -75,7 +75,7 @@ describe("failures", () => {
 
   it("open a breaker, and its workers go on when what they need is back", async () => {
     const queue = await test.queue();
-    await test.mill.queues.put(queue, { breaker: { failures: 3, pauseSeconds: 0.3 }, retry: 0 });
+    await test.mill.queues.put(queue, { breaker: { failures: 3, pause: 300 }, retryDelay: 0 });
     let isDown = true;
     let calls = 0;
     const worker = test.worker(queue, { concurrency: 1, pollInterval: 50 }).handle(work, () => {

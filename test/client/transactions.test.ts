@@ -270,7 +270,7 @@ describe.each(libraries)("a transaction of $name", (library) => {
         pausedBecause: "it's late",
       });
       await queues.resume(queue, {}, { tx });
-      await queues.put(queue, { priority: 1, retry: [1, 2] }, { tx });
+      await queues.put(queue, { priority: 1, retryDelay: ["1s", "2s"] }, { tx });
       expect(await queues.purge(queue, { tx })).toBeGreaterThan(0);
     });
     expect(await db.sql("select * from jobs where queue = $1", [queue])).toEqual(before);

@@ -84,6 +84,34 @@ function inLibrary({ library, kind }: Option, value: unknown): unknown {
   );
 }
 
+/** The same for a queue, whose breaker and rules have durations inside. */
+function inQueueLibrary(option: Option, value: unknown): unknown {
+  const isObject = (it: unknown): it is Record<string, unknown> => typeof it === "object" && it !== null;
+  const ms = (it: unknown): unknown => (typeof it === "number" ? it * 1000 : it);
+  const renamed = (it: Record<string, unknown>, names: Record<string, readonly [string, (it: unknown) => unknown]>) =>
+    Object.fromEntries(
+      Object.entries(it).map(([key, part]) => (names[key] ? [names[key][0], names[key][1](part)] : [key, part])),
+    );
+  if (option.name === "breaker" && isObject(value) && !Array.isArray(value))
+    return renamed(value, {
+      seconds: ["within", ms],
+      pauseSeconds: ["pause", ms],
+      pauseCapSeconds: ["pauseCap", ms],
+    });
+  if (option.name === "errorRules" && Array.isArray(value)) {
+    const retry = { library: "retryDelay", kind: { is: "retry" } } as Option;
+    return value.map((rule) =>
+      isObject(rule)
+        ? renamed(rule, {
+            delays: ["delays", (delays) => (Array.isArray(delays) ? delays.map(ms) : delays)],
+            retry: ["retryDelay", (delay) => inLibrary(retry, delay)],
+          })
+        : rule,
+    );
+  }
+  return inLibrary(option, value);
+}
+
 function libraryOptions(option: Option, value: unknown): JobOptions {
   const more = "attemptTimeoutSeconds" in companions(option.name, value) ? { attemptTimeout: "1s" } : {};
   const of = option.kind.is === "time" && typeof value === "string" ? new Date(value) : inLibrary(option, value);
@@ -127,7 +155,8 @@ const doors: Readonly<Record<Scope, Readonly<Record<string, Door>>>> = {
   queue: {
     SQL: ({ name }, value) => sql("select queue_put($1, $2)", newName(), { [name]: value }),
     engine: ({ name }, value) => codeOf(db.engine.queuePut(newName(), { [name]: value })),
-    library: ({ name }, value) => codeOf(mill.queues.put(newName(), { [name]: value })),
+    library: (option, value) =>
+      codeOf(mill.queues.put(newName(), { [option.library ?? option.name]: inQueueLibrary(option, value) })),
     HTTP: ({ name }, value) => http("PUT", `/queues/${newName()}`, { [name]: value }),
     "command line": ({ name }, value) => cli(queuesPutCommand, newName(), JSON.stringify({ [name]: value })),
   },

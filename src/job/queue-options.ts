@@ -1,0 +1,131 @@
+import { checkKeys } from "../db/encode.js";
+import { type Option, optionsOf } from "../db/option-table.js";
+import type { Defaults, ErrorRule } from "../db/types.js";
+import { type Duration, durationSeconds } from "./duration.js";
+import { type RetryDelay, toRetryPolicy } from "./job-options.js";
+
+/** When a type of a queue is held back, because everything fails, and for how long. See docs/failures.md. */
+export interface QueueBreaker {
+  /** As many failures, and no success between them, open it. Default 5. */
+  readonly failures?: number;
+  /** All of them within this time. Default 1 min. */
+  readonly within?: Duration;
+  /** How long nothing is handed out then; doubled each time the one job that is tried next fails too. Default 30 s. */
+  readonly pause?: Duration;
+  /** The longest a doubled pause gets. Default 1 h. */
+  readonly pauseCap?: Duration;
+}
+
+/** What to do about certain errors; the first rule that matches decides. */
+export type QueueErrorRule = (
+  | { readonly code: string; readonly pattern?: string }
+  | {
+      readonly code?: string;
+      /** A regular expression of PostgreSQL, at most 200 characters. `(?i)` in front of it ignores case. */
+      readonly pattern: string;
+    }
+) &
+  (
+    | {
+        /**
+         * How long to wait before each retry: as many retries as the list is long, whatever `maxAttempts` says, then
+         * the job has failed.
+         */
+        readonly delays: readonly Duration[];
+      }
+    | {
+        /** The delay before the next attempt; `maxAttempts` holds. */
+        readonly retryDelay: RetryDelay;
+      }
+    | {
+        /** The job has failed at once, as if its handler had thrown a `PermanentError`. */
+        readonly fail: true;
+      }
+  );
+
+type Timed =
+  | "ttlSeconds"
+  | "attemptTimeoutSeconds"
+  | "retry"
+  | "errorRules"
+  | "breaker"
+  | "leaseSeconds"
+  | "leaseCapSeconds"
+  | "agingSeconds"
+  | "maxAgeSeconds"
+  | "freshnessSeconds";
+
+/** Options of a queue. Of all of them, `null` puts the default back. */
+export interface QueueOptions extends Omit<Defaults, Timed> {
+  /** A job must start within this time of the first moment it could run, else it expires. Default none. */
+  readonly ttl?: Duration | null;
+  /** How long one attempt may take; then its signal fires and it counts as failed. Default no limit. */
+  readonly attemptTimeout?: Duration | null;
+  /** Delay before the next attempt. Default 1 s doubling up to 1 h, jitter 0.1. */
+  readonly retryDelay?: RetryDelay | null;
+  /** What to do about certain errors, instead of `retryDelay`; the first rule that matches decides. Default none. */
+  readonly errorRules?: readonly QueueErrorRule[] | null;
+  /** Hold back a type that keeps failing. `{}` for the defaults. Default none. */
+  readonly breaker?: QueueBreaker | null;
+  /** How long a claim lasts unless it is extended, which workers do by themselves. Default 30 s. */
+  readonly lease?: Duration | null;
+  /** With a `leaseFactor`: the longest a lease gets. Default 12 h. */
+  readonly leaseCap?: Duration | null;
+  /** Jobs become one step of priority more urgent each time they have waited this long. Default none: strict. */
+  readonly aging?: Duration | null;
+  /** While a ready job has waited for longer than this, no more are accepted. Default none. */
+  readonly maxAge?: Duration | null;
+  /**
+   * Of a queue without groups: when the oldest ready job has waited for longer than this, what waits is set aside, and
+   * newer jobs go first. Default none.
+   */
+  readonly freshness?: Duration | null;
+}
+
+/** By the names they have here. */
+const known: ReadonlyMap<string, Option> = new Map(
+  optionsOf("queue")
+    .filter(({ door }) => door === undefined)
+    .map((option) => [option.library ?? option.name, option]),
+);
+const breakerSeconds = { within: "seconds", pause: "pauseSeconds", pauseCap: "pauseCapSeconds" } as const;
+
+/** The options as the engine knows them: seconds instead of durations. */
+export function toEngineDefaults(options: QueueOptions): Defaults {
+  checkKeys(options, new Set(known.keys()));
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([key, value]) => toEngineDefault(known.get(key)!, value)));
+}
+
+function toEngineDefault({ name, library, kind }: Option, value: unknown): [string, unknown] {
+  if (value === null || ("word" in kind && value === kind.word)) return [name, value];
+  if (kind.is === "retry") return [name, toRetryPolicy(value as RetryDelay)];
+  if (kind.is === "breaker") return [name, toBreaker(value)];
+  if (kind.is === "errorRules") return [name, Array.isArray(value) ? value.map(toErrorRule) : value];
+  return [name, library === undefined ? value : durationSeconds(value as Duration, library)];
+}
+
+/** What is no object is told by the check of the options. */
+function toBreaker(breaker: unknown): unknown {
+  if (typeof breaker !== "object" || breaker === null || Array.isArray(breaker)) return breaker;
+  checkKeys(breaker, new Set(["failures", ...Object.keys(breakerSeconds)]));
+  return Object.fromEntries(
+    Object.entries(breaker).map(([key, value]) => {
+      if (!(key in breakerSeconds)) return [key, value];
+      return [breakerSeconds[key as keyof typeof breakerSeconds], durationSeconds(value as Duration, `breaker.${key}`)];
+    }),
+  );
+}
+
+function toErrorRule(rule: unknown): ErrorRule {
+  if (typeof rule !== "object" || rule === null) return rule as ErrorRule;
+  checkKeys(rule, new Set(["code", "pattern", "delays", "retryDelay", "fail"]));
+  const { delays, retryDelay, ...rest } = rule as { delays?: unknown; retryDelay?: RetryDelay };
+  return {
+    ...rest,
+    ...(delays === undefined
+      ? {}
+      : { delays: Array.isArray(delays) ? delays.map((delay) => durationSeconds(delay, "delays")) : delays }),
+    ...(retryDelay === undefined ? {} : { retry: toRetryPolicy(retryDelay) }),
+  } as ErrorRule;
+}
