@@ -18,6 +18,12 @@ export interface Command {
   readonly run: (context: Context) => Promise<ExitCode>;
 }
 
+/** Commands that are listed together. */
+export interface CommandGroup {
+  readonly title: string;
+  readonly commands: readonly Command[];
+}
+
 export interface Argument {
   readonly name: string;
   readonly help: string;

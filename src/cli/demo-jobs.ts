@@ -11,7 +11,7 @@ const report = defineJob<{ month: string }>("demo-report", { priority: 8 });
 const producerPauseMs = 400;
 const people = ["ann", "bob", "cleo", "dan"];
 
-/** Handlers for a `millrace dev` without any: fast ones, slow ones with progress, and some that fail now and then. */
+/** Handlers for `millrace dev --demo`: fast ones, slow ones with progress, and some that fail now and then. */
 export function registerDemo(worker: Worker): void {
   worker.handle(resize, async (job) => {
     await sleep(20 + Math.random() * 200);

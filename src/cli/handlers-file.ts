@@ -5,6 +5,7 @@ import { type AnyJobDefinition, defineJob } from "../job/define-job.js";
 import type { Millrace } from "../client/millrace.js";
 import type { Handler, HandlerOptions } from "../worker/handler.js";
 import type { Worker } from "../worker/worker.js";
+import { allowTypeScript, isTypeScript } from "./typescript.js";
 import { UsageError } from "./usage-error.js";
 
 /** One handler in a file's default export. A type's name stands for a definition without schema. */
@@ -29,12 +30,13 @@ export class HandlersFile {
 
   static async load(file: string): Promise<HandlersFile> {
     const full = handlersPath(file);
+    if (isTypeScript(full)) allowTypeScript(full);
     try {
       return new HandlersFile(file, (await import(pathToFileURL(full).href)) as HandlersModule);
     } catch (cause) {
       const help =
         (cause as { code?: unknown }).code === "ERR_UNKNOWN_FILE_EXTENSION"
-          ? "give JavaScript, or run node --import with a loader for this language"
+          ? "give JavaScript or TypeScript, or run node --import with a loader for this language"
           : undefined;
       throw new UsageError(`${file} cannot be loaded`, help, cause);
     }

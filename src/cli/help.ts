@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import {
   type Command,
+  type CommandGroup,
   type OptionTable,
   allOptions,
   commonOptions,
@@ -16,13 +17,16 @@ export const exitCodeHelp: readonly (readonly [code: string, meaning: string])[]
 ];
 
 /** `millrace --help` */
-export function mainHelp(commands: readonly Command[]): string {
+export function mainHelp(groups: readonly CommandGroup[]): string {
+  const width = Math.max(...groups.flatMap(({ commands }) => commands.map(({ name }) => name.length)));
   return [
     "millrace: a job queue on PostgreSQL",
     "",
-    ...section(
-      "Commands",
-      commands.map(({ name, summary }) => [name, summary]),
+    ...groups.flatMap(({ title, commands }) =>
+      section(
+        title,
+        commands.map(({ name, summary }) => [name.padEnd(width), summary]),
+      ),
     ),
     ...section("Options of every command", optionRows(commonOptions)),
     ...section("Exit codes", exitCodeHelp),

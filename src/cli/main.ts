@@ -6,12 +6,12 @@ import { commandHelp, mainHelp } from "./help.js";
 import { Output } from "./output.js";
 import { parse } from "./parse.js";
 import { redact } from "./redact.js";
-import { commands } from "./table.js";
+import { commandGroups, commands } from "./table.js";
 import { version } from "../server/version.js";
 
 async function main(argv: readonly string[]): Promise<ExitCode> {
   if (argv.length === 0) {
-    process.stderr.write(mainHelp(commands));
+    process.stderr.write(mainHelp(commandGroups));
     return 2;
   }
   const parsed = parse(argv, commands);
@@ -19,7 +19,7 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   if (parsed.kind === "run") return parsed.command.run({ args: parsed.args, options: parsed.options, out, commands });
   if (parsed.kind === "version") out.result({ version: version() }, version());
   else if (parsed.command) out.result(parsed.command, commandHelp(parsed.command, commands));
-  else out.result(commands, mainHelp(commands));
+  else out.result(commands, mainHelp(commandGroups));
   return 0;
 }
 

@@ -1,8 +1,8 @@
-import { type Command, allOptions, optionHelp, optionLabel, usageOf } from "./command.js";
+import { type Command, type CommandGroup, allOptions, optionHelp, optionLabel, usageOf } from "./command.js";
 import { exitCodeHelp } from "./help.js";
 
 /** docs/cli.md as the table says it. A test compares; `UPDATE_CLI_DOCS=1` renews. */
-export function markdown(commands: readonly Command[]): string {
+export function markdown(groups: readonly CommandGroup[]): string {
   return `${[
     "# The command line",
     "",
@@ -18,13 +18,15 @@ export function markdown(commands: readonly Command[]): string {
     "With `--json`, a command that ends prints one JSON value, one that goes on prints one JSON object per line, and an error is",
     '`{"error": {"code", "message", "remedy"}}` on standard error. `NO_COLOR` is respected; `millrace --version` prints the version.',
     "",
-    "| command | |",
-    "|---|---|",
-    ...commands.map(
-      ({ name, summary }) => `| [\`${name}\`](#millrace-${name.replaceAll(" ", "-")}) | ${cell(summary)} |`,
-    ),
-    "",
-    ...commands.flatMap(commandSection),
+    ...groups.flatMap(({ title, commands }) => [
+      `| ${title.toLowerCase()} | |`,
+      "|---|---|",
+      ...commands.map(
+        ({ name, summary }) => `| [\`${name}\`](#millrace-${name.replaceAll(" ", "-")}) | ${cell(summary)} |`,
+      ),
+      "",
+    ]),
+    ...groups.flatMap(({ commands }) => commands.flatMap(commandSection)),
   ]
     .join("\n")
     .trimEnd()}\n`;

@@ -58,7 +58,7 @@ export class Output {
 
   /** Columns of the terminal; as many as it takes when it is none. */
   get width(): number {
-    return this.stdout.isTTY ? this.stdout.columns : Infinity;
+    return (this.stdout.isTTY && this.stdout.columns) || Infinity; // some terminals say that they have none
   }
 
   /** A bar on the terminal, beside the answer; nothing when nobody watches. */

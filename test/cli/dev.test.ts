@@ -10,7 +10,7 @@ const cwd = folder.path;
 
 describe("dev", () => {
   it("runs a database that stays, with a demo, and stops cleanly on Ctrl-C", async () => {
-    const first = new Running(["dev", "--port", "0", "--json"], { cwd });
+    const first = new Running(["dev", "--demo", "--port", "0", "--json"], { cwd });
     await first.until('"success"', 2);
     const ready = JSON.parse(first.stdout.split("\n")[0]!) as { event: string; url: string; pid: number };
     expect(ready).toMatchObject({
@@ -65,6 +65,18 @@ it("dev says how to reach the server, and keeps the password to itself", async (
   const { stdout, stderr } = await dev.ended;
   expect(stdout).toContain(`postgres://postgres@127.0.0.1:${url.port}/postgres\n`);
   expect(stdout + stderr).not.toContain(url.password);
+}, 60_000);
+
+it("dev shows no jobs that nobody asked for", async () => {
+  const dev = new Running(["dev", "--port", "0", "--http-port", "0", "--folder", "empty"], { cwd });
+  await dev.until("dashboard");
+  const url = readFileSync(path.join(cwd, "empty/url"), "utf8").trim();
+  expect(JSON.parse((await millrace(["jobs", "--json"], { cwd, url })).stdout)).toEqual([]);
+  dev.kill("SIGINT");
+  const { code, stderr } = await dev.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("No worker runs here") });
+  const both = await millrace(["dev", "--demo", "--handlers", "package.json"], { cwd: path.resolve(".") });
+  expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining("--demo goes with neither") });
 }, 60_000);
 
 it("what another user left as the address of a server is not used", async () => {

@@ -21,15 +21,11 @@ interface Terminal {
   ended: Promise<unknown>;
 }
 
-function inTerminal(args: string, env: Readonly<Record<string, string>> = {}): Terminal {
+function inTerminal(args: string, env: Readonly<Record<string, string>> = {}, size = "cols 80 rows 24"): Terminal {
   const rest = Object.fromEntries(Object.entries(process.env).filter(([name]) => !decidesOnColours.has(name)));
-  const child = spawn(
-    "script",
-    ["-qec", `stty cols 80 rows 24; ${process.execPath} ${mainFile} ${args}`, "/dev/null"],
-    {
-      env: { ...rest, TERM: "xterm", DATABASE_URL: db.url, ...env },
-    },
-  );
+  const child = spawn("script", ["-qec", `stty ${size}; ${process.execPath} ${mainFile} ${args}`, "/dev/null"], {
+    env: { ...rest, TERM: "xterm", DATABASE_URL: db.url, ...env },
+  });
   const terminal: Terminal = {
     shown: "",
     press: (key) => void child.stdin.write(key),
@@ -47,13 +43,23 @@ describe.runIf(hasScript)("on a terminal", () => {
     await db.engine.enqueue({ type: "work" });
     const terminal = inTerminal("top");
     await terminal.until("–"); // the first frame knows no rates
-    await terminal.until("active        1        0        0     0      0");
+    await terminal.until("active        1        0          0        0     0      0");
     terminal.press("q");
     await terminal.ended;
     expect(terminal.shown).toContain("\u001B[?1049h\u001B[?25l");
     expect(terminal.shown.trimEnd().endsWith("\u001B[?25h\u001B[?1049l")).toBe(true);
     for (const line of stripVTControlCharacters(terminal.shown).split(/[\r\n]+/))
       expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it("tables are whole where it says that it has no columns", async () => {
+    const size = "cols 0 rows 0";
+    const [queues, top] = [inTerminal("queues", {}, size), inTerminal("top", {}, size)];
+    await queues.ended;
+    expect(stripVTControlCharacters(queues.shown)).toMatch(/^QUEUE .*\r?\n(.*\r?\n)*default +/);
+    await top.until("default");
+    top.press("q");
+    await top.ended;
   });
 
   it("many jobs have a progress bar, colours are there unless NO_COLOR is set", async () => {

@@ -11,7 +11,7 @@ describe("usage", () => {
       millrace(["help", "enqueue"]),
       millrace(["--version"]),
     ]);
-    expect(nothing).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("Commands\n") });
+    expect(nothing).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("\nStart\n") });
     expect(all).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("jobs cancel") });
     expect(all.stdout).toContain("Exit codes");
     expect(one).toMatchObject({ code: 0, stdout: expect.stringContaining("millrace jobs show ID [options]") });

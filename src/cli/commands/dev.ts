@@ -16,16 +16,17 @@ import { displayUrl } from "../redact.js";
 import { runWorker } from "../run-worker.js";
 import { type StopSignals, stopSignals } from "../stop-signals.js";
 import { supervise } from "../supervisor.js";
+import { UsageError } from "../usage-error.js";
 
 const defaultPort = 54_318;
 const defaultHttpPort = 8484;
 
 export const devCommand: Command = {
   name: "dev",
-  summary: "a PostgreSQL of your own with a worker, the API and the dashboard; nothing to install first",
+  summary: "a PostgreSQL of your own with the API and the dashboard, and a worker if wished; nothing to install first",
   details: [
-    "Starts an embedded PostgreSQL whose data stays in a folder, migrates it, says how to reach it and runs a worker: with the handlers of FILE (see `millrace work`), " +
-      "started again whenever FILE changes, or with a few demo jobs that it also enqueues. It serves the API and the dashboard too (see `millrace serve`), for this machine only. " +
+    "Starts an embedded PostgreSQL whose data stays in a folder, migrates it and says how to reach it. With `--handlers` it runs a worker with the handlers of FILE (see `millrace work`), " +
+      "JavaScript or TypeScript, started again whenever FILE changes; with `--demo` one that shows a few demo jobs, which it also enqueues. It serves the API and the dashboard too (see `millrace serve`), for this machine only. " +
       "While it runs, other commands in this folder need no `--url`.",
     "Ctrl-C stops worker and server gracefully, a second one at once. The server listens on 127.0.0.1 only; its URL, with a password that was made for it, is in the file `url` of the folder while it runs, for you alone.",
   ],
@@ -37,14 +38,23 @@ export const devCommand: Command = {
       value: "N",
       help: `the port of API and dashboard, 0 for any (default ${defaultHttpPort}, or any when that is taken)`,
     },
-    handlers: { value: "FILE", help: "run these handlers instead of the demo", isFile: true },
+    handlers: { value: "FILE", help: "run a worker with these handlers", isFile: true },
+    demo: { help: "show demo jobs: enqueue some, and run them" },
     "server-only": { help: "no worker, no demo and no API, only the database" },
   },
-  examples: ["millrace dev", "millrace dev --handlers jobs.mjs", "millrace top   # in another terminal"],
+  examples: [
+    "millrace dev",
+    "millrace dev --handlers jobs.ts",
+    "millrace dev --demo",
+    "millrace top   # in another terminal",
+  ],
   async run({ options, out }) {
     const folder = options.text("folder");
     const handlers = options.given("handlers");
     if (handlers !== undefined) handlersPath(handlers);
+    const demo = options.flag("demo");
+    if (demo && (handlers !== undefined || options.flag("server-only")))
+      throw new UsageError("--demo goes with neither --handlers nor --server-only", "give one of them");
     const given = options.givenInteger("port", 0, 65_535);
     const port = await choosePort(given ?? defaultPort, given !== undefined);
     const givenHttp = options.givenInteger("http-port", 0, 65_535);
@@ -57,6 +67,8 @@ export const devCommand: Command = {
       await install(server);
       if (!options.flag("server-only")) http = await startHttp(server.url, httpPort, out);
       announce(server, http, folder, out);
+      if (http && handlers === undefined && !demo)
+        out.note("No worker runs here: --handlers FILE runs yours, --demo shows one.");
       if (handlers !== undefined) {
         await supervise(
           handlers,
@@ -65,10 +77,10 @@ export const devCommand: Command = {
           out,
           signals,
         );
-      } else if (options.flag("server-only")) {
-        await signals.requested;
-      } else {
+      } else if (demo) {
         await runDemo(server.url, out, signals);
+      } else {
+        await signals.requested;
       }
     } finally {
       await http?.stop();

@@ -70,7 +70,7 @@ async function watch(database: Database, out: Output): Promise<void> {
 }
 
 function view(frame: Frame, database: Database, out: Output): string[] {
-  return frameLines(frame, title(database, frame.at), out, out.stdout.rows);
+  return frameLines(frame, title(database, frame.at), out, out.stdout.rows || 24);
 }
 
 function title({ url, schema }: Database, at: Date): string {
