@@ -72,3 +72,7 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
 
 /** A share of 1 as percents. */
 export const percent = (share: number): string => (share > 0 && share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`);
+
+/** Ticks that would read the same are told once: between 1 m and 2 m there is no other word. */
+export const distinct = (texts: readonly string[]): string[] =>
+  texts.map((text, place) => (text === texts[place - 1] ? "" : text));

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { age, count, duration, rate } from "../format.js";
+import { age, count, distinct, duration, rate } from "../format.js";
 import { isDark } from "../theme.js";
 import { Choice } from "./tabs.js";
 
@@ -89,7 +89,7 @@ export function Chart<P extends Timed>({
             ...axis,
             size: 52,
             space: 30,
-            values: (_plot, ticks) => ticks.map((value) => tick(value)),
+            values: (_plot, ticks) => distinct(ticks.map((value) => tick(value))),
             ...(steps && { incrs: [...steps] }),
           },
         ],

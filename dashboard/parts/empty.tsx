@@ -26,8 +26,3 @@ export function Empty({
     </div>
   );
 }
-
-export const firstJob = `import { Millrace } from "millrace";
-
-const mill = new Millrace({ connection: process.env.DATABASE_URL });
-await mill.enqueue("send-mail", { to: "ann@example.com" });`;

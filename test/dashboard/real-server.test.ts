@@ -56,7 +56,12 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
   describe("with jobs", () => {
     beforeAll(async () => {
       const { engine } = server.db;
-      await engine.queuePut("mail", { groupMaxRunning: 3, breaker: { failures: 100 }, deadLetterQueue: null });
+      await engine.queuePut("mail", {
+        groupMaxRunning: 3,
+        rate: { perSecond: 90, burst: 120 },
+        breaker: { failures: 100 },
+        deadLetterQueue: null,
+      });
       await engine.queuePut("bulk");
       await engine.resourcePut("gpu", { maxRunning: 4 });
       await engine.enqueueMany(
@@ -154,7 +159,11 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       await page.getByText("Taken back").waitFor();
       expect(await state()).toMatchObject({ state: "active" });
       await confirm(page, "Set limits", "Set", { "At once": "9", "Starts per second": "50" });
-      expect((await state()).options).toMatchObject({ maxRunning: 9, rate: { perSecond: 50 }, groupMaxRunning: 3 });
+      expect((await state()).options).toMatchObject({
+        maxRunning: 9,
+        rate: { perSecond: 50, burst: 120 },
+        groupMaxRunning: 3,
+      });
       await visit(page, "queues/mail/groups");
       await confirm(page, "Pause acme", "Pause");
       expect((await server.ask("GET", "/pauses")).body.items).toMatchObject([{ queue: "mail", group: "acme" }]);

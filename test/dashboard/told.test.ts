@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
 import { shareOf } from "../../dashboard/pages/jobs/progress.js";
+import { ruleText } from "../../dashboard/pages/schedules/rule.js";
+import { age, distinct } from "../../dashboard/format.js";
 import { errorParts, isTold, logLines } from "../../dashboard/pages/jobs/told.js";
 
 it.each([
@@ -36,4 +38,14 @@ it("progress is a bar only when it is a part of a whole", () => {
   expect([-5, 250, true, "half", null, [1], { done: 5, total: 2 }, { percent: "x" }].map(shareOf)).toEqual(
     Array.from({ length: 8 }, () => null),
   );
+});
+
+it("rules in milliseconds are told in units that people use", () => {
+  expect(ruleText({ every: 20_000 })).toBe("every 20 s");
+  expect(ruleText({ after: 90_000 })).toBe("1 m 30 s after each run");
+  expect(ruleText({ every: "15m" })).toBe("every 15m");
+});
+
+it("ticks of an axis that would read the same are told once", () => {
+  expect(distinct([0, 30, 60, 90, 120].map(age))).toEqual(["0 s", "30 s", "1 m", "", "2 m"]);
 });

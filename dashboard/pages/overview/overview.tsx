@@ -3,9 +3,10 @@ import { useState } from "preact/hooks";
 import { get } from "../../api.js";
 import { count, duration, rate } from "../../format.js";
 import { history } from "../../history.js";
-import { overview, queueSamples, recent } from "../../live.js";
+import { connection, overview, queueSamples, recent } from "../../live.js";
 import { Chart, type Series, type Span, SpanChoice } from "../../parts/chart.js";
-import { Empty, firstJob } from "../../parts/empty.js";
+import { Empty } from "../../parts/empty.js";
+import { firstJob } from "../../parts/samples.js";
 import { PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { to } from "../../router.js";
@@ -135,8 +136,9 @@ function Totals({ of }: { of: Overview | null }): JSX.Element {
     ["Failed, last hour", `${count(of?.failedLastHour)}${of?.failedLastHour === mostFailures ? "+" : ""}`],
     ["Workers", count(of?.workers)],
   ];
+  const isStale = connection.value === "lost" || connection.value === "blind";
   return (
-    <dl class="totals">
+    <dl class={isStale ? "totals totals-stale" : "totals"}>
       {facts.map(([name, value, unit]) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -172,7 +172,7 @@ export const setLimits = ({ name, options }: Queue): Act => {
     button: "Set",
     run: (values) => {
       const { maxRunning = null, perSecond, groupMaxRunning = null, maxDepth = null } = numbersOf(values);
-      const rate = perSecond === undefined ? null : { ...(perSecond === now.rate?.perSecond && now.rate), perSecond };
+      const rate = perSecond === undefined ? null : { ...now.rate, perSecond };
       return put(name, { maxRunning, rate, groupMaxRunning, maxDepth });
     },
     done: () => `The limits of ${name} are set`,

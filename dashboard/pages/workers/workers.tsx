@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { get } from "../../api.js";
 import { count, duration, none, percent, plural } from "../../format.js";
 import { Empty } from "../../parts/empty.js";
+import { firstWorker } from "../../parts/samples.js";
 import { Load } from "../../parts/load.js";
 import { PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
@@ -11,10 +12,6 @@ import { Ago } from "../../parts/time.js";
 import { to } from "../../router.js";
 import type { List, RunningJob, Worker } from "../../wire.js";
 import { shareOf } from "../jobs/progress.js";
-
-const example = `const worker = mill.worker({ concurrency: 50 });
-worker.handle("send-mail", async (job) => { /* … */ });
-await worker.start();`;
 
 /** Who works on what. A worker that holds no job is not known to the database. */
 export function Workers(): JSX.Element {
@@ -57,7 +54,7 @@ export function Workers(): JSX.Element {
                 { head: "Queues", rank: 3, cell: ({ queues }) => <Some of={queues} /> },
               ]}
               empty={
-                <Empty title="Nobody holds a job" code={example}>
+                <Empty title="Nobody holds a job" code={firstWorker}>
                   Either nothing waits, or no worker runs that knows the types that wait.
                 </Empty>
               }
