@@ -194,6 +194,21 @@ describe("a job of a flow does not wait for ever", () => {
     expect(await stateOf(test.db, jobs[1]!)).toBe("ready");
   });
 
+  it("when somebody has it in hands as a report would cancel it: the report does not wait [#210]", async () => {
+    const queue = await test.queue();
+    const flow = test.mill.flow({ queue });
+    flow.add(work, {}, { queue, after: [flow.add(work, {}, { queue })] });
+    const { jobs } = await flow.enqueue();
+    const other = await test.db.connect();
+    await other.query("begin");
+    await other.query("select job_cancel($1)", [[jobs[1]]]);
+    const { id, token } = await claimOne(test.db, queue);
+    await test.mill.engine.settleAndClaim([{ token, outcome: "failed", jobs: [id], error: { message: "no" } }], []);
+    await other.query("rollback");
+    await deliver(3);
+    expect(await stateOf(test.db, jobs[1]!)).toBe("cancelled");
+  });
+
   it.each([
     ["purged", (queue: string) => test.mill.queues.purge(queue)],
     ["shed", (queue: string) => test.mill.engine.queueShed(queue, new Date("2199-01-01"), {})],
