@@ -168,6 +168,12 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     expect(fixture.acts).toMatchObject([{ path: `/jobs/${flowIdOf("nightly-import")}/cancel` }]);
   });
 
+  it("looks on by itself until it finds something", async () => {
+    const { page } = await visit("jobs?state=expired");
+    await page.locator("tbody tr").first().waitFor();
+    expect(new Set(await page.locator("tbody .badge").allInnerTexts())).toEqual(new Set(["expired"]));
+  });
+
   it("offers readers nothing they may not do", async () => {
     const { page } = await visit("queues/mail", { role: "reader" });
     await page.getByText("Over time").waitFor();

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { get, send } from "../../api.js";
 import { now } from "../../clock.js";
-import { plural, timeOfDay } from "../../format.js";
+import { moment, plural, timeOfDay } from "../../format.js";
 import { type Act, because, filled, perform } from "../../parts/act.js";
 import { Button } from "../../parts/button.js";
 import { Empty } from "../../parts/empty.js";
@@ -22,9 +23,11 @@ const states = terms.find(({ key }) => key === "state")!.values!;
 export function Jobs(): JSX.Element {
   const query = Object.fromEntries(route.value.query);
   const { cursor, ...filter } = query;
-  const jobs = useResource(`jobs ${JSON.stringify(query)}`, (signal) =>
-    get<List<Job>>("jobs", { ...asked(filter), cursor, limit: pageSize, brief: true }, signal),
-  );
+  const [lookedTo, setLookedTo] = useState<string | undefined>();
+  const jobs = useResource(`jobs ${JSON.stringify(query)}`, (signal) => {
+    setLookedTo(undefined);
+    return search({ ...asked(filter), limit: pageSize, brief: true }, cursor, signal, setLookedTo);
+  });
   const isFiltered = Object.keys(filter).length > 0;
   return (
     <>
@@ -59,6 +62,11 @@ export function Jobs(): JSX.Element {
         }
         flush
       >
+        {jobs.data === undefined && lookedTo !== undefined && (
+          <p class="table-more muted" role="status">
+            Nothing found yet, back to {moment(timeOfId(lookedTo))}. Looking on…
+          </p>
+        )}
         <Load of={jobs} lines={12}>
           {({ items, next }) => (
             <>
@@ -69,7 +77,7 @@ export function Jobs(): JSX.Element {
                     <NoJobs isFiltered={isFiltered} />
                   ) : (
                     <Empty title="None found yet">
-                      The server looks for a second or two at a time; there is more to look through.
+                      There is more to look through than fits into one go; “Older” looks on.
                     </Empty>
                   )
                 }
@@ -88,6 +96,27 @@ export function Jobs(): JSX.Element {
     </>
   );
 }
+
+/** So many looks, of two seconds each at most, until somebody is asked whether to go on. */
+const mostLooks = 60;
+
+/** The next jobs that match. A look may end without having found any: then the next follows, and says how far it is. */
+async function search(
+  query: Record<string, string | number | boolean>,
+  cursor: string | undefined,
+  signal: AbortSignal,
+  tell: (lookedTo: string) => void,
+): Promise<List<Job>> {
+  for (let looks = 1; ; looks += 1) {
+    const found = await get<List<Job>>("jobs", { ...query, cursor }, signal);
+    if (found.items.length > 0 || found.next === undefined || looks === mostLooks) return found;
+    cursor = found.next;
+    tell(cursor);
+  }
+}
+
+/** An id begins with when its job was enqueued: microseconds since 2020 above its lower 12 bits. */
+const timeOfId = (id: string): number => Date.UTC(2020, 0) + Number(BigInt(id) >> 12n) / 1000;
 
 /** The filter as the API takes it: times of the line are relative to now. */
 function asked(filter: Filter): Record<string, string> {
