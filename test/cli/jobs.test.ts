@@ -334,7 +334,16 @@ describe("top", () => {
     expect(text.stdout).toMatch(new RegExp(`^${job.id} +press +busy +1 +.* press-1 +\\{"page":2\\}$`, "m"));
     expect(json(asJson)).toMatchObject({
       queues: expect.arrayContaining([
-        { name: "busy", state: "active", waiting: 2, delayed: 0, running: 1, inPerSecond: 0, outPerSecond: 0 },
+        {
+          name: "busy",
+          state: "active",
+          waiting: 2,
+          delayed: 0,
+          suspended: 0,
+          running: 1,
+          inPerSecond: 0,
+          outPerSecond: 0,
+        },
       ]),
       running: [{ id: job.id, worker: "press-1", attempt: 1 }],
     });
