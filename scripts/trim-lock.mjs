@@ -1,9 +1,9 @@
 // Some registries do not serve every optional binding, such as those of other platforms, and npm then leaves it out of
 // package-lock.json without taking its name out of the package that lists it; "npm ci" refuses such a file. Run this
-// after every change of dependencies.
+// after every change of dependencies; with a folder as argument for its lock file, such as docs/site.
 import { readFileSync, writeFileSync } from "node:fs";
 
-const file = new URL("../package-lock.json", import.meta.url);
+const file = new URL(`../${process.argv[2] ?? "."}/package-lock.json`, import.meta.url);
 const lock = JSON.parse(readFileSync(file, "utf8"));
 
 /** Is it there for the package at this place: in its own folder, or in that of one around it? */
