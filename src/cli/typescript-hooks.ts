@@ -1,5 +1,6 @@
 // Runs in the thread in which Node loads modules (`module.register`): makes JavaScript of TypeScript.
 import { readFileSync } from "node:fs";
+import * as nodeModule from "node:module";
 import type { LoadHook, ResolveHook } from "node:module";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -9,10 +10,25 @@ type Transform = (source: string, file: string) => string;
 
 let transform: Transform = (source) => source;
 
-export function initialize({ kind, path }: Transformer): void {
-  const found: unknown = createRequire(path)(path);
-  transform = kind === "esbuild" ? byEsbuild(found as Esbuild) : byCompiler(found as Compiler);
+export function initialize(given: Transformer): void {
+  if (given.kind === "node") transform = byNode;
+  else {
+    const found: unknown = createRequire(given.path)(given.path);
+    transform = given.kind === "esbuild" ? byEsbuild(found as Esbuild) : byCompiler(found as Compiler);
+  }
 }
+
+/** Enums and the like are not only taken away: that is asked for first, where Node can do it. */
+const byNode: Transform = (source, sourceUrl) => {
+  const { stripTypeScriptTypes } = nodeModule as unknown as {
+    readonly stripTypeScriptTypes: (source: string, options: object) => string;
+  };
+  try {
+    return stripTypeScriptTypes(source, { mode: "transform", sourceUrl });
+  } catch {
+    return stripTypeScriptTypes(source, { mode: "strip", sourceUrl });
+  }
+};
 
 interface Esbuild {
   transformSync(source: string, options: object): { code: string };

@@ -1,32 +1,30 @@
+import * as nodeModule from "node:module";
 import { createRequire, register } from "node:module";
 import { UsageError } from "./usage-error.js";
 
 /** What makes JavaScript of TypeScript, and where the project has it. */
-export interface Transformer {
-  readonly kind: "esbuild" | "typescript";
-  readonly path: string;
-}
+export type Transformer =
+  | { readonly kind: "esbuild" | "typescript"; readonly path: string }
+  | { readonly kind: "node" };
 
 export const isTypeScript = (file: string): boolean => /\.[mc]?ts$/.test(file);
 
 let isReady = false;
 
 /**
- * Let TypeScript be imported: with what the project has, esbuild or the compiler, which know all of the language and
- * find `./other.js` where it is `other.ts`; else by Node, which from 22.18 on takes types away.
+ * Let TypeScript be imported, whatever the type of the project: with its esbuild or its compiler, else with what Node
+ * has for it from 22.13 on.
  */
 export function allowTypeScript(file: string): void {
   if (isReady) return;
   const data = transformerOf(file);
-  if (data) {
-    register("./typescript-hooks.js", { parentURL: import.meta.url, data });
-    isReady = true;
-  } else if (!(process.features as { typescript?: unknown }).typescript) {
+  if (!data)
     throw new UsageError(
       `${file} is TypeScript, which Node ${process.versions.node} does not run by itself`,
-      "npm install --save-dev esbuild, or use Node 22.18 or newer",
+      "npm install --save-dev esbuild, or use Node 22.13 or newer",
     );
-  }
+  register("./typescript-hooks.js", { parentURL: import.meta.url, data });
+  isReady = true;
 }
 
 function transformerOf(file: string): Transformer | undefined {
@@ -41,5 +39,5 @@ function transformerOf(file: string): Transformer | undefined {
       // the project does not have it
     }
   }
-  return undefined;
+  return "stripTypeScriptTypes" in nodeModule ? { kind: "node" } : undefined;
 }

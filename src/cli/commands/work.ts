@@ -13,7 +13,7 @@ export const workCommand: Command = {
   name: "work",
   summary: "run jobs with the handlers of a file",
   details: [
-    "FILE is an ES module, in JavaScript or TypeScript (made JavaScript by esbuild or the compiler where the project has one of them, else by Node, from 22.18 on). Its default export is a function that is given the worker (and the Millrace client) to register handlers, or an array of " +
+    "FILE is an ES module, in JavaScript or TypeScript (made JavaScript by esbuild or the compiler where the project has one of them, else by Node, from 22.13 on). Its default export is a function that is given the worker (and the Millrace client) to register handlers, or an array of " +
       "`[definition or type, handler, options]`. When it also exports a function `close`, that is called after the last job has ended.",
     `  // jobs.mjs
   import { defineJob } from "millrace";
