@@ -14,6 +14,8 @@ const guards = new WeakMap<pg.Pool, Guard>();
  * to end that.
  */
 export function guardPool(pool: pg.Pool, onLost: (error: Error) => void): () => void {
+  // something that only queries as a pool does loses no connections
+  if (typeof (pool as Partial<pg.Pool>).on !== "function") return () => {};
   const guard = guards.get(pool) ?? newGuard(pool);
   guards.set(pool, guard);
   guard.users += 1;
