@@ -15,7 +15,8 @@ declare
     job_claim, job_claim_json, claim_extend, job_start, job_complete, job_fail, job_retry, job_release,
     job_set_visibility, job_dead_letter, job_settle, progress_put, maintain, lanes_rest, lanes_forget, ticket_rotate,
     groups_forget, job_rotate, control_compact, schedules_due, schedules_fire, schedules_settle, schedules_hold,
-    schedules_yield, watch_keep, watch_leave, worker_beat, worker_leave, steps_put, step_start, step_token,
+    schedules_yield, watch_keep, watch_leave, worker_beat, worker_leave, type_declare,
+    steps_put, step_start, step_token,
     job_suspend}';
   v_admin constant text[] := '{
     sqs_queue_create, sqs_queue_change, sqs_queue_delete, sqs_queue_purge, sqs_queue_get, sqs_queue_list, sqs_depth,
@@ -42,7 +43,8 @@ begin
     execute format('grant execute on function %s to %I', f.signature, p_role);
   end loop;
   execute format('grant select on jobs, attempts, claims, queues, pauses, stages, breakers, groups, limits, lanes,
-    types, schedules, schedule_runs, schedule_events, calendars, decisions, audits, workers, migrations to %I', p_role);
+    types, schedules, schedule_runs, schedule_events, calendars, decisions, audits, workers, definitions,
+    migrations to %I', p_role);
   -- the views call these with the rights of their readers
   execute format('grant execute on function clock_now(), lane_key(int, text, int, jsonb), job_created_at(bigint),
     job_place(bigint), job_slot(bigint), queue_waits(int), purge_saw(lane_purge, bigint, bigint) to %I', p_role);

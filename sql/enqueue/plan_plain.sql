@@ -1,6 +1,6 @@
 -- plan_plain: what a job without options of its own will be: plan_resolve for the most common case, at a fraction of
 -- its price. The transaction has its number before the queue is read, so that no close goes unseen (queues_finish).
--- Reads: cell, queue, job_type. Raises: MR001, MR003, MR006, MR014, MR015.
+-- Reads: cell, queue, job_type, job_definition. Raises: MR001, MR003, MR006, MR014, MR015.
 create or replace function plan_plain(p_queue text, p_type text) returns job_plan
 language plpgsql as $$
 declare
@@ -9,10 +9,13 @@ declare
   v_floor bigint;
   v_xid constant bigint := xid_now();
   v_closed boolean;
+  v_queue text;
 begin
-  select q.id, c.options || coalesce(q.options, '{}') || coalesce(t.options, '{}'), c.floor_xid, q.closed_at is not null
-    into p.queue_id, v_options, v_floor, v_closed
-    from cell c left join queue q on q.name = coalesce(p_queue, 'default') left join job_type t on t.type = p_type;
+  select q.id, c.options || coalesce(q.options, '{}') || coalesce(t.options, '{}') || coalesce(f.defaults, '{}'),
+         c.floor_xid, q.closed_at is not null, f.defaults -> 'retry', coalesce(p_queue, f.queue, 'default')
+    into p.queue_id, v_options, v_floor, v_closed, p.retry, v_queue
+    from cell c left join job_definition f on f.type = p_type
+    left join queue q on q.name = coalesce(p_queue, f.queue, 'default') left join job_type t on t.type = p_type;
   if current_setting('millrace.at_home', true) is distinct from current_schema() then
     perform cell_at_home();
   end if;
@@ -20,7 +23,7 @@ begin
     perform cell_check(v_floor);
   end if;
   if p.queue_id is null then
-    perform raise_error('MR003', format('there is no queue "%s"', coalesce(p_queue, 'default')),
+    perform raise_error('MR003', format('there is no queue "%s"', v_queue),
       'create it with queue_put(name)');
   elsif v_closed then
     perform queue_refuse(p.queue_id);

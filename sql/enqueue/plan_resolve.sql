@@ -2,7 +2,7 @@
 -- p_options is an array of option objects, each of which is for p_jobs jobs. To be asked once: what tenants may enqueue
 -- is counted here. The caller's transaction must have its number, so that no close of a queue goes unseen
 -- (queues_finish).
--- Reads: cell, queue, job_type. Writes: bucket. Raises: MR001, MR003, MR004, MR006, MR014, MR015.
+-- Reads: cell, queue, job_type, job_definition. Writes: bucket. Raises: MR001, MR003, MR004, MR006, MR014, MR015.
 create or replace function plan_resolve(p_options json, p_jobs int default 1) returns setof job_plan
 language plpgsql stable as $$
 declare
@@ -38,7 +38,8 @@ begin
 
   return query
   with o as materialized (
-    select x.*, x.ordinality as n from rows from (json_to_recordset(p_options) as (
+    select x.*, x.ordinality as n, coalesce(x.queue, (select f.queue from job_definition f where f.type = x.type),
+      'default') as to_queue from rows from (json_to_recordset(p_options) as (
       queue text, type text, priority text, "group" text, tenant text, "runAt" timestamptz, "delaySeconds" float8,
       "expiresAt" timestamptz, "ttlSeconds" text, deadline timestamptz, "maxAttempts" text,
       "attemptTimeoutSeconds" float8, retry jsonb, fingerprint text, "fingerprintMode" text,
@@ -55,19 +56,22 @@ begin
            coalesce(max_attempts_check(d.options ->> 'maxAttempts'), 25) as max_attempts,
            (d.options ->> 'ttlSeconds')::float8 as ttl,
            (d.options ->> 'attemptTimeoutSeconds')::float8 as attempt_timeout, d.options -> 'resources' as resources,
-             (d.options ->> 'cost')::int as cost, q.options -> 'enqueueRate' as enqueue_rate
-      from (select distinct coalesce(o.queue, 'default') as queue, coalesce(o.type, '') as type from o) k
+             (d.options ->> 'cost')::int as cost, f.defaults -> 'retry' as retry,
+           q.options -> 'enqueueRate' as enqueue_rate
+      from (select distinct o.to_queue as queue, coalesce(o.type, '') as type from o) k
       left join queue q on q.name = k.queue
       left join job_type t on t.type = k.type
-      cross join lateral (select v_cell || coalesce(q.options, '{}') || coalesce(t.options, '{}') as options) d
+      left join job_definition f on f.type = k.type
+      cross join lateral (select v_cell || coalesce(q.options, '{}') || coalesce(t.options, '{}')
+        || coalesce(f.defaults, '{}') as options) d
   ), quota as materialized (
     select x.queue, x.tenant, tenant_quota(x.queue_id, x.tenant, x.enqueue_rate, x.n * p_jobs, p_jobs) as granted
       from (select k.queue, k.queue_id, o.tenant, k.enqueue_rate, count(*)::int as n from o
-        join kind k on k.queue = coalesce(o.queue, 'default') and k.type = coalesce(o.type, '')
+        join kind k on k.queue = o.to_queue and k.type = coalesce(o.type, '')
              where o.tenant is not null and k.enqueue_rate is not null group by 1, 2, 3, 4 order by 2, 3) x
   ), p as (
     select o.*, k.queue_id, k.priority as default_priority, k.max_attempts,
-      coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, k.is_fresh,
+      coalesce(ttl_check(o."ttlSeconds"), k.ttl) as p_ttl, k.attempt_timeout, k.is_fresh, k.retry as default_retry,
       nullif(coalesce(cost_check(o.cost), k.cost), 1) as p_cost,
       coalesce(resources_check(o.resources), k.resources) as p_resources,
            case when k.enqueue_rate is not null and row_number() over (partition by k.queue, o.tenant order by o.n)
@@ -79,10 +83,10 @@ begin
                 else calendar_time(k.calendar, coalesce(o."runAt", v_now + seconds(o."delaySeconds")),
                   v_now) end as p_run_at,
            case when o.payload is not null then decode(o.payload, 'base64') end as p_payload
-      from o join kind k on k.queue = coalesce(o.queue, 'default') and k.type = coalesce(o.type, '')
+      from o join kind k on k.queue = o.to_queue and k.type = coalesce(o.type, '')
   )
   select p.n,
-    coalesce(p.queue_id, raise_error('MR003', format('there is no queue "%s"', coalesce(p.queue, 'default')),
+    coalesce(p.queue_id, raise_error('MR003', format('there is no queue "%s"', p.to_queue),
       'create it with queue_put(name)')::int),
     key.lane, group_track(key.lane, p."group"),
     coalesce(name_check('type', p.type), raise_error('MR001', 'a job needs a type', 'give the option "type"')),
@@ -120,7 +124,7 @@ begin
            'use one of ' || array_to_string(job_option_choices('fingerprintMode'), ', '))
          else coalesce(p."fingerprintMode", 'keep') end,
     seconds_check('fingerprintSeconds', p."fingerprintSeconds"),
-    retry_check(p.retry), json_check('headers', p.headers, bound('headersBytes')),
+    coalesce(retry_check(p.retry), p.default_retry), json_check('headers', p.headers, bound('headersBytes')),
     case when octet_length(p.p_payload) >= v_limit
          then raise_error('MR004', format('the payload has %s bytes; the limit is %s, exclusive',
            octet_length(p.p_payload), v_limit), 'store it elsewhere and enqueue a reference')::bytea

@@ -38,3 +38,15 @@ create table spare (
   at     timestamptz not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 create index spare_next on spare (lane, move, job_id);
+
+-- What workers say of the types they handle (type_declare): the defaults of a definition in code, for producers that do
+-- not have that code. queue and defaults as options of an enqueue are; input_schema is a JSON Schema, where there is one.
+create table job_definition (
+  type         text primary key check (length(type) between 1 and 200),
+  version      int not null,
+  queue        text,
+  defaults     jsonb not null,
+  input_schema jsonb,
+  declared_by  text,
+  declared_at  timestamptz not null
+);

@@ -221,3 +221,6 @@ select p.id, p.facts ->> 'host' as host, (p.facts ->> 'pid')::int as pid, p.fact
             when p.running > 0 then 'busy' else 'idle' end as state,
        p.running, p.memory_bytes, p.stalled_seconds, p.started_at, p.seen_at, p.expected_at
   from worker_process p;
+
+create or replace view definitions as
+select type, version, queue, defaults, input_schema, declared_by, declared_at from job_definition;

@@ -20,6 +20,7 @@ import type {
   RunStats,
   RunningJob,
   StageRecord,
+  DefinitionRecord,
   ProcessRecord,
   UnhandledType,
   WorkerRecord,
@@ -373,6 +374,18 @@ export function decodeWorker(row: Row): WorkerRecord {
     queues: row["queues"],
     since: asDate(row["since"]),
   } as WorkerRecord;
+}
+
+export function decodeDefinition(row: Row): DefinitionRecord {
+  return {
+    type: row["type"],
+    version: row["version"],
+    queue: row["queue"],
+    defaults: row["defaults"],
+    inputSchema: row["input_schema"],
+    declaredBy: row["declared_by"],
+    declaredAt: asDate(row["declared_at"]),
+  } as DefinitionRecord;
 }
 
 export function decodeProcess(row: Row): ProcessRecord {

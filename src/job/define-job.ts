@@ -2,7 +2,14 @@ import { InvalidArgumentError } from "../db/errors.js";
 import { checkKeys, checkType, encodeOptions, toJson } from "../db/encode.js";
 import type { ClaimedJob } from "../db/types.js";
 import { type JobDefaults, jobDefaultKeys, toEngineOptions } from "./job-options.js";
-import { type SchemaInput, type SchemaOutput, type StandardSchema, checkSchema, validate } from "./standard-schema.js";
+import {
+  type SchemaInput,
+  type SchemaOutput,
+  type StandardSchema,
+  checkSchema,
+  jsonSchemaOf,
+  validate,
+} from "./standard-schema.js";
 
 /** The header that says in which version an input was written; absent for version 1. */
 export const versionHeader = "millrace-version";
@@ -35,6 +42,8 @@ export interface JobDefinition<In = unknown, Parsed = In, Out = unknown, Result 
   readonly readInput: (job: Pick<ClaimedJob, "input" | "headers">) => Promise<Parsed> | Parsed;
   /** A result as it is stored, or a promise of it. */
   readonly checkResult: (result: unknown) => unknown;
+  /** The JSON Schema of its input, where its schema library offers one; undefined where it does not. */
+  readonly inputSchema: () => unknown;
   /** For the compiler only. */
   readonly types?: { readonly in: In; readonly parsed: Parsed; readonly out: Out; readonly result: Result };
 }
@@ -105,6 +114,7 @@ export function defineJob(
       for (let from = storedVersion(job); from < version; from += 1) value = upcast[from]!(value as never);
       return input ? validate(input, value, `the input of "${type}"`) : value;
     },
+    inputSchema: () => (input ? jsonSchemaOf(input) : undefined),
     checkResult: (value: unknown) => (result ? validate(result, value, `the result of "${type}"`) : value),
   });
 }

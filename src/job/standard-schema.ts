@@ -34,6 +34,16 @@ export function checkSchema(schema: unknown, what: string): void {
   );
 }
 
+/** What goes into a schema, as JSON Schema, where its library has that (Standard JSON Schema) and it can be said so. */
+export function jsonSchemaOf(schema: StandardSchema): unknown {
+  const standard = schema["~standard"] as { jsonSchema?: { input?: (options: { target: string }) => unknown } };
+  try {
+    return standard.jsonSchema?.input?.({ target: "draft-2020-12" });
+  } catch {
+    return undefined; // a transformation, say, that no JSON Schema can describe
+  }
+}
+
 /** The value as the schema gives it back, or an InputError that names the field. */
 export async function validate<Output>(
   schema: StandardSchema<unknown, Output>,

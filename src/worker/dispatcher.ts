@@ -1,6 +1,7 @@
 import type { Engine } from "../db/engine.js";
 import { LeaseLostError } from "../db/errors.js";
 import type { ClaimOptions, ClaimedJob, JobId, Settlement } from "../db/types.js";
+import type { AnyJobDefinition } from "../job/define-job.js";
 import type { Middlewares } from "../job/middleware.js";
 import { type Metrics, metricNames } from "../observe/metrics.js";
 import type { Tracing } from "../observe/tracing.js";
@@ -102,6 +103,10 @@ export class Dispatcher implements RunObserver {
 
   has(type: string): boolean {
     return this.#lines.has(type);
+  }
+
+  get definitions(): readonly AnyJobDefinition[] {
+    return [...this.#lines.values()].map(({ registration }) => registration.definition);
   }
 
   get types(): readonly string[] {

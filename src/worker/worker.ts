@@ -6,8 +6,9 @@ import type { Middlewares } from "../job/middleware.js";
 import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import { errorOf } from "../db/stored-error.js";
-import { InvalidArgumentError } from "../db/errors.js";
-import type { ClaimedJob, JobId, Settlement } from "../db/types.js";
+import { InvalidArgumentError, NotGrantedError } from "../db/errors.js";
+import { toEngineOptions } from "../job/job-options.js";
+import type { ClaimedJob, DeclaredType, JobId, Settlement } from "../db/types.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import { type Logger, errorLine, withName } from "../observe/logger.js";
 import { type Metrics, metricNames, noticeMetrics } from "../observe/metrics.js";
@@ -348,6 +349,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
       this.#phase = "new";
       throw error;
     }
+    await this.#declare();
     const { pool, engine, release } = this.#parts;
     this.#roster = Roster.join(this.#member, pool, engine.schema, release);
     // The thread of the heartbeat takes a while to start.
@@ -362,6 +364,19 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     this.#fetcher.start();
     this.#tell("started");
     if (this.settings.schedules) void this.#tellUndeclared();
+  }
+
+  /** What the code knows of its types, for producers that do not have it. Nothing depends on it here. */
+  async #declare(): Promise<void> {
+    const { engine, release } = this.#parts;
+    try {
+      const older = await engine.typeDeclare(this.#dispatcher.definitions.map(declared), release ?? this.settings.name);
+      if (older.length > 0)
+        this.#log("warn", { types: older }, `newer versions are declared by others: ${older.join(", ")}`);
+    } catch (error) {
+      // a role of an older release may not, and an older database cannot
+      if (!(error instanceof NotGrantedError)) this.#tellError(error);
+    }
   }
 
   async #tellUndeclared(): Promise<void> {
@@ -565,6 +580,19 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     this.#log("error", { err: error }, errorLine(error));
     this.#tell("error", error);
   }
+}
+
+/** A definition as the database knows it. A time that is computed from other options is left to those who have them. */
+function declared({ type, version, defaults, inputSchema }: AnyJobDefinition): DeclaredType {
+  const { queue, ttlSeconds, ...rest } = toEngineOptions(defaults);
+  const schema = inputSchema();
+  return {
+    type,
+    version,
+    ...(queue === undefined ? {} : { queue }),
+    defaults: { ...rest, ...(typeof ttlSeconds === "number" ? { ttlSeconds } : {}) },
+    ...(schema === undefined ? {} : { inputSchema: schema }),
+  };
 }
 
 function checkHandler(definition: AnyJobDefinition, handler: unknown): void {

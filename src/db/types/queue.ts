@@ -1,5 +1,28 @@
 import type { JobId, Json } from "./job.js";
-import type { Rate } from "./options.js";
+import type { Defaults, Rate } from "./options.js";
+
+/** What code knows of a type: its definition. */
+export interface DeclaredType {
+  readonly type: string;
+  /** Of the input. Default 1. */
+  readonly version?: number;
+  readonly queue?: string;
+  readonly defaults: Defaults;
+  /** JSON Schema of the input. Default none. */
+  readonly inputSchema?: unknown;
+}
+
+/** What workers have declared of a type. */
+export interface DefinitionRecord {
+  readonly type: string;
+  readonly version: number;
+  readonly queue: string | null;
+  /** Defaults of its jobs, beside the queue; in seconds, as SQL has them. */
+  readonly defaults: Defaults;
+  readonly inputSchema: Json;
+  readonly declaredBy: string | null;
+  readonly declaredAt: Date;
+}
 
 /** A queue as the view `queues` shows it. */
 export interface QueueRecord {

@@ -1,11 +1,13 @@
-import { decodeQueueEvent } from "../decode.js";
+import { decodeDefinition, decodeQueueEvent } from "../decode.js";
 import { checkKeys, encodeDefaults, encodeGroupOptions, encodeResourceOptions } from "../encode.js";
 import { InvalidArgumentError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { noted } from "../note.js";
 import type {
   DecisionNote,
+  DeclaredType,
   Defaults,
+  DefinitionRecord,
   GroupOptions,
   Json,
   PurgeStep,
@@ -52,6 +54,30 @@ export abstract class QueueVerbs extends HoldVerbs {
       [type, encodeDefaults(defaults)],
       call,
     );
+  }
+
+  /**
+   * Say what the code knows of types, so that jobs that are enqueued without it get their queue and defaults. The
+   * higher version holds; of the same version the one that was declared last. Returns the types of which a higher
+   * version was declared.
+   */
+  async typeDeclare(definitions: readonly DeclaredType[], by?: string, call?: CallOptions): Promise<string[]> {
+    const encoded = definitions.map(({ defaults, ...rest }) => ({
+      ...rest,
+      defaults: JSON.parse(encodeDefaults(defaults)) as Json,
+    }));
+    return this.db.value(
+      "type_declare",
+      "select to_json(:type_declare($1::jsonb, $2::text)) as value",
+      [JSON.stringify(encoded), by ?? null],
+      call,
+    );
+  }
+
+  /** What workers have declared of types; of one if given. */
+  async definitions(type?: string, call?: CallOptions): Promise<DefinitionRecord[]> {
+    const text = "select * from :definitions where $1::text is null or type = $1 order by type limit 10000";
+    return (await this.db.rows("definitions", text, [type ?? null], call)).map(decodeDefinition);
   }
 
   /** Set how a group of a queue is treated. Returns what is set now. */

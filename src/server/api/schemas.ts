@@ -286,6 +286,18 @@ export const processRecord = z
   })
   .meta({ id: "Process" });
 
+export const definitionRecord = z
+  .strictObject({
+    type: text,
+    version: count,
+    queue: maybe(text),
+    defaults: z.record(text, z.unknown()).meta({ description: "options of an enqueue, in seconds" }),
+    inputSchema: z.unknown().meta({ description: "JSON Schema of the input; null when nobody knows one" }),
+    declaredBy: maybe(text),
+    declaredAt: time,
+  })
+  .meta({ id: "Definition" });
+
 export const unhandledType = z
   .strictObject({
     queue: text,

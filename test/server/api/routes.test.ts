@@ -65,6 +65,7 @@ beforeAll(async () => {
     ],
     { name: "import", queue: "in-flow" },
   );
+  await engine.typeDeclare([{ type: "declared", version: 2, queue: "work", defaults: { maxAttempts: 3 } }], "r1");
   await engine.workerBeat(
     "host:7:x",
     {
@@ -108,6 +109,14 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
             workers: [{ name: "host:7", queues: ["work"], types: null, concurrency: 10 }],
           },
         ],
+      },
+    },
+  ],
+  "GET /definitions": () => [
+    { query: "type=none", expected: { items: [] } },
+    {
+      expected: {
+        items: [{ type: "declared", version: 2, queue: "work", defaults: { maxAttempts: 3 }, declaredBy: "r1" }],
       },
     },
   ],

@@ -5,6 +5,7 @@ import { ApiError } from "../problem.js";
 import { toJsonText } from "../json.js";
 import { route } from "../route.js";
 import {
+  definitionRecord,
   limitOf,
   listOf,
   moment,
@@ -112,6 +113,15 @@ export const liveRoutes = [
     summary: "processes that run workers, idle ones too, by their heartbeat; those not seen for a day are forgotten",
     answer: listOf(processRecord),
     handle: async ({ mill }) => ({ items: await mill.engine.server.processes() }),
+  }),
+  route({
+    method: "GET",
+    path: "/definitions",
+    role: "reader",
+    summary: "what workers have declared of the types they handle: queue, defaults, version and schema of the input",
+    query: z.strictObject({ type: z.string().optional() }),
+    answer: listOf(definitionRecord),
+    handle: async ({ mill, query }) => ({ items: await mill.engine.definitions(query.type) }),
   }),
   route({
     method: "GET",
