@@ -7,7 +7,7 @@ export interface WhenFullOptions {
   /**
    * When the queue is full (`maxDepth`, `maxAgeSeconds`): throw QueueFullError, or wait for room and try again. Inside
    * a transaction (`tx`) it is always
-   * refused: whoever waits there would hold everything the transaction holds. Default `"refuse"`.
+   * refused: waiting there would hold everything the transaction holds. Default `"refuse"`.
    */
   readonly whenFull?: "refuse" | "wait";
   /** How long to wait for room at most; then QueueFullError is thrown. Default one minute. */

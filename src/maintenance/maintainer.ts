@@ -21,8 +21,8 @@ interface Relief {
 }
 
 /**
- * Does, from time to time, what any process may do for all. Any number of them may run, and share the duty: whoever
- * comes first does it. None is needed for correctness, because claims promote and reap by themselves.
+ * Does, from time to time, what any process may do for all. Any number of them may run, and share the duty: the
+ * first to come does it. None is needed for correctness, because claims promote and reap by themselves.
  *
  * @example
  * ```ts

@@ -120,7 +120,7 @@ export interface Step {
   /** Wait for the first signal of several names. */
   waitFor<T = Json>(names: readonly string[], options?: WaitOptions): Promise<Signal<T> | null>;
   /**
-   * A callback token for the signal of this name: whoever has it ends one wait for that signal, once, until it expires,
+   * A callback token for the signal of this name: its owner ends one wait for that signal, once, until it expires,
    * and may do nothing else. With `mill.answer`, or over HTTP without another right (`POST /api/v1/answers/TOKEN`).
    * Each call of the handler gets the same one.
    *

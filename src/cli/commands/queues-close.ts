@@ -9,7 +9,7 @@ export const queuesCloseCommand: Command = {
     "Waiting and running jobs go on. Queues that wait for it go on when it is finished. Your user name is noted.",
   ],
   arguments: [{ name: "NAME", help: "the queue" }],
-  options: { because: { value: "TEXT", help: "why, for whoever looks at the queue" }, ...databaseOptions },
+  options: { because: { value: "TEXT", help: "why; shown with the queue" }, ...databaseOptions },
   examples: ['millrace queues close import-7 --because "all files are in"'],
   async run({ args, options, out }) {
     const [name] = args as [string];

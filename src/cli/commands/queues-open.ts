@@ -6,7 +6,7 @@ export const queuesOpenCommand: Command = {
   name: "queues open",
   summary: "take jobs into a closed queue again, as long as it has not finished",
   arguments: [{ name: "NAME", help: "the queue" }],
-  options: { because: { value: "TEXT", help: "why, for whoever reads the events" }, ...databaseOptions },
+  options: { because: { value: "TEXT", help: "why; kept with the event" }, ...databaseOptions },
   examples: ["millrace queues open import-7"],
   async run({ args, options, out }) {
     const [name] = args as [string];

@@ -9,7 +9,7 @@ export const queuesPauseCommand: Command = {
   details: ["Running jobs go on, and new ones may be enqueued. Your user name is noted."],
   arguments: [{ name: "NAME", help: "the queue" }],
   options: {
-    because: { value: "TEXT", help: "why, for whoever looks at the queue" },
+    because: { value: "TEXT", help: "why; shown with the queue" },
     ...partOptions,
     ...databaseOptions,
   },

@@ -8,7 +8,7 @@ export const queuesResumeCommand: Command = {
   summary: "hand out the jobs of a paused queue, or of the part of it that was paused, again",
   arguments: [{ name: "NAME", help: "the queue" }],
   options: {
-    because: { value: "TEXT", help: "why, for whoever reads the events" },
+    because: { value: "TEXT", help: "why; kept with the event" },
     ...partOptions,
     ...databaseOptions,
   },

@@ -9,7 +9,7 @@ export const schedulesPauseCommand: Command = {
     "Jobs that it made go on. Your user name is noted. Code that declares the schedule again does not resume it.",
   ],
   arguments: [{ name: "NAME", help: "the schedule" }],
-  options: { because: { value: "TEXT", help: "why, for whoever looks at the schedule" }, ...databaseOptions },
+  options: { because: { value: "TEXT", help: "why; shown with the schedule" }, ...databaseOptions },
   examples: ['millrace schedules pause nightly --because "the warehouse is being moved"'],
   async run({ args, options, out }) {
     const [name] = args as [string];

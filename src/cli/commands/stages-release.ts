@@ -10,7 +10,7 @@ export const stagesReleaseCommand: Command = {
     { name: "NAME", help: "the queue" },
     { name: "STAGE", help: "the stage" },
   ],
-  options: { because: { value: "TEXT", help: "why, for whoever reads the events" }, ...databaseOptions },
+  options: { because: { value: "TEXT", help: "why; kept with the event" }, ...databaseOptions },
   examples: ["millrace stages release mail approval"],
   async run({ args, options, out }) {
     const [name, stage] = args as [string, string];

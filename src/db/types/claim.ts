@@ -28,7 +28,7 @@ export interface ClaimOptions {
   readonly trackStart?: boolean;
 }
 
-/** A job in the hands of whoever claimed it. */
+/** A job in the hands of the worker, or other caller, that claimed it. */
 export interface ClaimedJob {
   readonly id: JobId;
   readonly token: string;

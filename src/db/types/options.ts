@@ -108,7 +108,7 @@ export interface Defaults {
   readonly resources?: { readonly [resource: string]: number } | null;
   /**
    * Of a queue: how many jobs each tenant (`tenant`) may enqueue. Above it an enqueue is refused with QueueFullError,
-   * or, with `spillPriority`, accepted with that priority: a slower lane for whoever sends too much.
+   * or, with `spillPriority`, accepted with that priority: a slower lane for those that send too much.
    */
   readonly enqueueRate?: (Rate & { readonly spillPriority?: number }) | null;
   /** Of a queue: how often jobs of each group may start. */
