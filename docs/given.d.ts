@@ -2,7 +2,14 @@
 // for granted. A block that declares such a name itself means its own.
 import type * as m from "millrace";
 import type * as t from "millrace/testing";
+import type { AsyncLocalStorage } from "node:async_hooks";
+import type * as nodeFs from "node:fs";
+import type * as nodeHttp from "node:http";
+import type * as opentelemetry from "@opentelemetry/api";
+import type { NodePgDatabase } from "drizzle-orm/node-postgres";
+import type { PgTable } from "drizzle-orm/pg-core";
 import type pg from "pg";
+import type * as zod from "zod";
 
 declare global {
   // What `import { … } from "millrace"` would give.
@@ -10,6 +17,21 @@ declare global {
   const defineJob: typeof m.defineJob;
   const PermanentError: typeof m.PermanentError;
   const createTestMill: typeof t.createTestMill;
+  const Maintainer: typeof m.Maintainer;
+  const Scheduler: typeof m.Scheduler;
+  const PrometheusMetrics: typeof m.PrometheusMetrics;
+  const openTelemetryMetrics: typeof m.openTelemetryMetrics;
+  const openTelemetryTracing: typeof m.openTelemetryTracing;
+  const inThreads: typeof m.inThreads;
+  const retryLater: typeof m.retryLater;
+  type RuleInput = m.RuleInput;
+  type ErrorRule = m.ErrorRule;
+
+  // Other packages.
+  const fs: typeof nodeFs;
+  const http: typeof nodeHttp;
+  const z: typeof zod.z;
+  const api: typeof opentelemetry;
 
   // A client, a worker, and what a handler is given.
   const mill: m.Millrace;
@@ -17,7 +39,10 @@ declare global {
   const step: m.Step;
   const tx: pg.PoolClient;
   const pool: pg.Pool;
-  const db: pg.Pool;
+  const db: pg.Pool & NodePgDatabase; // of pg and of Drizzle
+  const connection: string;
+  const engine: m.Engine;
+  const test: t.TestMill;
   function pino(options?: object): m.Logger;
   function expect(value: unknown): { toBe(other: unknown): void; toEqual(other: unknown): void };
 
@@ -34,6 +59,22 @@ declare global {
   const poll: m.JobDefinition<{ tenant: string }>;
   const files: readonly string[];
   function ship(order: number): Promise<void>;
+
+  const resize: m.JobDefinition<{ key: string }, { key: string }, { width: number; height: number }, { width: number; height: number }>;
+  const keys: readonly string[];
+  const parseLines: NodeJS.ReadWriteStream & AsyncIterable<{ key: string }>;
+  const load: m.JobDefinition<{ table: string }>;
+  const sync: m.JobDefinition<null>;
+  function isReady(): Promise<boolean>;
+  const charge: m.JobDefinition<{ id: string }, { id: string }, { ok: boolean }>;
+  const charges: PgTable;
+  const recipients: readonly { to: string }[];
+  const welcomeMail: m.JobDefinition<{ to: string }>;
+  function signUp(mill: m.Millrace, email: string): Promise<void>;
+  const id: string;
+  const event: { readonly id: string; readonly data: unknown };
+  const request: { readonly query: { readonly token: string } };
+  const requestId: AsyncLocalStorage<string>;
 
   // docs/steps.md: an order that is paid for, approved and packed.
   interface Order {

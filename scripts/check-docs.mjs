@@ -73,15 +73,27 @@ export function blocksOf(text, language) {
     }));
 }
 
-/** Pages whose blocks are compiled elsewhere: the reference is made of the sources, recipes are files of examples/. */
-const elsewhere = new Set(["docs/reference.md", "docs/recipes.md"]);
 const site = path.join(root, "docs/site");
 
-/** All blocks of TypeScript in what users read, by page and line. */
+/**
+ * All blocks of TypeScript in what users read, by page and line. Recipes are left out, which are files of examples/
+ * word by word; and of the reference, which is made of the sources, the declarations.
+ */
 export function userBlocks() {
   return documents()
-    .filter((file) => (file.startsWith("docs/") || file === "README.md") && !elsewhere.has(file))
-    .flatMap((file) => blocksOf(read(file), "ts").map((block) => ({ file, ...block })));
+    .filter((file) => (file.startsWith("docs/") || file === "README.md") && file !== "docs/recipes.md")
+    .flatMap((file) => {
+      const blocks = blocksOf(read(file), "ts").map((block) => ({ file, ...block }));
+      return file === "docs/reference.md" ? blocks.filter(isExample) : blocks;
+    });
+}
+
+/** In the reference: below the word, or inside of the list of members. */
+function isExample({ file, line }) {
+  const [word, , opening] = read(file)
+    .split("\n")
+    .slice(line - 4, line - 1);
+  return word === "Example:" || opening.startsWith("  ");
 }
 
 /** Packages that a block imports. */

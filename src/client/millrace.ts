@@ -41,7 +41,7 @@ export interface MillraceOptions {
    * connection that your pool loses is logged, and does not end the process. Default: the variable
    * `DATABASE_URL`, else the server of a `millrace dev` that runs in this folder.
    */
-  readonly connection?: string | pg.PoolConfig | pg.Pool;
+  readonly connection?: string | pg.PoolConfig | pg.Pool | undefined;
   /** The schema that holds the queue. Default `millrace`. */
   readonly schema?: string;
   /** Keep statements prepared on each connection. Default true; turn off behind poolers that cannot. */

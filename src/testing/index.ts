@@ -207,7 +207,7 @@ export class TestMill {
    *
    * @example
    * ```ts
-   * const report = await test.runWithCrashes(order, { item: "book" }, handleOrder, {
+   * const report = await test.runWithCrashes(order, { items: ["book"] }, handleOrder, {
    *   signals: [{ name: "approved", value: { by: "ann" } }],
    *   worker: packers, // handles the jobs that the handler calls
    *   before: () => bank.reset(),

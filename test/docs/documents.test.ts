@@ -32,7 +32,7 @@ describe("links of documents", () => {
 describe("blocks of TypeScript in what users read", () => {
   it("compile", () => {
     const blocks = userBlocks();
-    expect(blocks.length).toBeGreaterThan(35);
+    expect(blocks.length).toBeGreaterThan(100);
     expect(compileBlocks(blocks).errors).toEqual([]);
   });
 
