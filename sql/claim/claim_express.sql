@@ -12,7 +12,7 @@ create or replace function claim_express(p_asked text, p_wanted int, p_worker te
   p_track_start boolean, p_may_wait boolean) returns text
 language plpgsql as $$
 declare
-  v_lane bigint; v_about text; v_lease float8; v_epoch numeric; v_told text;
+  v_lane bigint; v_about text; v_lease float8; v_epoch numeric; v_told text; v_crowd boolean := false;
   v_seq bigint; v_uses int; v_head_xid bigint; v_head_ticket bigint; v_head_offset int; v_left int;
   v_late late_place[];
   v_xid bigint; v_ticket bigint; v_offset int; v_jobs bigint[]; v_rest bigint[];
@@ -32,6 +32,7 @@ begin
     if v_told <> '' or v_told is null then
       return v_told;
     end if;
+    v_crowd := true;
   end if;
   if not pg_try_advisory_xact_lock(lane_flag(v_lane)) then
     return '';
@@ -92,8 +93,10 @@ begin
     v_late := v_late
       || late_from(array(select x from xids_running(v_snapshot) x where x >= v_head_xid and x < v_xid));
   end if;
+  -- Others may wait for the lane, if this claim did, or the last one left something for them.
+  v_crowd := (v_crowd or v_left is not null) and not pg_try_advisory_xact_lock(lane_spares(v_lane));
   v_left := null;
-  if not pg_try_advisory_xact_lock(lane_spares(v_lane)) then  -- others wait for the lane
+  if v_crowd then
     select l.head_xid, l.head_ticket, l.head_offset, v_late || l.late, l.n
       into v_xid, v_ticket, v_offset, v_late, v_left
       from spares_leave(v_lane, cursor_move(v_seq, v_uses + 1), v_xid, v_ticket, v_offset, v_rest, p_wanted, v_now) l;

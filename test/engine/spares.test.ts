@@ -25,6 +25,11 @@ async function queueWithSpares({ single = false } = {}): Promise<{ queue: string
     );
   expect(await db.engine.claim({ queues: [queue], limit: 1 })).toHaveLength(1); // learns that it is plain
   const other = await db.connect();
+  // as if the last claim had left something, too
+  await db.sql(
+    "update lane_cursor c set credit = 0 from lane l join queue q on q.id = l.queue_id where c.track = l.key and q.name = $1",
+    [queue],
+  );
   await other.query("begin");
   await other.query(
     "select pg_advisory_xact_lock_shared(lane_spares(l.key)) from lane l join queue q on q.id = l.queue_id where q.name = $1",
