@@ -1,8 +1,9 @@
 -- job_cancel: cancel jobs by id. Returns how many were cancelled; those already finished are left alone.
 -- A waiting job never runs. A running one is closed now: its worker is told at its next call and its report is refused.
+-- Who did it, or why, is on record (decision) where it is told.
 -- Locks: as job_hold, then claims in token order, then agenda rows. Writes: attempt, amendment, agenda, claim, tally,
--- fingerprint. Raises: MR002.
-create or replace function job_cancel(p_jobs bigint[], p_because text default null) returns int
+-- fingerprint, decision. Raises: MR002.
+create or replace function job_cancel(p_jobs bigint[], p_because text default null, p_by text default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_error json := case when p_because is not null then json_build_object('message', p_because) end;
@@ -17,6 +18,10 @@ begin
       v_cancelled := v_cancelled || v_id;
     end if;
   end loop;
+  if p_by is not null or p_because is not null then
+    insert into decision (job_id, decided_at, action, decided_by, because)
+    select c.id, clock_now(), 'cancel', p_by, p_because from unnest(v_cancelled) c (id);
+  end if;
   perform fingerprint_release(v_cancelled);
   return cardinality(v_cancelled);
 end $$;

@@ -1,8 +1,8 @@
 -- job_cancel_where: cancel all live jobs that match every filter given, at most p_limit. Returns how many. Scans the
 -- live job log; a tenant is found by its index. Writes as job_cancel. Raises: MR001, also without a filter, MR003.
 create or replace function job_cancel_where(p_queue text default null, p_type text default null,
-  p_tenant text default null, p_fingerprint text default null, p_because text default null, p_limit int default 100000)
-  returns int
+  p_tenant text default null, p_fingerprint text default null, p_because text default null, p_limit int default 100000,
+  p_by text default null) returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := case when p_queue is not null then queue_id(p_queue) end;
@@ -24,5 +24,5 @@ begin
          select true from job_attempt a left join amendment m on m.slot = a.slot and m.job_id = a.job_id
           where a.slot = j.slot and a.job_id = j.id and attempt_is_end(a.state, a.attempt, m.revived_after)
           limit 1) is null
-     order by j.id limit p_limit), p_because);
+     order by j.id limit p_limit), p_because, p_by);
 end $$;

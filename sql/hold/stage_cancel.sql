@@ -12,7 +12,7 @@ begin
     select g.job_id from agenda g
       join lane_known l on l.key = g.lane
      where l.queue_id = v_queue_id and g.stage = p_stage
-       and not agenda_dropped(g) order by g.job_id limit p_limit), p_because);
+       and not agenda_dropped(g) order by g.job_id limit p_limit), p_because, p_by);
   if v_count > 0 then
     perform queue_event_add(p_queue, 'stageCancelled', p_by, p_because, null, null, null, p_stage, v_count);
   end if;

@@ -30,7 +30,9 @@ begin
       language plpgsql as $body$
       begin
         return query
-        select u.id, s.state, a.reason::text, a.result, coalesce(a.error, m.note), j.parent, j.parent_key, j.parent_n
+        select u.id, s.state, a.reason::text, a.result,
+               case when attempt_is_end(a.state, a.attempt, m.revived_after) then a.error
+                    else coalesce(m.note, a.error) end, j.parent, j.parent_key, j.parent_n
           from unnest(p_jobs) u (id)
           left join job_%1$s j on j.id = u.id
           left join amendment_%1$s m on m.job_id = u.id

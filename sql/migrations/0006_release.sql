@@ -50,3 +50,7 @@ create table job_definition (
   declared_by  text,
   declared_at  timestamptz not null
 );
+
+-- Who cancelled a job, and why (job_cancel).
+alter table decision drop constraint decision_action_check;
+alter table decision add constraint decision_action_check check (action in ('retry', 'discard', 'cancel'));

@@ -456,13 +456,11 @@ export class Millrace {
     return this.engine.liveJobOf(job.queue ?? "default", job.fingerprint, call);
   }
 
-  /** Cancel one job. False when it had ended already. */
-  async cancel(
-    job: JobId | Pick<Enqueued, "id">,
-    options: TxOptions & { readonly because?: string } = {},
-  ): Promise<boolean> {
-    const call = callOf(options, ["because"]);
-    const isCancelled = (await this.engine.cancel([idOf(job)], options.because, call)) === 1;
+  /** Cancel one job. False when it had ended already. `mill.jobs.decisions` tells who did it, and why. */
+  async cancel(job: JobId | Pick<Enqueued, "id">, options: TxOptions & DecisionNote = {}): Promise<boolean> {
+    const call = callOf(options, ["by", "because"]);
+    const { by, because } = noteOf(options);
+    const isCancelled = (await this.engine.cancel([idOf(job)], because, { ...call, ...given({ by }) })) === 1;
     if (isCancelled && options.tx === undefined) this.#deliverer.ask(); // its children end too
     return isCancelled;
   }

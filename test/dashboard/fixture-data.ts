@@ -446,7 +446,18 @@ function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | u
               because: size === "huge" ? hostile : "the store is back",
             },
           ]
-        : [],
+        : job.state === "cancelled"
+          ? [
+              {
+                jobId: id,
+                action: "cancel",
+                attempts: null,
+                decidedAt: job.finishedAt!,
+                by: "ann",
+                because: size === "huge" ? hostile : "sent twice",
+              },
+            ]
+          : [],
   };
 }
 

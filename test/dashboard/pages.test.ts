@@ -38,6 +38,7 @@ const subjects: readonly (readonly [address: string, heading: RegExp])[] = [
   [`jobs/${jobOf(({ contentType }) => contentType === "image/png")}`, /import-file/],
   [`jobs/${jobOf(({ contentType }) => contentType === "application/octet-stream")}`, /index-document/],
   [`jobs/${jobOf(({ state }) => state === "suspended")}`, /index-document/],
+  [`jobs/${jobOf(({ state }) => state === "cancelled")}`, /./],
   [`jobs/${flowIdOf("checkout")}`, /checkout/],
   [`jobs/${flowIdOf("nightly-import")}`, /nightly-import/],
   [`jobs/${flowIdOf("render-500")}`, /render-500/],

@@ -199,6 +199,42 @@ describe("deciding", () => {
   });
 });
 
+describe("a cancel", () => {
+  const retrying = async (queue: string): Promise<string> => {
+    const id = await enqueue(db, queue, { maxAttempts: 3 });
+    await db.engine.retry(await claimOne(db, queue), { message: "the first try broke" }, 60);
+    return id;
+  };
+
+  it("tells who and why, also of a job that was tried before", async () => {
+    const queue = await newQueue(db);
+    const [one, other] = [await retrying(queue), await retrying(queue)];
+    expect(await db.engine.cancel([one], "sent twice", { by: "ann" })).toBe(1);
+    expect(await db.engine.decisions(one)).toMatchObject([
+      { jobId: one, action: "cancel", by: "ann", because: "sent twice", attempts: null },
+    ]);
+    expect((await jobOf(db, one)).lastError).toEqual({ message: "sent twice" });
+    expect(await db.engine.cancelWhere({ queue, type: "work", by: "bob", because: "stopped" })).toBe(1);
+    expect(await db.engine.decisions(other)).toMatchObject([{ action: "cancel", by: "bob", because: "stopped" }]);
+    expect(await db.sql("select job_id::text, error from job_outcomes($1::bigint[])", [[one, other]])).toEqual([
+      { job_id: one, error: { message: "sent twice" } },
+      { job_id: other, error: { message: "stopped" } },
+    ]);
+  });
+
+  it("of a running job is told too; one that says nothing leaves no record", async () => {
+    const queue = await newQueue(db);
+    const running = await enqueue(db, queue);
+    await claimOne(db, queue);
+    const silent = await retrying(queue);
+    expect(await db.engine.cancel([running], undefined, { by: "ann" })).toBe(1);
+    expect(await db.engine.cancel([silent])).toBe(1);
+    expect(await db.engine.decisions(running)).toMatchObject([{ action: "cancel", by: "ann", because: null }]);
+    expect(await db.engine.decisions(silent)).toEqual([]);
+    expect((await jobOf(db, silent)).lastError).toEqual({ message: "the first try broke" });
+  });
+});
+
 describe("the record of a decision", () => {
   it.each([
     ["few jobs", 0],

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { errorText } from "../../../src/db/error-text.js";
 import { get } from "../../api.js";
 import { count, duration } from "../../format.js";
 import { perform } from "../../parts/act.js";
@@ -102,11 +103,30 @@ export function JobPage({ id }: { id: string }): JSX.Element {
             Discarded <Ago at={job.discardedAt} />: nobody will retry it.
           </p>
         )}
+        {details.data && job?.state === "cancelled" && <Cancelled of={details.data} />}
       </PageHead>
       <Load of={details} lines={12}>
         {(found) => <Details of={found} />}
       </Load>
     </>
+  );
+}
+
+/** Who cancelled it, and why, as far as it is known; one that never ran may have been ended by what it waited for. */
+function Cancelled({ of: { job, attempts, decisions } }: { of: JobDetails }): JSX.Element {
+  const { by = null, because = null } = decisions.findLast(({ action }) => action === "cancel") ?? {};
+  const reason = because ?? (attempts.length === 0 ? errorText(job.lastError) : null);
+  return (
+    <p class="note">
+      Cancelled <Ago at={job.finishedAt} />
+      {by && (
+        <>
+          {" "}
+          by <strong>{by}</strong>
+        </>
+      )}
+      {reason ? `: ${reason}` : "."}
+    </p>
   );
 }
 

@@ -112,10 +112,12 @@ function AttemptEntry({ of }: { of: Attempt }): JSX.Element {
   );
 }
 
+const decided = { retry: "retried", discard: "discarded", cancel: "cancelled" } as const;
+
 function DecisionEntry({ of }: { of: Decision }): JSX.Element {
   return (
     <div class="timeline-head">
-      <strong>{of.action === "retry" ? "retried" : "discarded"}</strong>
+      <strong>{decided[of.action]}</strong>
       <Moment at={of.decidedAt} />
       {of.by && <span class="muted">by {of.by}</span>}
       {of.because && <span>{of.because}</span>}

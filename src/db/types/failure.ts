@@ -6,10 +6,10 @@ export interface DecisionNote {
   readonly because?: string;
 }
 
-/** What somebody decided on a failed or expired job. */
+/** What somebody decided on a failed or expired job, or that somebody cancelled it. */
 export interface DecisionRecord {
   readonly jobId: JobId;
-  readonly action: "retry" | "discard";
+  readonly action: "retry" | "discard" | "cancel";
   /** How many attempts a retry added. */
   readonly attempts: number | null;
   readonly decidedAt: Date;

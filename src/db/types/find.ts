@@ -1,3 +1,4 @@
+import type { DecisionNote } from "./failure.js";
 import type { JobId, JobState } from "./job.js";
 
 /** Which jobs to list: those that match all that is given. */
@@ -47,13 +48,12 @@ export interface CountFilter {
 /** How many jobs are in each state. */
 export type JobCounts = { readonly [State in JobState]: number };
 
-/** Which jobs to cancel: those that match all that is given, and why. */
-export interface CancelFilter {
+/** Which jobs to cancel: those that match all that is given; who does it, and why. */
+export interface CancelFilter extends DecisionNote {
   readonly queue?: string;
   readonly type?: string;
   readonly tenant?: string;
   readonly fingerprint?: string;
-  readonly because?: string;
 }
 
 /** Which attempts to look at, and how far back. */

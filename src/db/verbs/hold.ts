@@ -8,28 +8,35 @@ const stageBatch = 10_000;
 
 /** What is decided on jobs that nobody works on: cancelled, retried, replayed, discarded, released (`sql/hold`). */
 export abstract class HoldVerbs extends OutcomeVerbs {
-  /** Cancel jobs by id. Returns how many were cancelled; finished ones are left alone. */
-  async cancel(ids: readonly JobId[], because?: string, call?: CallOptions): Promise<number> {
+  /**
+   * Cancel jobs by id. Returns how many were cancelled; finished ones are left alone. `decisions` tells who and why.
+   */
+  async cancel(
+    ids: readonly JobId[],
+    because?: string,
+    { by, ...call }: CallOptions & Pick<DecisionNote, "by"> = {},
+  ): Promise<number> {
     return this.db.count(
       "job_cancel",
-      "select :job_cancel($1::bigint[], $2::text) as n",
-      [encodeIds(ids), because ?? null],
+      "select :job_cancel($1::bigint[], $2::text, $3::text) as n",
+      [encodeIds(ids), because ?? null, by ?? null],
       call,
     );
   }
 
   /** Cancel all live jobs that match every filter given. */
   async cancelWhere(filter: CancelFilter, call?: CallOptions): Promise<number> {
-    checkKeys(filter, new Set(["queue", "type", "tenant", "fingerprint", "because"]));
+    checkKeys(filter, new Set(["queue", "type", "tenant", "fingerprint", "because", "by"]));
     return this.db.count(
       "job_cancel_where",
-      "select :job_cancel_where($1::text, $2::text, $3::text, $4::text, $5::text) as n",
+      "select :job_cancel_where($1::text, $2::text, $3::text, $4::text, $5::text, p_by => $6::text) as n",
       [
         filter.queue ?? null,
         filter.type ?? null,
         filter.tenant ?? null,
         filter.fingerprint ?? null,
         filter.because ?? null,
+        filter.by ?? null,
       ],
       call,
     );

@@ -141,7 +141,7 @@ export const attemptRecord = z
 export const decisionRecord = z
   .strictObject({
     jobId,
-    action: z.enum(["retry", "discard"]),
+    action: z.enum(["retry", "discard", "cancel"]),
     attempts: maybe(count),
     decidedAt: time,
     by: maybe(text),

@@ -80,6 +80,13 @@ describe("the audit", () => {
 });
 
 describe("acts", () => {
+  it("that cancel a job are told with it: by whom, and why", async () => {
+    const { id } = await server.db.engine.enqueue({ type: "unwanted", queue: "mail" });
+    expect((await server.ask("POST", `/jobs/${id}/cancel`, { because: "sent twice" })).status).toBe(200);
+    const { body } = await server.ask("GET", `/jobs/${id}`);
+    expect(body).toMatchObject({ decisions: [{ action: "cancel", by: "the-admin", because: "sent twice" }] });
+  });
+
   it("do not wait for somebody's open transaction for long", async () => {
     const { id } = await server.db.engine.enqueue({ type: "held", queue: "mail" });
     const other = await server.db.connect();

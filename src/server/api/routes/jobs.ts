@@ -176,10 +176,10 @@ export const jobRoutes = [
       "cancel jobs by id, or all that match: a filter needs a type, a tenant or a key. 100,000 at most in one request",
     body: z.strictObject({ ids: ids.optional(), filter: cancelFilter.optional(), because, dryRun }),
     answer: counted,
-    async handle({ mill, looks, body, act, pretend, deliver }) {
+    async handle({ mill, looks, body, identity: { name: by }, act, pretend, deliver }) {
       if (body.ids !== undefined) {
         oneOf(body);
-        const cancel = (tx: Transaction) => mill.engine.cancel(body.ids!, body.because, { tx });
+        const cancel = (tx: Transaction) => mill.engine.cancel(body.ids!, body.because, { tx, by });
         if (body.dryRun) return exactly(await pretend(cancel));
         const count = await act(jobsName(body.ids), cancel);
         deliver();
@@ -194,7 +194,7 @@ export const jobRoutes = [
         );
       if (body.dryRun) return countJobs({ mill, looks }, { ...filter, isLive: true });
       const count = await act(`jobs ${JSON.stringify(filter)}`, (tx) =>
-        mill.engine.cancelWhere({ ...filter, ...given({ because: body.because }) }, { tx }),
+        mill.engine.cancelWhere({ ...filter, by, ...given({ because: body.because }) }, { tx }),
       );
       deliver();
       return upToMost(count);
@@ -286,8 +286,10 @@ export const jobRoutes = [
     summary: "cancel a job; not done when it had ended already",
     body: z.strictObject({ because }),
     answer: done,
-    async handle({ mill, params, body, act, deliver }) {
-      const count = await act(`job ${params["id"]}`, (tx) => mill.engine.cancel([params["id"]!], body.because, { tx }));
+    async handle({ mill, params, body, identity: { name: by }, act, deliver }) {
+      const count = await act(`job ${params["id"]}`, (tx) =>
+        mill.engine.cancel([params["id"]!], body.because, { tx, by }),
+      );
       deliver(); // its children end too
       return one(count);
     },
