@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { InputError } from "../../db/errors.js";
 import type { JobOptions } from "../../job/job-options.js";
 import { Millrace } from "../../client/millrace.js";
@@ -78,6 +77,7 @@ export const enqueueCommand: Command = {
 async function checkDeclared(mill: Millrace, type: string, input: unknown): Promise<void> {
   const [definition] = await mill.engine.definitions(type).catch(() => []);
   if (!definition?.inputSchema) return;
+  const { z } = await import("../../server/zod.js");
   let schema;
   try {
     schema = z.fromJSONSchema(definition.inputSchema as never);
