@@ -57,7 +57,8 @@ begin
     -- these had nothing after all: others
     continue when w.is_crowded and p.room = r."limit" and v_lanes <> '{}' and not p.stop;
     exit when p.room < r."limit" or p.stop or v_pass >= 2;
-    exit when claim_reap(100) = 0 and spares_return(spares_of(w.queue_ids)) = 0
+    exit when claim_reap(100) = 0
+      and (not exists (select from spare) or spares_return(spares_of(w.queue_ids)) = 0)
       and (not exists (select from lane where rest_xid is not null and not is_asleep) or lanes_settle(100) = 0);
   end loop;
 

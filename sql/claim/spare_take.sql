@@ -1,35 +1,38 @@
 -- spare_await: what a claim does when others have its lane. Takes what they left for it, or waits for the end of the
--- claim that has the lane, and looks again; all who wait go on together then. Empty when nothing was left, and the lane
--- is in the caller's hands now. Null when it may not wait.
+-- claim that has the lane, and looks again, together with all others who wait. Where claims leave nothing, because
+-- nobody waited before, or there is nothing, it waits for the lane itself. Empty when the lane is in the caller's hands
+-- now. Null when it may not wait.
 -- Locks: the lane's spares, shared; the lane, where it returns empty.
 create or replace function spare_await(p_lane bigint, p_epoch numeric, p_about text, p_wanted int, p_worker text,
   p_lease float8, p_max_bytes bigint, p_track_start boolean, p_may_wait boolean) returns text
 language plpgsql as $$
 declare
   v_told text;
+  v_move bigint; v_left int; v_seen bigint;
 begin
-  if pg_try_advisory_xact_lock_shared(lane_spares(p_lane)) then
+  for v_look in 1 .. 5 loop
+    select cursor_move(c.seq, c.uses), c.credit into v_move, v_left from lane_cursor c
+     where c.track = p_lane order by c.seq desc limit 1;
+    exit when (v_left > 0 and v_move is distinct from v_seen) is not true;
+    if v_look = 1 and not pg_try_advisory_xact_lock_shared(lane_spares(p_lane)) then
+      exit;
+    end if;
     v_told := spare_take(p_lane, p_epoch, p_about, p_wanted, p_worker, p_lease, p_max_bytes, p_track_start);
     if v_told <> '' then
       return v_told;
+    elsif v_look > 1 and pg_try_advisory_xact_lock(lane_lock(p_lane)) then
+      return '';
     end if;
-  end if;
+    exit when not p_may_wait;
+    v_seen := v_move;
+    perform pg_advisory_xact_lock_shared(lane_spares(p_lane));
+    perform lanes_await(array[p_lane]);
+  end loop;
   if not p_may_wait then
     return null;
   end if;
-  for v_look in 1 .. 4 loop
-    perform pg_advisory_xact_lock_shared(lane_spares(p_lane));
-    if v_look < 4 then
-      perform lanes_await(array[p_lane]);
-      v_told := spare_take(p_lane, p_epoch, p_about, p_wanted, p_worker, p_lease, p_max_bytes, p_track_start);
-      if v_told <> '' then
-        return v_told;
-      end if;
-      exit when pg_try_advisory_xact_lock(lane_lock(p_lane));
-    else
-      perform pg_advisory_xact_lock(lane_lock(p_lane));
-    end if;
-  end loop;
+  perform pg_advisory_xact_lock_shared(lane_spares(p_lane));
+  perform pg_advisory_xact_lock(lane_lock(p_lane));
   return '';
 end $$;
 
