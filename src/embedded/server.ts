@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Binaries, findBinaries } from "./binaries.js";
 import { freePort } from "./free-port.js";
+import { endWithUs } from "./keeper.js";
 import { missingBinaries } from "./missing.js";
 import { type ServerUser, isOwner, writeSecret } from "./own-folder.js";
 import { givePassword, newPassword, passwordFile, readPassword } from "./password.js";
@@ -57,6 +58,7 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
     if (temporary) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
   process.once("exit", stopWithUs);
+  const callOff = temporary ? endWithUs(server.pid ?? 0, folder) : undefined;
   await ready(server);
   return {
     url: `postgres://postgres:${password}@127.0.0.1:${settings.port}/postgres`,
@@ -64,6 +66,7 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
     pid: server.pid ?? 0,
     async stop(mode = "fast") {
       process.off("exit", stopWithUs);
+      callOff?.();
       if (server.exitCode === null && server.signalCode === null) {
         const exited = once(server, "exit");
         server.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
