@@ -1,5 +1,6 @@
 /** The one way to the server: `/api/v1`, found beside the page so that any prefix does. */
 import { signal } from "@preact/signals";
+import { exactText, parseExact } from "../src/db/exact-json.js";
 
 const base = new URL("../api/v1/", location.href.replace(/[#?].*$/s, ""));
 const tokenKey = "millrace.token";
@@ -27,14 +28,15 @@ export type Query = Readonly<Record<string, string | number | boolean | null | u
 
 /** Ask for a record. */
 export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
-  return (await (await request("GET", path, { query, ...(signal && { signal }) })).json()) as T;
+  const response = await request("GET", path, { query, ...(signal && { signal }) });
+  return parseExact(await response.text()) as T;
 }
 
 /** Change something. */
 export async function send<T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> {
   const response = await request(method, path, { body: body ?? {} });
   const text = await response.text();
-  return (text === "" ? undefined : JSON.parse(text)) as T;
+  return (text === "" ? undefined : parseExact(text)) as T;
 }
 
 /** A raw answer: the live stream, a payload. */
@@ -63,7 +65,7 @@ export async function request(
         ...(token && { authorization: `Bearer ${token}` }),
         ...(body !== undefined && { "content-type": "application/json" }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: exactText(body) }),
       ...(signal && { signal }),
     });
   } catch (error) {

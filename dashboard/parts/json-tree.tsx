@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { ExactInteger } from "../../src/db/exact-json.js";
 import { plural } from "../format.js";
 import type { Json } from "../wire.js";
 import { Button } from "./button.js";
@@ -19,7 +20,7 @@ export function JsonTree({ value }: { value: Json }): JSX.Element {
 
 function Node({ name, value, depth }: { name?: string; value: Json; depth: number }): JSX.Element {
   const label = name === undefined ? null : <span class="json-name">{name}: </span>;
-  if (value === null || typeof value !== "object") {
+  if (value === null || typeof value !== "object" || value instanceof ExactInteger) {
     return (
       <div class="json-leaf">
         {label}
@@ -75,7 +76,7 @@ function Branch({
   );
 }
 
-function Leaf({ value }: { value: null | boolean | number | string }): JSX.Element {
+function Leaf({ value }: { value: null | boolean | number | string | ExactInteger }): JSX.Element {
   const [whole, setWhole] = useState(false);
   if (typeof value !== "string") return <span class={value === null ? "muted" : "json-number"}>{String(value)}</span>;
   const cut = !whole && value.length > mostLetters;

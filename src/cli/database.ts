@@ -1,6 +1,7 @@
 import pg from "pg";
 import { Engine } from "../db/engine.js";
 import { translateError } from "../db/errors.js";
+import { exactTypes } from "../db/exact-types.js";
 import { runQuery } from "../db/queryable.js";
 import { devUrl } from "../embedded/dev-url.js";
 import type { ExitCode } from "./command.js";
@@ -23,7 +24,7 @@ export async function withDatabase(
   work: (database: Database) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const url = databaseUrl(options);
-  const pool = new pg.Pool({ connectionString: url, max: 4, application_name: "millrace cli" });
+  const pool = new pg.Pool({ connectionString: url, max: 4, application_name: "millrace cli", types: exactTypes });
   pool.on("error", () => {}); // a dying idle connection is replaced; the next query tells
   try {
     const engine = new Engine({ pool, schema: options.text("schema") });

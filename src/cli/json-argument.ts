@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
+import { parseExact } from "../db/exact-json.js";
 import { UsageError } from "./usage-error.js";
 
 /**
@@ -10,7 +11,7 @@ export async function jsonArgument(argument: string | undefined, name: string): 
   if (argument === undefined) return null;
   const { source, json } = await load(argument, name);
   try {
-    return JSON.parse(json);
+    return parseExact(json);
   } catch (error) {
     throw new UsageError(
       `${source} is not JSON: ${(error as Error).message}`,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { styleText } from "node:util";
+import { exactText } from "../db/exact-json.js";
 import { visible, visibleLines } from "../db/visible.js";
 import { Progress } from "./progress.js";
 import { redact } from "./redact.js";
@@ -69,7 +70,7 @@ export class Output {
 
 /** JSON whose texts cannot steer a terminal either. */
 function jsonText(value: unknown, indent?: number): string {
-  return visibleLines(JSON.stringify(value, forJson, indent));
+  return visibleLines(exactText(value, forJson, indent));
 }
 
 /** JSON has no Infinity; the SQL functions say "unlimited". */

@@ -13,6 +13,7 @@ import {
   shown,
 } from "./check-options.js";
 import { InvalidArgumentError, MillraceError, PayloadError, TokenRefusedError } from "./errors.js";
+import { exactText } from "./exact-json.js";
 import { bounds } from "./limits.js";
 import { type Option, namesOf, optionNamed, someSeconds } from "./option-table.js";
 import { pieceBytes } from "./payload.js";
@@ -64,14 +65,14 @@ function checkSize(text: string, what: string, most: number): void {
 /** Looked at one by one only when all of them together have as many. */
 function checkSizes(text: string, values: readonly unknown[], what: string, most: number): void {
   if (text.length * 3 <= most) return;
-  for (const value of values) if (value !== undefined) checkSize(JSON.stringify(value) ?? "", what, most);
+  for (const value of values) if (value !== undefined) checkSize(exactText(value) ?? "", what, most);
 }
 
 /** A value's text, after a look at the value and, if need be, at its strings. */
 function checkedText(value: unknown, what: string, check: (withStrings: boolean) => void): string {
   return reading(what, () => {
     check(false);
-    const text = JSON.stringify(value);
+    const text = exactText(value);
     if (mayBeBroken(text)) check(true);
     return text;
   });
@@ -222,7 +223,7 @@ export function encodeOptions(options: EnqueueOptions & { readonly type?: string
     encoded[key] = encodeOption(optionNamed.get(key)!, value);
   }
   if (payloadSize !== undefined) encoded["payloadSize"] = payloadSize;
-  return JSON.stringify(encoded);
+  return exactText(encoded);
 }
 
 /** Null is as good as not given, or puts a default back. */
@@ -335,9 +336,7 @@ export function encodeDefaults(defaults: object): string {
 function encodeChecked(options: object, known: ReadonlySet<string>): string {
   checkKeys(options, known);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return JSON.stringify(
-    Object.fromEntries(given.map(([key, value]) => [key, encodeOption(optionNamed.get(key)!, value)])),
-  );
+  return exactText(Object.fromEntries(given.map(([key, value]) => [key, encodeOption(optionNamed.get(key)!, value)])));
 }
 
 const groupKeys = namesOf("group");

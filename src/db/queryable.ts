@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { translateError } from "./errors.js";
 
 /** A result as the `pg` driver returns it. */
@@ -7,7 +8,13 @@ export interface QueryResult {
 
 /** The seam to a database: what a `pg` Pool, Client and PoolClient have in common. */
 export interface Queryable {
-  query(query: { readonly text: string; readonly values: unknown[]; readonly name?: string }): Promise<QueryResult>;
+  query(query: {
+    readonly text: string;
+    readonly values: unknown[];
+    readonly name?: string;
+    /** How the values that come back are read. Default as the connection does. */
+    readonly types?: pg.CustomTypesConfig;
+  }): Promise<QueryResult>;
 }
 
 /** A pool that can hand out one connection, for calls that need several statements. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Millrace, isPool, newPool } from "../client/millrace.js";
 import { InvalidArgumentError } from "../db/errors.js";
+import { exactTypes } from "../db/exact-types.js";
 import type { MillraceOptions } from "../client/millrace.js";
 import { WakeUp } from "../client/wake-up.js";
 import { Maintainer } from "../maintenance/maintainer.js";
@@ -115,6 +116,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     ? connection
     : newPool({
         max: mostConnections,
+        types: exactTypes,
         ...(typeof connection === "string" ? { connectionString: connection } : connection),
       });
   const mill = new Millrace({

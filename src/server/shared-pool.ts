@@ -1,3 +1,4 @@
+import { exactTypes } from "../db/exact-types.js";
 import type { ConnectionPool } from "../db/queryable.js";
 import type { Shares } from "./http/shares.js";
 
@@ -7,7 +8,7 @@ import type { Shares } from "./http/shares.js";
  */
 export function sharedPool(pool: ConnectionPool, shares: Shares, who: string): ConnectionPool {
   return {
-    query: (query) => shares.use(who, () => pool.query(query)),
+    query: (query) => shares.use(who, () => pool.query({ ...query, types: exactTypes })),
     async connect() {
       await shares.wait(who);
       try {

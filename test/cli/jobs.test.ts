@@ -30,6 +30,13 @@ describe("enqueue", () => {
     expect(inputs).toEqual([null, { key: "a.png" }, { from: "file" }, [1, 2]]);
   });
 
+  it("takes and shows large integers as they are", async () => {
+    const id = idOf(await cli(["enqueue", "exact", '{"order": 9007199254740993}']));
+    const [lines, whole] = await Promise.all([cli(["jobs", "show", id]), cli(["jobs", "show", id, "--json"])]);
+    expect(lines.stdout).toContain('{"order":9007199254740993}');
+    expect(whole.stdout).toContain('"order": 9007199254740993');
+  });
+
   it("passes its options on", async () => {
     await db.engine.queuePut("mail");
     const options = [

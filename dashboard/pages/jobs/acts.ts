@@ -1,3 +1,4 @@
+import { parseExact } from "../../../src/db/exact-json.js";
 import { ApiError, get, send } from "../../api.js";
 import { plural } from "../../format.js";
 import { type Act, because, filled } from "../../parts/act.js";
@@ -74,7 +75,7 @@ export const tell = (job: Job): Act => {
 
 function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseExact(text);
   } catch (error) {
     throw new ApiError(`the value is not JSON: ${(error as Error).message}`, 400, undefined, "put a text in quotes");
   }

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { exactText } from "../../../src/db/exact-json.js";
 import { request } from "../../api.js";
 import { bytes } from "../../format.js";
 import { Button } from "../../parts/button.js";
@@ -20,7 +21,7 @@ const pictureBytes = 10_000_000;
 /** What a job carries: its input as a tree, its bytes as what they are. */
 export function Payload({ job }: { job: Job }): JSX.Element {
   const [asText, setAsText] = useState<"tree" | "text">("tree");
-  const text = JSON.stringify(job.input, null, 2) ?? "null";
+  const text = exactText(job.input, undefined, 2) ?? "null";
   return (
     <>
       <Panel

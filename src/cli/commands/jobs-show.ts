@@ -1,4 +1,5 @@
 import { errorText } from "../../db/error-text.js";
+import { exactText } from "../../db/exact-json.js";
 import type { AttemptRecord, JobDetails, JobRecord, Json } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -72,7 +73,7 @@ function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
   ];
 }
 
-const shown = (value: Json): string | null => (value === null ? null : JSON.stringify(value));
+const shown = (value: Json): string | null => (value === null ? null : exactText(value));
 
 function attemptTable(attempts: readonly AttemptRecord[], width: number): string[] {
   return textTable(

@@ -1,3 +1,4 @@
+import { exactText } from "../../db/exact-json.js";
 import { errorText } from "../../db/error-text.js";
 import type { ChildRecord, JobRecord, JobStep, StepKind } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
@@ -127,7 +128,7 @@ function remark({ error, until, other, kind, about, value, valueBytes }: JobStep
       ? null
       : value === null && valueBytes > "null".length
         ? `a value of ${bytes(valueBytes)}`
-        : JSON.stringify(value),
+        : exactText(value),
   ]
     .filter(Boolean)
     .join(", ");

@@ -1,9 +1,10 @@
 import { InvalidArgumentError } from "../../db/errors.js";
+import { exactText } from "../../db/exact-json.js";
 import { parseJson } from "../http/parse-json.js";
 
 /** JSON has no Infinity; the SQL functions say "unlimited". */
 export function toJsonText(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) => (member === Infinity ? "unlimited" : member));
+  return exactText(value, (_key, member: unknown) => (member === Infinity ? "unlimited" : member));
 }
 
 /** What somebody sent as JSON; `what` it is, and how to send it, are told when it cannot be read. */

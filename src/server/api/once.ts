@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { InvalidArgumentError } from "../../db/errors.js";
+import { exactText } from "../../db/exact-json.js";
 import type { Queryable } from "../../db/queryable.js";
 import type { Json, NewJob } from "../../db/types.js";
 import { bounded } from "../bounded.js";
@@ -23,7 +24,7 @@ export async function enqueueOnce<T>(
       ? enqueue()
       : waits(() => bounded(mill.engine, (tx) => enqueue({ tx })));
   const request = createHash("sha256")
-    .update(`${exchange.path}\n${JSON.stringify(call.body)}`)
+    .update(`${exchange.path}\n${exactText(call.body)}`)
     .digest("hex");
   // A key is its sender's own: nobody learns of, or gets in the way of, what others did.
   const once = (tx: Queryable) =>

@@ -1,3 +1,4 @@
+import { parseExact } from "../../db/exact-json.js";
 import { mostLevels } from "./limits.js";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -14,13 +15,13 @@ export class TooDeepError extends Error {
 }
 
 /**
- * The value of a JSON text in UTF-8; throws what `JSON.parse` throws, or a TooDeepError. Levels are counted before it
+ * The value of a JSON text in UTF-8, with integers as they are (`parseExact`); throws what `JSON.parse` throws, or a TooDeepError. Levels are counted before it
  * is parsed: a parser makes an object of each, a gigabyte of 16 MB of brackets, and whoever walks along them comes to
  * the end of the stack.
  */
 export function parseJson(bytes: Uint8Array, levels = mostLevels): unknown {
   if (isDeeper(bytes, levels)) throw new TooDeepError(levels);
-  return JSON.parse(utf8.decode(bytes));
+  return parseExact(utf8.decode(bytes));
 }
 
 function isDeeper(bytes: Uint8Array, levels: number): boolean {
