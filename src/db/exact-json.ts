@@ -1,7 +1,7 @@
 /** Marks numbers in JSON texts. It is told to nobody, so that no string of others begins with it. */
 const mark = `millrace ${Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("")} `;
 const marked = new RegExp(`"${mark}(-?\\d+)"`, "g");
-/** Most texts have no such number, and are passed by. What only looks like one, inside of a string, is sorted out later. */
+/** Most texts have no such number. What only looks like one, inside of a string, is sorted out later. */
 const mayHave = /(?:^|[:,[\s])-?\d{16,}(?:[,\]}\s]|$)/;
 const integer = /^-?[1-9]\d{15,}$/;
 let isUsed = false;

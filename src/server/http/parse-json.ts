@@ -15,9 +15,9 @@ export class TooDeepError extends Error {
 }
 
 /**
- * The value of a JSON text in UTF-8, with integers as they are (`parseExact`); throws what `JSON.parse` throws, or a TooDeepError. Levels are counted before it
- * is parsed: a parser makes an object of each, a gigabyte of 16 MB of brackets, and whoever walks along them comes to
- * the end of the stack.
+ * The value of a JSON text in UTF-8, with integers as they are (`parseExact`); throws what `JSON.parse` throws, or a
+ * TooDeepError. Levels are counted before it is parsed: a parser makes an object of each, a gigabyte of 16 MB of
+ * brackets, and whoever walks along them comes to the end of the stack.
  */
 export function parseJson(bytes: Uint8Array, levels = mostLevels): unknown {
   if (isDeeper(bytes, levels)) throw new TooDeepError(levels);
