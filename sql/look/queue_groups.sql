@@ -1,10 +1,10 @@
 -- queue_groups: how much of a queue waits (ready or blocked), is delayed and runs for each group, what share of all
 -- that waits it has, and for how long the oldest that waits could have run; the one with the most waiting first. Jobs
 -- without a group are counted together, under null. Exact up to 10,000 jobs that wait or are delayed. Beyond that
--- waiting and delayed are estimates: 5000 tickets and 5000 jobs of the agenda, by chance, tell the share of each group,
--- and the depth is known. What runs, and the age of the oldest, is exact then too, for the groups that are listed; one
--- with little may be missing. So the cost depends neither on the backlog nor on the number of groups. Raises: MR001,
--- MR003.
+-- waiting and delayed are estimates: 5000 jobs of tickets and 5000 of the agenda, by chance, tell the share of each
+-- group, and the depth is known. What runs, and the age of the oldest, is exact then too, for the groups that are
+-- listed; one with little may be missing. So the cost depends neither on the backlog nor on the number of groups.
+-- Raises: MR001, MR003.
 create or replace function queue_groups(p_queue text default 'default', p_limit int default 100)
 returns table ("group" text, waiting bigint, delayed bigint, running bigint, oldest_age_seconds float8, share float8,
   estimated boolean)
@@ -54,38 +54,53 @@ begin
 end $$;
 
 -- queue_live: the live jobs of a queue with their groups, what they do, and since when those that wait could have run.
--- With p_sample at most so many by chance of the tickets and of the agenda: a ticket is told by one of its jobs, which
--- stands for all of them (jobs), because they are of one group. A job waits when it is in a ticket that its track's
--- cursor has not passed, or put aside by a claim, unless it was moved, has ended or expired, or was dropped.
+-- With p_sample about so many of tickets and of the agenda, by chance. Of tickets, the jobs at equal distances in the
+-- order of their tracks are taken, each of which stands for as many as there are between two (jobs). So a ticket of a
+-- thousand jobs counts a thousand times, and the share of a group is wrong by one of those distances at most. A job
+-- waits when it is in a ticket that its track's cursor has not passed, or put aside by a claim, unless it was moved,
+-- has ended or expired, or was dropped.
 create or replace function queue_live(p_queue_id int, p_lanes bigint[], p_sample int)
-  returns table (group_key text, state text, jobs bigint, since timestamptz)
+  returns table (group_key text, state text, jobs float8, since timestamptz)
 language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_now constant timestamptz := clock_now();
   v_aside constant boolean := exists (select from aside where lane = any (p_lanes));
+  v_start constant float8 := random();
 begin
   return query
-  with named as (
-    (select u.id, k.xid, k.attempt, k.version, null::timestamptz as due_at,
-            case when p_sample is null then 1 else cardinality(k.jobs) - f.first + 1 end as jobs
-       from (select * from tickets_ahead(p_lanes)
-              where p_sample is null
-             union all
-             select * from tickets_sampled(200)
-              where p_sample is not null) k
-       left join lateral (select * from lane_cursor c where c.track = k.lane order by c.seq desc limit 1) c on true
-       cross join lateral (  -- the first of its jobs that was not passed
-         select case when c.track is null or (k.xid, k.id) > (c.head_xid, c.head_ticket) then 1
-                     when v_aside and fresh_of(k.lane) = any (p_lanes)
-                       then coalesce(aside_first(k.lane, k.xid, k.id), ticket_first(c, k.xid, k.id))
-                     when k.xid = c.head_xid and k.id = c.head_ticket or k.xid = any (late_xids(c.late))
-                       then ticket_first(c, k.xid, k.id) end as first) f
-       cross join lateral (select f.first + floor(random() * (cardinality(k.jobs) - f.first + 1))::int as any) o
-       cross join lateral unnest(case when p_sample is null then k.jobs[f.first:] else k.jobs[o.any:o.any] end) u (id)
-      where f.first <= cardinality(k.jobs) and (fresh_of(k.lane) = any (p_lanes)
-        or coalesce(c.lane = any (p_lanes), true))
-      order by case when p_sample is not null then random() end limit p_sample)
+  with ahead as materialized (
+    select k.*, f.first, cardinality(k.jobs) - f.first + 1 as n
+      from (select * from tickets_ahead(p_lanes)
+             where p_sample is null
+            union all
+            select * from tickets_sampled(400)
+             where p_sample is not null) k
+      left join lateral (select * from lane_cursor c where c.track = k.lane order by c.seq desc limit 1) c on true
+      cross join lateral (  -- the first of its jobs that was not passed
+        select case when c.track is null or (k.xid, k.id) > (c.head_xid, c.head_ticket) then 1
+                    when v_aside and fresh_of(k.lane) = any (p_lanes)
+                      then coalesce(aside_first(k.lane, k.xid, k.id), ticket_first(c, k.xid, k.id))
+                    when k.xid = c.head_xid and k.id = c.head_ticket or k.xid = any (late_xids(c.late))
+                      then ticket_first(c, k.xid, k.id) end as first) f
+     where f.first <= cardinality(k.jobs) and (fresh_of(k.lane) = any (p_lanes)
+       or coalesce(c.lane = any (p_lanes), true))
+  ), counted as (  -- upto: how many jobs there are up to the end of the ticket; each step-th of all is taken
+    select a.*, sum(a.n) over (order by a.lane, a.xid, a.id) as upto,
+           greatest(sum(a.n) over () / p_sample::float8, 1) as step
+      from ahead a
+     where p_sample is not null
+  ), named as (
+    select u.id, a.xid, a.attempt, a.version, null::timestamptz as due_at, 1::float8 as jobs
+      from ahead a
+      cross join lateral unnest(a.jobs[a.first:]) u (id)
+     where p_sample is null
+    union all
+    select c.jobs[c.first + floor(x.i * c.step + v_start * c.step - (c.upto - c.n))::int], c.xid, c.attempt, c.version,
+           null, c.step
+      from counted c
+      cross join lateral generate_series(ceil((c.upto - c.n) / c.step - v_start)::int,
+                                         ceil(c.upto / c.step - v_start)::int - 1) x (i)
     union all
     select p.job_id, p.xid, p.attempt, p.version, null, 1 from postponed p where p.lane = any (p_lanes)
     union all
@@ -93,7 +108,7 @@ begin
        from agenda_sampled(p_lanes, case when p_sample is not null then 200 end) g
       order by case when p_sample is not null then random() end limit p_sample)
   )
-  select j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end, n.jobs::bigint,
+  select j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end, n.jobs,
          greatest(job_created_at(j.id), coalesce(
            n.due_at,
            case when n.attempt > 1
@@ -112,7 +127,7 @@ begin
                         and purge_saw(p, n.xid, j.id)
                         and (p.group_key is null or p.group_key = j.group_key))
   union all
-  select j.group_key, 'running', 1, null from claim c
+  select j.group_key, 'running', 1::float8, null from claim c
     cross join lateral unnest(c.jobs) u (id)
     cross join lateral (select * from job j where j.slot = c.slot and j.id = u.id offset 0) j
    where c.lane = any (p_lanes);
@@ -182,7 +197,7 @@ begin
 end $$;
 
 -- tickets_sampled: the tickets, but for those of lines, in some pages by chance. A page holds what was written at about
--- the same time, so 200 of them are as good as 200 independent observations.
+-- the same time, so that a page is about one independent observation.
 create or replace function tickets_sampled(p_pages int) returns setof ticket
 language plpgsql as $$
 declare

@@ -66,6 +66,30 @@ describe("the groups of a long backlog", () => {
     },
   );
 
+  it("are within a tenth of the truth when batches differ in size [#37]", { timeout: 120_000 }, async () => {
+    const queue = await newQueue(db);
+    const truth = new Map<string, number>();
+    // A third of the groups came in one batch, a third in a few, and a third one by one.
+    for (let n = 0; n < 24; n += 1) {
+      const [group, jobs] = [`group-${n}`, 400 + n * 60];
+      truth.set(group, jobs);
+      if (n % 3 === 0) await db.engine.enqueueMany("t", times(jobs), { queue, group });
+      else if (n % 3 === 1)
+        for (const part of [0.7, 0.2, 0.1]) await db.engine.enqueueMany("t", times(jobs * part), { queue, group });
+      else await db.engine.enqueueEach(times(jobs).map((i) => ({ type: "t", queue, group, input: i })));
+    }
+    const total = [...truth.values()].reduce((sum, jobs) => sum + jobs, 0);
+    await db.engine.claim({ queues: [queue], limit: 5 });
+    for (let n = 0; n < 3; n += 1) {
+      const groups = await db.engine.queueGroups(queue, 100);
+      expect(groups.every((one) => one.estimated)).toBe(true);
+      for (const [group, jobs] of truth) {
+        expect(jobs).toBeGreaterThan(total * 0.01);
+        expect(Math.abs((named(groups, group)?.waiting ?? 0) / jobs - 1), `${group}, ${jobs}`).toBeLessThan(0.1);
+      }
+    }
+  });
+
   it(
     "are read at a cost that depends neither on how much waits nor on how many groups there are",
     { timeout: 180_000 },
