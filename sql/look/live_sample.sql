@@ -15,6 +15,12 @@ declare
   v_to constant timestamptz := v_now - interval '1 second';
   v_from constant timestamptz := greatest(p_from, v_to - interval '10 seconds');
   v_ends constant int[] := log_ends();
+  v_letters constant text[] := array(
+    select x.options ->> 'deadLetterQueue'
+      from (select options from queue union all select options from job_type union all select options from cell) x
+     where x.options ? 'deadLetterQueue'
+    union
+    select s.attributes ->> 'deadLetterTarget' from sqs_queue s where s.deleted_at is null);
   v_made json;
   v_ended json;
 begin
@@ -29,7 +35,7 @@ begin
     'queues', (
       select json_agg(json_build_object(
                'queue', q.name, 'state', q.state, 'waiting', q.waiting, 'delayed', q.delayed, 'suspended', q.suspended,
-               'running', q.running,
+               'running', q.running, 'deadLetters', q.name = any (v_letters),
                'oldestReadyAt', o.since) order by q.name)
         from queues q
         left join (select * from live_oldest() where p_ages) o on o.queue = q.name));

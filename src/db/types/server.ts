@@ -120,6 +120,8 @@ export interface LiveSample {
     readonly suspended: number;
     readonly running: number;
     readonly oldestReadyAt: Date | null;
+    /** It is where jobs of another queue or type, or of all, go when they fail for good. */
+    readonly deadLetters: boolean;
   }[];
 }
 

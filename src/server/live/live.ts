@@ -184,7 +184,8 @@ export class Live {
     const rate = (n: number | undefined): number | null => (seconds === undefined ? null : round((n ?? 0) / seconds));
     const queues = sample.queues.map(({ queue, state, waiting, delayed, suspended, running }): LiveQueue => {
       const ended = sample.ended?.[queue];
-      const since = waiting > 0 ? (this.#oldest.since.get(queue) ?? null) : null;
+      const isHeld = state === "paused" || state === "waiting"; // then nothing is ready
+      const since = waiting > 0 && !isHeld ? (this.#oldest.since.get(queue) ?? null) : null;
       return {
         queue,
         state,
@@ -202,7 +203,11 @@ export class Live {
     const at = sample.now.getTime();
     if (all && all.p50 !== null) this.#latency = { p50: all.p50, p95: all.p95, at };
     const isFresh = at - this.#latency.at <= failuresMs;
-    const ages = queues.flatMap(({ oldestReadySeconds }) => (oldestReadySeconds === null ? [] : [oldestReadySeconds]));
+    // Dead letters wait for a person.
+    const letters = new Set(sample.queues.flatMap(({ queue, deadLetters }) => (deadLetters ? [queue] : [])));
+    const ages = queues.flatMap(({ queue, oldestReadySeconds: age }) =>
+      age === null || letters.has(queue) ? [] : [age],
+    );
     return {
       queues,
       overview: {

@@ -100,3 +100,23 @@ describe("overview and live", () => {
     }
   });
 });
+
+it("the oldest that is ready is none of a paused queue, nor a dead letter", async () => {
+  const { engine } = server.db;
+  const overview = async () => (await server.ask("GET", "/overview")).body as { oldestReadySeconds: number | null };
+  const ageOf = async (queue: string) =>
+    (await server.ask("GET", `/queues/${queue}`)).body.oldestReadySeconds as number;
+  await engine.queuePut("letters");
+  await engine.queuePut("source", { deadLetterQueue: "letters" });
+  await engine.queuePut("held");
+  for (const queue of ["letters", "held"]) await engine.enqueue({ type: "old", queue });
+  await engine.queuePause("mail");
+  await until("the letters' age is known", async () => (await ageOf("letters")) > 0);
+  await until("nothing is ready but what is held", async () => {
+    await engine.queuePause("held");
+    return (await overview()).oldestReadySeconds === null;
+  });
+  expect(await ageOf("letters"), "it is told of its own queue").toBeGreaterThan(0);
+  await engine.queueResume("held");
+  await until("what was held is ready", async () => ((await overview()).oldestReadySeconds ?? 0) > 0);
+});
