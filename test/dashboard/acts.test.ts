@@ -66,6 +66,25 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     expect(await dialog.getByRole("button", { name: "Close" }).isEnabled(), "it can be tried again").toBe(true);
   });
 
+  it("shows who cancelled a job, and why", async () => {
+    const { id } = makeWorld("normal").jobs.find(({ state }) => state === "cancelled")!;
+    const { page } = await visit(`jobs/${id}`);
+    expect(await page.locator(".page-lead").innerText()).toMatch(/^Cancelled .* by ann: sent twice$/);
+  });
+
+  it("keeps a name that is written from right to left out of what stands beside it", async () => {
+    const { id } = makeWorld("normal").jobs.find(({ state }) => state === "cancelled")!;
+    const { page } = await visit(`jobs/${id}`);
+    const rightEdges = await page.locator("h1").evaluate((heading) => {
+      const [name, number] = [heading.firstElementChild!, heading.lastElementChild!];
+      name.textContent = "שלח דואר";
+      return [name.getBoundingClientRect().right, number.getBoundingClientRect().left];
+    });
+    expect(rightEdges[0], "the id stands to the right of the name").toBeLessThanOrEqual(rightEdges[1]!);
+    const isolated = await page.locator("h1 > :first-child").evaluate((name) => getComputedStyle(name).unicodeBidi);
+    expect(isolated).toBe("isolate");
+  });
+
   it("retries a kind of failure at a pace", async () => {
     const { page, fixture } = await visit("failures");
     await button(page, /^Retry 420 jobs/).click();

@@ -85,7 +85,7 @@ export function JobPage({ id }: { id: string }): JSX.Element {
         }
         title={
           <>
-            {details.data?.flow ? (details.data.flow.name ?? "Flow") : (job?.type ?? "Job")}{" "}
+            <bdi>{details.data?.flow ? (details.data.flow.name ?? "Flow") : (job?.type ?? "Job")}</bdi>{" "}
             <span class="mono muted">{id}</span>
           </>
         }
