@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { age, count, distinct, duration, rate } from "../format.js";
 import { isDark } from "../theme.js";
+import { columnsOf } from "./chart-data.js";
 import { Choice } from "./tabs.js";
 
 interface Timed {
@@ -118,10 +119,11 @@ export function Chart<P extends Timed>({
   }, [dark, height, series.map(({ title }) => title).join("|")]);
 
   useEffect(() => {
-    plot.current?.setData([
-      points.map((point) => point.at / 1000),
-      ...series.map(({ of }) => points.map(of)),
-    ] as uPlot.AlignedData);
+    const columns = columnsOf(
+      points,
+      series.map(({ of }) => of),
+    );
+    plot.current?.setData(columns as uPlot.AlignedData);
   }, [points, seconds, dark]);
 
   const last = points.at(-1);
