@@ -104,6 +104,8 @@ begin
     union all
     select p.job_id, p.xid, p.attempt, p.version, null, 1 from postponed p where p.lane = any (p_lanes)
     union all
+    select p.job_id, p.xid, 1, 0, null, 1 from spare p where p.lane = any (p_lanes)
+    union all
     (select g.job_id, g.xid, g.attempt, g.version, g.due_at, 1
        from agenda_sampled(p_lanes, case when p_sample is not null then 200 end) g
       order by case when p_sample is not null then random() end limit p_sample)

@@ -14,6 +14,7 @@ create table suspended_tally (
   n    int not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_analyze_threshold = 2000000000);
+
 -- Processes that run workers, written by their heartbeat (worker_beat): what they are (facts), which hardly ever
 -- changes, and how they do, which changes with each beat. No index but the key, and pages half empty, so that a beat is
 -- a HOT update that does not touch the facts.
@@ -54,3 +55,6 @@ create table job_definition (
 -- Who cancelled a job, and why (job_cancel).
 alter table decision drop constraint decision_action_check;
 alter table decision add constraint decision_action_check check (action in ('retry', 'discard', 'cancel'));
+
+-- It tells how many jobs each of a sample stands for, no longer in whole numbers.
+drop function if exists queue_live(int, bigint[], int);
