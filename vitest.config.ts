@@ -16,7 +16,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    maxWorkers: 3, // one more than processors: many tests wait for a lease or a timer
     pool: "forks",
     isolate: false, // files share their process, one after another: what they import is loaded once
   },
