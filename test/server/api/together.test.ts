@@ -23,6 +23,8 @@ beforeAll(async () => {
 
 describe("requests of one token that come together", () => {
   it("enqueue each job once; one that is refused hears what it would hear alone", async () => {
+    // a closed queue with nothing in it is finished by upkeep, perhaps between the two requests, which says otherwise
+    await server.db.engine.enqueue({ type: "t", queue: "shut" });
     await server.db.engine.queueClose("shut");
     const alone = await enqueue({ queue: "shut" });
     const all = await Promise.all(
