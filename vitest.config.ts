@@ -8,6 +8,7 @@ export default defineConfig({
     alias: {
       "millrace/testing": path("src/testing/index.ts"),
       "millrace/producer": path("src/producer.ts"),
+      "millrace/server": path("src/server/index.ts"),
       millrace: path("src/index.ts"),
     },
   },

@@ -82,6 +82,7 @@ async function run(scenario: Scenario, isLong: boolean): Promise<Report> {
     const folder = await scenario.folder?.();
     await using world = await World.create({
       isLong,
+      ...(scenario.cells ? { cells: scenario.cells } : {}),
       ...(scenario.settings ? { settings: scenario.settings } : {}),
       ...(folder === undefined ? {} : { folder }),
     });

@@ -32,17 +32,23 @@ export interface WaiterInput {
 
 export interface WorkerArguments {
   readonly url: string;
+  /** How to get to each cell; then `url` is not used. */
+  readonly cells?: Readonly<Record<string, string>>;
   readonly options?: WorkerOptions;
   /** Connections of the worker's pool. Default 10. */
   readonly poolMax?: number;
   /** Where effects are written, when that is another way to the server. Default: as `url`. */
   readonly effectUrl?: string;
+  /** The same for cells. Default: as `cells`. */
+  readonly effectCells?: Readonly<Record<string, string>>;
   /** Whether statements are kept prepared. Default true. */
   readonly prepare?: boolean;
 }
 
 export interface ProducerArguments {
   readonly url: string;
+  /** How to get to each cell; then `url` is not used. */
+  readonly cells?: Readonly<Record<string, string>>;
   readonly jobs: number;
   readonly perSecond: number;
   readonly types: readonly string[];
@@ -50,6 +56,10 @@ export interface ProducerArguments {
   readonly options: JobOptions;
   /** Into how many groups the jobs fall, at random. Default none. */
   readonly groups?: number;
+  /** How many fingerprints the jobs have, at random. Such jobs are enqueued one by one. Default none. */
+  readonly fingerprints?: number;
+  /** For how long at most a transaction stays open after it has enqueued. Default 0. */
+  readonly lingerMs?: number;
   /** Whether statements are kept prepared. Default true. */
   readonly prepare?: boolean;
 }

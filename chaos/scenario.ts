@@ -6,6 +6,8 @@ export interface Scenario {
   readonly name: string;
   /** In the long form its processes fill a machine: nothing else runs beside it there. */
   readonly isCrowded?: boolean;
+  /** Names of its cells, each on a server of its own. Default: one server, and no cells. */
+  readonly cells?: readonly string[];
   /** Settings of its server. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Where its server keeps its data, when that matters. Called before the server starts. */

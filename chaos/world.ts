@@ -1,44 +1,41 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
-import { Engine, type WorkerOptions, migrate } from "millrace";
-import { Network } from "./network.js";
+import type pg from "pg";
+import { Engine, type WorkerOptions } from "millrace";
+import type { Network } from "./network.js";
 import { Child, type JobInput, type ProducerArguments, type Surroundings, type WorkerArguments } from "./processes.js";
-import { ChaosServer } from "./server.js";
+import type { ChaosServer } from "./server.js";
+import { Site, patienceMs } from "./site.js";
 
 export interface WorldOptions {
-  /** Settings of the server. */
+  /** Settings of the servers. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Names of cells, each on a server of its own. Default: one server, and no cells. */
+  readonly cells?: readonly string[];
   /** Where the server keeps its data. Default: a temporary folder. */
   readonly folder?: string;
   /** Twelve times as much of everything. */
   readonly isLong: boolean;
 }
 
-export interface Production {
+export interface Production extends Pick<
+  ProducerArguments,
+  "cells" | "groups" | "fingerprints" | "lingerMs" | "prepare"
+> {
   /** How many jobs; twelve times as many in a long run. */
   readonly jobs: number;
   readonly perSecond?: number;
   readonly types?: readonly string[];
   readonly input?: JobInput;
   readonly options?: ProducerArguments["options"];
-  readonly groups?: number;
   readonly url?: string;
-  readonly prepare?: boolean;
 }
 
-/** So long may anything take that has to come in the end. */
-const patienceMs = 120_000;
 const defaultLease = "2s";
 
-/** Where handlers leave what they did. */
-export const books = `
-  create schema chaos;
-  create table chaos.effect (job bigint not null, attempt int not null, pid int not null, at timestamptz not null default clock_timestamp());
-  create table chaos.ledger (job bigint not null);`;
-
-/** One scenario's own server, network, processes, and the books on what they did. */
+/** One scenario's own servers, networks, processes, and the books on what they did. */
 export class World implements AsyncDisposable {
-  readonly server: ChaosServer;
+  /** Nearly always one; several when the scenario has cells. */
+  readonly sites: readonly Site[];
   readonly isLong: boolean;
   /** Ids of jobs whose storing was confirmed, and of those whose transaction was rolled back. */
   readonly acknowledged = new Set<string>();
@@ -47,21 +44,16 @@ export class World implements AsyncDisposable {
   /** Things worth a word in the table. */
   readonly remarks: string[] = [];
   readonly #closing: (() => Promise<void> | void)[] = [];
-  #network: Network | undefined;
-  #pool: pg.Pool | undefined;
 
-  private constructor(options: WorldOptions) {
-    this.server = new ChaosServer(options.settings, options.folder);
-    this.isLong = options.isLong;
+  private constructor({ isLong, settings, folder, cells = [""] }: WorldOptions) {
+    this.sites = cells.map((name) => new Site(name, settings, folder));
+    this.isLong = isLong;
   }
 
   static async create(options: WorldOptions): Promise<World> {
     const world = new World(options);
     try {
-      await world.server.start();
-      world.#network = await Network.open(world.server.port);
-      await migrate(world.pool);
-      await world.sql(books);
+      await Promise.all(world.sites.map((site) => site.open()));
     } catch (error) {
       await world[Symbol.asyncDispose]();
       throw error;
@@ -69,33 +61,48 @@ export class World implements AsyncDisposable {
     return world;
   }
 
+  /** The server of one cell. */
+  site(name: string): Site {
+    const site = this.sites.find((one) => one.name === name);
+    if (!site) throw new Error(`there is no cell ${name}`);
+    return site;
+  }
+
+  /** How to get to each cell; nothing when the scenario has none. */
+  get cells(): Record<string, string> | undefined {
+    if (this.#first.name === "") return undefined;
+    return Object.fromEntries(this.sites.map(({ name, url }) => [name, url]));
+  }
+
+  get #first(): Site {
+    return this.sites[0]!;
+  }
+
+  get server(): ChaosServer {
+    return this.#first.server;
+  }
+
   /** The way that processes take to the server. */
   get network(): Network {
-    if (!this.#network) throw new Error("the world is not made yet");
-    return this.#network;
+    return this.#first.network;
   }
 
   get url(): string {
-    return this.network.url;
+    return this.#first.url;
   }
 
   /** Connections of the suite itself. */
   get pool(): pg.Pool {
-    if (!this.#pool) {
-      this.#pool = new pg.Pool({
-        connectionString: this.url,
-        max: 5,
-        connectionTimeoutMillis: 10_000,
-        query_timeout: 60_000,
-      });
-      this.#pool.on("error", () => {});
-      this.#pool.on("connect", (client) => client.on("error", () => {}));
-    }
-    return this.#pool;
+    return this.#first.pool;
   }
 
   get engine(): Engine {
     return new Engine({ pool: this.pool });
+  }
+
+  /** The server comes back; whoever goes through the network does not see that its port is another. */
+  async restart(): Promise<void> {
+    await this.#first.restart();
   }
 
   /** How many of something: more in a long run. */
@@ -104,7 +111,7 @@ export class World implements AsyncDisposable {
   }
 
   async sql<Row extends object = Record<string, unknown>>(text: string, values: unknown[] = []): Promise<Row[]> {
-    return (await this.pool.query(text, values)).rows as Row[];
+    return this.#first.sql<Row>(text, values);
   }
 
   /** The same while the server may be gone: tried again until it answers. */
@@ -112,14 +119,7 @@ export class World implements AsyncDisposable {
     text: string,
     values: unknown[] = [],
   ): Promise<Row[]> {
-    for (const end = Date.now() + patienceMs; ;) {
-      try {
-        return await this.sql<Row>(text, values);
-      } catch (error) {
-        if (Date.now() > end) throw error;
-        await sleep(100);
-      }
-    }
+    return this.#first.sqlInTheEnd<Row>(text, values);
   }
 
   /** Something to be undone at the end. */
@@ -137,31 +137,24 @@ export class World implements AsyncDisposable {
   }
 
   #workerArguments(options: WorkerOptions): WorkerArguments {
-    return { url: this.url, options: { lease: defaultLease, pollInterval: "200ms", ...options } };
+    const { url, cells } = this;
+    return { url, ...(cells ? { cells } : {}), options: { lease: defaultLease, pollInterval: "200ms", ...options } };
   }
 
   producer(
-    {
-      jobs,
-      perSecond = 400,
-      types = ["plain", "exact"],
-      input,
-      options = {},
-      groups,
-      url = this.url,
-      prepare = true,
-    }: Production,
+    { jobs, perSecond = 400, types = ["plain", "exact"], input, options = {}, url = this.url, ...more }: Production,
     surroundings?: Surroundings,
   ): Child {
+    const { cells } = this;
     const argument: ProducerArguments = {
       url,
+      ...(cells ? { cells } : {}),
       jobs: this.many(jobs),
       perSecond,
       types,
       input: input ?? null,
       options,
-      ...(groups === undefined ? {} : { groups }),
-      prepare,
+      ...more,
     };
     const child = this.#keep(new Child("producer", argument, surroundings));
     child.onSaid = ({ event, ids = [] }) => {
@@ -181,22 +174,26 @@ export class World implements AsyncDisposable {
 
   /** How many jobs have run so far. */
   async executions(): Promise<number> {
-    const [row] = await this.sqlInTheEnd<{ n: number }>("select count(*)::int as n from chaos.effect");
-    return row?.n ?? 0;
+    return this.#total("select count(*)::int as n from chaos.effect");
   }
 
   /** Wait until no job waits or runs any more, for as long as there are fewer and fewer. */
   async drained(): Promise<void> {
     let fewest = Infinity;
     for (let end = Date.now() + patienceMs; ; await sleep(200)) {
-      const [row] = await this.sqlInTheEnd<{ open: number }>(
-        "select count(*)::int as open from millrace.jobs where state not in ('succeeded', 'failed', 'expired', 'cancelled')",
+      const open = await this.#total(
+        "select count(*)::int as n from millrace.jobs where state not in ('succeeded', 'failed', 'expired', 'cancelled')",
       );
-      const open = row?.open ?? Infinity;
       if (open === 0) return;
       if (open < fewest) [fewest, end] = [open, Date.now() + patienceMs];
       if (Date.now() > end) throw new Error(`waited in vain: ${open} jobs have not ended`);
     }
+  }
+
+  /** What a count says over all servers. */
+  async #total(text: string): Promise<number> {
+    const rows = await Promise.all(this.sites.map((site) => site.sqlInTheEnd<{ n: number }>(text)));
+    return rows.reduce((sum, [row]) => sum + (row?.n ?? Infinity), 0);
   }
 
   #keep(child: Child): Child {
@@ -208,8 +205,6 @@ export class World implements AsyncDisposable {
     for (const child of this.children) if (!child.hasEnded) child.kill("SIGKILL");
     await Promise.all(this.children.map((child) => child.exit));
     for (const close of this.#closing) await close();
-    await this.#pool?.end().catch(() => {});
-    this.#network?.close();
-    await this.server.remove();
+    await Promise.all(this.sites.map((site) => site.remove()));
   }
 }

@@ -2,11 +2,15 @@
 import { signal } from "@preact/signals";
 import { exactText, parseExact } from "../src/db/exact-json.js";
 
-const base = new URL("../api/v1/", location.href.replace(/[#?].*$/s, ""));
+export const base = new URL("../api/v1/", location.href.replace(/[#?].*$/s, ""));
 const tokenKey = "millrace.token";
+/** What an application that has mounted the dashboard says to those it does not know. */
+const noUser = "MR114";
 
 /** The server wants a token, or has refused the one it got; then why. */
 export const signInReason = signal<string | null>(null);
+/** The application around the page has signed its user out. */
+export const isSignedOut = signal(false);
 /** Grows with every change made from this page: what is shown is asked for again. */
 export const changes = signal(0);
 
@@ -59,7 +63,7 @@ export async function request(
     response = await fetch(url, {
       method,
       cache: "no-store",
-      credentials: "omit",
+      credentials: "same-origin", // where an application has mounted the page, its cookies say who asks
       headers: {
         ...headers,
         ...(token && { authorization: `Bearer ${token}` }),
@@ -79,7 +83,8 @@ export async function request(
   }
   if (response.ok) return response;
   const refused = await problem(response);
-  if (response.status === 401) signInReason.value = token ? refused.message : "";
+  if (refused.code === noUser) isSignedOut.value = true;
+  else if (response.status === 401) signInReason.value = token ? refused.message : "";
   throw refused;
 }
 
@@ -95,7 +100,7 @@ async function problem(response: Response): Promise<ApiError> {
   return new ApiError(message, response.status, told.code, told.remedy, id);
 }
 
-function readToken(): string | null {
+export function readToken(): string | null {
   try {
     return sessionStorage.getItem(tokenKey);
   } catch {

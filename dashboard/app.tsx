@@ -1,10 +1,15 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { signInReason } from "./api.js";
+import { isSignedOut, signInReason } from "./api.js";
 import { connection, overview } from "./live.js";
+import { CellsBanner } from "./cells.js";
 import { pages } from "./pages.js";
+import { Alerts } from "./pages/alerts/alerts.js";
 import { Audit } from "./pages/audit/audit.js";
+import { Cells } from "./pages/cells/cells.js";
+import { EnqueuePage } from "./pages/enqueue/enqueue.js";
 import { Failures } from "./pages/failures/failures.js";
+import { GroupsPage } from "./pages/groups/groups.js";
 import { Health } from "./pages/health/health.js";
 import { JobPage } from "./pages/jobs/job.js";
 import { Jobs } from "./pages/jobs/jobs.js";
@@ -12,11 +17,13 @@ import { Limits } from "./pages/limits/limits.js";
 import { NotFound } from "./pages/not-found.js";
 import { OverviewPage } from "./pages/overview/overview.js";
 import { QueuePage } from "./pages/queues/queue.js";
+import { TypePage } from "./pages/queues/type.js";
 import { Queues } from "./pages/queues/queues.js";
+import { EditSchedule } from "./pages/schedules/edit.js";
 import { SchedulePage } from "./pages/schedules/schedule.js";
 import { Schedules } from "./pages/schedules/schedules.js";
 import { SignIn } from "./pages/sign-in/sign-in.js";
-import { Tenants } from "./pages/tenants/tenants.js";
+import { SignedOut } from "./pages/sign-in/signed-out.js";
 import { Workers } from "./pages/workers/workers.js";
 import { ActDialog } from "./parts/act.js";
 import { Button } from "./parts/button.js";
@@ -26,9 +33,12 @@ import { route, to } from "./router.js";
 import { SearchLine } from "./search/search-line.js";
 import { session, signOut } from "./session.js";
 import { HelpDialog, openHelp } from "./shortcuts.js";
+import { signedOut } from "./tabs.js";
 import { ThemeSwitch } from "./theme-switch.js";
+import { ZoneSwitch } from "./zone-switch.js";
 
 export function App(): JSX.Element {
+  if (isSignedOut.value) return <SignedOut />;
   if (signInReason.value !== null) return <SignIn reason={signInReason.value} />;
   return <Frame />;
 }
@@ -75,6 +85,7 @@ function Frame(): JSX.Element {
         <SearchLine />
         <div class="bar-end">
           <Light />
+          <ZoneSwitch />
           <ThemeSwitch />
           <Button kind="quiet" small label="Keyboard shortcuts" onClick={openHelp}>
             ?
@@ -82,6 +93,7 @@ function Frame(): JSX.Element {
         </div>
       </header>
       <main ref={main} id="main" class="main" tabIndex={-1}>
+        <CellsBanner />
         <Page key={path} />
       </main>
       <ActDialog />
@@ -92,24 +104,38 @@ function Frame(): JSX.Element {
 }
 
 function Page(): JSX.Element {
-  const [first, name, third] = route.value.path;
+  const [first, name, third, fourth] = route.value.path;
   switch (first) {
     case undefined:
       return <OverviewPage />;
     case "queues":
-      return name === undefined ? <Queues /> : <QueuePage name={name} tab={third ?? "overview"} />;
+      if (name === undefined) return <Queues />;
+      return third === "types" && fourth !== undefined ? (
+        <TypePage queue={name} type={fourth} />
+      ) : (
+        <QueuePage name={name} tab={third ?? "overview"} />
+      );
     case "jobs":
       return name === undefined ? <Jobs /> : <JobPage id={name} />;
+    case "enqueue":
+      return <EnqueuePage key={route.value.query.get("from")} />;
     case "failures":
       return <Failures />;
-    case "tenants":
-      return <Tenants />;
+    case "groups":
+      return <GroupsPage />;
     case "schedules":
-      return name === undefined ? <Schedules /> : <SchedulePage name={name} />;
+      if (name === undefined) return <Schedules />;
+      return third === "edit" ? <EditSchedule name={name} /> : <SchedulePage name={name} />;
+    case "new-schedule":
+      return <EditSchedule />;
     case "workers":
       return <Workers />;
     case "limits":
       return <Limits />;
+    case "alerts":
+      return <Alerts />;
+    case "cells":
+      return <Cells />;
     case "health":
       return <Health />;
     case "audit":
@@ -129,7 +155,7 @@ function Side({ open }: { open: boolean }): JSX.Element {
         Millrace
       </a>
       <ul>
-        {pages.map(({ title, path, icon }) => (
+        {pages.value.map(({ title, path, icon }) => (
           <li key={title}>
             <a href={to(path)} aria-current={path[0] === here ? "page" : undefined}>
               <Icon name={icon} />
@@ -150,8 +176,8 @@ function Side({ open }: { open: boolean }): JSX.Element {
             <span>
               {session.value.isOpen ? "Open on this machine" : `${session.value.name} (${session.value.role})`}
             </span>
-            {!session.value.isOpen && (
-              <Button small onClick={signOut}>
+            {!session.value.isOpen && !session.value.isMounted && (
+              <Button small onClick={() => (signedOut(), signOut())}>
                 Sign out
               </Button>
             )}

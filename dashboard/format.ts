@@ -1,4 +1,6 @@
 /** How numbers, times and sizes are written: short, and of a steady width. */
+import { computed } from "@preact/signals";
+import { zone } from "./zone.js";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
@@ -59,12 +61,14 @@ export function bytes(value: number | null | undefined): string {
   return `${(value / 1000 ** at).toPrecision(3)} ${["B", "kB", "MB", "GB"][at]}`;
 }
 
-const stamp = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium" });
-const clockTime = new Intl.DateTimeFormat("sv", { timeStyle: "medium" });
+const stamp = computed(
+  () => new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium", timeZone: zone.value }),
+);
+const clockTime = computed(() => new Intl.DateTimeFormat("sv", { timeStyle: "medium", timeZone: zone.value }));
 
-/** A moment in this browser's zone, to the second. */
-export const moment = (at: string | number | Date): string => stamp.format(new Date(at));
-export const timeOfDay = (at: string | number | Date): string => clockTime.format(new Date(at));
+/** A moment in the zone that was chosen, to the second. */
+export const moment = (at: string | number | Date): string => stamp.value.format(new Date(at));
+export const timeOfDay = (at: string | number | Date): string => clockTime.value.format(new Date(at));
 
 /** `1 job`, `2 jobs`. */
 export const plural = (value: number, one: string, many = `${one}s`): string =>

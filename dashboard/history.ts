@@ -1,9 +1,9 @@
 import { get } from "./api.js";
 import type { History, Point } from "./wire.js";
 
-/** What the sampler of the server remembers of a queue, or of all of them. */
+/** What is remembered of a queue, of a type of it, or of all of them. */
 export async function history(
-  query: { queue?: string; seconds: number },
+  query: { queue?: string; type?: string; seconds: number },
   signal?: AbortSignal,
 ): Promise<readonly Point[]> {
   const { points } = await get<History>("history", query, signal);

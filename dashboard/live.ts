@@ -1,6 +1,6 @@
 /** What happens now: one stream for the whole page, closed while nobody looks. */
 import { batch, effect, signal } from "@preact/signals";
-import { request, signInReason } from "./api.js";
+import { isSignedOut, request, signInReason } from "./api.js";
 import { heardTime } from "./clock.js";
 import { history } from "./history.js";
 import type { Overview, Point, QueueSample, Sample } from "./wire.js";
@@ -31,11 +31,12 @@ export function trailOf(queue: string): readonly QueueSample[] {
 
 function take({ overview: next, queues }: Sample): void {
   heardTime(next.at);
-  const { ready, delayed, suspended, running, oldestReadySeconds, rates, latency } = next;
+  const { ready, blocked, delayed, suspended, running, oldestReadySeconds, rates, latency } = next;
   const at = Date.parse(next.at);
   const point: Point = {
     at,
     ready,
+    blocked,
     delayed,
     suspended,
     running,
@@ -76,7 +77,8 @@ async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<{ event
   }
 }
 
-async function listen(signal: AbortSignal): Promise<void> {
+/** Resolves when the stream has ended: true when it may be asked for again at once. */
+async function listen(signal: AbortSignal): Promise<boolean> {
   const silent = new AbortController();
   const either = AbortSignal.any([signal, silent.signal]);
   let alarm = setTimeout(() => silent.abort(), silenceMs);
@@ -88,7 +90,9 @@ async function listen(signal: AbortSignal): Promise<void> {
       alarm = setTimeout(() => silent.abort(), silenceMs);
       if (event === "sample") take(JSON.parse(data) as Sample);
       else if (event === "blind") connection.value = "blind";
+      else if (event === "again") return true;
     }
+    return false;
   } finally {
     clearTimeout(alarm);
   }
@@ -106,7 +110,10 @@ async function stayTuned(signal: AbortSignal): Promise<void> {
     const began = Date.now();
     try {
       await catchUp(signal).catch(() => {});
-      await listen(signal);
+      if (await listen(signal)) {
+        failures = -1;
+        continue;
+      }
     } catch {
       // Told by the light in the corner; the next try follows.
     }
@@ -126,7 +133,7 @@ export function startLive(): void {
   const hidden = signal(document.hidden);
   document.addEventListener("visibilitychange", () => (hidden.value = document.hidden));
   effect(() => {
-    if (hidden.value || signInReason.value !== null) {
+    if (hidden.value || signInReason.value !== null || isSignedOut.value) {
       connection.value = "paused";
       return;
     }

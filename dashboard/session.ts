@@ -19,6 +19,7 @@ export function startSession(): void {
   });
 }
 
+/** Here; `tabs.ts` tells the others. */
 export function signOut(): void {
   keepToken(null);
   forgetAnswers();

@@ -15,11 +15,12 @@ export function startShortcuts(): void {
   let wentAt = 0;
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select")) return;
+    if (event.target instanceof HTMLElement && event.target.closest("input:not([type=checkbox]), textarea, select"))
+      return;
     const isSecond = Date.now() - wentAt < prefixMs;
     wentAt = 0;
     if (isSecond) {
-      const page = pages.find(({ key }) => key === event.key);
+      const page = pages.value.find(({ key }) => key === event.key);
       if (page) go(to(page.path));
     } else if (event.key === "g") wentAt = Date.now();
     else if (event.key === "/") {
@@ -27,7 +28,26 @@ export function startShortcuts(): void {
       document.getElementById("search")?.focus();
     } else if (event.key === "?") helpIsOpen.value = true;
     else if (event.key === "r") changes.value += 1;
+    else if (event.key === "j" || event.key === "k") toRow(event.key === "j" ? 1 : -1);
+    else if (event.target instanceof HTMLElement && event.target.matches("tr[data-row]")) onRow(event, event.target);
   });
+}
+
+/** The next row of a list, or the one before: it gets the focus, so that all who read it hear of it. */
+function toRow(step: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("main tr[data-row]")];
+  const here = rows.indexOf(document.activeElement?.closest<HTMLElement>("tr[data-row]") ?? document.body);
+  const next = rows[here === -1 ? (step === 1 ? 0 : rows.length - 1) : here + step];
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+function onRow(event: KeyboardEvent, row: HTMLElement): void {
+  if (event.key === "Enter") row.querySelector<HTMLElement>("a[href]")?.click();
+  else if (event.key === " ") {
+    event.preventDefault();
+    row.querySelector<HTMLElement>("input[type=checkbox]")?.click();
+  }
 }
 
 export const openHelp = (): void => {
@@ -48,8 +68,11 @@ function Help(): JSX.Element {
         <dl class="keys">
           <Key keys={["/"]} does="search jobs" />
           <Key keys={["r"]} does="ask again" />
+          <Key keys={["j", "k"]} does="next row, row before" />
+          <Key keys={["Enter"]} does="open the row" />
+          <Key keys={["Space"]} does="choose the row" />
           <Key keys={["?"]} does="this help" />
-          {pages.map(({ key, title }) => (
+          {pages.value.map(({ key, title }) => (
             <Key key={key} keys={["g", key]} does={title} />
           ))}
           <Key keys={["Esc"]} does="close" />

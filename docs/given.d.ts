@@ -24,6 +24,7 @@ declare global {
   const openTelemetryTracing: typeof m.openTelemetryTracing;
   const inThreads: typeof m.inThreads;
   const retryLater: typeof m.retryLater;
+  const whyText: typeof m.whyText;
   type RuleInput = m.RuleInput;
   type ErrorRule = m.ErrorRule;
 

@@ -10,15 +10,17 @@ const below = {
   observe: ["db"],
   doctor: ["db"],
   job: ["db"],
-  maintenance: ["db"],
+  maintenance: ["job", "db"],
   schedule: ["job", "db"],
   steps: ["job", "db"],
   worker: ["steps", "job", "schedule", "maintenance", "observe", "db"],
-  client: ["worker", "steps", "job", "schedule", "observe", "embedded", "db"],
+  cells: ["worker", "job", "observe", "db"],
+  client: ["cells", "worker", "steps", "job", "schedule", "observe", "embedded", "db"],
   testing: ["client", "worker", "steps", "job", "schedule", "embedded", "db"],
-  ".": ["client", "worker", "steps", "job", "schedule", "maintenance", "observe", "embedded", "db"],
-  server: ["client", "steps", "doctor", "schedule", "maintenance", "observe", "db"],
-  cli: ["server", "doctor", "client", "worker", "job", "schedule", "observe", "embedded", "db"],
+  ".": ["cells", "client", "worker", "steps", "job", "schedule", "maintenance", "observe", "embedded", "db"],
+  server: ["client", "cells", "steps", "doctor", "schedule", "maintenance", "observe", "db"],
+  nestjs: ["client", "worker", "job", "db"],
+  cli: ["server", "doctor", "client", "cells", "worker", "job", "schedule", "observe", "embedded", "db"],
 };
 
 /** What each file imports, statically or not: a map from paths to lists of paths, all of them relative to `root`. */

@@ -7,7 +7,7 @@ import { runnerImport } from "vite";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { module } = await runnerImport(`${root}src/db/option-table.ts`, { root, configFile: false });
-const { mostOf, optionTable, optionsOf } = module;
+const { maxOf, optionTable, optionsOf } = module;
 const command = "node scripts/generate-options.mjs";
 
 /** Of a cell, a queue or a type: in the order in which docs name them. */
@@ -123,8 +123,8 @@ const words = {
 const grouped = (value) => value.toLocaleString("en", { maximumFractionDigits: 3 });
 
 function valueOf({ kind }) {
-  const range = () => `${grouped(kind.least)} to ${grouped(mostOf(kind.most))}`;
-  if (kind.is === "text") return kind.most === undefined ? "a name" : `1 to ${grouped(mostOf(kind.most))} characters`;
+  const range = () => `${grouped(kind.least)} to ${grouped(maxOf(kind.most))}`;
+  if (kind.is === "text") return kind.most === undefined ? "a name" : `1 to ${grouped(maxOf(kind.most))} characters`;
   if (kind.is === "time") return "a time";
   if (kind.is === "choice") return kind.of.map((choice) => `\`${JSON.stringify(choice)}\``).join(", ");
   if (kind.is !== "number" && kind.is !== "integer") return words[kind.is];

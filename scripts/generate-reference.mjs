@@ -12,6 +12,8 @@ const target = `${root}docs/reference.md`;
 const entries = [
   { name: "millrace", file: `${root}src/index.ts` },
   { name: "millrace/testing", file: `${root}src/testing/index.ts` },
+  { name: "millrace/server", file: `${root}src/server/index.ts` },
+  { name: "millrace/nestjs", file: `${root}src/nestjs/index.ts` },
 ];
 const printFlags =
   NodeBuilderFlags.NoTruncation |

@@ -14,15 +14,8 @@ export type {
   ScheduleRunRecord,
   ScheduleStats,
 } from "./db/schedule-engine.js";
-export {
-  type MigrateOptions,
-  type MigrateResult,
-  type MigrationStatus,
-  checkSchema,
-  migrate,
-  migrationScript,
-  migrationStatus,
-} from "./db/migrate.js";
+export { type MigrateResult, migrate, migrationScript } from "./db/migrate.js";
+export { type MigrateOptions, type MigrationStatus, checkSchema, migrationStatus } from "./db/schema-version.js";
 export type { CallOptions, Database, Transaction } from "./db/foreign.js";
 export type { ConnectionPool, PooledConnection, QueryResult, Queryable } from "./db/queryable.js";
 export type {
@@ -33,6 +26,9 @@ export type {
   BreakerRecord,
   BlockedPeriod,
   CancelFilter,
+  CellLook,
+  CellMember,
+  HeldCell,
   ClaimOptions,
   ClaimedJob,
   CountFilter,
@@ -76,6 +72,7 @@ export type {
   JobWaits,
   JobError,
   JobId,
+  JobLog,
   JobOutcome,
   JobRecord,
   JobState,
@@ -91,6 +88,9 @@ export type {
   PurgeStepped,
   QueuePart,
   QueueRecord,
+  CellGroup,
+  LimitOwner,
+  Reason,
   Replay,
   Replayed,
   QueueState,
@@ -107,11 +107,22 @@ export type {
   DeclaredWorker,
   DefinitionRecord,
   ProcessFacts,
+  AlertEvent,
+  AlertKind,
+  AlertRecord,
+  AlertRule,
+  AlertRuleRecord,
+  HistoryPoint,
+  HookRecord,
+  ObeyedOrder,
   ProcessRecord,
   ProcessState,
   UnhandledType,
+  WorkerOrder,
   WorkerRecord,
+  WorkerTarget,
 } from "./db/types.js";
+export { type WhyPart, type WhyWords, whyText } from "./db/why-text.js";
 export { type EmbeddedServer, type EmbeddedServerOptions, startEmbeddedServer } from "./embedded/server.js";
 export { Maintainer, type MaintainerOptions } from "./maintenance/maintainer.js";
 export {
@@ -125,20 +136,32 @@ export type { Duration, DurationParts } from "./job/duration.js";
 export type { Codec, CodecKind, EnqueueCall, Middleware, RunCall, RunningCallJob } from "./job/middleware.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./job/job-options.js";
 export type { QueueBreaker, QueueErrorRule, QueueOptions } from "./job/queue-options.js";
+export type { PartialAnswer } from "./cells/ask.js";
+export type { CellRecord, Cells, DrainResult, Rehearsal } from "./cells/cells.js";
+export type { MemberState } from "./cells/members.js";
+export type { CellFinding } from "./cells/move-doctor.js";
+export type { DrainOptions, DrainPlan, EmptyQueue } from "./cells/move-drain.js";
+export type { MoveOptions, MovePlan, MoveProgress, MoveResult } from "./cells/move.js";
+export type { RemovePlan } from "./cells/remove.js";
+export type { CellConnections } from "./cells/open-cells.js";
 export type { TxOptions } from "./client/call.js";
 export type { DurationsFilter, Jobs } from "./client/jobs.js";
 export { Flow, type FlowJob, type FlowJobOptions, type FlowOptions } from "./client/flow.js";
 export type {
   EnqueueCallOptions,
-  MillraceOptions,
+  HistoryOptions,
   ResultOptions,
   SignalTarget,
   TellOptions,
 } from "./client/millrace.js";
+export type { MillraceOptions } from "./client/millrace-options.js";
 export { Millrace } from "./client/with-workers.js";
 export type { EventsOptions, Queues } from "./client/queues.js";
 export type { ScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
 export type { Resources } from "./client/resources.js";
+export type { Alerts } from "./client/alerts.js";
+export type { WebHookOptions } from "./client/web-hook.js";
+export type { Workers } from "./client/workers.js";
 export type { SchemaInput, SchemaOutput, StandardSchema } from "./job/standard-schema.js";
 export type { Logger } from "./observe/logger.js";
 export { type Labels, type MetricName, type Metrics, metricNames } from "./observe/metrics.js";
@@ -169,8 +192,18 @@ export type {
   WaitOptions,
 } from "./steps/step.js";
 export type { StepEnd, StepTry, StepWork } from "./steps/observer.js";
-export type { BatchHandler, BatchHandlerOptions, Context, Handler, HandlerOptions, Job } from "./worker/handler.js";
+export type {
+  BatchHandler,
+  BatchHandlerOptions,
+  CompleteOptions,
+  Context,
+  Handler,
+  HandlerOptions,
+  Job,
+} from "./worker/handler.js";
 export { type IsolateOptions, type IsolatedHandler, inProcesses, inThreads } from "./worker/isolate.js";
-export { type Decision, PermanentError, failed, release, retryLater } from "./worker/outcome.js";
+export { type Decision, failed, release, retryLater } from "./worker/outcome.js";
+export { PermanentError } from "./job/permanent-error.js";
 export type { WorkerOptions } from "./worker/worker-options.js";
-export { Worker, type WorkerEvents } from "./worker/worker.js";
+export { Worker } from "./worker/worker.js";
+export type { WorkerEvents } from "./worker/worker-events.js";

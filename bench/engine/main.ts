@@ -163,7 +163,7 @@ try {
       "deep_backlog",
       measured,
     );
-    await engine.purge("deep");
+    await engine.queuePurge("deep");
   }
 
   async function manyClaimers(): Promise<void> {
@@ -183,7 +183,7 @@ try {
           }
         }),
       );
-      await engine.purge("busy");
+      await engine.queuePurge("busy");
       await pool.query("truncate millrace.claim");
       return jobs / size.seconds;
     };

@@ -22,7 +22,7 @@ export async function claimOneBesideSkipLocked(
     const jobs = await claimersPerSecond(seconds, async () => {
       return (await engine.claim({ limit: 1, queues: ["claim1"] })).length;
     });
-    await engine.purge("claim1");
+    await engine.queuePurge("claim1");
     await usual.pool.query("truncate millrace.claim");
     return jobs;
   };

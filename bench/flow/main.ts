@@ -95,7 +95,7 @@ try {
       if (jobs.length === 0) throw new Error("the newcomer's job never came");
       before += jobs.length;
     }
-    await engine.purge(queue);
+    await engine.queuePurge(queue);
   }
 
   /**
@@ -134,7 +134,7 @@ try {
           waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.99)]!,
         );
       }
-      await engine.purge(queue);
+      await engine.queuePurge(queue);
     }
   }
 
@@ -184,7 +184,7 @@ try {
         await timed("pause", () => engine.queuePause(queue));
         await timed("resume", () => engine.queueResume(queue));
         await timed("set_aside", () => engine.queueSetAside(queue));
-        await timed("purge", () => engine.purge(queue));
+        await timed("purge", () => engine.queuePurge(queue));
       }
     }
     for (const name of ["pause", "resume", "set_aside", "purge"]) {

@@ -67,7 +67,7 @@ export async function types({ engine, quick, newQueue, report }: FlowBench): Pro
         jobs = await engine.claim({ queues: [queue], limit: 1000 })
       )
         await end(jobs);
-    } while ((await engine.depth(queue)).ready > 0);
+    } while ((await engine.queueDepth(queue)).ready > 0);
   }
 
   async function end(jobs: readonly ClaimedJob[]): Promise<void> {

@@ -1,7 +1,6 @@
 // The server beside another that speaks SQS, and its cost over the library: `npm run bench:server`.
 import { CreateQueueCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
@@ -9,6 +8,7 @@ import { Millrace } from "../../src/client/with-workers.js";
 import { migrate } from "../../src/db/migrate.js";
 import { startEmbeddedServer } from "../../src/embedded/server.js";
 import { median, payloads } from "../engine/measure.js";
+import { cpuOf, cpuOfChildren, memoryOf } from "../engine/processor.js";
 import type { Taken, Task } from "./load.js";
 import { type SqsSystem, key, startFauxqs, startMillrace } from "./systems.js";
 
@@ -248,40 +248,4 @@ function report(scenario: string, name: string, value: number, unit: string, not
 
 function spread(values: readonly number[]): string {
   return values.length === 1 ? "" : ` (${values.map((value) => Math.round(value).toLocaleString("en")).join(", ")})`;
-}
-
-/** Processor time of a process so far, in seconds; 0 where /proc is not to be had. */
-function cpuOf(pid: number): number {
-  const stat = statOf(pid);
-  return ((stat[10] ?? 0) + (stat[11] ?? 0)) / 100;
-}
-
-/** The same of a server and all of its processes that live. */
-function cpuOfChildren(pid: number): number {
-  const stat = statOf(pid);
-  const children = readText(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
-  return (
-    cpuOf(pid) + ((stat[12] ?? 0) + (stat[13] ?? 0)) / 100 + children.reduce((sum, child) => sum + cpuOf(child), 0)
-  );
-}
-
-function memoryOf(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readText(`/proc/${pid}/status`))?.[1] ?? 0) / 1024;
-}
-
-/** Numbers of /proc, counted from the parent's pid. */
-function statOf(pid: number): number[] {
-  const text = readText(`/proc/${pid}/stat`);
-  return text
-    .slice(text.lastIndexOf(")") + 4)
-    .split(" ")
-    .map(Number);
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return ""; // it has just ended, or this is not Linux
-  }
 }

@@ -101,7 +101,7 @@ const handlers: Handlers = {
     return { seconds: await timed(parked.length, () => running!.tell(parked)) };
   },
   async fanIn({ children }) {
-    const size = Math.min(children, system.mostSteps ?? children);
+    const size = Math.min(children, system.maxSteps ?? children);
     const seconds = await timed(1, () => running!.start("parent", [{ n: -1, size }]));
     return { children: size, seconds, resumeMs: seen.resumedAt - seen.lastChildAt };
   },

@@ -54,11 +54,11 @@ const verbs: Readonly<Record<string, readonly fc.Arbitrary<unknown>[]>> = {
   "engine.groupPut": [queue, name, some({ weight: number, maxRunning: number, rate: queueMembers.rate })],
   "engine.resourcePut": [fc.constantFrom("@r0", "@r1"), some({ maxRunning: number, rate: queueMembers.rate })],
   "engine.claim": [some({ ...claimMembers, queues: fc.array(marks.queue, { maxLength: 3 }) })],
-  "engine.extend": [fc.array(mostly(fc.constant("@token")), { maxLength: 2 }), delay],
+  "engine.claimExtend": [fc.array(mostly(fc.constant("@token")), { maxLength: 2 }), delay],
   "engine.start": [held],
   "engine.complete": [held, beyond],
   "engine.fail": [held, error],
-  "engine.retry": [held, error, delay],
+  "engine.retryLater": [held, error, delay],
   "engine.release": [held, delay],
   "engine.deadLetter": [held, queue, error],
   "engine.setVisibility": [held, delay],
@@ -68,7 +68,7 @@ const verbs: Readonly<Record<string, readonly fc.Arbitrary<unknown>[]>> = {
       some(
         {
           token: fc.constant("@token"),
-          outcome: fc.constantFrom("succeeded", "failed", "retry", "released"),
+          outcome: fc.constantFrom("succeeded", "failed", "retryLater", "released"),
           jobs: fc.constant(["@id"]),
           results: fc.array(beyond, { maxLength: 2 }),
           error,

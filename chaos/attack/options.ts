@@ -137,6 +137,7 @@ export const queueMembers = {
   finalStages: fc.array(name, { maxLength: 3 }),
   deadLetterAfter: fc.oneof(fc.integer({ min: 1, max: 3 }), number),
   lostAlone: flag,
+  spread: fc.constantFrom("tenant", null),
 };
 
 /** Of a claim. */

@@ -42,7 +42,7 @@ const claims = claimMembers;
 const settlement = some(
   {
     token: fc.constant("@token"),
-    outcome: fc.constantFrom("succeeded", "failed", "retry", "released"),
+    outcome: fc.constantFrom("succeeded", "failed", "retryLater", "released"),
     jobs: fc.array(fc.constant("@id"), { maxLength: 2 }),
     results: fc.array(json, { maxLength: 2 }),
     logs: fc.array(json, { maxLength: 2 }),
@@ -98,7 +98,7 @@ const verbs: Readonly<Record<string, Parameters>> = {
     p_logs: ["json", mostly(fc.array(fc.array(json, { maxLength: 3 }), { minLength: 1, maxLength: 1 }))],
   },
   job_fail: { ...held, p_error: ["json", error] },
-  job_retry: { ...held, p_error: ["json", error], p_delay_seconds: seconds },
+  job_retry_later: { ...held, p_error: ["json", error], p_delay_seconds: seconds },
   job_release: { ...held, p_delay_seconds: seconds },
   job_dead_letter: { ...held, p_queue: queue, p_error: ["json", error] },
   job_set_visibility: { p_token: held.p_token, p_job: ["bigint", fc.constant("@id")], p_seconds: seconds },
@@ -127,7 +127,7 @@ const verbs: Readonly<Record<string, Parameters>> = {
     p_slots_ms: ["bigint[]", fc.array(whole, { maxLength: 3 })],
     p_concurrency: ["int", whole],
   },
-  schedule_stats: { p_name: ["text", fc.constant("@q0")], p_runs: ["int", whole] },
+  schedule_durations: { p_name: ["text", fc.constant("@q0")], p_runs: ["int", whole] },
   calendar_put: {
     p_name: ["text", name],
     p_days: [
@@ -162,7 +162,7 @@ const verbs: Readonly<Record<string, Parameters>> = {
   job_cancel: { p_jobs: ["bigint[]", fc.constant(["@id"])], p_because: ["text", text] },
   job_cancel_where: { p_queue: ["text", marks.queue], p_type: type, p_tenant: ["text", name], p_limit: ["int", whole] },
   job_discard: { p_jobs: ["bigint[]", fc.constant(["@id"])], p_by: ["text", text], p_because: ["text", text] },
-  job_add_retries: { p_attempts: ["int", whole], p_jobs: ["bigint[]", fc.constant(["@id"])], p_limit: ["int", whole] },
+  job_retry: { p_attempts: ["int", whole], p_jobs: ["bigint[]", fc.constant(["@id"])], p_limit: ["int", whole] },
   job_get: { p_job: ["bigint", mostly(fc.constant("@id"))] },
   job_list: {
     ...lists,
@@ -195,7 +195,7 @@ const verbs: Readonly<Record<string, Parameters>> = {
     p_queue: ["text", marks.queue],
     p_type: type,
   },
-  failure_groups: { ...lists, p_since: ["timestamptz", time], p_until: ["timestamptz", time] },
+  job_failures: { ...lists, p_since: ["timestamptz", time], p_until: ["timestamptz", time] },
   failure_retry: {
     p_queue: ["text", marks.queue],
     p_type: type,
@@ -218,7 +218,7 @@ const often = [
   "job_claim",
   "job_settle",
   "job_fail",
-  "job_retry",
+  "job_retry_later",
   "job_complete",
   "schedule_put",
 ];

@@ -62,7 +62,7 @@ async function report({ target: { engine } }: Run, kind: number, job: ClaimedJob
   try {
     if (kind === 0) await engine.complete(job, job.input);
     else if (kind === 1) await engine.fail(job, { name: "E", message: "given up" });
-    else if (kind === 2) await engine.retry(job, { name: "E", message: "later" });
+    else if (kind === 2) await engine.retryLater(job, { name: "E", message: "later" });
     else if (kind === 3) await engine.release(job);
     else if (kind === 4) await engine.progressPut(job, { half: true });
   } catch (error) {
@@ -112,7 +112,7 @@ async function lookAt(run: Run): Promise<void> {
   const sql = (text: string): Promise<unknown> => must(text, () => pool.query(text, [run.queues]));
   await sql("select * from millrace.jobs where queue = any ($1)");
   await sql("select a.* from millrace.attempts a join millrace.jobs j on j.id = a.job_id where j.queue = any ($1)");
-  await sql("select f.* from unnest($1::text[]) q, millrace.failure_groups(q) f");
+  await sql("select f.* from unnest($1::text[]) q, millrace.job_failures(q) f");
   await sql("select millrace.job_find(q) from unnest($1::text[]) q");
   for (const queue of run.queues) await must(`list ${queue}`, () => engine.list({ queue }));
   const paths = [...run.queues.flatMap((queue) => reads.map((path) => path.replace("@q", queue))), ...wideReads];

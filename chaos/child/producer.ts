@@ -1,40 +1,45 @@
 // A process that enqueues jobs one by one, in batches, and in transactions that commit or roll back. Argument:
 // ProducerArguments as JSON. Says {"event":"acknowledged","ids":[…]} for every job whose storing was confirmed. What
-// met an error is unknown, and tried again as a new job.
+// met an error is unknown, and tried again as a new job. SIGTERM ends it before all are enqueued.
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
 import { Millrace } from "millrace";
 import type { ProducerArguments } from "../processes.js";
+import { Sites } from "./sites.js";
 
 const {
   url,
+  cells,
   jobs,
   perSecond,
   types,
   input,
   options,
   groups,
+  fingerprints,
+  lingerMs = 0,
   prepare = true,
 } = JSON.parse(process.argv[2] ?? "{}") as ProducerArguments;
-const pool = new pg.Pool({ connectionString: url, max: 4, connectionTimeoutMillis: 10_000, query_timeout: 20_000 });
-pool.on("error", () => {});
-pool.on("connect", (client) => client.on("error", () => {}));
-const mill = new Millrace({ connection: pool, prepare });
+const sites = new Sites({ url, cells, max: 4 });
+const mill = new Millrace({ ...sites.connection, prepare });
 const say = (event: string, more: object): void => void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
 const jobOptions = () => ({
   maxAttempts: 1000,
   retryDelay: "100ms",
   ...options,
   ...(groups === undefined ? {} : { group: `g${Math.floor(Math.random() * groups)}` }),
+  ...(fingerprints === undefined ? {} : { fingerprint: `f${Math.floor(Math.random() * fingerprints)}` }),
 });
 
+const ways = fingerprints === undefined ? [single, batch, inTransaction] : [single];
 let acknowledged = 0;
+let isTold = false;
+process.once("SIGTERM", () => (isTold = true));
 let transactions = 0;
 const startedAt = performance.now();
-for (let step = 0; acknowledged < jobs; step += 1) {
+for (let step = 0; acknowledged < jobs && !isTold; step += 1) {
   const type = types[step % types.length] ?? "plain";
   try {
-    const ids = await [single, batch, inTransaction][step % 3]!(type);
+    const ids = await ways[step % ways.length]!(type);
     acknowledged += ids.length;
     if (ids.length > 0) say("acknowledged", { ids });
   } catch (error) {
@@ -45,7 +50,7 @@ for (let step = 0; acknowledged < jobs; step += 1) {
   if (aheadMs > 0) await sleep(aheadMs);
 }
 await mill.close();
-await pool.end();
+await sites.close();
 
 async function single(type: string): Promise<string[]> {
   return [(await mill.enqueue(type, input, jobOptions())).id];
@@ -56,13 +61,14 @@ async function batch(type: string): Promise<string[]> {
   return (await mill.enqueueMany(type, inputs, jobOptions())).map(({ id }) => id);
 }
 
-/** Every fifth rolls back: its job must never be seen. */
+/** On the server of the queue's cell. Every fifth rolls back: its job must never be seen. */
 async function inTransaction(type: string): Promise<string[]> {
-  const tx = await pool.connect();
+  const tx = await sites.pool(await mill.cells?.whereIs(options.queue ?? "default")).connect();
   let isBroken = true;
   try {
     await tx.query("begin");
     const { id } = await mill.enqueue(type, input, { ...jobOptions(), tx });
+    if (lingerMs > 0) await sleep(Math.random() * lingerMs);
     const commits = (transactions += 1) % 5 !== 0;
     await tx.query(commits ? "commit" : "rollback");
     isBroken = false;

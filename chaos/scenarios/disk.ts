@@ -5,7 +5,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
-import { restart, survived } from "./server.js";
+import { survived } from "./server.js";
 
 const mount = path.join(tmpdir(), `millrace-chaos-disk-${process.pid}`);
 const filler = path.join(mount, "filler");
@@ -45,7 +45,7 @@ export const fullDisk: Scenario = {
       if (!(await answers(world))) {
         falls += 1;
         await world.server.stop("immediate");
-        await restart(world);
+        await world.restart();
       }
     }
     await producer.exit;

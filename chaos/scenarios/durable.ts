@@ -5,7 +5,7 @@ import type { Child, RunInput, WaiterInput } from "../processes.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { killAtRandom } from "./limits.js";
-import { restart, survived } from "./server.js";
+import { survived } from "./server.js";
 
 /** Where durable work leaves what it did: work of steps, what handlers saw of it, what was booked and heard. */
 const tables = `
@@ -126,7 +126,7 @@ export const waitsThroughCrashes: Scenario = {
     const hit = async (): Promise<void> => {
       await world.server.stop("immediate");
       await sleep(Math.random() * 300);
-      await restart(world);
+      await world.restart();
     };
     await world.until(
       "nearly all have begun",

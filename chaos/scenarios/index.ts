@@ -1,14 +1,17 @@
 import type { Scenario } from "../scenario.js";
 import { attackByChance } from "./attack.js";
+import { cellKilled } from "./cell-killed.js";
 import { skewedClocks } from "./clocks.js";
 import { serverWithoutConnections, smallPools, terminatedBackends } from "./connections.js";
 import { fullDisk } from "./disk.js";
 import { flowsUnderAttack, runsKilled, waitsThroughCrashes } from "./durable.js";
 import { asynchronousFailover, synchronousFailover } from "./failover.js";
+import { leaseFrozen } from "./lease-frozen.js";
 import { limitsUnderAttack, orderUnderAttack } from "./limits.js";
 import { cutNetwork, frozenNetwork, halfOpenConnections } from "./network.js";
 import { pgBouncer, pgBouncerPrepared } from "./pgbouncer.js";
 import { poisonousJobs } from "./poison.js";
+import { queueMoved } from "./queue-moved.js";
 import { restoredDump } from "./restore.js";
 import { ringsRotated } from "./rotation.js";
 import { schedulesUnderAttack } from "./schedules.js";
@@ -25,6 +28,9 @@ export const scenarios: readonly Scenario[] = [
   killedWorkers,
   stoppedWorker,
   allWorkersKilled,
+  leaseFrozen,
+  cellKilled,
+  queueMoved,
   poisonousJobs,
   attackByChance,
   limitsUnderAttack,

@@ -6,7 +6,8 @@ import pg from "pg";
 import { SchemaRestoredError, migrate } from "millrace";
 import type { Scenario } from "../scenario.js";
 import { ChaosServer } from "../server.js";
-import { type World, books } from "../world.js";
+import { books } from "../site.js";
+import type { World } from "../world.js";
 import { survived } from "./server.js";
 
 /** The other server has counted fewer transactions: unrepaired, its cursors would hide new jobs. */
@@ -66,7 +67,7 @@ async function repaired(world: World): Promise<void> {
   await sleep(500);
   if (worker.of("ready").length > 0 || (await world.executions()) > before)
     throw new Error("a worker began before the repair");
-  const ready = await world.engine.repair();
+  const ready = await world.engine.cellRepair();
   world.remarks.push(`${ready} jobs ready after the repair`);
   await world.producer({ jobs: 600, perSecond: 400 }).exit;
   await world.drained();

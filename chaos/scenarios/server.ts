@@ -24,7 +24,7 @@ async function hitServer(world: World, blow: () => Promise<void>): Promise<void>
     await sleep(Math.random() * 500); // anywhere between enqueue, claim and finish
     await blow();
     await sleep(Math.random() * 500);
-    await restart(world);
+    await world.restart();
   }
   await producer.exit;
   await world.drained();
@@ -32,12 +32,6 @@ async function hitServer(world: World, blow: () => Promise<void>): Promise<void>
   const felt = producer.of("error").length;
   if (felt === 0) throw new Error("no enqueue met an absent server: the blows hit nobody");
   world.remarks.push(`${blows} restarts, ${felt} enqueues failed and were tried again`);
-}
-
-/** The server comes back under another port; whoever goes through the network does not see that. */
-export async function restart(world: World): Promise<void> {
-  await world.server.start();
-  world.network.target = world.server.port;
 }
 
 /** What happens to a server must never end a worker. */

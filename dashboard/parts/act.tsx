@@ -22,6 +22,16 @@ export interface Field {
   readonly min?: number;
   /** Names to choose from; others are allowed. */
   readonly options?: readonly string[];
+  /** What may be chosen, and nothing else. */
+  readonly choices?: readonly (readonly [value: string, words: string])[];
+  /** Asked for only then. What is not asked for is empty. */
+  readonly when?: (values: Values) => boolean;
+}
+
+/** How far an act in steps has come, and whether somebody wants it to stop. */
+export interface Pace {
+  readonly isStopped: boolean;
+  readonly tell: (done: number) => void;
 }
 
 export interface Act {
@@ -35,7 +45,11 @@ export interface Act {
   readonly unit?: readonly [one: string, many: string];
   readonly button: string;
   readonly danger?: boolean;
-  readonly run: (values: Values) => Promise<unknown>;
+  /** To be typed before it can be done: what cannot be taken back is not done by a slip. */
+  readonly confirm?: string;
+  /** It is done in steps, tells how far it has come, and can be stopped between them. */
+  readonly isStepwise?: boolean;
+  readonly run: (values: Values, pace: Pace) => Promise<unknown>;
   /** What was done, for the corner of the page. */
   readonly done: (answer: unknown, values: Values) => string;
   /** How to take it back, where the engine can. */
@@ -65,7 +79,13 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
   );
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
-  const touch = useCount(act, values);
+  const [typed, setTyped] = useState("");
+  const [done, setDone] = useState(0);
+  const stopped = useRef(false);
+  const [isStopping, setIsStopping] = useState(false);
+  const fields = (act.fields ?? []).filter(({ when }) => when?.(values) ?? true);
+  const given = Object.fromEntries(fields.map(({ name }) => [name, values[name]!]));
+  const touch = useCount(act, given);
 
   useEffect(() => dialog.current!.showModal(), []);
 
@@ -74,16 +94,25 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
     if (busy) return;
     setBusy(true);
     setError(undefined);
+    stopped.current = false;
     try {
-      const answer = await act.run(values);
+      const pace: Pace = {
+        get isStopped() {
+          return stopped.current;
+        },
+        tell: setDone,
+      };
+      const answer = await act.run(given, pace);
       close();
       const { undo } = act;
-      toast(act.done(answer, values), undo && { undo: () => takeBack(() => undo(values, answer)) });
+      toast(act.done(answer, given), undo && { undo: () => takeBack(() => undo(given, answer)) });
       changes.value += 1;
       act.after?.();
     } catch (problem) {
       setError(problem);
       setBusy(false);
+      setIsStopping(false);
+      if (act.isStepwise) changes.value += 1; // what was done before stays done
     }
   };
   const nothing = typeof touch === "object" && touch.count === 0;
@@ -99,7 +128,7 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
       <form onSubmit={(event) => void submit(event)}>
         <h2 id="act-title">{act.title}</h2>
         <p>{act.explain}</p>
-        {(act.fields ?? []).map((field, index) => (
+        {fields.map((field, index) => (
           <Input
             key={field.name}
             field={field}
@@ -108,13 +137,44 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
             onChange={(value) => setValues({ ...values, [field.name]: value })}
           />
         ))}
-        {act.count && <Touched touch={touch} unit={act.unit ?? ["job", "jobs"]} />}
+        {act.count && !busy && <Touched touch={touch} unit={act.unit ?? ["job", "jobs"]} />}
+        {act.isStepwise && busy && <Done done={done} touch={touch} unit={act.unit ?? ["job", "jobs"]} />}
+        {act.confirm !== undefined && (
+          <Labelled label={`Type “${act.confirm}” to confirm`}>
+            {(ids) => (
+              <input
+                {...ids}
+                type="text"
+                autocomplete="off"
+                spellcheck={false}
+                value={typed}
+                onInput={(event) => setTyped(event.currentTarget.value)}
+              />
+            )}
+          </Labelled>
+        )}
         {error !== undefined && <Problem error={error} />}
         <footer>
-          <Button disabled={busy} onClick={() => dialog.current!.close()}>
-            Keep as it is
-          </Button>
-          <Button type="submit" kind={act.danger ? "danger" : "main"} disabled={busy || nothing || isUncounted}>
+          {busy && act.isStepwise ? (
+            <Button
+              disabled={isStopping}
+              onClick={() => {
+                stopped.current = true;
+                setIsStopping(true);
+              }}
+            >
+              {isStopping ? "Stopping…" : "Stop"}
+            </Button>
+          ) : (
+            <Button disabled={busy} onClick={() => dialog.current!.close()}>
+              Keep as it is
+            </Button>
+          )}
+          <Button
+            type="submit"
+            kind={act.danger ? "danger" : "main"}
+            disabled={busy || nothing || isUncounted || (act.confirm !== undefined && typed.trim() !== act.confirm)}
+          >
             {busy ? "Working…" : act.button}
           </Button>
         </footer>
@@ -177,6 +237,28 @@ function Touched({
   );
 }
 
+/** How far it has come. Of how many is known as far as they were counted. */
+function Done({
+  done,
+  touch,
+  unit: [one, many],
+}: {
+  done: number;
+  touch: Touch | string;
+  unit: readonly [string, string];
+}): JSX.Element {
+  const all = typeof touch === "object" ? touch : undefined;
+  return (
+    <div class="touch" role="status">
+      <progress {...(all?.isExact ? { max: Math.max(all.count, 1), value: Math.min(done, all.count) } : {})} />
+      <span>
+        {plural(done, one, many)}
+        {all && ` of ${all.isExact ? "" : "at least "}${exact(Math.max(all.count, done))}`}
+      </span>
+    </div>
+  );
+}
+
 function Input({
   field,
   value,
@@ -188,11 +270,26 @@ function Input({
   onChange: (value: string) => void;
   autoFocus: boolean;
 }): JSX.Element {
-  const { name, label, hint, kind = "text", required, min, options } = field;
-  const place = useRef<HTMLInputElement>(null);
+  const { name, label, hint, kind = "text", required, min, options, choices } = field;
+  const place = useRef<HTMLInputElement & HTMLSelectElement>(null);
   useEffect(() => {
     if (autoFocus) place.current!.focus();
   }, []);
+  if (choices) {
+    return (
+      <Labelled label={label} hint={hint} needed={required}>
+        {(ids) => (
+          <select {...ids} ref={place} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+            {choices.map(([one, words]) => (
+              <option key={one} value={one}>
+                {words}
+              </option>
+            ))}
+          </select>
+        )}
+      </Labelled>
+    );
+  }
   if (kind === "checkbox") {
     return (
       <Labelled label={label} hint={hint} beside>

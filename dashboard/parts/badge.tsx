@@ -15,6 +15,14 @@ const tones: Readonly<Record<string, Tone>> = {
   cancelled: "neutral",
   // Attempts
   lost: "warn",
+  // Acts
+  refused: "bad",
+  // Workers
+  idle: "neutral",
+  busy: "running",
+  stalled: "bad",
+  draining: "warn",
+  drained: "good",
   // Steps
   done: "good",
   timeout: "warn",
@@ -26,10 +34,16 @@ const tones: Readonly<Record<string, Tone>> = {
   gone: "warn",
   // Queues
   active: "good",
+  "no worker": "bad",
   paused: "warn",
   waiting: "delayed",
   closed: "neutral",
   finished: "neutral",
+  // Cells
+  member: "good",
+  joining: "warn",
+  known: "neutral",
+  missing: "bad",
   // Breakers
   open: "bad",
   "half-open": "warn",
@@ -37,6 +51,14 @@ const tones: Readonly<Record<string, Tone>> = {
   healthy: "good",
   failing: "bad",
   stopped: "bad",
+  // Alerts
+  firing: "bad",
+  fired: "bad",
+  pending: "warn",
+  resolved: "good",
+  silenced: "neutral",
+  on: "good",
+  off: "neutral",
   // Findings
   ok: "good",
   wrong: "bad",

@@ -188,23 +188,34 @@ function inWords<P>(
 function tickTime(seconds: number, span: number): string {
   const date = new Date(seconds * 1000);
   const two = (value: number) => String(value).padStart(2, "0");
+  if (span > 172_800) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
   const minutes = `${two(date.getHours())}:${two(date.getMinutes())}`;
   return span <= 300 ? `${minutes}:${two(date.getSeconds())}` : minutes;
 }
 
-export type Span = "600" | "3600" | "86400";
+export type Span = "600" | "3600" | "86400" | "2592000";
 
 /** How far back charts look. */
-export function SpanChoice({ value, onChange }: { value: Span; onChange: (value: Span) => void }): JSX.Element {
+export function SpanChoice({
+  value,
+  onChange,
+  isStored = false,
+}: {
+  value: Span;
+  onChange: (value: Span) => void;
+  /** Only what is stored, by the minute and by the hour. */
+  isStored?: boolean;
+}): JSX.Element {
   return (
     <Choice
       label="How far back"
       value={value}
       onChange={onChange}
       of={[
-        { value: "600", title: "10 min" },
+        ...(isStored ? [] : [{ value: "600" as const, title: "10 min" }]),
         { value: "3600", title: "1 h" },
         { value: "86400", title: "24 h" },
+        { value: "2592000", title: "30 days" },
       ]}
     />
   );

@@ -6,8 +6,8 @@ import type { Json } from "../wire.js";
 import { Button } from "./button.js";
 
 /** Of long lists and texts so much is shown at first. */
-const mostEntries = 100;
-const mostLetters = 2000;
+const maxEntries = 100;
+const maxLetters = 2000;
 
 /** A value as a tree. Branches are drawn when they are opened, so that large ones cost nothing. */
 export function JsonTree({ value }: { value: Json }): JSX.Element {
@@ -43,7 +43,7 @@ function Branch({
   const entries = Object.entries(value);
   const isList = Array.isArray(value);
   const [open, setOpen] = useState(depth < 2 && entries.length <= 50);
-  const [most, setMost] = useState(mostEntries);
+  const [most, setMost] = useState(maxEntries);
   if (entries.length === 0) {
     return (
       <div class="json-leaf">
@@ -66,7 +66,7 @@ function Branch({
             <Node key={key} name={key} value={child} depth={depth + 1} />
           ))}
           {entries.length > most && (
-            <Button small onClick={() => setMost(most + mostEntries * 10)}>
+            <Button small onClick={() => setMost(most + maxEntries * 10)}>
               Show more of {entries.length.toLocaleString("en")}
             </Button>
           )}
@@ -79,10 +79,10 @@ function Branch({
 function Leaf({ value }: { value: null | boolean | number | string | ExactInteger }): JSX.Element {
   const [whole, setWhole] = useState(false);
   if (typeof value !== "string") return <span class={value === null ? "muted" : "json-number"}>{String(value)}</span>;
-  const cut = !whole && value.length > mostLetters;
+  const cut = !whole && value.length > maxLetters;
   return (
     <span class="json-text">
-      “{cut ? value.slice(0, mostLetters) : value}”
+      “{cut ? value.slice(0, maxLetters) : value}”
       {cut && (
         <Button small onClick={() => setWhole(true)}>
           Show all {value.length.toLocaleString("en")} letters

@@ -1,7 +1,7 @@
 import type { List } from "../wire.js";
 
 /** No list of the dashboard is longer than this, whatever the server has. */
-const mostItems = 10_000;
+const maxItems = 10_000;
 
 /** All pages of a list. */
 export async function all<T>(page: (cursor: string | undefined) => Promise<List<T>>): Promise<readonly T[]> {
@@ -11,6 +11,6 @@ export async function all<T>(page: (cursor: string | undefined) => Promise<List<
     const { items: more, next } = await page(cursor);
     items.push(...more);
     cursor = next;
-  } while (cursor !== undefined && items.length < mostItems);
+  } while (cursor !== undefined && items.length < maxItems);
   return items;
 }

@@ -12,12 +12,12 @@ export interface Resource<T> {
 
 /** The last answers, so that going back shows something at once. */
 const kept = new Map<string, { readonly data: unknown; readonly at: number }>();
-const mostKept = 50;
+const maxKept = 50;
 
 function keep(key: string, data: unknown): void {
   kept.delete(key);
   kept.set(key, { data, at: Date.now() });
-  if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
+  if (kept.size > maxKept) kept.delete(kept.keys().next().value!);
 }
 
 /**

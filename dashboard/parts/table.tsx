@@ -14,6 +14,18 @@ export interface Column<Row> {
   readonly width?: string;
   /** Left out on narrow screens: 2 below a tablet's width, 3 below a laptop's. */
   readonly rank?: 2 | 3;
+  /** Has what the others leave, and is cut off there: an error, a reason. */
+  readonly rest?: boolean;
+  /** On a phone, where a row is a card: on a line of its own, without its heading, or left out. */
+  readonly card?: "wide" | "bare" | "none";
+}
+
+/** Rows that were chosen, to do something with all of them. */
+export interface Choosing<Row> {
+  readonly has: (row: Row) => boolean;
+  readonly choose: (rows: readonly Row[], isChosen: boolean) => void;
+  /** What a row is called, for whoever does not see it. */
+  readonly name: (row: Row) => string;
 }
 
 interface TableProps<Row> {
@@ -24,10 +36,21 @@ interface TableProps<Row> {
   readonly empty: ComponentChildren;
   /** Name of the column that is sorted at first, and whether the largest comes first. */
   readonly sort?: readonly [head: string, descending: boolean];
+  readonly choosing?: Choosing<Row> | undefined;
 }
 
 /** So many rows at first, and with each "more": a browser has no joy with ten thousand. */
 const rowsAtOnce = 100;
+
+/** Where rows are cards (`display: flex`), some browsers forget that it is a table. */
+const as = {
+  table: { role: "table" },
+  group: { role: "rowgroup" },
+  row: { role: "row" },
+  head: { role: "columnheader" },
+  name: { role: "rowheader" },
+  cell: { role: "cell" },
+} as const;
 
 export function Table<Row>({
   caption,
@@ -36,6 +59,7 @@ export function Table<Row>({
   rowKey,
   empty,
   sort: sortAtFirst,
+  choosing,
 }: TableProps<Row>): JSX.Element {
   const columns = all.filter((column) => column !== false);
   const [sort, setSort] = useState(sortAtFirst);
@@ -47,14 +71,24 @@ export function Table<Row>({
   return (
     <>
       <div class="table-scroll" role="region" aria-label={caption} tabIndex={0}>
-        <table>
+        <table {...as.table} class={columns.length > 3 ? "cards" : undefined}>
           <caption class="sr">{caption}</caption>
-          <thead>
-            <tr>
+          <thead {...as.group}>
+            <tr {...as.row}>
+              {choosing && (
+                <th scope="col" {...as.head} class="pick">
+                  <Pick
+                    label={`Choose all ${shown.length} that are listed`}
+                    isChosen={shown.every(choosing.has)}
+                    onChange={(isChosen) => choosing.choose(shown, isChosen)}
+                  />
+                </th>
+              )}
               {columns.map((column) => (
                 <th
                   key={column.head}
                   scope="col"
+                  {...as.head}
                   class={classOf(column)}
                   style={column.width ? { inlineSize: column.width } : undefined}
                   aria-sort={sort?.[0] === column.head ? (sort[1] ? "descending" : "ascending") : undefined}
@@ -74,11 +108,20 @@ export function Table<Row>({
               ))}
             </tr>
           </thead>
-          <tbody>
+          <tbody {...as.group}>
             {shown.map((row) => (
-              <tr key={rowKey(row)}>
+              <tr key={rowKey(row)} {...as.row} data-row tabIndex={-1} aria-selected={choosing?.has(row)}>
+                {choosing && (
+                  <td {...as.cell} class="pick">
+                    <Pick
+                      label={`Choose ${choosing.name(row)}`}
+                      isChosen={choosing.has(row)}
+                      onChange={(isChosen) => choosing.choose([row], isChosen)}
+                    />
+                  </td>
+                )}
                 {columns.map((column, index) => (
-                  <Cell key={column.head} first={index === 0} class={classOf(column)}>
+                  <Cell key={column.head} first={index === 0} head={column.head} class={classOf(column)}>
                     {cut(column.cell(row))}
                   </Cell>
                 ))}
@@ -101,9 +144,30 @@ export function Table<Row>({
   );
 }
 
-/** A bare text may be of any length. */
+function Pick({
+  label,
+  isChosen,
+  onChange,
+}: {
+  label: string;
+  isChosen: boolean;
+  onChange: (isChosen: boolean) => void;
+}): JSX.Element {
+  return (
+    <label class="pick-area" title={label}>
+      <input
+        type="checkbox"
+        aria-label={label}
+        checked={isChosen}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+    </label>
+  );
+}
+
+/** A bare text may be of any length, and does not break where a name has a hyphen. */
 function cut(content: ComponentChildren): ComponentChildren {
-  return typeof content === "string" && content.length > 12 ? (
+  return typeof content === "string" && (content.length > 12 || /[\s-]/.test(content)) ? (
     <span class="name" title={content}>
       {content}
     </span>
@@ -115,24 +179,28 @@ function cut(content: ComponentChildren): ComponentChildren {
 /** The first cell names its row. */
 function Cell({
   first,
+  head,
   class: className,
   children,
 }: {
   first: boolean;
+  head: string;
   class: string | undefined;
   children: ComponentChildren;
 }): JSX.Element {
   return first ? (
-    <th scope="row" class={className}>
+    <th scope="row" {...as.name} class={className}>
       {children}
     </th>
   ) : (
-    <td class={className}>{children}</td>
+    <td {...as.cell} data-head={head} class={className}>
+      {children}
+    </td>
   );
 }
 
-function classOf<Row>({ end, rank }: Column<Row>): string | undefined {
-  const names = [end && "end", rank && `rank-${rank}`].filter(Boolean);
+function classOf<Row>({ end, rank, rest, card }: Column<Row>): string | undefined {
+  const names = [end && "end", rank && `rank-${rank}`, rest && "rest", card && `card-${card}`].filter(Boolean);
   return names.length > 0 ? names.join(" ") : undefined;
 }
 

@@ -1,4 +1,5 @@
 /** The search line: `type:resize state:failed error:timeout`, and what it can be asked. */
+import { momentFilledIn } from "../zone.js";
 
 export interface Term {
   readonly key: string;
@@ -21,6 +22,10 @@ export const terms: readonly Term[] = [
   { key: "group", hint: "its fairness key" },
   { key: "key", hint: "its fingerprint" },
   { key: "error", hint: "a part of its last error" },
+  { key: "failure", hint: "the kind of its last error, as the failures page has it" },
+  { key: "input", hint: 'a part of its input, or what it contains: {"account":7}' },
+  { key: "text", hint: "a part of a name, the input or the error; words alone do too" },
+  { key: "cell", hint: "which of several cells it is in" },
   { key: "since", hint: "enqueued at or after: 2026-03-01, 2026-03-01T08:00Z, 15m, 2h, 3d" },
   { key: "until", hint: "enqueued before: the same" },
 ];
@@ -36,19 +41,26 @@ export interface Parsed {
 export function parseQuery(line: string): Parsed {
   const filter: Record<string, string> = {};
   const unknown: string[] = [];
-  for (const [word, key, quoted, plain] of line.matchAll(/(?:(\w+):)?(?:"([^"]*)"|(\S+))/g)) {
-    const value = quoted ?? plain ?? "";
-    if (key === undefined && /^\d{6,}$/.test(value)) filter["id"] = value;
-    else if (key !== undefined && terms.some((term) => term.key === key)) filter[key] = value;
+  const words: string[] = [];
+  for (const [word, key, quoted, plain] of line.matchAll(/(?:(\w+):)?(?:"((?:[^"\\]|\\.)*)"|(\S+))/g)) {
+    const value = quoted?.replaceAll(/\\(.)/g, "$1") ?? plain ?? "";
+    if (!quoted && /^(?:[a-z][a-z0-9-]*:)?\d{6,}$/.test(word) && !terms.some((term) => term.key === key))
+      filter["id"] = word;
+    else if (key === undefined) words.push(value);
+    else if (terms.some((term) => term.key === key)) filter[key] = value;
     else unknown.push(word);
   }
+  if (words.length > 0) filter["text"] = [filter["text"] ?? [], words].flat().join(" ");
   return { filter, unknown };
 }
 
 export function writeQuery(filter: Filter): string {
   return terms
     .filter(({ key }) => filter[key])
-    .map(({ key }) => `${key}:${/[\s"]/.test(filter[key]!) ? `"${filter[key]!.replaceAll('"', "")}"` : filter[key]}`)
+    .map(
+      ({ key }) =>
+        `${key}:${/\s|^"/.test(filter[key]!) ? `"${filter[key]!.replaceAll(/["\\]/g, "\\$&")}"` : filter[key]}`,
+    )
     .join(" ");
 }
 
@@ -65,6 +77,7 @@ export function suggest(line: string, known: Readonly<Record<string, readonly st
   const [, key, start] = /^(\w+):(.*)$/s.exec(word) ?? [];
   if (key === undefined) {
     return terms
+      .filter(({ key: term }) => term !== "cell" || known["cell"]?.length) // with one there is none to choose
       .filter((term) => term.key.startsWith(word.toLowerCase()) && !line.includes(`${term.key}:`))
       .map((term) => ({ line: `${before}${term.key}:`, shown: `${term.key}:`, hint: term.hint }));
   }
@@ -80,10 +93,12 @@ export function suggest(line: string, known: Readonly<Record<string, readonly st
 
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
-/** `2h` is two hours before now; everything else is left to the server. */
+/** `2h` is two hours before now, a day and a time are of the zone in which times are told; all else is the server's. */
 export function asTime(text: string, nowMs: number): string {
   const [, amount, unit] = /^(\d+)\s*([smhdw])$/.exec(text) ?? [];
   if (amount !== undefined) return new Date(nowMs - Number(amount) * units[unit!]! * 1000).toISOString();
+  const [, day, time = "00:00"] = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?))?$/.exec(text) ?? [];
+  if (day !== undefined && !Number.isNaN(Date.parse(text))) return momentFilledIn(`${day}T${time}`);
   const parsed = Date.parse(text);
   return Number.isNaN(parsed) ? text : new Date(parsed).toISOString();
 }

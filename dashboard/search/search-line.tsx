@@ -1,11 +1,13 @@
 import { useComputed } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { cellNames } from "../cells.js";
 import { queueSamples } from "../live.js";
 import { Icon } from "../parts/icon.js";
 import { toast } from "../parts/toast.js";
 import { go, route, to } from "../router.js";
 import { type Suggestion, parseQuery, suggest, terms, writeQuery } from "./query.js";
+import { useNames } from "./names.js";
 import { seenTypes } from "./seen.js";
 
 /** Look for jobs from anywhere: `/` comes here. */
@@ -22,7 +24,17 @@ export function SearchLine(): JSX.Element {
   ).value;
   useEffect(() => setLine(listed), [listed]);
 
-  const suggestions = open ? suggest(line, { queue: [...queueSamples.value.keys()], type: [...seenTypes.value] }) : [];
+  const told = useNames(open ? line : "");
+  const names = (kind: string, seen: Iterable<string> = []) => [...new Set([...(told.get(kind) ?? []), ...seen])];
+  const suggestions = open
+    ? suggest(line, {
+        cell: cellNames.value,
+        queue: names("queue", queueSamples.value.keys()),
+        type: names("type", seenTypes.value),
+        group: names("group"),
+        tenant: names("tenant"),
+      })
+    : [];
   const take = (suggestion: Suggestion): void => {
     setLine(suggestion.line);
     setChosen(-1);
@@ -31,10 +43,7 @@ export function SearchLine(): JSX.Element {
   const search = (): void => {
     const { filter, unknown } = parseQuery(line);
     if (unknown.length > 0) {
-      toast(
-        `“${unknown[0]}” is not understood: say what it is, such as type:${unknown[0]!.replace(/^\w+:/, "")}. There are ${terms.map(({ key }) => key).join(", ")}.`,
-        { tone: "bad" },
-      );
+      toast(`“${unknown[0]}” is not understood. There are ${terms.map(({ key }) => key).join(", ")}.`, { tone: "bad" });
       return;
     }
     setOpen(false);

@@ -29,6 +29,7 @@ language sql immutable parallel safe as $$
     ('freshnessSeconds', '{queue}', 'a queue', 'number', 0.001, bound('seconds'), null, null),
     ('drainsAt', '{queue}', 'a queue', 'calendar', null, null, null, null),
     ('blocked', '{queue}', 'a queue', 'calendar', null, null, null, null),
+    ('spread', '{queue}', 'a queue', 'choice', null, null, null, '["tenant"]'),
     ('errorRules', '{queue,type,cell}', null, 'errorRules', null, null, null, null),
     ('breaker', '{queue,type}', 'a queue or a type', 'breaker', null, null, null, null),
     ('waitsFor', '{queue}', 'a queue', 'names', null, null, null, null),

@@ -8,7 +8,8 @@ begin
   if p_waits_for ? p_queue then
     perform raise_error('MR001', format('queue "%s" cannot wait for itself', p_queue), 'take it out of waitsFor');
   end if;
-  perform queue_id(name) from jsonb_array_elements_text(p_waits_for) name;
+  perform spread_refuse(queue_id(name), 'no cell knows when all of it has finished')
+     from jsonb_array_elements_text(p_waits_for) name;
   with recursive w as (
     select n as first, n as name from jsonb_array_elements_text(p_waits_for) n
     union

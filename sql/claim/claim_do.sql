@@ -1,11 +1,13 @@
 -- claim_do: a claim from its request to its answer: see that the request is sound, try the express way, prepare, take
 -- from lanes, answer. As job_claim_json says. p_may_wait: this transaction has no lane yet, so that it may wait for
--- one.
-create or replace function claim_do(r claim_request, p_async boolean, p_may_wait boolean) returns json
+-- one. p_express: the express way was not tried yet.
+create or replace function claim_do(r claim_request, p_async boolean, p_may_wait boolean, p_express boolean)
+  returns json
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_may_wait boolean := p_may_wait and pg_current_xact_id_if_assigned() is null;
+  v_server text := current_setting('millrace.server', true);
   v_asked text;
   v_told text;
   v_lanes lane_candidate[];
@@ -22,24 +24,26 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform isolation_check('a claim');
   end if;
-  if current_setting('millrace.at_home', true) is distinct from current_schema() then
-    perform cell_at_home();
+  if coalesce(v_server, '') = '' then
+    v_server := server_known();
   end if;
   if p_async and set_config('synchronous_commit', 'off', true) is null then
     return null;  -- never: an expression costs less than a statement
   end if;
 
   if (r."limit" <= 10 or p_async) and r."leaseFactor" is null and r."leaseCapSeconds" is null then
-    v_asked := express_asked(r.queues, r.types, r."limit");
-    v_told := claim_express(v_asked, r."limit", r.worker, r."leaseSeconds", r."maxBytes", r."trackStart",
-      v_may_wait);
-    if v_told <> '' then
-      return ('[' || v_told || ']')::json;
+    v_asked := express_asked(r.queues, r.types, r."limit", v_server);
+    if p_express then
+      v_told := claim_express(v_asked, r."limit", r.worker, r."leaseSeconds", r."maxBytes", r."trackStart",
+        v_may_wait);
+      if v_told <> '' then
+        return ('[' || v_told || ']')::json;
+      end if;
+      v_may_wait := v_may_wait and v_told is null;  -- who has a lane waits for nothing that comes before lanes
     end if;
-    v_may_wait := v_may_wait and v_told is null;  -- who has a lane waits for nothing that comes before lanes
   end if;
 
-  w := claim_prepare(r.queues, v_may_wait);
+  w := claim_prepare(r.queues, v_may_wait, p_async, v_server);
   p := (null, r."limit", r."maxBytes", null, null, 0, false, false, false, null)::claim_progress;
   for v_pass in 1 .. 20 loop  -- two, but for crowded queues
     v_lanes := lane_candidates(w, r.types);
@@ -57,7 +61,14 @@ begin
     -- these had nothing after all: others
     continue when w.is_crowded and p.room = r."limit" and v_lanes <> '{}' and not p.stop;
     exit when p.room < r."limit" or p.stop or v_pass >= 2;
-    exit when claim_reap(100) = 0
+    if v_asked is not null and p_async and r."limit" = 1 and exists (select from spare) then
+      -- what others have left meanwhile; returned, it would cost each claim much more
+      v_told := claim_express(v_asked, r."limit", r.worker, r."leaseSeconds", r."maxBytes", r."trackStart", false);
+      if v_told <> '' then
+        return ('[' || v_told || ']')::json;
+      end if;
+    end if;
+    exit when claim_reap(100, case when not p_async then lanes_of(w.queue_ids) end) = 0
       and (not exists (select from spare) or spares_return(spares_of(w.queue_ids)) = 0)
       and (not exists (select from lane where rest_xid is not null and not is_asleep) or lanes_settle(100) = 0);
   end loop;
@@ -88,47 +99,86 @@ begin
 end $$;
 
 -- claim_prepare: what a claim does before it looks at lanes: find new lanes, let go of jobs that nobody holds any more,
--- promote what is due, wake groups, reap lost claims; and what it must know about the queues. Raises: MR003.
-create or replace function claim_prepare(p_queues text[], p_may_wait boolean) returns claim_scene
+-- promote what is due, wake groups, reap lost claims; and what it must know about the queues. Inside of somebody's
+-- transaction it does so for its own queues only, because nobody else sees it until the end. p_server: where this
+-- session is (server_known). Raises: MR003, MR006.
+create or replace function claim_prepare(p_queues text[], p_may_wait boolean, p_async boolean, p_server text)
+  returns claim_scene
 language plpgsql as $$
 declare
   v_now constant timestamptz := clock_now();
   w claim_scene;
+  v_home bigint;
+  v_lanes bigint[];
   v_scouts boolean; v_postponed boolean; v_due boolean; v_snoozed boolean; v_lost boolean;
 begin
   -- Of claims a look at the first pages, where they live, so that lost ones are claimed in their turn; at all of them
   -- when nothing else was found.
   select array_agg(coalesce(q.id, raise_error('MR003', format('there is no queue "%s"', n.name),
            'create it with queue_put(name)')::int)),
-         (select options from cell), exists (select from scout), exists (select from postponed),
+         max(c.server_id), (array_agg(c.options))[1], exists (select from scout), exists (select from postponed),
          exists (select from agenda where due_at <= v_now and (chain = 1) is not true),
          exists (select from snooze where due_at <= v_now),
          exists (select from claim k where k.ctid < '(4,0)'::tid and k.until <= v_now), exists (select from aside),
          exists (select from lane_purge where is_open),
          coalesce(bool_or(exists (select from lane k where k.queue_id = q.id and k.rest_xid is null
            offset crowd_from())), false)
-    into w.queue_ids, w.cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost, w.has_asides, w.has_sheds, w.is_crowded
-    from unnest(p_queues) n (name) left join queue q on q.name = n.name;
+    into w.queue_ids, v_home, w.cell, v_scouts, v_postponed, v_due, v_snoozed, v_lost, w.has_asides, w.has_sheds,
+         w.is_crowded
+    from cell c cross join unnest(p_queues) n (name) left join queue q on q.name = n.name;
+  if p_server is distinct from v_home::text then
+    perform cell_at_home(v_home);
+  end if;
   w.is_unborn := false;
   w.may_wait := p_may_wait and not (v_postponed or v_due or v_snoozed or v_lost);
   if v_scouts then
-    perform lane_discover(case when p_may_wait then w.queue_ids end, 1000);
+    perform lanes_find(w.queue_ids, p_may_wait, p_async);
     -- somebody else has them in hand, or there are very many
     w.is_unborn := exists (select from scout s where s.queue_id = any (w.queue_ids));
   end if;
+  if not p_async and (v_postponed or v_due or v_snoozed or v_lost) then
+    v_lanes := lanes_of(w.queue_ids);
+  end if;
   if v_postponed then
-    perform postponed_return();
+    perform postponed_return(v_lanes);
   end if;
   if v_due then
-    perform agenda_promote(1000);
+    perform agenda_promote(1000, v_lanes);
   end if;
   if v_snoozed then
-    perform groups_wake();
+    perform groups_wake(v_lanes);
   end if;
   if v_lost then
-    perform claim_reap(100);
+    perform claim_reap(100, v_lanes);
   end if;
   return w;
+end $$;
+
+-- lanes_of: the lanes of these queues, those too that nobody has made yet.
+create or replace function lanes_of(p_queue_ids int[]) returns bigint[]
+language sql stable as $$
+  select array(select key from lane_known where queue_id = any (p_queue_ids))
+$$;
+
+-- lanes_find: make lanes of scouts. A claim that may wait does so for others who make lanes of its queues, but only for
+-- a moment: they may be in a transaction that stays open. And what a claim makes inside of somebody's transaction
+-- nobody else sees until its end: there it makes no lanes of other queues.
+create or replace function lanes_find(p_queue_ids int[], p_may_wait boolean, p_async boolean) returns void
+language plpgsql as $$
+declare
+  v_timeout constant text := current_setting('lock_timeout');
+begin
+  if p_may_wait then
+    begin
+      perform set_config('lock_timeout', '100ms', true);
+      perform lane_discover(p_queue_ids, 1000);
+      perform set_config('lock_timeout', v_timeout, true);
+      return;
+    exception when lock_not_available then
+      null;
+    end;
+  end if;
+  perform lane_discover(case when not p_async then p_queue_ids end, 1000, false);
 end $$;
 
 -- lane_await: wait for the first of the lanes that were busy, if that is in the order of keys. Returns whether it did.

@@ -1,21 +1,23 @@
 -- lane_discover: turn scouts into lanes with a cursor at the oldest ticket they can have, and wake those that rest. Any
--- process may call it. For given queues it waits for whoever is doing the same, so that a claim sees their lanes; for
--- all (null) it skips what is in somebody's hands, and waits for nobody.
+-- process may call it. For given queues it waits for others who do the same, so that a claim sees their lanes, if
+-- p_wait; else, and for all queues (null), it skips what is in somebody's hands, and waits for nobody.
 -- p_most: so many scouts at most. Of types that share a hash the first is the lane's (lane_scout refuses the other).
 -- Locked before they are deleted: who finds them gone after that wait has written nothing, and may still wait for a
 -- lane.
 -- Locks: scout rows, then births of lanes in key order. Writes: lane, lane_cursor, scout.
-create or replace function lane_discover(p_queue_ids int[] default null, p_most int default null) returns int
+create or replace function lane_discover(p_queue_ids int[] default null, p_most int default null,
+  p_wait boolean default true) returns int
 language plpgsql set enable_seqscan = off as $$
 declare
-  v_scouts tid[] := case when p_queue_ids is null
-    then array(select ctid from scout limit p_most for update skip locked)
-    else array(select ctid from scout where queue_id = any (p_queue_ids) limit p_most for update) end;
+  v_scouts tid[] := case
+    when p_queue_ids is null then array(select ctid from scout limit p_most for update skip locked)
+    when p_wait then array(select ctid from scout where queue_id = any (p_queue_ids) limit p_most for update)
+    else array(select ctid from scout where queue_id = any (p_queue_ids) limit p_most for update skip locked) end;
   v_lanes bigint[] := array(select distinct lane from scout where ctid = any (v_scouts) order by lane);
   v_new bigint[];
   v_grouped bigint[];
 begin
-  if p_queue_ids is null then
+  if p_queue_ids is null or not p_wait then
     v_lanes := array(select lane from unnest(v_lanes) lane where pg_try_advisory_xact_lock(lane_birth(lane)));
   else
     perform pg_advisory_xact_lock(lane_birth(lane)) from unnest(v_lanes) lane;

@@ -12,7 +12,7 @@ create or replace trigger rule_changed after insert or update or delete on queue
   for each row execute function rule_changed();
 create or replace trigger rule_changed after insert or update or delete on job_type
   for each row execute function rule_changed();
-create or replace trigger rule_changed after update of options on cell
+create or replace trigger rule_changed after update of options, server_id on cell
   for each row execute function rule_changed();
 create or replace trigger rule_changed after insert or update or delete on pause
   for each row execute function rule_changed();

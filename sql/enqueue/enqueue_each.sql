@@ -1,9 +1,12 @@
 -- enqueue_each: append jobs whose options differ. All in one statement but those with a fingerprint, which go in turn.
 -- One whose slot of a schedule is taken is a duplicate. p_parent, p_key: the job and its step whose children they are
--- (step_start). p_waits: what each waits for before it may begin, null for nothing (flow_enqueue).
+-- (step_start). p_waits: what each waits for before it may begin, null for nothing (flow_enqueue). p_kinds: which of
+-- p_options and p_waits each has, by its place; null when each has its own. Their ids follow each other, as those of
+-- jobs_store do.
 -- Writes: job, ticket, agenda, tally, scout, fingerprint, schedule_run, payload_piece.
 create or replace function enqueue_each(p_inputs json, p_options json, p_parent bigint default null,
-  p_key text default null, p_waits jsonb[] default null, out job_ids bigint[], out duplicates boolean[])
+  p_key text default null, p_waits jsonb[] default null, p_kinds int[] default null, out job_ids bigint[],
+  out duplicates boolean[])
 language plpgsql as $$
 declare
   v_plans job_plan[]; v_inputs json[];  -- of fingerprinted jobs
@@ -11,16 +14,20 @@ declare
   v_stored int; v_scouted int;  -- read so that it is done
   v_tickets ticket[];
   v_n int;
+  v_anchors constant bigint[] := array(
+    select job_id_new() + (k * 1000::bigint << 12) from generate_series(0, json_array_length(p_inputs) / 1000) k);
   e record;
 begin
+  perform set_config('millrace.counts', 'off', true) where p_waits is not null;
   with plan as materialized (
-    select p.n, p as plan, input_check(i.value) as input, p.fingerprint is not null as is_unique
+    select i.n, p as plan, input_check(i.value) as input, p.fingerprint is not null as is_unique, w.waits
       from plan_resolve(p_options) p
-      join json_array_elements(p_inputs) with ordinality i (value, n) on i.n = p.n
+      left join unnest(p_waits) with ordinality w (waits, n) on w.n = p.n
+      join json_array_elements(p_inputs) with ordinality i (value, n) on coalesce(p_kinds[i.n], i.n) = p.n
   ), y as materialized (
-    select n, plan, input, job_id_new() as id, (plan).lane, (plan).track, (plan).stage, (plan).schedule,
-           p_waits[n] as waits,
-           (plan).run_at <= clock_now() and (plan).stage is null and p_waits[n] is null as is_ready
+    select n, plan, input, v_anchors[(n - 1) / 1000 + 1] + (((n - 1) % 1000) << 12) as id, (plan).lane, (plan).track,
+           (plan).stage, (plan).schedule, waits,
+           (plan).run_at <= clock_now() and (plan).stage is null and waits is null as is_ready
       from (select * from plan where not is_unique order by n) plan
   ), slots as (
     insert into schedule_run (schedule, slot_at, job_id)
@@ -46,6 +53,8 @@ begin
       from (select lane, array_agg(track order by first) as tracks
               from (select lane, track, min(id) as first from ready where track <> lane group by lane, track) t
              group by lane) t
+  ), suspended as (  -- suspended_count
+    insert into suspended_tally (lane, n) select lane, count(*) from x where waits is not null group by lane
   ), later as (
     insert into agenda (job_id, due_at, lane, track, attempt, created_at, stage, waits)
     select id, case when stage is null and waits is null then (plan).run_at else 'infinity' end, lane, track, 1,
@@ -69,6 +78,7 @@ begin
          (select count(*) from scouted), (select made from tickets) || (select made from turns)
     into job_ids, v_plans, v_inputs, v_taken, v_stored, v_scouted, v_tickets
     from plan left join x on x.n = plan.n;
+  perform set_config('millrace.counts', '', true) where p_waits is not null;
   if v_tickets is not null then
     perform tickets_write(v_tickets);
   end if;
@@ -92,7 +102,7 @@ begin
   perform job_hold(array(
     select unnest(array[f.job_id, f.follow_up]) from unnest(v_plans) p
       join fingerprint f using (queue_id, fingerprint)
-     where p.fingerprint_mode in ('replace', 'debounce') and f.job_id <> 0));
+     where p.fingerprint_mode in ('replace', 'debounce') and f.job_id > 0));
   for k in 1 .. cardinality(v_plans) loop
     e := enqueue_unique(v_plans[k], v_inputs[k]);
     job_ids[v_plans[k].n] := e.job_id;

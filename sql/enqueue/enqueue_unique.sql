@@ -1,10 +1,11 @@
 -- enqueue_unique: append one job unless its schedule slot is taken or its fingerprint names a live job. The mode
 -- decides what a duplicate does to a job that still waits; with "window" only the seconds count. Producers of the same
--- fingerprint wait for each other.
+-- fingerprint wait for each other. A negative job_id is that of a duplicate's job in another cell (fingerprint_cells).
 -- Locks: the fingerprint row; replace and debounce of a ready job also lock its lane until the caller commits. Writes:
 -- fingerprint, schedule_run, job, ticket or agenda, tally, amendment. Raises: MR007 when the snapshot is older than the
--- job's day (snapshot_check).
-create or replace function enqueue_unique(p job_plan, p_input json, out job_id bigint, out duplicate boolean)
+-- job's day (snapshot_check); MR030.
+create or replace function enqueue_unique(p job_plan, p_input json, p_source json default null, out job_id bigint,
+  out duplicate boolean)
 language plpgsql as $$
 declare
   f fingerprint;
@@ -30,6 +31,17 @@ begin
     exit when found;
     select * into f from fingerprint where queue_id = p.queue_id and fingerprint = p.fingerprint for update;
     continue when not found;
+    if f.cell is not null then  -- its job has ended there, before the queue came here
+      if f.until > clock_now() then
+        job_id := f.job_id; duplicate := true;
+        return;
+      end if;
+      update fingerprint set job_id = v_id, follow_up = null, until = v_until, cell = null
+       where queue_id = p.queue_id and fingerprint = p.fingerprint;
+      exit;
+    elsif f.job_id < 0 then  -- given up to the cell that the queue has moved to (fingerprint_give_up)
+      perform queue_refuse(p.queue_id);
+    end if;
     -- else a job whose row was moved would seem to have ended
     perform days_check(job_slot(f.job_id)), days_check(job_slot(f.follow_up));
     if p.fingerprint_mode in ('replace', 'debounce')
@@ -74,7 +86,7 @@ begin
   end loop;
 
   perform job_store(v_id, p, p_input,
-    case when v_held or p.stage is not null then timestamptz 'infinity' else p.run_at end, null);
+    case when v_held or p.stage is not null then timestamptz 'infinity' else p.run_at end, p_source);
   job_id := v_id;
 end $$;
 

@@ -1,23 +1,24 @@
 -- plan_plain: what a job without options of its own will be: plan_resolve for the most common case, at a fraction of
 -- its price. The transaction has its number before the queue is read, so that no close goes unseen (queues_finish).
--- Reads: cell, queue, job_type, job_definition. Raises: MR001, MR003, MR006, MR014, MR015.
+-- Reads: cell, queue, job_type, job_definition. Raises: MR001, MR003, MR006, MR014, MR015, MR030.
 create or replace function plan_plain(p_queue text, p_type text) returns job_plan
 language plpgsql as $$
 declare
   p job_plan;
   v_options jsonb;
   v_floor bigint;
+  v_home bigint;
   v_xid constant bigint := xid_now();
   v_closed boolean;
   v_queue text;
 begin
   select q.id, c.options || coalesce(q.options, '{}') || coalesce(t.options, '{}') || coalesce(f.defaults, '{}'),
-         c.floor_xid, q.closed_at is not null, f.defaults -> 'retry', coalesce(p_queue, f.queue, 'default')
-    into p.queue_id, v_options, v_floor, v_closed, p.retry, v_queue
+         c.floor_xid, c.server_id, q.closed_at is not null, f.defaults -> 'retry', coalesce(p_queue, f.queue, 'default')
+    into p.queue_id, v_options, v_floor, v_home, v_closed, p.retry, v_queue
     from cell c left join job_definition f on f.type = p_type
     left join queue q on q.name = coalesce(p_queue, f.queue, 'default') left join job_type t on t.type = p_type;
-  if current_setting('millrace.at_home', true) is distinct from current_schema() then
-    perform cell_at_home();
+  if current_setting('millrace.server', true) is distinct from v_home::text then
+    perform cell_at_home(v_home);
   end if;
   if v_floor > v_xid then
     perform cell_check(v_floor);
@@ -39,7 +40,7 @@ begin
   if v_options <> '{}' then
     p.priority := coalesce((v_options ->> 'priority')::smallint, p.priority);
     p.max_attempts := coalesce(max_attempts_check(v_options ->> 'maxAttempts'), p.max_attempts);
-    if v_options ?| '{maxDepth,maxAgeSeconds}' then
+    if v_options ?| '{maxDepth,maxAgeSeconds,spread}' then
       p.queue_id := queue_room(p.queue_id, v_options);
     end if;
     if v_options ?| '{drainsAt,blocked}' then

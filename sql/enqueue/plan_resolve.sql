@@ -1,9 +1,11 @@
 -- plan_resolve: what each job of a batch will be, once the defaults of cell, queue and type have been applied.
 -- p_options is an array of option objects, each of which is for p_jobs jobs. To be asked once: what tenants may enqueue
 -- is counted here. The caller's transaction must have its number, so that no close of a queue goes unseen
--- (queues_finish).
--- Reads: cell, queue, job_type, job_definition. Writes: bucket. Raises: MR001, MR003, MR004, MR006, MR014, MR015.
-create or replace function plan_resolve(p_options json, p_jobs int default 1) returns setof job_plan
+-- (queues_finish). p_left: into a queue that has left, too (job_enqueue_left).
+-- Reads: cell, queue, job_type, job_definition. Writes: bucket, tenant_place.
+-- Raises: MR001, MR003, MR004, MR006, MR014, MR015, MR023, MR030, MR031.
+create or replace function plan_resolve(p_options json, p_jobs int default 1, p_left boolean default false)
+  returns setof job_plan
 language plpgsql stable as $$
 declare
   v_now timestamptz := clock_now();
@@ -12,6 +14,7 @@ declare
   v_limit bigint;
   v_cell jsonb;
   v_floor bigint;
+  v_home bigint;
 begin
   if exists (select from json_array_elements(p_options) e where json_typeof(e) <> 'object') then
     perform raise_error('MR001', 'options are not an object', 'give a JSON object per job');
@@ -30,9 +33,9 @@ begin
     perform raise_error('MR001', format('unknown option "%s"', left(v_key, 100)),
       'see the table of options in docs/options.md');
   end if;
-  select c.options, c.payload_limit, c.floor_xid into v_cell, v_limit, v_floor from cell c;
-  if current_setting('millrace.at_home', true) is distinct from current_schema() then
-    perform cell_at_home();
+  select c.options, c.payload_limit, c.floor_xid, c.server_id into v_cell, v_limit, v_floor, v_home from cell c;
+  if current_setting('millrace.server', true) is distinct from v_home::text then
+    perform cell_at_home(v_home);
   end if;
   perform cell_check(v_floor);
 
@@ -48,8 +51,10 @@ begin
       schedule text, "slotAt" timestamptz, stage text, cost text)) with ordinality x
   ), kind as materialized (
     select k.queue, k.type,
-           case when q.closed_at is not null then queue_refuse(q.id)::int when q.options ?| '{maxDepth,maxAgeSeconds}'
-             then queue_room(q.id, q.options) else q.id end as queue_id,
+           case when q.closed_at is not null and not p_left then queue_refuse(q.id)::int
+                when q.options ?| '{maxDepth,maxAgeSeconds,arrivesFrom,spread}'
+                  then queue_room(q.id, q.options, p_options)
+                else q.id end as queue_id,
            case when q.options ?| '{drainsAt,blocked}' then q.options end as calendar,
              q.options ? 'freshnessSeconds' as is_fresh,
            coalesce((d.options ->> 'priority')::smallint, 5::smallint) as priority,

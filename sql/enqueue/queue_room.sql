@@ -3,8 +3,10 @@
 -- Jobs of transactions still open are not seen, and a call that is accepted is accepted as a whole, so calls that are
 -- under way at the same time can exceed the depth. What was set aside counts for the depth, but not for the age: it is
 -- in nobody's way. When to try again is an estimate: the surplus, at the pace at which the waiting jobs have come.
--- Raises: MR015.
-create or replace function queue_room(p_queue_id int, p_options jsonb) returns int
+-- With p_jobs, the options of the jobs to come, also unless they may be others' still, because the queue is just moving
+-- here (arriving_check), and unless they belong to another cell, because the queue is spread (tenants_check).
+-- Raises: MR001, MR015, MR023, MR031.
+create or replace function queue_room(p_queue_id int, p_options jsonb, p_jobs json default null) returns int
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_most constant bigint := p_options ->> 'maxDepth';
@@ -13,6 +15,12 @@ declare
   v_age float8;
   v_wait float8;
 begin
+  if p_jobs is not null and p_options ? 'arrivesFrom' then
+    perform arriving_check(p_queue_id, p_options ->> 'arrivesFrom', p_jobs);
+  end if;
+  if p_options ? 'spread' then
+    perform tenants_check(p_queue_id, p_jobs);
+  end if;
   if v_most is not null then
     select coalesce(sum(d.ready + d.delayed), 0) into v_depth
       from (select lane, ready, delayed from lane_depth union all select lane, ready, delayed from tally) d

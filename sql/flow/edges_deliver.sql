@@ -5,40 +5,73 @@
 create or replace function edges_deliver(p_jobs bigint[], p_states text[]) returns bigint[]
 language plpgsql as $$
 declare
-  v_waiters bigint[]; v_counts int[]; v_bad int[];
+  v_many constant int := 10;  -- so many that wait for the same job alone are noted in one row, that of their flow
+  v_targets bigint[]; v_waiters bigint[]; v_states text[];  -- edges, side by side
   v_waiting bigint[];
+  v_is_all boolean;
+  v_begin bigint[]; v_never bigint[];
+  v_counts boolean;
+  v_counted bigint[]; v_ns int[]; v_bad int[];
 begin
-  with edges as (
-    select job_slot(e.waiter) as slot, array_agg(e.waiter) as waiters, array_agg(e.target) as targets,
-           array_agg(e.state) as states
-      from (select job_slot(u.id) as slot, array_agg(u.id) as jobs, array_agg(u.state) as states
-              from unnest(p_jobs, p_states) u (id, state) group by 1) d
-      cross join lateral edges_read(d.slot, d.jobs, d.states) e
-     group by 1
-  ), counted as (
-    select t.job_id, count(*)::int as n, count(*) filter (where t.about <> 'succeeded')::int as bad
-      from edges e
-      cross join lateral ends_append(e.slot, e.waiters, array_fill('after'::text, array[cardinality(e.waiters)]),
-        e.targets, e.targets, e.states, null, null) t
-     group by 1
-  )
-  select array_agg(job_id), array_agg(n), array_agg(bad) into v_waiters, v_counts, v_bad from counted;
+  select array_agg(e.target), array_agg(e.waiter), array_agg(e.state) into v_targets, v_waiters, v_states
+    from (select job_slot(u.id) as slot, array_agg(u.id) as jobs, array_agg(u.state) as states
+            from unnest(p_jobs, p_states) u (id, state) group by 1) d
+    cross join lateral edges_read(d.slot, d.jobs, d.states) e;
   if v_waiters is null then
     return '{}';
   end if;
   v_waiting := runs_lock(v_waiters);
+  v_is_all := cardinality(v_waiting) = cardinality(v_waiters);  -- else a long list to search
+  -- What waits for one job alone has nothing to count: it waits, so it was not told yet.
+  with told as materialized (
+    select e.target, e.waiter, e.state, g.job_id is not null as is_single, (g.waits ->> 'in')::bigint as flow,
+           case g.waits ->> 'when' when 'ended' then true when 'failed' then e.state <> 'succeeded'
+             else e.state = 'succeeded' end as begins
+      from unnest(v_targets, v_waiters, v_states) e (target, waiter, state)
+      left join agenda g on g.job_id = e.waiter and g.waits @> '{"of": 1}' and (v_is_all or g.job_id = any (v_waiting))
+  ), many as (
+    select flow, target, state, array_agg(waiter) as jobs from told where flow is not null group by 1, 2, 3
+    having count(*) >= v_many
+  ), noted as (
+    insert into step (job_id, slot, key, kind, n, at, other, about, jobs)
+    select flow, job_slot(flow), 'after', 'ended', nextval('step_id_seq'), clock_now(), target, state, jobs from many
+  )
+  select array_agg(t.waiter) filter (where t.is_single and t.begins),
+         array_agg(t.waiter) filter (where t.is_single and not t.begins), bool_or(not t.is_single),
+         array_agg(t.target) filter (where m.flow is null), array_agg(t.waiter) filter (where m.flow is null),
+         array_agg(t.state) filter (where m.flow is null)
+    into v_begin, v_never, v_counts, v_targets, v_waiters, v_states
+    from told t left join many m on m.flow = t.flow and m.target = t.target;
+  if v_waiters is not null then
+    select array_agg(c.job_id), array_agg(c.n), array_agg(c.bad) into v_counted, v_ns, v_bad
+      from (select t.job_id, count(*)::int as n, count(*) filter (where t.about <> 'succeeded')::int as bad
+              from (select job_slot(u.waiter) as slot, array_agg(u.waiter) as waiters, array_agg(u.target) as targets,
+                           array_agg(u.state) as states
+                      from unnest(v_targets, v_waiters, v_states) u (target, waiter, state) group by 1) e
+              cross join lateral ends_append(e.slot, e.waiters,
+                array_fill('after'::text, array[cardinality(e.waiters)]), e.targets, e.targets, e.states, null, null) t
+             group by 1) c;
+  end if;
+  if v_never is not null then
+    perform waiters_cancel(v_never);
+  end if;
+  if not v_counts or v_counted is null then
+    return coalesce(v_begin, '{}');
+  end if;
   update agenda g
      set waits = g.waits || jsonb_build_object('after', (g.waits ->> 'after')::int - u.n,
            'bad', (g.waits ->> 'bad')::int + u.bad)
-    from unnest(v_waiters, v_counts, v_bad) u (job, n, bad)
-   where g.job_id = u.job and g.waits ? 'after'
-     and (cardinality(v_waiting) = cardinality(v_waiters) or g.job_id = any (v_waiting));  -- a long list to search
-  return waiters_decide(v_waiting);
+    from unnest(v_counted, v_ns, v_bad) u (job, n, bad)
+   where g.job_id = u.job and g.waits ? 'after' and not g.waits @> '{"of": 1}'
+     and (v_is_all or g.job_id = any (v_waiting));
+  return coalesce(v_begin, '{}') || waiters_decide(v_waiting);
 end $$;
 
 -- edges_read_00 to edges_read_31, edges_read: who waits for the end of these jobs, of one ring child. ends_append_00 to
 -- ends_append_31, ends_append: note in jobs of one ring child that others have ended, each once: p_keys and p_ns are
--- of the rows, p_others the jobs that have ended. Returns what is new. One function per ring child, as for steps
+-- of the rows, p_others the jobs that have ended. Returns what is new. ends_gather_00 to ends_gather_31, ends_gather:
+-- note in a flow that many of its jobs have succeeded, in one row. A job that it was told of by itself is left out, one
+-- that is in another such row is not (flow_ends). Returns how many. One function per ring child, as for steps
 -- (steps_append_to). Writes: step.
 do $do$
 declare
@@ -71,7 +104,26 @@ begin
         on conflict do nothing
         returning s.job_id, s.key::text, s.about;
       end $body$ $function$, s, i);
+    execute format($function$
+      create or replace function ends_gather_%1$s(p_flow bigint, p_jobs bigint[]) returns int
+      language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $body$
+      declare
+        v_new constant bigint[] := array(
+          select u.id from unnest(p_jobs) u (id)
+           where not exists (select from step_%1$s s
+                              where s.job_id = p_flow and s.key = 'job' and s.kind = 'ended' and s.n = u.id));
+      begin
+        insert into step_%1$s (job_id, slot, key, kind, n, at, about, jobs)
+        select p_flow, %2$s, 'job', 'ended', nextval('step_id_seq'), clock_now(), 'succeeded', v_new
+         where v_new <> '{}' and exists (select from job_%1$s j where j.id = p_flow);
+        return case when found then cardinality(v_new) else 0 end;
+      end $body$ $function$, s, i);
   end loop;
+  execute 'create or replace function ends_gather(p_slot smallint, p_flow bigint, p_jobs bigint[]) returns int '
+    || 'language plpgsql as $body$ begin case p_slot '
+    || (select string_agg(format('when %s then return ends_gather_%s(p_flow, p_jobs);', i, lpad(i::text, 2, '0')),
+                          ' ') from generate_series(0, 31) i)
+    || ' end case; end $body$';
   execute 'create or replace function edges_read(p_slot smallint, p_jobs bigint[], p_states text[]) '
     || 'returns table (target bigint, waiter bigint, state text) language plpgsql as $body$ begin case p_slot '
     || (select string_agg(format('when %s then return query select * from edges_read_%s(p_jobs, p_states);', i,
@@ -178,11 +230,15 @@ create or replace function flows_end(p_jobs bigint[]) returns bigint[]
 language plpgsql as $$
 declare
   f record;
-  v_left int;
+  v_total int;
+  v_ended int;
   v_counts jsonb;
   v_state job_final_state;
   v_slot smallint;
 begin
+  if p_jobs is null then
+    return '{}';
+  end if;
   for f in select job_id, lane, created_at from agenda where job_id = any (p_jobs) and waits ? 'flow' loop
     v_slot := job_slot(f.job_id);
     p_jobs := array_remove(p_jobs, f.job_id);
@@ -190,16 +246,15 @@ begin
       perform notice_append(array[f.job_id], 2);
       continue;
     end if;
-    v_left := flow_left(f.job_id);
-    if v_left > 0 then
-      update agenda set waits = waits || jsonb_build_object('children', jsonb_build_object('job', v_left),
-          'totals', jsonb_build_object('job', flow_total(f.job_id)))
+    v_total := flow_total(f.job_id);
+    select coalesce(jsonb_object_agg(s.about, s.n), '{}'), coalesce(sum(s.n), 0) into v_counts, v_ended
+      from (select e.about, count(*) as n from flow_ends(f.job_id) e group by 1) s;
+    if v_ended < v_total then
+      update agenda set waits = waits || jsonb_build_object('children', jsonb_build_object('job', v_total - v_ended),
+          'totals', jsonb_build_object('job', v_total))
        where job_id = f.job_id;
       continue;
     end if;
-    select coalesce(jsonb_object_agg(s.about, s.n), '{}') into v_counts
-      from (select about, count(*) as n from step
-             where slot = v_slot and job_id = f.job_id and key = 'job' and kind = 'ended' group by 1) s;
     v_state := case when v_counts ?| '{failed,expired}' then 'failed' else 'succeeded' end;
     delete from agenda where job_id = f.job_id;
     insert into tally (lane, delayed) values (f.lane, -1);
@@ -212,7 +267,7 @@ begin
   return p_jobs;
 end $$;
 
--- flow_total, flow_left: how many jobs a flow has, and how many of them have not ended, as far as it was told.
+-- flow_total: how many jobs a flow has.
 create or replace function flow_total(p_flow bigint) returns int
 language plpgsql as $$
 begin
@@ -220,10 +275,13 @@ begin
            where s.slot = job_slot(p_flow) and s.job_id = p_flow and s.key = 'job' and s.kind = 'started');
 end $$;
 
-create or replace function flow_left(p_flow bigint) returns int
+-- flow_ends: the jobs of a flow that it was told of, each once, and how each has ended at first.
+create or replace function flow_ends(p_flow bigint) returns table (job_id bigint, about text)
 language plpgsql as $$
 begin
-  return flow_total(p_flow) - (select count(*) from step s
-                                where s.slot = job_slot(p_flow) and s.job_id = p_flow and s.key = 'job'
-                                  and s.kind = 'ended');
+  return query
+  select distinct on (u.id) u.id, s.about
+    from step s cross join lateral unnest(coalesce(s.jobs, array[s.n])) u (id)
+   where s.slot = job_slot(p_flow) and s.job_id = p_flow and s.key = 'job' and s.kind = 'ended'
+   order by u.id, s.id;
 end $$;

@@ -14,25 +14,38 @@ declare
   v_lines flow_line[] := flow_lines(p_jobs);
   v_flow bigint;
   v_jobs bigint[] := '{}';
-  v_waits jsonb[];
+  v_inputs json;
+  v_kinds int[];
+  v_options json; v_waits jsonb[];  -- of each kind
 begin
   perform flow_check(v_lines);
-  select array_agg(case when json_array_length(l.after) > 0 then
-           jsonb_strip_nulls(jsonb_build_object('after', json_array_length(l.after), 'of', json_array_length(l.after),
-             'bad', 0, 'when', coalesce(l."when", 'succeeded'),
-             'check', (select jsonb_agg(a #>> '{}') from json_array_elements(l.after) a
-                        where json_typeof(a) = 'string'))) end order by i)
-    into v_waits from unnest(v_lines) with ordinality l (type, input, options, after, "when", i);
   v_flow := flow_open(p_options);
   if cardinality(v_lines) > 0 then
-    select e.job_ids into v_jobs
-      from (select json_agg(coalesce(l.input, 'null') order by i) as inputs,
-                   json_agg(coalesce(l.options, '{}')::jsonb || jsonb_build_object('type', l.type)
-                     order by i) as options
-              from unnest(v_lines) with ordinality l (type, input, options, after, "when", i)) x
-      cross join lateral enqueue_each(x.inputs, x.options, v_flow, null, v_waits) e;
-    insert into edge (target, waiter, slot)
-    select distinct x.target, v_jobs[l.i], job_slot(x.target)
+    -- Jobs that have the same options, and wait for as many others, are of one kind: that is made out once. Each for
+    -- itself where tenants are counted, or a text may hide one, and where it waits for jobs that were there before.
+    with line as materialized (
+      select l.*, json_array_length(l.after) as n,
+             dense_rank() over (order by concat(
+               case when l.options::text ~ 'tenant|\\' or strpos(l.after::text, '"') > 0 then l.i end, ' ',
+               json_array_length(l.after), ' ', l."when", ' ', l.type, ' ', l.options::text) collate "C") as kind
+        from unnest(v_lines) with ordinality l (type, input, options, after, "when", i)
+    ), kind as (
+      select kind, coalesce(min(options::text), '{}')::jsonb || jsonb_build_object('type', min(type)) as options,
+             case when min(n) > 0 then
+               jsonb_build_object('after', min(n), 'of', min(n), 'bad', 0, 'when', coalesce(min("when"), 'succeeded'),
+                 'in', v_flow)
+               || case when strpos(min(after::text), '"') = 0 then '{}' else jsonb_build_object('check', (
+                    select jsonb_agg(a #>> '{}') from json_array_elements(min(after::text)::json) a
+                     where json_typeof(a) = 'string')) end end as waits
+        from line group by kind
+    )
+    select k.options, k.waits, l.kinds, l.inputs into v_options, v_waits, v_kinds, v_inputs
+      from (select json_agg(options order by kind) as options, array_agg(waits order by kind) as waits from kind) k
+      cross join (select array_agg(kind) as kinds, json_agg(coalesce(input, 'null')) as inputs
+                    from (select kind, input from line order by i) l) l;
+    select e.job_ids into v_jobs from enqueue_each(v_inputs, v_options, v_flow, null, v_waits, v_kinds) e;
+    insert into edge (target, waiter, slot)  -- each once: flow_check has seen to that
+    select x.target, v_jobs[l.i], job_slot(x.target)
       from unnest(v_lines) with ordinality l (type, input, options, after, "when", i)
       cross join lateral json_array_elements(l.after) a
       cross join lateral (
@@ -42,7 +55,8 @@ begin
   insert into step (job_id, slot, key, kind, n, at, jobs)
   values (v_flow, job_slot(v_flow), 'job', 'started', nextval('step_id_seq'), clock_now(), v_jobs);
   perform notice_append(
-    v_flow || array(select v_jobs[i] from generate_subscripts(v_waits, 1) i where v_waits[i] ? 'check'), 2);
+    v_flow || array(select v_jobs[k.i] from unnest(v_waits) with ordinality w (waits, kind)
+                      join unnest(v_kinds) with ordinality k (kind, i) on k.kind = w.kind where w.waits ? 'check'), 2);
   return json_build_object('flow', v_flow::text, 'jobs', v_jobs::text[]);
 end $$;
 
@@ -69,7 +83,7 @@ begin
     perform raise_error('MR019', format('%s jobs are more than the limit of %s', cardinality(p_lines),
       bound('children')), 'add them to the flow in parts');
   end if;
-  for l in  -- those that something is wrong with
+  for l in  -- those that something is wrong with; most lines have nothing to look into, which a glance tells
     select x.*, i - 1 as place, w.bad, w.has_twice
       from unnest(p_lines) with ordinality x (type, input, options, after, "when", i)
       cross join lateral (
@@ -80,13 +94,14 @@ begin
                    else true end) as bad,
                count(*) <> count(distinct (json_typeof(a), ltrim(a #>> '{}', '0'))) as has_twice
           from json_array_elements(case when json_typeof(x.after) = 'array' then x.after end) a) w
-     where x."when" <> all ('{succeeded,failed,ended}'::text[])
+     where not flow_line_plain(x.options, x.after, x."when", x.i)
+       and (x."when" <> all ('{succeeded,failed,ended}'::text[])
         or json_typeof(x.options) <> 'object'
         or x.options ->> 'fingerprint' is not null or x.options ->> 'schedule' is not null
         or json_typeof(x.after) <> 'array'
         or w.bad is not null or w.has_twice
         or x.options ->> 'stage' is not null and json_array_length(x.after) > 0
-        or json_array_length(x.after) > bound('edges')
+        or json_array_length(x.after) > bound('edges'))
      order by i limit 1
   loop
     if l."when" <> all ('{succeeded,failed,ended}'::text[]) then
@@ -111,8 +126,19 @@ begin
   end loop;
   perform job_must_exist(array(
     select distinct (a #>> '{}')::bigint from unnest(p_lines) x cross join lateral json_array_elements(x.after) a
-     where json_typeof(a) = 'string'));
+     where strpos(x.after::text, '"') > 0 and json_typeof(a) = 'string'));
 end $$;
+
+-- flow_line_plain: whether a job of a flow has no options that need a look, and waits for one job before it, or for
+-- none. To look into each list and each object costs as much as to store its job.
+create or replace function flow_line_plain(p_options json, p_after json, p_when text, p_i bigint) returns boolean
+language sql immutable parallel safe as $$
+  select p_when is null
+    and (p_options is null
+         or p_options::text ~ '^{[^\\]*$' and p_options::text !~ 'fingerprint|schedule|stage')
+    and case when p_after::text ~ '^\[[0-9]{1,9}\]$' then btrim(p_after::text, '[]')::int < p_i - 1
+             else coalesce(p_after::text, '[]') = '[]' end
+$$;
 
 -- flow_open: make a flow, or find the one to add to, which then does not end before this transaction does. Returns its
 -- id. Locks: flow_lock, shared. Writes: as job_store. Raises: MR001, MR002, MR017.
@@ -159,32 +185,32 @@ language sql stable as $$ select hashint8extended(p_flow, 'step'::regclass::oid:
 create or replace function flow_type() returns text
 language sql immutable parallel safe as $$ select 'millrace.flow' $$;
 
--- flow_times_00 to flow_times_31, flow_times: when jobs of a flow, of one ring child, may begin at the earliest, now
--- that they may. renews: it has a time to start by, which counts from then (flow_time). One function per ring child, as
--- for steps (steps_append_to).
+-- run_starts_00 to run_starts_31, run_starts: of jobs of one ring child that may begin, or go on: when they run at the
+-- earliest; renews: whether there is a time to start by, which counts from then where a job of a flow begins
+-- (flow_time); bytes: what the job adds to a claim. One function per ring child, as for steps (steps_append_to).
 do $do$
 begin
   for i in 0 .. 31 loop
     execute format($function$
-      create or replace function flow_times_%1$s(p_jobs bigint[])
-        returns table (job_id bigint, due_at timestamptz, renews boolean)
+      create or replace function run_starts_%1$s(p_jobs bigint[])
+        returns table (job_id bigint, run_at timestamptz, renews boolean, bytes int)
       language plpgsql as $body$
       begin
         return query
-        select j.id, greatest(clock_now(), j.run_at), coalesce(isfinite(j.start_by), false)
+        select j.id, j.run_at, coalesce(isfinite(j.start_by), false), job_bytes(j.input, j.headers, j.payload)
           from job_%1$s j where j.id = any (p_jobs);
       end $body$ $function$, lpad(i::text, 2, '0'));
   end loop;
-  execute 'create or replace function flow_times(p_slot smallint, p_jobs bigint[]) '
-    || 'returns table (job_id bigint, due_at timestamptz, renews boolean) language plpgsql as $body$ '
+  execute 'create or replace function run_starts(p_slot smallint, p_jobs bigint[]) '
+    || 'returns table (job_id bigint, run_at timestamptz, renews boolean, bytes int) language plpgsql as $body$ '
     || 'begin case p_slot '
-    || (select string_agg(format('when %s then return query select * from flow_times_%s(p_jobs);', i,
+    || (select string_agg(format('when %s then return query select * from run_starts_%s(p_jobs);', i,
                                  lpad(i::text, 2, '0')), ' ')
           from generate_series(0, 31) i)
     || ' end case; end $body$';
 end $do$;
 
--- flow_time: the same of one job, whose time to start by counts from then. Writes: amendment.
+-- flow_time: when a job of a flow begins, now that it may; its time to start by counts from then. Writes: amendment.
 create or replace function flow_time(p_job bigint) returns timestamptz
 language plpgsql as $$
 declare

@@ -15,15 +15,17 @@ begin
   on conflict (track) do nothing;
 end $$;
 
--- groups_wake: put groups in line again that waited for tokens which are there by now. Returns how many. Locks: their
--- rows, skipped when taken. Writes: snooze, ticket.
-create or replace function groups_wake() returns int
+-- groups_wake: put groups in line again that waited for tokens which are there by now. p_lanes: of these lanes; null:
+-- of all. Returns how many.
+-- Locks: their rows, skipped when taken. Writes: snooze, ticket.
+create or replace function groups_wake(p_lanes bigint[] default null) returns int
 language plpgsql as $$
 declare
   v_woken int;
 begin
   with due as (
-    delete from snooze where track = any (array(select track from snooze where due_at <= clock_now() order by due_at
+    delete from snooze where track = any (array(select track from snooze
+      where due_at <= clock_now() and (p_lanes is null or lane = any (p_lanes)) order by due_at
       limit 1000 for update skip locked)) returning *
   ), turns as (
     insert into ticket (lane, xid, slot, jobs) select line_of(lane), xid_now(), ticket_slot(xid_now()),

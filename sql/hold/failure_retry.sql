@@ -1,7 +1,7 @@
 -- failure_retry: give failed jobs more attempts, those of one group of failures (error_fingerprint) or all, oldest
 -- first, in batches of p_limit jobs. Those of finished queues are left alone. p_per_second spreads them over time, from
 -- p_start_at on. Returns how many, and what to give to the next call: after (null: that was all) and start_at. Locks,
--- writes: as job_add_retries. Raises: MR001, MR003, MR007.
+-- writes: as job_retry. Raises: MR001, MR003, MR007.
 create or replace function failure_retry(p_fingerprint text default null, p_queue text default null,
   p_type text default null, p_attempts int default 1, p_per_second float8 default null, p_limit int default 1000,
   p_after bigint default 0, p_start_at timestamptz default null, p_by text default null, p_because text default null,
@@ -15,11 +15,11 @@ begin
     perform raise_error('MR001', format('a batch has 1 to 10000 jobs, not %s', p_limit), null);
   elsif p_fingerprint !~ '^[0-9a-f]{16}$' then
     perform raise_error('MR001', format('"%s" is not the fingerprint of a group of failures', p_fingerprint),
-      'failure_groups() lists them');
+      'job_failures() lists them');
   end if;
   v_jobs := failed_jobs(p_fingerprint, v_queue_id, p_type, coalesce(p_after, 0), p_limit);
   start_at := coalesce(p_start_at, clock_now());
-  retried := job_add_retries(p_attempts, v_jobs, p_by => p_by, p_because => p_because, p_per_second => p_per_second,
+  retried := job_retry(p_attempts, v_jobs, p_by => p_by, p_because => p_because, p_per_second => p_per_second,
     p_start_at => start_at);
   start_at := start_at + rate_step(p_per_second) * retried;
   after := case when cardinality(v_jobs) = p_limit then v_jobs[p_limit] end;

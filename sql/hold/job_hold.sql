@@ -1,7 +1,8 @@
 -- job_hold: keep jobs as they are until the end of this transaction. When it returns, each job is named by a claim that
 -- everybody sees, or has ended, or waits and nobody can claim it. Claims go round a held job instead of waiting
 -- (lane_take, postponed). Few jobs are marked one by one; for many their lanes are taken as a whole.
--- Locks: job marks in id order, lane flags, then lanes, in key order. Raises: MR007.
+-- What a claim left for others returns to its lane, as what a claim went round.
+-- Locks: job marks in id order, lane flags, then lanes, in key order. Writes: spare, postponed. Raises: MR007.
 create or replace function job_hold(p_jobs bigint[]) returns void
 language plpgsql as $$
 declare
@@ -14,11 +15,12 @@ begin
   perform isolation_check('cancelling, changing or purging jobs');
   if cardinality(p_jobs) > 100 then
     perform lanes_seize(v_lanes);
-    return;
+  else
+    perform pg_advisory_xact_lock(job_mark(id)) from (select distinct id from unnest(p_jobs) id order by id) ids;
+    perform pg_advisory_xact_lock_shared(lane_flag(lane)) from unnest(v_lanes) lane;
+    perform lanes_await(v_lanes);
   end if;
-  perform pg_advisory_xact_lock(job_mark(id)) from (select distinct id from unnest(p_jobs) id order by id) ids;
-  perform pg_advisory_xact_lock_shared(lane_flag(lane)) from unnest(v_lanes) lane;
-  perform lanes_await(v_lanes);
+  perform spares_recall(v_lanes, p_jobs);
 end $$;
 
 -- lanes_await: wait for the end of the claims that may not have seen our marks. The locks are given back at once,

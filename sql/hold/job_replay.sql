@@ -38,6 +38,7 @@ begin
     perform raise_error('MR001', format('jobs that ended as %s cannot be replayed', coalesce(p_states::text, 'null')),
       'use succeeded, failed and expired');
   end if;
+  perform spread_refuse(v_target, 'its jobs come by their tenant');
   if v_target is not null and queues_reenter(array[v_target]) <> '{}' then
     perform queue_refuse(v_target);
   end if;

@@ -1,9 +1,9 @@
 -- postponed_return: jobs that claims went round become claimable again once nobody holds them; until the end of this
 -- transaction nobody else can hold them. Any process may call it. Jobs that were cancelled or changed meanwhile have a
 -- higher version, and purged or shed ones are gone: they stay away, and their group gets in line. Where jobs have an
--- order (chained) they wait in the agenda, to be taken by their ids.
+-- order (chained) they wait in the agenda, to be taken by their ids. p_lanes: of these lanes; null: of all.
 -- Locks: the entry of lanes and the jobs' marks, skipped when taken. Writes: postponed, ticket, agenda, tally.
-create or replace function postponed_return() returns int
+create or replace function postponed_return(p_lanes bigint[] default null) returns int
 language plpgsql as $$
 declare
   p postponed;
@@ -12,7 +12,10 @@ begin
   for p in
     delete from postponed where ctid = any (array(
       select o.ctid from postponed o
-       where pg_try_advisory_xact_lock_shared(lane_entry(o.lane)) and pg_try_advisory_xact_lock(job_mark(o.job_id))
+       where case when p_lanes is null or o.lane = any (p_lanes)  -- in this order: no lock is taken in vain
+               then pg_try_advisory_xact_lock_shared(lane_entry(o.lane))
+                 and pg_try_advisory_xact_lock(job_mark(o.job_id))
+             end
        limit 200 for update skip locked))
     returning *
   loop

@@ -38,7 +38,10 @@ begin
      or exists (select from pause z
                  where z.queue_id = j.queue_id
                    and coalesce(z.type = j.type, true)
-                   and (z.group_key is null or z.group_key is not distinct from j.group_key)) then
+                   and (z.group_key is null or z.group_key is not distinct from j.group_key))
+     or exists (select from breaker_event e where e.queue_id = j.queue_id and e.type = j.type and e.kind = 'opened')
+        and exists (select from type_blocked b
+                     where b.queue_id = j.queue_id and b.type = j.type and b.until > clock_now()) then
     return 'blocked';
   end if;
   return 'ready';

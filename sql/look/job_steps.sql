@@ -1,9 +1,9 @@
 -- job_steps: what a run has done and was sent, and what it waits for, in the order in which it was noted (p_newest: the
 -- other way), of one step only with p_key; after p_after, an id, when paging. For people who look, a part at a time:
 -- who works on a job reads all of it at once (steps_get). kind: as in the table "step". n: which try, child or signal.
--- tries: how often a step was tried until then. seconds: how long it took. children: how many were started, which
--- job_children has. value_bytes: how long its value is; that is left out when it is longer than p_bytes, or there are
--- 8 MiB of values before it.
+-- tries: how often a step was tried until then. seconds: how long it took. children: how many were started, or ended,
+-- which job_children has. value_bytes: how long its value is; that is left out when it is longer than p_bytes, or
+-- there are 8 MiB of values before it.
 -- Costs what the steps of this job cost to sort by time. Raises: MR001.
 create or replace function job_steps(p_job bigint, p_key text default null, p_after bigint default null,
   p_limit int default 100, p_bytes int default 1048576, p_newest boolean default false)
@@ -30,6 +30,7 @@ begin
                      and t.id <= x.id) as failed
             from (select y.*, case when p_newest then -y.id else y.id end as place from step y
                    where y.slot = v_slot and y.job_id = p_job
+                     and not (y.key = 'after' and y.kind = 'ended' and y.jobs is not null)  -- what jobs of a flow know
                      and (p_key is null or y.key = p_key)
                      and (p_after is null or case when p_newest then y.id < p_after else y.id > p_after end)
                    order by place limit p_limit) x) s

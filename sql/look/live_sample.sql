@@ -15,12 +15,7 @@ declare
   v_to constant timestamptz := v_now - interval '1 second';
   v_from constant timestamptz := greatest(p_from, v_to - interval '10 seconds');
   v_ends constant int[] := log_ends();
-  v_letters constant text[] := array(
-    select x.options ->> 'deadLetterQueue'
-      from (select options from queue union all select options from job_type union all select options from cell) x
-     where x.options ? 'deadLetterQueue'
-    union
-    select s.attributes ->> 'deadLetterTarget' from sqs_queue s where s.deleted_at is null);
+  v_letters constant text[] := letter_queues();
   v_made json;
   v_ended json;
 begin
@@ -34,12 +29,23 @@ begin
     'workers', (select count(distinct coalesce(c.worker, '')) from claim c),
     'queues', (
       select json_agg(json_build_object(
-               'queue', q.name, 'state', q.state, 'waiting', q.waiting, 'delayed', q.delayed, 'suspended', q.suspended,
-               'running', q.running, 'deadLetters', q.name = any (v_letters),
+               'queue', q.name, 'state', q.state, 'waiting', q.waiting, 'blocked', q.blocked, 'delayed', q.delayed,
+               'suspended', q.suspended, 'running', q.running, 'deadLetters', q.name = any (v_letters),
                'oldestReadyAt', o.since) order by q.name)
         from queues q
         left join (select * from live_oldest() where p_ages) o on o.queue = q.name));
 end $$;
+
+-- letter_queues: queues where jobs go when they fail for good: of another queue or type, of all, or of SQS.
+create or replace function letter_queues() returns text[]
+language sql stable as $$
+  select array(
+    select x.options ->> 'deadLetterQueue'
+      from (select options from queue union all select options from job_type union all select options from cell) x
+     where x.options ? 'deadLetterQueue'
+    union
+    select s.attributes ->> 'deadLetterTarget' from sqs_queue s where s.deleted_at is null)
+$$;
 
 -- live_failures: how many of the newest 10,000 failures, by the time their jobs were enqueued, are younger than this.
 create or replace function live_failures(p_since timestamptz) returns bigint

@@ -1,7 +1,7 @@
 -- queue_depth: how much waits and runs, how much of what is delayed is staged, and since when the oldest ready job
--- waits. What is paused, or waits for other queues, is blocked and not ready. Costs the same at any backlog: folded
--- counts, the deltas not folded yet, the live claims, and one probe per lane; of paused groups up to 100,000 tickets
--- are counted. Raises: MR003.
+-- waits. What is paused, waits for other queues, or is behind an open breaker is blocked and not ready. Costs the same
+-- at any backlog: folded counts, the deltas not folded yet, the live claims, and one probe per lane; of each paused
+-- group up to 10,000 tickets of a lane are counted. Raises: MR003.
 create or replace function queue_depth(p_queue text default 'default',
   out ready bigint, out blocked bigint, out delayed bigint, out running bigint, out oldest_ready_at timestamptz,
   out oldest_age_seconds float8, out staged bigint)
@@ -41,19 +41,23 @@ begin
   blocked := 0;
   if v_paused then
     blocked := ready;
-  elsif ready > 0 and exists (select from pause z where z.queue_id = v_id) then
-    blocked := least(ready, jobs_paused(v_id));
+  elsif ready > 0 and (exists (select from pause z where z.queue_id = v_id)
+                       or exists (select from breaker_event e where e.queue_id = v_id and e.kind = 'opened')) then
+    blocked := least(ready, jobs_blocked(v_id));
   end if;
   ready := ready - blocked;
 end $$;
 
--- jobs_paused: how many of the jobs that wait in a queue are of its paused types and groups.
-create or replace function jobs_paused(p_queue_id int) returns bigint
+-- jobs_blocked: how many of the jobs that wait in a queue are of types that are paused, or whose breaker is open, and
+-- of paused groups.
+create or replace function jobs_blocked(p_queue_id int) returns bigint
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_lanes constant bigint[] := array(
-    select l.key from lane_known l join pause z on z.queue_id = l.queue_id and z.type = l.type and z.group_key is null
-     where l.queue_id = p_queue_id);
+    select l.key from lane_known l
+     where l.queue_id = p_queue_id
+       and exists (select from type_blocked b
+                    where b.queue_id = l.queue_id and b.type = l.type and b.until > clock_now()));
   v_tracks constant bigint[] := array(
     select distinct track_of(z.hash, l.key) + a.n from lane_known l
       join pause z on z.queue_id = l.queue_id and z.hash is not null and (z.type is null or z.type = l.type)
@@ -64,13 +68,7 @@ begin
     select coalesce(sum(d.ready), 0)
       from (select x.lane, x.ready from lane_depth x union all select y.lane, y.ready from tally y) d
      where d.lane = any (v_lanes))
-    + (select coalesce(sum(cardinality(k.jobs) - f.first + 1), 0)
-         from (select * from tracks_ahead(v_tracks) limit 100000) k
-         left join lateral (select c from lane_cursor c where c.track = k.lane order by c.seq desc limit 1) c on true
-         cross join lateral (
-           select case when c.c is null then 1 else ticket_first(c.c, k.xid, k.id) end as first) f
-        where f.first is not null)
-    + (select count(*) from agenda g where g.track = any (v_tracks) and g.chain = 1);
+    + (select n.jobs from tracks_waiting(v_tracks, null, 10000) n);
 end $$;
 
 -- queue_oldest: the oldest ready job of each lane of a queue, also of those that nobody has claimed from yet.

@@ -31,7 +31,7 @@ begin
            count(*) filter (where x.state = 'delayed') as delayed,
            count(*) filter (where x.state = 'running') as running,
            min(x.since) filter (where x.state = 'waiting') as oldest
-      from queue_live(v_queue_id, v_lanes, v_sample) x group by 1
+      from jobs_live(v_lanes, v_sample) x group by 1
   ), top as materialized (
     select c.group_key, c.running, c.oldest,
            coalesce(c.waiting / nullif(sum(c.waiting) over (), 0), 0)::float8 as share,
@@ -53,20 +53,21 @@ begin
    order by t.waiting desc, t.delayed desc, t.running desc, t.group_key;
 end $$;
 
--- queue_live: the live jobs of a queue with their groups, what they do, and since when those that wait could have run.
+-- jobs_live: the live jobs of lanes with their groups, what they do, and since when those that wait could have run.
 -- With p_sample about so many of tickets and of the agenda, by chance. Of tickets, the jobs at equal distances in the
 -- order of their tracks are taken, each of which stands for as many as there are between two (jobs). So a ticket of a
 -- thousand jobs counts a thousand times, and the share of a group is wrong by one of those distances at most. A job
 -- waits when it is in a ticket that its track's cursor has not passed, or put aside by a claim, unless it was moved,
 -- has ended or expired, or was dropped.
-create or replace function queue_live(p_queue_id int, p_lanes bigint[], p_sample int)
-  returns table (group_key text, state text, jobs float8, since timestamptz)
+create or replace function jobs_live(p_lanes bigint[], p_sample int)
+  returns table (queue_id int, group_key text, state text, jobs float8, since timestamptz)
 language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_now constant timestamptz := clock_now();
   v_aside constant boolean := exists (select from aside where lane = any (p_lanes));
   v_start constant float8 := random();
+  v_queues constant int[] := array(select distinct l.queue_id from lane_known l where l.key = any (p_lanes));
 begin
   return query
   with ahead as materialized (
@@ -110,7 +111,7 @@ begin
        from agenda_sampled(p_lanes, case when p_sample is not null then 200 end) g
       order by case when p_sample is not null then random() end limit p_sample)
   )
-  select j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end, n.jobs,
+  select j.queue_id, j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end, n.jobs,
          greatest(job_created_at(j.id), coalesce(
            n.due_at,
            case when n.attempt > 1
@@ -120,7 +121,7 @@ begin
     from named n
     cross join lateral (select * from job j where j.slot = job_slot(n.id) and j.id = n.id offset 0) j
     left join amendment m on m.slot = j.slot and m.job_id = j.id
-   where j.queue_id = p_queue_id
+   where j.queue_id = any (v_queues)
      and n.version >= coalesce(m.version, 0)
      and m.closed_at is null
      and (n.due_at > v_now or (coalesce(m.start_by, j.start_by) <= v_now) is not true)
@@ -129,7 +130,7 @@ begin
                         and purge_saw(p, n.xid, j.id)
                         and (p.group_key is null or p.group_key = j.group_key))
   union all
-  select j.group_key, 'running', 1::float8, null from claim c
+  select j.queue_id, j.group_key, 'running', 1::float8, null from claim c
     cross join lateral unnest(c.jobs) u (id)
     cross join lateral (select * from job j where j.slot = c.slot and j.id = u.id offset 0) j
    where c.lane = any (p_lanes);

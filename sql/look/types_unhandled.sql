@@ -17,7 +17,7 @@ begin
              group by n.lane having sum(n.ready) > 0) d
       join lane_known l on l.key = d.lane
      group by l.queue_id, l.type),
-  handled as (select * from types_handled())
+  handled as (select * from types_handled() where not is_held)
   select x.name, x.type, x.waiting, x.oldest, age_seconds(v_now, x.oldest)
     from (select q.name, w.type, w.waiting,
                  coalesce((select min(job_created_at(lane_oldest(k))) from unnest(w.keys) k), w.since) as oldest
@@ -33,12 +33,13 @@ begin
    order by x.waiting desc, x.name, x.type;
 end $$;
 
--- types_handled: what workers that are known take: types of queues; type is null for all of a queue.
-create or replace function types_handled() returns table (queue text, type text)
+-- types_handled: what workers that are known take: types of queues; type is null for all of a queue. Those that
+-- somebody has paused or drained from afar take nothing: they are told apart.
+create or replace function types_handled(out queue text, out type text, out is_held boolean) returns setof record
 language plpgsql as $$
 begin
   return query
-  select q.name, case when jsonb_typeof(w -> 'types') = 'array' then t.name end
+  select q.name, case when jsonb_typeof(w -> 'types') = 'array' then t.name end, w ? 'held'
     from worker_process p
    cross join lateral jsonb_array_elements(p.facts -> 'workers') w
    cross join lateral jsonb_array_elements_text(w -> 'queues') q (name)

@@ -71,7 +71,8 @@ begin
        where s.slot = job_slot(g.id) and s.job_id = g.id and s.kind = 'started' and g.totals ? s.key
          and cardinality(s.jobs) <= 10000
       except
-      select s.other from step s where s.slot = job_slot(g.id) and s.job_id = g.id and s.kind = 'ended'
+      select u.id from step s cross join lateral unnest(coalesce(s.jobs, array[s.other])) u (id)
+       where s.slot = job_slot(g.id) and s.job_id = g.id and s.kind = 'ended' and g.totals ? s.key
        limit 100);
     v_gone := array(select u.id from unnest(v_left) u (id)
                      where not exists (select from job j where j.slot = job_slot(u.id) and j.id = u.id));

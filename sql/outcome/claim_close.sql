@@ -1,5 +1,5 @@
 -- claim_close: end attempts that did not succeed. Each job is retried, or closed as failed or expired.
--- p_reason permanent closes at once. Used by job_fail, job_retry and job_dead_letter. Returns the ids not held.
+-- p_reason permanent closes at once. Used by job_fail, job_retry_later and job_dead_letter. Returns the ids not held.
 create or replace function claim_close(p_token uuid, p_jobs bigint[], p_outcome job_outcome, p_error json,
   p_delay_seconds float8, p_reason failure_reason, p_dead_letter int default null) returns bigint[]
 language plpgsql as $$

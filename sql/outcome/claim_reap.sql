@@ -3,9 +3,10 @@
 -- attempt. The others are recorded as lost and retried alone, so that a job that kills its process cannot use up its
 -- neighbours.
 -- All claims are taken back in one go. If that fails, one after another; and the claim that fails, job by job. The job
--- that cannot be taken back fails, on record, and nobody else notices. Returns how many claims were touched.
+-- that cannot be taken back fails, on record, and nobody else notices.
+-- p_lanes: of these lanes; null: of all. Returns how many claims were touched.
 -- Locks: claim rows (skip locked). Writes: claim, attempt, ticket, tally.
-create or replace function claim_reap(p_limit int default 100) returns int
+create or replace function claim_reap(p_limit int default 100, p_lanes bigint[] default null) returns int
 language plpgsql set enable_seqscan = on as $$
 declare
   c claim;
@@ -15,7 +16,7 @@ begin
   v_claims := array(
     select k
       from (select * from claim k
-             where k.until <= v_now or k.deadline <= v_now
+             where (k.until <= v_now or k.deadline <= v_now) and (p_lanes is null or k.lane = any (p_lanes))
              order by k.until limit p_limit for update skip locked) k
      where pg_try_advisory_xact_lock_shared(lane_entry(k.lane)));  -- else it is being purged; the next one will do
   if v_claims = '{}' then

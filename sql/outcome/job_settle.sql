@@ -1,5 +1,5 @@
 -- job_settle: report several outcomes in one round trip, and claim more in the same one if asked.
--- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retry" | "released" | "suspended", "jobs": [ids],
+-- p_settlements: [{"token", "outcome": "succeeded" | "failed" | "retryLater" | "released" | "suspended", "jobs": [ids],
 -- "results", "logs", "error", "delaySeconds", "waits", "steps"}].
 -- p_claims: a list of {"queues", "types", "limit", "worker", "leaseSeconds", "leaseFactor", "leaseCapSeconds",
 -- "maxBytes", "trackStart"}, or null. p_async lets the commit be asynchronous when nothing is reported: only for a
@@ -52,10 +52,10 @@ begin
     v_refused := v_refused || case s.outcome
       when 'succeeded' then job_complete(s.token, v_jobs, s.results, s.logs)
       when 'failed' then job_fail(s.token, v_jobs, s.error)
-      when 'retry' then job_retry(s.token, v_jobs, s.error, s."delaySeconds")
+      when 'retryLater' then job_retry_later(s.token, v_jobs, s.error, s."delaySeconds")
       when 'released' then job_release(s.token, v_jobs, coalesce(s."delaySeconds", 0))
       else raise_error('MR001', format('unknown outcome "%s"', s.outcome),
-        'use succeeded, failed, retry, released or suspended')::bigint[]
+        'use succeeded, failed, retryLater, released or suspended')::bigint[]
     end;
   end loop;
   v_suspended := array(select x from unnest(v_settlements) x where x.outcome = 'suspended');
@@ -70,7 +70,7 @@ begin
     c."limit" := coalesce(c."limit", 1);
     c."maxBytes" := coalesce(c."maxBytes", 67108864);
     c."trackStart" := coalesce(c."trackStart", false);
-    v_claims := v_claims || claim_do(c, v_async, cardinality(v_claims) = 0);
+    v_claims := v_claims || claim_do(c, v_async, cardinality(v_claims) = 0, true);
   end loop;
   if v_queues is not null and exists (
     select from unnest(v_resumed) u (id) where not exists (select from claim k where u.id = any (k.jobs))) then

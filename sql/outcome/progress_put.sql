@@ -1,4 +1,4 @@
--- progress_put, progress_get: a JSON value a running job leaves behind for others and for its next attempt. Neither the
+-- progress_put, job_progress: a JSON value a running job leaves behind for others and for its next attempt. Neither the
 -- lease nor the attempt changes. progress_put returns false when the token does not hold the job. Raises: MR001, MR002,
 -- MR004; 40001 in REPEATABLE READ when the value was moved since (job_rotate).
 create or replace function progress_put(p_token uuid, p_job bigint, p_value json) returns boolean

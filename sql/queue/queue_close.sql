@@ -3,12 +3,17 @@
 -- may be retried until then.
 -- Locks: the queue's row; queue_open also queue_links, so that nobody finishes it meanwhile. Writes: queue,
 -- queue_event.
--- Raises: MR003; MR014 to close what is closed, or to open what is finished; MR001 to open what is open; MR007.
+-- Raises: MR003; MR014 to close what is closed, or to open what is finished; MR001 to open what is open; MR007; MR030
+-- for what has moved to another cell, MR032 while it moves here.
 create or replace function queue_close(p_queue text, p_by text default null, p_because text default null) returns void
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id int := queue_id(p_queue);
 begin
+  if exists (select from queue_move where queue_id = v_queue_id and not is_leaving) then
+    perform move_refuse('moving', format('queue "%s" is just moving here', p_queue),
+      'wait until that move has ended, or it would seem finished before it is');
+  end if;
   update queue set closed_at = clock_now(), closed_by = p_by, closed_because = p_because, closed_before = null
    where id = v_queue_id and closed_at is null;
   if not found then
@@ -17,14 +22,20 @@ begin
   perform queue_event_add(p_queue, 'closed', p_by, p_because);
 end $$;
 
--- queue_refuse: say that a queue is closed or finished. Usable inside expressions; never returns. Raises: MR014.
+-- queue_refuse: say that a queue is closed or finished, or lives in another cell. Usable inside expressions; never
+-- returns. Raises: MR014, MR030.
 create or replace function queue_refuse(p_queue_id int) returns text
 language plpgsql stable as $$
 declare
   q queue;
+  m queue_move;
 begin
   select * into q from queue where id = p_queue_id;
-  if q.finished_at is not null then
+  select * into m from queue_move where queue_id = p_queue_id and is_leaving;
+  if m.queue_id is not null then
+    return raise_error('MR030', format('queue "%s" has moved to the cell "%s"', q.name, m.cell), 'enqueue there',
+      json_build_object('queue', q.name, 'cell', m.cell, 'version', m.version)::text);
+  elsif q.finished_at is not null then
     return raise_error('MR014', format('queue "%s" is finished', q.name),
       'use another queue: a finished one takes no jobs, and cannot be opened again');
   end if;

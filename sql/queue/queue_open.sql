@@ -6,6 +6,9 @@ declare
 begin
   perform isolation_check('opening a queue');
   perform pg_advisory_xact_lock(queue_links());
+  if exists (select from queue_move where queue_id = v_queue_id and is_leaving) then
+    perform queue_refuse(v_queue_id);
+  end if;
   update queue set closed_at = null, closed_by = null, closed_because = null, closed_before = null
    where id = v_queue_id and closed_at is not null and finished_at is null;
   if not found then

@@ -1,7 +1,7 @@
 -- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell. Options
 -- given replace those of the same name; null values remove them. What a queue waits for must exist and not wait for it
 -- in turn: whoever changes that follows whoever did before. Locks: queue_links with waitsFor. Raises: MR001, MR003, and
--- MR007 with waitsFor.
+-- MR007 with waitsFor; MR032 for a limit while it moves here without one.
 create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -17,6 +17,7 @@ begin
     perform queue_id(p_options ->> 'deadLetterQueue');
   end if;
   perform resources_check(p_options -> 'resources');
+  perform limits_settle(p_name, p_options);
   if p_options ->> 'waitsFor' is not null then
     perform isolation_check('waiting for queues');
     perform pg_advisory_xact_lock(queue_links());
@@ -26,8 +27,15 @@ begin
     perform groups_refuse(q.id) from queue q where q.name = p_name;
   end if;
   insert into queue as q (name, options) values (p_name, jsonb_strip_nulls(p_options))
-  on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options) returning id, options
-    into v_id, v_options;
+  on conflict (name) do update set options = jsonb_strip_nulls(q.options || p_options)
+   where not p_options ? 'spread' or (q.options -> 'spread') is not distinct from nullif(p_options -> 'spread', 'null')
+  returning id, options into v_id, v_options;
+  if v_id is null then
+    perform raise_error('MR001', format('queue "%s" exists: whether it is spread cannot be changed', p_name),
+      'make one of another name, send new jobs there, and close this one');
+  elsif v_options ? 'spread' then
+    perform spread_check(p_name, v_options);
+  end if;
   if p_options ? 'groupRate' then
     update snooze set due_at = clock_now() where lane in (select key from lane where queue_id = v_id);
   end if;

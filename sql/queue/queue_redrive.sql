@@ -11,6 +11,7 @@ declare
   c json;
   j record;
 begin
+  perform spread_refuse(v_target, 'its jobs come by their tenant');
   if v_target is not null and queues_reenter(array[v_target]) <> '{}' then
     perform queue_refuse(v_target);
   end if;

@@ -7,7 +7,8 @@ declare
   v_found boolean;
 begin
   delete from pause
-   where queue_id = v_queue_id and type is not distinct from p_type and group_key is not distinct from p_group;
+   where queue_id = v_queue_id and type is not distinct from p_type and group_key is not distinct from p_group
+     and job_id is distinct from 0;  -- a queue that moves here goes on when it has arrived (queue_arrived)
   v_found := found;
   if p_type is null and p_group is null then
     update queue set paused_at = null, paused_by = null, paused_because = null

@@ -38,11 +38,16 @@ begin
       -- not before its last job, whose end the look above has seen
       update queue set finished_at = clock_now() where id = q.id;
       v_count := v_count + 1;
+      if exists (select from queue_move m where m.queue_id = q.id) then  -- it goes on in another cell
+        delete from fingerprint where queue_id = q.id and job_id <= 0 and cell is null;
+        perform queue_event_add(q.name, 'drained');
+        continue;
+      end if;
       perform queue_event_add(q.name, 'finished');
       perform queue_event_add(b.name, 'released', null, format('queue "%s" has finished', q.name)),
         queue_notify(array[b.name])
          from queue b where b.options -> 'waitsFor' ? q.name and queue_waits(b.id) is null;
-    else
+    elsif not exists (select from queue_move m where m.queue_id = q.id) then
       select s.name into v_stage from jsonb_array_elements_text(q.stages) with ordinality s (name, i)
        where exists (select from stages g where g.queue = q.name and g.stage = s.name) order by s.i limit 1;
       if found then

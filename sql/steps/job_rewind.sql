@@ -1,7 +1,7 @@
 -- job_rewind: let a run go back to a step: what it has done from then on is void, and done again. Only a mark is
 -- appended. Children that those steps have started, and that have not ended, are cancelled. Signals that were got stay
 -- got. A job that has failed or expired gets one more attempt. Returns its queue, whose workers may be woken.
--- Locks: as job_hold, or as job_add_retries. Writes: step, agenda, and as job_cancel and job_add_retries. Raises: MR001
+-- Locks: as job_hold, or as job_retry. Writes: step, agenda, and as job_cancel and job_retry. Raises: MR001
 -- while the job runs, for a flow or when there is no such step, MR002, MR017 when it has succeeded or was cancelled.
 create or replace function job_rewind(p_job bigint, p_to text, p_by text default null, p_because text default null)
   returns text
@@ -23,7 +23,7 @@ begin
   end if;
   v_state := job_state(p_job);
   if v_state in ('failed', 'expired') then
-    if job_add_retries(1, array[p_job], p_by => p_by, p_because => p_because) = 0 then
+    if job_retry(1, array[p_job], p_by => p_by, p_because => p_because) = 0 then
       perform raise_error('MR001', format('job %s cannot be given another attempt', p_job),
         'it was discarded, or another job has its fingerprint');
     end if;

@@ -36,7 +36,8 @@ language sql volatile as $$ select coalesce(nullif(current_setting('millrace.tol
 -- Locks: notice_lock; agenda rows, skipped when taken. Writes: lane_cursor, step, agenda, ticket, amendment. Raises:
 -- MR001, MR007.
 create or replace function notices_deliver(p_limit int default 1000) returns json
-language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
+language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan as $$  -- long lists of ids made planning take longer than all else
 declare
   v_read int;
   v_resumed bigint[];
@@ -121,22 +122,24 @@ begin
   v_resumed := ends_deliver(array(select distinct u.job from unnest(r.jobs, r.attempts) u (job, what)
                                    where u.what <> 2 order by 1));
   if v_looked <> '{}' then
-    v_resumed := v_resumed || waits_look(v_looked);
+    v_resumed := v_resumed || flows_end(waits_look(v_looked));
   end if;
-  return flows_end(v_resumed);
+  return v_resumed;
 end $$;
 
 -- ends_deliver: jobs have ended: their parents are told how, once each, and so is who waits for them in a flow. Returns
--- who waited for no other. Writes: step, agenda, and as job_cancel.
+-- who may go on. Writes: step, agenda, and as job_cancel and flows_end.
 create or replace function ends_deliver(p_jobs bigint[]) returns bigint[]
 language plpgsql as $$
 declare
   v_jobs bigint[]; v_states text[]; v_results json[]; v_errors json[];  -- side by side, and so are these:
   v_above bigint[]; v_keys text[]; v_ns int[];
   v_parents bigint[]; v_counts jsonb[];
+  v_flows bigint[]; v_told int[];
   v_waiting bigint[];
   v_done bigint[];
   v_begin bigint[];
+  v_many constant int := 10;  -- so many jobs of a flow that have succeeded are noted in one row
 begin
   select array_agg(o.job_id), array_agg(o.state), array_agg(o.result), array_agg(o.error), array_agg(o.parent),
          array_agg(o.parent_key), array_agg(o.parent_n)
@@ -151,6 +154,13 @@ begin
     perform children_cancel(v_waiting);
   end if;
   v_begin := edges_deliver(v_jobs, v_states);
+  if cardinality(v_jobs) >= v_many then
+    select array_agg(f.flow), array_agg(ends_gather(job_slot(f.flow), f.flow, f.jobs)) into v_flows, v_told
+      from (select u.parent as flow, array_agg(u.id) as jobs
+              from unnest(v_jobs, v_states, v_above, v_keys) u (id, state, parent, key)
+             where u.parent is not null and u.key is null and u.state = 'succeeded'
+             group by 1 having count(*) >= v_many) f;
+  end if;
   with told as (
     select t.job_id, t.key, count(*) as n
       from (select job_slot(u.parent) as slot, array_agg(u.parent) as parents,
@@ -164,12 +174,19 @@ begin
               from unnest(v_jobs, v_states, v_results, v_errors, v_above, v_keys, v_ns)
                 u (id, state, result, error, parent, key, n)
              where u.parent is not null
+               and (u.key is null and u.state = 'succeeded' and u.parent = any (v_flows)) is not true
              group by 1) p
       cross join lateral ends_append(p.slot, p.parents, p.keys, p.ns, p.jobs, p.states, p.results, p.errors) t
      group by 1, 2
   )
   select array_agg(c.job_id), array_agg(c.counts) into v_parents, v_counts
-    from (select job_id, jsonb_object_agg(key, n) as counts from told group by 1) c;
+    from (select t.job_id, jsonb_object_agg(t.key, t.n) as counts
+            from (select x.job_id, x.key, sum(x.n) as n
+                    from (select * from told
+                          union all
+                          select f.id, 'job', f.n from unnest(v_flows, v_told) f (id, n) where f.n > 0) x
+                   group by 1, 2) t
+           group by 1) c;
   if v_parents is null then
     return v_begin;
   end if;
@@ -184,7 +201,7 @@ begin
     returning g.job_id, g.waits -> 'children' as children)
   select array_agg(l.job_id) into v_done from left_over l
    where exists (select from jsonb_each_text(l.children) k where k.value::int <= 0);
-  return v_begin || coalesce(v_done, '{}');
+  return v_begin || flows_end(v_done);  -- a flow waits for its jobs alone, so none of those that begin is one
 end $$;
 
 -- children_cancel: of jobs that ended without success, the children that have not ended are cancelled with them, unless
@@ -259,7 +276,7 @@ begin
 
   with counted as (
     select g.job_id, k.key,
-           k.value::int - (select count(*) from step s
+           k.value::int - (select coalesce(sum(coalesce(cardinality(s.jobs), 1)), 0) from step s
                             where s.slot = job_slot(g.job_id) and s.job_id = g.job_id and s.key = k.key
                               and s.kind = 'ended') as n
       from agenda g cross join lateral jsonb_each_text(g.waits -> 'totals') k
@@ -322,26 +339,69 @@ begin
     || ' end case; end $body$';
 end $do$;
 
--- runs_resume: let suspended jobs go on, which the caller has locked: their time has come. A job of a flow begins at
--- its own time, if that is later. Returns their queues.
--- Writes: agenda.
+-- runs_resume: let suspended jobs go on, which the caller has locked. They become claimable at once; where that cannot
+-- be, because a purge is at work, jobs are taken by their ids, or a job runs later or has a time to start by, their
+-- time comes, and agenda_promote does it. Returns their queues.
+-- Locks: the entry of lanes, skipped when taken. Writes: agenda, ticket, tally, suspended_tally, amendment.
 create or replace function runs_resume(p_jobs bigint[]) returns text[]
 language plpgsql as $$
 declare
-  v_lanes bigint[];
+  v_now constant timestamptz := clock_now();
+  v_jobs bigint[]; v_bytes int[];  -- side by side, those that may go on now
+  v_lanes bigint[];  -- those that jobs may be put into
+  v_queues text[];
+  v_tickets ticket[];
+  v_resumed int;
 begin
-  with begun as (
-    select t.job_id, case when t.renews then flow_time(t.job_id) else t.due_at end as due_at
-      from (select job_slot(g.job_id) as slot, array_agg(g.job_id) as jobs
-              from agenda g where g.job_id = any (p_jobs) and g.waits ? 'after' group by 1) d
-      cross join lateral flow_times(d.slot, d.jobs) t
-  ), resumed as (
-    update agenda g set waits = null, due_at = coalesce(u.due_at, clock_now())
-      from (select r.id, b.due_at from unnest(p_jobs) r (id) left join begun b on b.job_id = r.id) u
-     where g.job_id = u.id
-    returning g.lane)
-  select array_agg(distinct lane) into v_lanes from resumed;
-  return array(select distinct q.name from lane_known l join queue q on q.id = l.queue_id where l.key = any (v_lanes));
+  select array_agg(l.lane) filter (where l.is_open), coalesce(array_agg(distinct l.name), '{}') into v_lanes, v_queues
+    from (select d.lane, q.name, not chained(q.options, true) and not chained(q.options, false)
+                   and pg_try_advisory_xact_lock_shared(lane_entry(d.lane)) as is_open
+            from (select distinct g.lane from agenda g where g.job_id = any (p_jobs)) d
+            join lateral (select l.queue_id from lane_known l where l.key = d.lane limit 1) l on true
+            join queue q on q.id = l.queue_id) l;
+  select array_agg(s.job_id), array_agg(s.bytes) into v_jobs, v_bytes
+    from (select job_slot(u.id) as slot, array_agg(u.id) as jobs from unnest(p_jobs) u (id) group by 1) d
+    cross join lateral run_starts(d.slot, d.jobs) s
+   where s.run_at <= v_now and not s.renews;
+  perform set_config('millrace.counts', 'off', true);  -- suspended_count
+  with gone as (
+    delete from agenda g
+     where g.job_id = any (v_jobs)
+       and g.lane = any (v_lanes)
+       and g.chain is null
+       and not (exists (select from lane_purge p where p.leftover and p.lane = g.lane) and agenda_dropped(g))
+    returning *
+  ), resumed as materialized (
+    select g.lane, g.job_id, again_of(g.track) as again, g.attempt, g.version, g.alone, s.bytes::bigint as bytes
+      from gone g join unnest(v_jobs, v_bytes) s (id, bytes) on s.id = g.job_id
+  ), tickets as (
+    select array_agg(ticket_of(again, jobs, attempt, version, alone, bytes) order by jobs[1]) as made
+      from (select again, attempt, version, alone, array_agg(job_id order by job_id) as jobs,
+                   least(sum(bytes), 2147483647)::int as bytes
+              from (select r.*, (row_number() over (partition by again, attempt, version, alone order by job_id) - 1)
+                             / 100 as chunk
+                      from resumed r) r
+             group by again, attempt, version, alone, chunk) t
+  ), turns as (
+    select array_agg(line_ticket_of(lane, tracks)) as made
+      from (select lane, array_agg(again order by first) as tracks
+              from (select lane, again, min(job_id) as first from resumed where again <> again_of(lane)
+                     group by lane, again) t
+             group by lane) t
+  ), counted as (
+    insert into tally (lane, ready, delayed) select lane, count(*), -count(*) from resumed group by lane
+  ), uncounted as (
+    insert into suspended_tally (lane, n) select lane, -count(*) from resumed group by lane
+  )
+  select count(*), (select made from tickets) || (select made from turns) into v_resumed, v_tickets from resumed;
+  perform set_config('millrace.counts', '', true), tickets_write(v_tickets);
+  if v_resumed < cardinality(p_jobs) then
+    update agenda g
+       set waits = null,
+           due_at = case when not g.waits ? 'after' then v_now else flow_time(g.job_id) end
+     where g.job_id = any (p_jobs);
+  end if;
+  return v_queues;
 end $$;
 
 -- notices_wait: whether there are notices that nobody has delivered.
@@ -391,6 +451,9 @@ end $$;
 create or replace function children_dropped(p_jobs bigint[]) returns bigint[]
 language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
+  if p_jobs = '{}' or not exists (select from lane_purge) then  -- the plan of what follows takes longer than all else
+    return '{}';
+  end if;
   return array(
     select j.id
       from (select s.* from unnest(p_jobs) u (id)
@@ -403,7 +466,7 @@ begin
                     where p.lane = lane_key(j.queue_id, j.type, j.priority, j.resources) and p.purged_at >= s.at)
        and not exists (select from step d
                         where d.slot = s.slot and d.job_id = s.job_id and d.key = s.key and d.kind = 'ended'
-                          and d.n = coalesce(j.parent_n, j.id))  -- of a flow: by its id
+                          and (d.n = coalesce(j.parent_n, j.id) or j.id = any (d.jobs)))  -- of a flow: by its id
        and job_over(j.id));
 end $$;
 

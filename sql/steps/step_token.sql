@@ -1,5 +1,5 @@
 -- step_token: a token by which somebody who has no other right ends a wait of a job that somebody works on. Answered
--- (token_answer), it sends the signal p_name, once, until p_seconds have passed. The same step gives the same token,
+-- (job_answer), it sends the signal p_name, once, until p_seconds have passed. The same step gives the same token,
 -- whoever does it: that it was given is written down, and the token is made of its place and the secret of the cell, so
 -- that nobody reads it from a table. p_key: "#token " and the name, with a number when it is used again. Returns null
 -- when p_holder does not hold the job.

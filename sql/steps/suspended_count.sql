@@ -1,6 +1,7 @@
 -- suspended_count: note that a job of a lane is suspended, or no longer. A trigger calls it, so that none of the dozen
 -- functions that take a row out of the agenda can forget to; it is asked only for rows that wait for something. Not
--- while the agenda is written anew (table_rewrite). Writes: suspended_tally.
+-- while the agenda is written anew (table_rewrite), and not for a statement that puts in or takes out many rows, and
+-- counts them by itself ("millrace.counts"): a call for each took as long as the rest of it. Writes: suspended_tally.
 create or replace function suspended_count() returns trigger
 language plpgsql security definer set search_path from current set jit = off as $$
 begin
@@ -13,11 +14,15 @@ begin
 end $$;
 
 create or replace trigger suspended_begin after insert on agenda
-  for each row when (new.waits is not null) execute function suspended_count();
+  for each row when (new.waits is not null
+                     and current_setting('millrace.counts', true) is distinct from 'off')
+  execute function suspended_count();
 create or replace trigger suspended_change after update of waits on agenda
   for each row when ((old.waits is null) <> (new.waits is null)) execute function suspended_count();
 create or replace trigger suspended_end after delete on agenda
-  for each row when (old.waits is not null) execute function suspended_count();
+  for each row when (old.waits is not null
+                     and current_setting('millrace.counts', true) is distinct from 'off')
+  execute function suspended_count();
 
 -- suspended_fold: make one row of all differences of a lane. Locks: suspended_tally rows, skipped when taken. Writes:
 -- suspended_tally.

@@ -2,9 +2,10 @@
 -- it. Rows that another process is moving are skipped, and those that were dropped stay for agenda_drop. Where jobs
 -- have an order (chained) they stay where they are, and their group gets in line. Returns how many became claimable.
 -- Reads along the index of due times. Sorting is turned off, so that the planner does not read all that waits in a lane
--- instead.
+-- instead. p_lanes: of these lanes; null: of all.
 -- Locks: the entry of lanes and agenda rows, skipped when taken. Writes: agenda, ticket, tally.
-create or replace function agenda_promote(p_limit int default 1000) returns int
+create or replace function agenda_promote(p_limit int default 1000, p_lanes bigint[] default null)
+  returns int
 language plpgsql set enable_sort = off as $$
 declare
   v_promoted int;
@@ -21,6 +22,7 @@ begin
             from (select distinct lane
                     from (select lane from agenda
                            where due_at <= v_now and (chain = 1) is not true
+                             and (p_lanes is null or lane = any (p_lanes))
                            order by due_at limit p_limit) g) g
            where pg_try_advisory_xact_lock_shared(lane_entry(g.lane))) d
     left join lateral (select l.queue_id from lane_known l where l.key = d.lane limit 1) l on true

@@ -1,7 +1,9 @@
 -- cell_repair: after a dump was restored into another server, give every waiting job a new ticket in this server's own
 -- transactions and start all cursors again. To be run once, while nothing else runs. Returns how many jobs are ready.
--- Claims, attempts and the agenda are kept. Locks: everything in the cell. Writes: ticket, lane_cursor, lane_purge,
--- tally, lane_depth, queue, queue_event, cell.
+-- Claims, attempts and the agenda are kept. What the other server has given out since the dump is not known, so numbers
+-- go on far above (sequences_lift), and rates start anew. Locks: everything in the cell. Writes: ticket, lane_cursor,
+-- lane_purge, tally, lane_depth, bucket, snooze, queue, queue_event, cell, sequences.
+-- Raises: MR006 when the clock is behind the newest job; MR007.
 create or replace function cell_repair() returns bigint
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -10,10 +12,11 @@ declare
   v_tickets bigint; v_turns bigint;  -- read so that it is done
 begin
   perform isolation_check('a repair');
-  lock table lane, lane_cursor, postponed, spare, claim, agenda, tally, lane_depth in access exclusive mode;
-  perform ring_close_purged();
+  lock table lane, lane_cursor, postponed, spare, claim, agenda, tally, lane_depth, bucket in access exclusive mode;
+  perform clock_catches_up(), sequences_lift(), ring_close_purged();
   truncate ticket;
-  truncate lane_cursor, aside, lane_purge, postponed, spare, tally, lane_depth;
+  truncate lane_cursor, aside, lane_purge, postponed, spare, tally, lane_depth, bucket;
+  update snooze set due_at = clock_now();
   update agenda set xid = v_xid, chain = case when chain is not null then 0 end;
   update job set xid = 0 where xid > v_xid;
   insert into lane as l (key, queue_id, type, priority, resources, grouped, costs)
@@ -88,4 +91,46 @@ begin
   delete from agenda g
     using amendment m
    where m.slot = job_slot(g.job_id) and m.job_id = g.job_id and m.closed_at is not null;
+end $$;
+
+-- sequences_lift: numbers from here on are above all that the other server can have given out: of those that leave the
+-- cell (fences of claims, steps) far above what is stored, because a dump does not have the last ones, and a copy by
+-- logical replication has no sequences at all. The others begin behind what is stored. Four thousand million at a time
+-- leave room for two million repairs in what programs can count to (2^53). Writes: sequences.
+create or replace function sequences_lift() returns void
+language plpgsql as $$
+declare
+  v_far constant bigint := 4294967296;
+begin
+  perform
+    setval('ticket_id_seq', v_far + greatest((select last_value from ticket_id_seq), (select max(id) from ticket),
+      (select max(greatest(head_ticket, turn)) from lane_cursor))),
+    setval('step_id_seq', v_far + greatest((select last_value from step_id_seq), (select max(id) from step))),
+    setval('schedule_batch_seq', v_far + (select last_value from schedule_batch_seq)),
+    setval('queue_id_seq', greatest((select last_value from queue_id_seq), (select max(id) from queue))),
+    setval('queue_event_id_seq', greatest((select last_value from queue_event_id_seq),
+      (select max(id) from queue_event))),
+    setval('breaker_event_id_seq', greatest((select last_value from breaker_event_id_seq),
+      (select max(id) from breaker_event))),
+    setval('schedule_event_id_seq', greatest((select last_value from schedule_event_id_seq),
+      (select max(id) from schedule_event))),
+    setval('decision_id_seq', greatest((select last_value from decision_id_seq), (select max(id) from decision))),
+    setval('audit_id_seq', greatest((select last_value from audit_id_seq), (select max(id) from audit)));
+end $$;
+
+-- clock_catches_up: ids begin with the time, so the clock has to be past that of the newest job. Waits for up to five
+-- seconds. Raises: MR006.
+create or replace function clock_catches_up() returns void
+language plpgsql as $$
+declare
+  v_newest constant timestamptz := (select job_created_at(max(id)) from job);
+  v_behind constant float8 := date_part('epoch', v_newest - clock_now());
+begin
+  if v_behind > 5 then
+    perform raise_error('MR006',
+      format('the newest job was enqueued %s s in the future of this server', round(v_behind::numeric)),
+      'set the clock of the server right, or wait; then run "millrace repair" again');
+  elsif v_behind >= 0 then
+    perform pg_sleep(v_behind + 0.001);
+  end if;
 end $$;

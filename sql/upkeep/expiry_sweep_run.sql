@@ -56,6 +56,7 @@ begin
       v_skipped := true;
       continue;
     end if;
+    perform spares_recall(array[d.lane], d.jobs);
     for v_at in 1 .. cardinality(d.jobs) loop
       continue when not job_overdue(d.jobs[v_at], v_now);  -- it may have ended, or its time been moved, since the look
       select (chain = 1) is not true into v_waited from agenda where job_id = d.jobs[v_at] for update skip locked;

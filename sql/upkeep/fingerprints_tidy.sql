@@ -7,8 +7,11 @@ create or replace function fingerprints_tidy(p_most int) returns void
 language plpgsql set enable_seqscan = off as $$
 declare
   v_over bigint[];
-  v_from constant bigint := (select min(job_id) + ((max(job_id) - min(job_id)) * random())::bigint from fingerprint);
-  v_some bigint[] := array(select job_id from fingerprint where job_id >= v_from order by job_id limit 100);
+  -- jobs of other cells have negative ids: their time is all that counts
+  v_from constant bigint := (select min(job_id) + ((max(job_id) - min(job_id)) * random())::bigint
+                               from fingerprint where job_id >= 0);
+  v_some bigint[] := array(
+    select job_id from fingerprint where job_id >= greatest(v_from, 0) order by job_id limit 100);
 begin
   with due as materialized (
     select f.queue_id, f.fingerprint, f.job_id, job_over(f.job_id) as is_over

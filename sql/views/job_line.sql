@@ -13,7 +13,7 @@ begin
                   and j.attempt_timeout_ms is null and j.payload_size is null and j.source is null
                   and j.schedule is null and j.fingerprint is null and j.parent is null) as tagged,
              concat_ws(',', '"group":' || to_json(j.group_key), '"tenant":' || to_json(j.tenant),
-               '"deadline":' || to_json(j.deadline), '"attemptTimeoutMs":' || j.attempt_timeout_ms,
+               '"deadline":' || to_json(j.deadline), '"attemptTimeoutSeconds":' || j.attempt_timeout_ms::float8 / 1000,
                '"payloadSize":' || j.payload_size,
                '"payload":"' || translate(encode(j.payload, 'base64'), E'\n', '') || '"',
                '"contentType":' || to_json(j.content_type), '"schedule":' || to_json(j.schedule),

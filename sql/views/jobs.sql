@@ -1,8 +1,9 @@
 -- jobs: every job with its one state. The state is derived, in this order: a final outcome, an end while waiting, a
 -- live claim, a purge, the agenda, a passed expiry, a pause of the queue or of this part of it, a queue that it waits
--- for; what remains is ready. What a suspended job waits for ("waits"): {"steps": [those that wait], "until",
--- "signals": [names, each of which would do], "children": {"left": {step: how many have not ended, null when nobody has
--- counted yet}, "of": {step: how many}}}. No part of it is a query of its own, which would be planned with each look.
+-- for, an open breaker; what remains is ready. What a suspended job waits for ("waits"): {"steps": [those that wait],
+-- "until", "signals": [names, each of which would do], "children": {"left": {step: how many have not ended, null when
+-- nobody has counted yet}, "of": {step: how many}}}. No part of it is a query of its own, which would be planned with
+-- each look.
 -- The clock is read once, beside the jobs: with a column that reads it, the planner computes the view for all jobs
 -- before it chooses any (8 s instead of 30 ms for the newest 100 of 200,000).
 create or replace view jobs as
@@ -18,7 +19,9 @@ select j.id, q.name as queue, j.type,
               or exists (select from pause z
                           where z.queue_id = j.queue_id
                             and coalesce(z.type = j.type, true)
-                            and (z.group_key is null or z.group_key is not distinct from j.group_key)) then 'blocked'
+                            and (z.group_key is null or z.group_key is not distinct from j.group_key))
+              or exists (select from type_blocked b
+                          where b.queue_id = j.queue_id and b.type = j.type and b.until > t.now) then 'blocked'
             else 'ready' end as state,
        case when e.ended then last.reason::text
             when c.id is null and m.closed_at is null and p.purged_at is not null then 'purged' end as reason,

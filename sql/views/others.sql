@@ -23,9 +23,35 @@ select distinct s.lane, s.queue_id, s.type, s.priority, s.resources, null::times
   from scout s
  where not exists (select from lane l where l.key = s.lane);
 
+-- group_blocked: how many jobs of each queue wait in paused groups, of types that are not held back as a whole; of each
+-- group in a lane up to 10,000 tickets are counted. Private. It calls no function that readers were not granted before.
+create or replace view group_blocked as
+select t.queue_id, sum(n.jobs)::bigint as jobs
+  from (select distinct l.queue_id, (l.key # z.hash) + a.n as track
+          from lane_known l
+          join pause z on z.queue_id = l.queue_id and z.hash is not null and (z.type is null or z.type = l.type)
+          cross join (values (0), (1)) a (n)
+         where not exists (select from type_blocked b
+                            where b.queue_id = l.queue_id and b.type = l.type and b.until > clock_now())) t
+  left join lateral (select * from lane_cursor c where c.track = t.track order by c.seq desc limit 1) c on true
+  cross join lateral (
+    select coalesce(sum(cardinality(k.jobs)
+                        - case when k.xid = c.head_xid and k.id = c.head_ticket then c.head_offset else 0 end), 0)
+           as jobs
+      from (select * from ticket k
+             where k.lane = t.track and k.xid >= coalesce(c.head_xid, 0)
+               and (k.xid, k.id) >= (coalesce(c.head_xid, 0), coalesce(c.head_ticket, 0))
+             order by k.xid, k.id limit 10000) k
+    union all
+    select count(*) from (select from agenda a where a.track = t.track and a.chain = 1 limit 10000) a) n
+ group by t.queue_id;
+
+-- queues: waiting is what could start as far as its time goes, ready and blocked together. Blocked is what a pause, a
+-- queue that it waits for, or an open breaker holds; the rest is ready.
 create or replace view queues as
 select q.name,
-       case when q.finished_at is not null then 'finished'
+       case when m.cell is not null then 'moved'
+            when q.finished_at is not null then 'finished'
             when p.paused_at is not null then 'paused'
             when w.waits_for is not null then 'waiting'
             when q.closed_at is not null then 'closed' else 'active' end as state,
@@ -33,8 +59,10 @@ select q.name,
        coalesce(d.ready, 0) as waiting, coalesce(d.delayed, 0) as delayed, coalesce(r.running, 0) as running,
        coalesce(d.staged, 0) as staged,
        w.waits_for, q.closed_at, q.closed_by, q.closed_because, q.finished_at,
-       greatest(coalesce(d.suspended, 0), 0) as suspended
+       greatest(coalesce(d.suspended, 0), 0) as suspended, m.cell as moved_to,
+       greatest(coalesce(d.ready, 0), 0) - b.blocked as ready, b.blocked
   from queue q
+  left join queue_move m on m.queue_id = q.id and m.is_leaving
   left join lateral (select z.paused_at, z.paused_by, z.paused_because
                        from (select q.paused_at, q.paused_by, q.paused_because where q.paused_at is not null
                              union all
@@ -43,18 +71,25 @@ select q.name,
                       order by z.paused_at limit 1) p on true
   left join lateral (select queue_waits(q.id) as waits_for where q.options ? 'waitsFor') w on true
   left join (select l.queue_id, sum(x.ready) as ready, sum(x.delayed) as delayed, sum(x.staged) as staged,
-                    sum(x.suspended) as suspended
+                    sum(x.suspended) as suspended, sum(x.ready) filter (where h.type is not null) as blocked
                from lane_known l
                join (select lane, ready, delayed, staged, 0 as suspended from lane_depth
                      union all
                      select lane, ready, delayed, staged, 0 from tally
                      union all
                      select lane, 0, 0, 0, n from suspended_tally) x on x.lane = l.key
+               left join (select distinct b.queue_id, b.type from type_blocked b where b.until > clock_now()) h
+                 on h.queue_id = l.queue_id and h.type = l.type
               group by l.queue_id) d on d.queue_id = q.id
   left join (select l.queue_id, sum(cardinality(c.jobs)) as running
                from claim c
                join lane l on l.key = c.lane
-              group by l.queue_id) r on r.queue_id = q.id;
+              group by l.queue_id) r on r.queue_id = q.id
+  left join group_blocked g on g.queue_id = q.id
+  cross join lateral (
+    select greatest(0, least(coalesce(d.ready, 0), case
+             when p.paused_at is not null or w.waits_for is not null then d.ready
+             else coalesce(d.blocked, 0) + coalesce(g.jobs, 0) end)) as blocked) b;
 
 create or replace view pauses as
 select q.name as queue, z.type, z.group_key as "group", z.paused_at, z.paused_by, z.paused_because, z.job_id
@@ -152,7 +187,8 @@ select l.type, t.options, sum(l.waiting) as waiting, sum(l.delayed) as delayed
 
 create or replace view decisions as select id, job_id, decided_at, action, attempts, decided_by, because from decision;
 
-create or replace view audits as select id, at, who, action, object, result, count, address, request_id from audit;
+create or replace view audits as
+select id, at, who, action, object, result, count, address, request_id, because, before, after from audit;
 
 create or replace view schedule_runs as
 select schedule, slot_at, job_id, kind, outcome, attempts, started_at, finished_at, seconds, error from schedule_run;
@@ -164,7 +200,7 @@ select id, at, schedule, event, slot_at, slots, by, because from schedule_event;
 
 -- schedules: what was declared, and all that is known of the runs. What open runs (the latest 100) have tried is
 -- counted before their end is noted. next_slot: when it is supposed to run; next_attempt_at: when something of it will
--- be tried, which may be a retry.
+-- be tried, which may be a retry. Blocked: a run of it waits behind a pause, an open breaker or another queue.
 create or replace view schedules as
 select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, s.declared_by, s.declared_at,
        s.created_at, s.changed_at, s.paused_at, s.paused_by, s.paused_because, s.finished_at, s.finished_because,
@@ -172,6 +208,7 @@ select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, 
             when s.finished_at is not null then 'finished'
             when s.paused_at is not null then 'paused'
             when x.failed_attempts > 0 or t.failed_runs > 0 or t.next_try_at is not null then 'failing'
+            when o.is_blocked then 'blocked'
             else 'healthy' end as health,
        coalesce(o.error, t.error) ->> 'message' as message, coalesce(o.error, t.error) as error,
        case when isfinite(t.next_slot) and not t.is_paused then t.next_slot end as next_slot,
@@ -195,7 +232,9 @@ select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, 
              (select max(c.started_at) from claim c where c.jobs && array_agg(r.job_id))) as last_started_at,
            (array_agg(a.last_seconds order by a.last_started_at desc nulls last))[1] as last_seconds,
            (array_agg(a.error order by a.last_started_at desc) filter (where a.error is not null))[1] as error,
-           (select min(g.due_at) from agenda g where g.job_id = any (array_agg(r.job_id)) and g.attempt > 1) as retry_at
+           (select min(g.due_at) from agenda g
+             where g.job_id = any (array_agg(r.job_id)) and g.attempt > 1) as retry_at,
+           bool_or(b.is_blocked) as is_blocked
       from (select u.job_id, u.kind in ('slot', 'late') as is_regular
               from schedule_run u
              where u.schedule = s.name and u.outcome is null
@@ -207,8 +246,23 @@ select s.name, s.rule, s.job, s.input, s.options, s.revision, s.version, s.app, 
                sum(date_part('epoch', t.finished_at - t.started_at)) as seconds,
                (array_agg(date_part('epoch', t.finished_at - t.started_at) order by t.attempt desc))[1]
                  as last_seconds,
-               (array_agg(t.error order by t.attempt desc))[1] as error
-          from job_attempt t where t.slot = job_slot(r.job_id) and t.job_id = r.job_id) a) o on true
+               (array_agg(t.error order by t.attempt desc))[1] as error, bool_or(t.state is not null) as has_ended
+          from job_attempt t where t.slot = job_slot(r.job_id) and t.job_id = r.job_id) a
+      cross join lateral (  -- as the view "jobs" derives it
+        select coalesce(
+                 (select q.paused_at is not null
+                         or (q.options ? 'waitsFor' and queue_waits(q.id) is not null)
+                         or exists (select from pause z
+                                     where z.queue_id = j.queue_id and coalesce(z.type = j.type, true)
+                                       and (z.group_key is null or z.group_key is not distinct from j.group_key))
+                         or exists (select from type_blocked b where b.queue_id = j.queue_id and b.type = j.type
+                                       and b.until > clock_now())
+                    from job j join queue q on q.id = j.queue_id
+                   where j.slot = job_slot(r.job_id) and j.id = r.job_id)
+                 and a.has_ended is not true
+                 and not exists (select from claim c where r.job_id = any (c.jobs))
+                 and not exists (select from agenda g where g.job_id = r.job_id and g.due_at > clock_now()),
+                 false) as is_blocked) b) o on true
   cross join lateral (select case when o.last_success_at is not null then 0
                                   else t.failed_attempts + coalesce(o.failed, 0) end as failed_attempts) x;
 
@@ -219,8 +273,36 @@ select p.id, p.facts ->> 'host' as host, (p.facts ->> 'pid')::int as pid, p.fact
        p.facts -> 'workers' as workers,
        case when p.expected_at <= clock_now() then 'lost' when p.stalled_seconds >= 10 then 'stalled'
             when p.running > 0 then 'busy' else 'idle' end as state,
-       p.running, p.memory_bytes, p.stalled_seconds, p.started_at, p.seen_at, p.expected_at
+       p.running, p.memory_bytes, p.stalled_seconds, p.started_at, p.seen_at, p.expected_at,
+       (select json_agg(json_build_object('process', nullif(o.process, ''), 'worker', nullif(o.worker, ''),
+                 'hold', o.hold, 'concurrency', o.concurrency, 'at', o.at, 'by', o.by, 'because', o.because)
+                 order by o.process = '', o.worker = '', o.worker)
+          from worker_order o where o.process in (p.id, '')
+           and (o.worker = '' or p.facts -> 'workers' @> jsonb_build_array(jsonb_build_object('name', o.worker))))
+         as orders
   from worker_process p;
 
 create or replace view definitions as
 select type, version, queue, defaults, input_schema, declared_by, declared_at from job_definition;
+
+create or replace view alert_rules as
+select r.name, r.kind, r.options, r.for_seconds, r.hooks, r.is_on, r.put_by, r.put_at,
+       case when r.silenced_until > clock_now() then r.silenced_until end as silenced_until,
+       case when r.silenced_until > clock_now() then r.silenced_by end as silenced_by,
+       case when r.silenced_until > clock_now() then r.silenced_because end as silenced_because
+  from alert_rule r;
+
+create or replace view alerts as
+select a.rule, r.kind, a.subject, case when a.fired_at is null then 'pending' else 'firing' end as state, a.since,
+       a.fired_at, a.value, a.message, coalesce(r.silenced_until > clock_now(), false) as silenced
+  from alert a
+  join alert_rule r on r.name = a.rule;
+
+create or replace view alert_events as
+select id, at, event, rule, subject, value, message, by from alert_event;
+
+-- hooks: of the address only where it leads is shown, because the rest may be a secret.
+create or replace view hooks as
+select h.name, substring(h.url from '^https?://[^/?#]+') as origin, h.put_by, h.put_at,
+       array(select r.name from alert_rule r where h.name = any (r.hooks) order by r.name) as rules
+  from hook h;

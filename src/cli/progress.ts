@@ -16,7 +16,7 @@ export class Progress {
   update(done: number): void {
     if (!this.stream || performance.now() - this.#drawnAt < pauseMs) return;
     this.#drawnAt = performance.now();
-    const filled = Math.round((done / this.total) * barWidth);
+    const filled = Math.max(0, Math.min(barWidth, Math.round((done / this.total) * barWidth)));
     const perSecond = done / ((performance.now() - this.#startedAt) / 1000);
     const bar = "█".repeat(filled) + "░".repeat(barWidth - filled);
     this.stream.write(`\r${bar} ${count(done)} of ${count(this.total)}, ${count(Math.round(perSecond))}/s\u001B[K`);

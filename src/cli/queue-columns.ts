@@ -6,7 +6,8 @@ import type { Column } from "./text-table.js";
 export const queueColumns: readonly Column[] = [
   { title: "QUEUE" },
   { title: "STATE" },
-  { title: "WAITING", align: "right" },
+  { title: "READY", align: "right" },
+  { title: "BLOCKED", align: "right" },
   { title: "DELAYED", align: "right" },
   { title: "SUSPENDED", align: "right" },
   { title: "RUNNING", align: "right" },
@@ -15,10 +16,13 @@ export const queueColumns: readonly Column[] = [
 export function queueCells({
   name,
   state,
-  waiting,
+  ready,
+  blocked,
   delayed,
   suspended,
   running,
-}: Pick<QueueRecord, "name" | "waiting" | "delayed" | "suspended" | "running"> & { readonly state: string }): string[] {
-  return [name, state, count(waiting), count(delayed), count(suspended), count(running)];
+}: Pick<QueueRecord, "name" | "ready" | "blocked" | "delayed" | "suspended" | "running"> & {
+  readonly state: string;
+}): string[] {
+  return [name, state, count(ready), count(blocked), count(delayed), count(suspended), count(running)];
 }

@@ -56,13 +56,13 @@ interface Counts {
 }
 
 function tellEvents(worker: Worker, out: Output, counts: Counts, verbose: boolean): void {
-  worker.on("success", ({ id, type, attempt }, durationMs) => {
+  worker.on("success", ({ id, type, attempt }, durationSeconds) => {
     counts.succeeded += 1;
     if (verbose)
       out.event(
         "success",
-        { id, type, attempt, durationMs },
-        `${out.style("green", "✔")} ${type} ${id} in ${duration(durationMs)}`,
+        { id, type, attempt, durationSeconds },
+        `${out.style("green", "✔")} ${type} ${id} in ${duration(durationSeconds * 1000)}`,
       );
   });
   worker.on("failure", ({ id, type, attempt, maxAttempts }, error, final) => {

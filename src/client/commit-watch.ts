@@ -1,4 +1,7 @@
 import type { Engine } from "../db/engine.js";
+import type { JobId } from "../db/types.js";
+import { given } from "../job/new-job.js";
+import type { Told } from "./place.js";
 
 /** Transactions are asked for again after a quarter of their age, within these: late by a quarter at most. */
 const shortestMs = 5;
@@ -14,14 +17,15 @@ const most = 1000;
 const lastMs = 1000;
 
 interface Open {
-  readonly queues: Set<string>;
+  /** By `near`. */
+  readonly told: Map<string | undefined, { readonly queues: Set<string>; job: JobId | undefined }>;
   readonly since: number;
 }
 
 /**
- * Waits for the end of callers' transactions in which jobs were enqueued, and then wakes the workers: a notification
- * inside of them would make commits of the whole server wait for each other. One question for all that are open, less
- * and less often while they last, and none when there is none. Nothing depends on it.
+ * Waits for the end of callers' transactions in which jobs were enqueued, or told something, and tells of it then: a
+ * notification inside of them would make commits of the whole server wait for each other. One question for all that are
+ * open, less and less often while they last, and none when there is none. Nothing depends on it.
  */
 export class CommitWatch {
   readonly #open = new Map<string, Open>();
@@ -35,15 +39,17 @@ export class CommitWatch {
     readonly engine: Pick<Engine, "transactionsEnded">,
     /** Whether a connection is free. We do not stand in line for one: the transaction itself may have it. */
     readonly hasRoom: () => boolean,
-    readonly wake: (queue: string) => void,
+    readonly tell: (told: Told) => void,
   ) {}
 
-  /** Jobs were stored in this queue by a transaction of this number, which has not ended. */
-  add(xid: string, queue: string): void {
+  /** A transaction of this number, which has not ended, has done something that is to be told. */
+  add(xid: string, told: Told): void {
     const known = this.#open.get(xid);
-    if (known) return void known.queues.add(queue);
+    if (known) return add(known, told);
     if (this.#isClosed || this.#open.size >= most) return;
-    this.#open.set(xid, { queues: new Set([queue]), since: performance.now() });
+    const open = { told: new Map(), since: performance.now() };
+    add(open, told);
+    this.#open.set(xid, open);
     this.#askAfter(shortestMs);
   }
 
@@ -79,9 +85,10 @@ export class CommitWatch {
     const startedAt = performance.now();
     try {
       for (const { xid, isCommitted } of await this.engine.transactionsEnded([...this.#open.keys()])) {
-        const { queues } = this.#open.get(xid)!;
+        const { told } = this.#open.get(xid)!;
         this.#open.delete(xid);
-        if (isCommitted) for (const queue of queues) this.wake(queue);
+        if (isCommitted)
+          for (const [near, { queues, job }] of told) this.tell({ queues: [...queues], ...given({ near, job }) });
       }
     } catch {
       this.#open.clear(); // without an answer the workers find their jobs as if nobody had told them
@@ -101,4 +108,12 @@ export class CommitWatch {
     await Promise.race([answered, new Promise((resolve) => (timer = setTimeout(resolve, lastMs)))]);
     clearTimeout(timer);
   }
+}
+
+/** A transaction may tell very much, of which little has to be known: some queues, and that there was more. */
+function add({ told }: Open, { queues, near, job }: Told): void {
+  const known = told.get(near) ?? { queues: new Set(), job };
+  told.set(near, known);
+  for (const queue of queues) known.queues.add(queue);
+  known.job ??= job;
 }

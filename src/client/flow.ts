@@ -1,5 +1,5 @@
 import { checkObject } from "../db/check-options.js";
-import { checkId, checkKeys } from "../db/encode.js";
+import { checkIdOrHandle, checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { EnqueuedFlow, FlowWhen, JobId, NewFlowJob } from "../db/types.js";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
@@ -88,7 +88,7 @@ export class Flow {
   }
 
   #placeOf(one: FlowJob | JobId): number | JobId {
-    if (typeof one === "string") return checkId(one);
+    if (typeof one === "string") return checkIdOrHandle(one);
     if (typeof one === "object" && one?.flow === this) return one.place;
     throw new InvalidArgumentError(
       "a job waits for jobs of its own flow, or for jobs that are there",

@@ -15,11 +15,13 @@ import type {
   JobCounts,
   JobDetails,
   JobId,
+  JobLog,
   JobRecord,
   JobStep,
   JobStepsFilter,
   Json,
   ListFilter,
+  Reason,
   Replay,
   Replayed,
   RunStats,
@@ -48,6 +50,18 @@ export class Jobs {
   /** One job with its attempts and progress; null when there is none. */
   async get(id: JobId, options: TxOptions = {}): Promise<JobDetails | null> {
     return this.engine.get(id, callOf(options));
+  }
+
+  /**
+   * Why a job waits, what a person has to end first; nothing when it runs or has ended, null when there is none.
+   * `whyText` puts a reason into words; docs/queue-states.md lists the codes.
+   *
+   * ```ts
+   * for (const reason of (await mill.jobs.why(id)) ?? []) console.log(reason.code, whyText(reason));
+   * ```
+   */
+  async why(id: JobId, options: TxOptions = {}): Promise<Reason[] | null> {
+    return this.engine.why(id, callOf(options));
   }
 
   /**
@@ -92,8 +106,8 @@ export class Jobs {
     const call = callOf(options, ["to", "by", "because"]);
     const queue = await this.engine.rewind(idOf(job), options.to, { ...noteOf(options), ...call });
     if (call !== undefined) return;
-    await this.engine.deliver(); // children that were cancelled with it may have some of their own
-    await this.engine.notify([queue]);
+    await this.engine.noticesDeliver(); // children that were cancelled with it may have some of their own
+    await this.engine.queueNotify([queue]);
   }
 
   /** Jobs that match every filter given, newest first. */
@@ -127,7 +141,7 @@ export class Jobs {
     checkKeys(filter, new Set(["type", "queue", "windows"]));
     const { windows, ...rest } = filter;
     const windowsSeconds = windows?.map((window) => durationSeconds(window, "windows"));
-    return this.engine.runStats(
+    return this.engine.durations(
       { ...rest, ...(windowsSeconds === undefined ? {} : { windowsSeconds }) },
       callOf(options),
     );
@@ -153,7 +167,7 @@ export class Jobs {
     attempts = 1,
     options: TxOptions = {},
   ): Promise<number> {
-    return this.engine.addRetries(attempts, which, callOf(options));
+    return this.engine.retry(attempts, which, callOf(options));
   }
 
   /**
@@ -177,13 +191,13 @@ export class Jobs {
    * @example
    * ```ts
    * const [worst] = await mill.jobs.failures();
-   * if (worst) await mill.jobs.retryFailures({ fingerprint: worst.fingerprint, perSecond: 10, because: "the provider is back" });
+   * if (worst) await mill.jobs.failureRetry({ fingerprint: worst.fingerprint, perSecond: 10, because: "the provider is back" });
    * ```
    */
-  async retryFailures(which: Omit<FailureRetry, "limit" | "after">, options: TxOptions = {}): Promise<number> {
+  async failureRetry(which: Omit<FailureRetry, "limit" | "after">, options: TxOptions = {}): Promise<number> {
     let jobs = 0;
     for (let next: FailureRetry | null = which; next;) {
-      const batch: FailuresRetried = await this.engine.retryFailures(next, callOf(options));
+      const batch: FailuresRetried = await this.engine.failureRetry(next, callOf(options));
       jobs += batch.jobs;
       next = batch.next;
     }
@@ -231,6 +245,20 @@ export class Jobs {
     return (await this.engine.discard([idOf(job)], noteOf(options), callOf(options, ["by", "because"]))) === 1;
   }
 
+  /**
+   * Let a delayed job run now: one that was enqueued for later, or one that waits for a retry. False when it is not
+   * delayed (any more), or waits for the release of a stage.
+   *
+   * @example
+   * ```ts
+   * const { id } = await mill.enqueue("send-mail", { to: "ann@example.com" }, { delay: "2h" });
+   * await mill.jobs.runNow(id);
+   * ```
+   */
+  async runNow(job: JobId | Pick<Enqueued, "id">, options: TxOptions = {}): Promise<boolean> {
+    return (await this.engine.runNow([idOf(job)], callOf(options))) === 1;
+  }
+
   /** Who retried or discarded a job, when and why; oldest first. Kept as long as the job. */
   async decisions(job: JobId | Pick<Enqueued, "id">, options: TxOptions = {}): Promise<DecisionRecord[]> {
     return this.engine.decisions(idOf(job), callOf(options));
@@ -238,6 +266,20 @@ export class Jobs {
 
   /** What a running job has left for others to see; null when nothing. */
   async progress(id: JobId, options: TxOptions = {}): Promise<{ value: Json; updatedAt: Date } | null> {
-    return this.engine.progressGet(id, callOf(options));
+    return this.engine.progress(id, callOf(options));
+  }
+
+  /**
+   * The newest lines that a job has logged (`log` of its handler): of its run, a second late, or else of its last
+   * attempt.
+   *
+   * @example
+   * ```ts
+   * const { lines, isRunning } = await mill.jobs.log("880123456789012345");
+   * console.log(lines.join("\n"), isRunning ? "…" : "");
+   * ```
+   */
+  async log(id: JobId, options: TxOptions = {}): Promise<JobLog> {
+    return this.engine.log(id, callOf(options));
   }
 }

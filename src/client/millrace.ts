@@ -1,15 +1,13 @@
-import pg from "pg";
 import { checkObject, shown } from "../db/check-options.js";
 import { checkKeys } from "../db/encode.js";
-import { Engine } from "../db/engine.js";
-import type { Wake } from "../db/verbs/enqueue.js";
+import type { Cells } from "../cells/cells.js";
+import type { Engine } from "../db/engine.js";
 import { InvalidArgumentError } from "../db/errors.js";
-import type { CallOptions, Transaction } from "../db/foreign.js";
-import type { Answered, DecisionNote, Enqueued, EnqueueOptions, JobId, Json } from "../db/types.js";
-import { type Logger, errorLine, loggerOf } from "../observe/logger.js";
-import { devUrl } from "../embedded/dev-url.js";
+import type { CallOptions, FollowedCall } from "../db/foreign.js";
+import type { Answered, DecisionNote, Enqueued, EnqueueOptions, HistoryPoint, JobId, Json } from "../db/types.js";
+import { type Logger, loggerOf } from "../observe/logger.js";
 import { type Metrics, guardMetrics, metricNames, noticeMetrics } from "../observe/metrics.js";
-import { type Tracing, traceHeader } from "../observe/tracing.js";
+import { traceHeader } from "../observe/tracing.js";
 import type { RuleInput } from "../schedule/rule.js";
 import { Deliverer } from "../steps/deliverer.js";
 import { runInProgress } from "../worker/run-in-progress.js";
@@ -17,49 +15,37 @@ import type { Worker } from "../worker/worker.js";
 import type { WorkerOptions } from "../worker/worker-options.js";
 import { type TxOptions, batchSize, callOf, idOf, noteOf } from "./call.js";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
-import { type Duration, timerMs } from "../job/duration.js";
+import { type Duration, durationSeconds, timerMs } from "../job/duration.js";
 import type { JobOptions } from "../job/job-options.js";
 import { type Middleware, Middlewares } from "../job/middleware.js";
 import { type EngineJob, given, newJob } from "../job/new-job.js";
-import { CommitWatch } from "./commit-watch.js";
-import { guardPool } from "./guard-pool.js";
+import { Alerts } from "./alerts.js";
 import { Flow, type FlowOptions } from "./flow.js";
 import { Jobs } from "./jobs.js";
 import { Joined } from "./joined.js";
 import { Queues } from "./queues.js";
+import { ManyCells, openMany } from "./many-cells.js";
+import type { MillraceOptions } from "./millrace-options.js";
+import { OneCell, connectionOf } from "./one-cell.js";
+import type { Place, Told } from "./place.js";
 import { Resources } from "./resources.js";
-import { Results } from "./results.js";
 import { type ScheduleOptions, type Scheduled, Schedules, jobOptionsOf } from "./schedules.js";
 import { WakeUp } from "./wake-up.js";
+import { Workers } from "./workers.js";
 import { type WhenFullOptions, whenThereIsRoom } from "./when-full.js";
-import { makeWorker } from "./worker-maker.js";
 
-/** Options of `new Millrace`. */
-export interface MillraceOptions {
-  /**
-   * A connection string, the options of a `pg` Pool, or a Pool of yours (which you close). While Millrace uses it, a
-   * connection that your pool loses is logged, and does not end the process. Default: the variable
-   * `DATABASE_URL`, else the server of a `millrace dev` that runs in this folder.
-   */
-  readonly connection?: string | pg.PoolConfig | pg.Pool | undefined;
-  /** The schema that holds the queue. Default `millrace`. */
-  readonly schema?: string;
-  /** Keep statements prepared on each connection. Default true; turn off behind poolers that cannot. */
-  readonly prepare?: boolean;
-  /** Where measurements go. Default nowhere. */
-  readonly metrics?: Metrics;
-  /** How runs join the trace of their enqueue. Default they do not. */
-  readonly tracing?: Tracing;
-  /**
-   * Where failures and troubles are told: any object with `warn` and `error` that take an object and a text, such as a
-   * pino logger; false for nowhere. Default the console, one line for each.
-   */
-  readonly logger?: Logger | false;
-  /** The release of the application, such as a version or a commit: shown with its workers. Default none. */
-  readonly release?: string;
-  /** The application, where several share a database: schedules declared here belong to it. Default `default`. */
-  readonly app?: string;
-}
+const optionKeys = new Set([
+  "connection",
+  "cells",
+  "citus",
+  "schema",
+  "prepare",
+  "metrics",
+  "tracing",
+  "logger",
+  "release",
+  "app",
+]);
 
 /** Options of one enqueue. */
 export interface EnqueueCallOptions extends JobOptions, TxOptions, WhenFullOptions {
@@ -92,6 +78,16 @@ export interface ResultOptions {
   readonly holdSlot?: boolean;
 }
 
+/** Options of `mill.history`. */
+export interface HistoryOptions extends TxOptions {
+  /** Of a queue. Default all of them together. */
+  readonly queue?: string;
+  /** Of a type of the queue. Default all of it. */
+  readonly type?: string;
+  /** How far back: by the minute up to a day, by the hour up to thirty days. Default `"1h"`. */
+  readonly last?: Duration;
+}
+
 /**
  * A queue on a PostgreSQL database: enqueue jobs, look at them, and make workers that run them.
  *
@@ -118,55 +114,41 @@ export class Millrace {
   readonly resources: Resources;
   /** Recurring work. */
   readonly schedules: Schedules;
-  readonly #pool: pg.Pool;
-  readonly #ownsPool: boolean;
+  /** Workers of all processes, from afar. */
+  readonly workers: Workers;
+  /** What somebody wants to be told of. */
+  readonly alerts: Alerts;
+  /** The cells, where there are several; undefined with one. */
+  readonly cells: Cells | undefined;
+  readonly #place: Place;
   readonly #options: MillraceOptions;
   readonly #wakeUp: WakeUp;
-  readonly #commits: CommitWatch;
   readonly #joined: Joined;
-  readonly #results: Results;
   readonly #deliverer: Deliverer;
   readonly #workers = new Set<Worker>();
   readonly #metrics: Metrics | undefined;
   readonly #logger: Logger | undefined;
   readonly #middlewares = new Middlewares();
-  readonly #unguardPool: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: MillraceOptions = {}) {
-    checkKeys(options, new Set(["connection", "schema", "prepare", "metrics", "tracing", "logger", "release", "app"]));
-    const connection = options.connection ?? (process.env["DATABASE_URL"] || devUrl());
-    if (!connection)
-      throw new InvalidArgumentError(
-        "no database given",
-        'pass connection, set DATABASE_URL, or run "millrace dev" in this folder',
-      );
-    this.#ownsPool = !isPool(connection);
-    this.#pool = isPool(connection) ? connection : newPool(connection);
+    checkKeys(options, optionKeys);
     this.#options = options;
     this.#logger = loggerOf(options.logger);
-    if (!this.#ownsPool)
-      this.#unguardPool = guardPool(this.#pool, (error) =>
-        this.#logger?.warn({ err: error }, `the pool has lost a connection: ${errorLine(error)}`),
-      );
     this.#metrics = options.metrics && guardMetrics(options.metrics);
-    this.engine = new Engine({
-      pool: this.#pool,
-      ...(options.schema === undefined ? {} : { schema: options.schema }),
-      ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
-    });
+    const parts = { options, logger: this.#logger, tell: (told: Told) => this.#tell(told) };
+    const many = openMany(options);
+    this.#place = many ? new ManyCells(many, parts) : new OneCell(connectionOf(options), parts);
+    this.engine = this.#place.engine;
+    this.cells = this.#place.cells;
     this.jobs = new Jobs(this.engine);
     this.queues = new Queues(this.engine);
     this.resources = new Resources(this.engine);
     this.schedules = new Schedules(this.engine, options.app ?? "default", () => this.#wakeSchedulers());
+    this.workers = new Workers(this.engine);
+    this.alerts = new Alerts(this.engine, (options) => this.worker(options));
     this.#wakeUp = new WakeUp(this.engine);
-    this.#commits = new CommitWatch(
-      this.engine,
-      () => hasRoom(this.#pool),
-      (name) => this.#wakeUp.tell(name),
-    );
     this.#joined = new Joined(this.engine);
-    this.#results = new Results(this.engine);
     this.#deliverer = new Deliverer(this.engine, undefined, noticeMetrics(this.#metrics));
   }
 
@@ -180,14 +162,13 @@ export class Millrace {
     options: EnqueueCallOptions = {},
   ): Promise<Enqueued<Result>> {
     checkObject(options, "options");
-    const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
+    const { tx, near, notify, whenFull, maxWait, ...jobOptions } = options;
+    const asked = callOf({ tx, near });
     const job = await this.#newJob(definition, input, jobOptions);
     const store = async (ready: EngineJob): Promise<Enqueued<Result>> => {
-      const [enqueued] = await this.#store(ready, 1, { tx, notify }, async (wake) => [
+      const [enqueued] = await this.#store(ready, 1, asked, notify, async (wake, call) => [
         await whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
-          typeof wake === "string" || tx === undefined
-            ? this.#joined.enqueue(ready, wake as string | undefined)
-            : this.engine.enqueue(ready, callOf({ tx }), wake),
+          call === undefined ? this.#joined.enqueue(ready, wake) : this.engine.enqueue(ready, call),
         ),
       ]);
       return enqueued!;
@@ -226,20 +207,15 @@ export class Millrace {
   ): Promise<Enqueued[] | { readonly count: number }> {
     checkObject(options, "options");
     checkIterable(inputs);
-    const { tx, notify, whenFull, maxWait, ...jobOptions } = options;
+    const { tx, near, notify, whenFull, maxWait, ...jobOptions } = options;
+    const asked = callOf({ tx, near });
     if (jobOptions.payload !== undefined)
       throw new InvalidArgumentError("enqueueMany takes no payload", "give each job its own with enqueue");
     const { type, queue, input: _input, ...shared } = await this.#newJob(definition, undefined, jobOptions, false);
     const put = (batch: readonly unknown[], options: EnqueueOptions): Promise<Enqueued[]> =>
-      this.#store({ type, queue }, batch.length, { tx, notify }, (wake) =>
+      this.#store({ type, queue }, batch.length, asked, notify, (wake, call) =>
         whenThereIsRoom(given({ whenFull, maxWait }), tx !== undefined, () =>
-          this.engine.enqueueMany(
-            type,
-            batch,
-            { ...options, ...(queue === undefined ? {} : { queue }) },
-            callOf({ tx }),
-            wake,
-          ),
+          this.engine.enqueueMany(type, batch, { ...options, ...(queue === undefined ? {} : { queue }) }, call, wake),
         ),
       );
     const store = async (batch: readonly unknown[]): Promise<Enqueued[]> => {
@@ -278,16 +254,12 @@ export class Millrace {
           return this.#middlewares.isForJobs ? this.#middlewares.ready(job) : job;
         },
         store: async (jobs, { to, ...target }, txOptions) => {
-          const stored = await this.engine.enqueueFlow(
-            jobs,
-            to === undefined ? target : { flow: idOf(to) },
+          const flow = to === undefined ? target : { flow: idOf(to) };
+          return this.#thenTell(
             callOf(txOptions),
+            (call) => this.engine.flowEnqueue(jobs, flow, call),
+            ({ id }) => ({ queues: [...new Set(jobs.map((job) => job.options?.queue ?? "default"))], job: id }),
           );
-          if (txOptions.tx === undefined) {
-            this.#deliverer.ask();
-            for (const queue of new Set(jobs.map((job) => job.options?.queue ?? "default"))) this.#wakeUp.tell(queue);
-          }
-          return stored;
         },
       },
       options,
@@ -361,6 +333,29 @@ export class Millrace {
       : { ...options, headers: { ...options.headers, [traceHeader]: trace } };
   }
 
+  /** Something was stored, and committed. */
+  #tell({ queues, near, job }: Told): void {
+    // On the node of a tenant they find what is there by polling, should this fail; and what was told, they alone.
+    if (near !== undefined) return void this.engine.queueNotify(queues, { near }).catch(() => {});
+    for (const queue of queues) this.#wakeUp.tell(queue);
+    if (job !== undefined) this.#deliverer.ask();
+  }
+
+  /** A call, and what follows from it: told at once, or when the caller's transaction has committed. */
+  async #thenTell<T>(
+    call: CallOptions | undefined,
+    act: (call: CallOptions | undefined) => Promise<T>,
+    what: (done: T) => Told | undefined,
+  ): Promise<T> {
+    let xid: string | undefined;
+    const followed: FollowedCall | undefined = call && { ...call, follow: (number) => (xid = number) };
+    const done = await act(followed);
+    const told = what(done);
+    if (told && xid !== undefined) this.#place.committing(xid, { ...told, ...given({ near: call?.near }) });
+    else if (told && call === undefined) this.#tell(told);
+    return done;
+  }
+
   #countEnqueued(type: string, queue = "default", jobs: readonly Enqueued[]): void {
     this.#metrics?.count(metricNames.enqueued, { type, queue }, jobs.filter((job) => !job.duplicate).length);
   }
@@ -369,21 +364,47 @@ export class Millrace {
   async #store(
     { type, queue = "default" }: { readonly type: string; readonly queue?: string | undefined },
     jobs: number,
-    { tx, notify }: { readonly tx: Transaction | undefined; readonly notify: boolean | undefined },
-    store: (wake: Wake | undefined) => Promise<Enqueued[]>,
+    call: CallOptions | undefined,
+    notify: boolean | undefined,
+    store: (wake: string | undefined, call: CallOptions | undefined) => Promise<Enqueued[]>,
   ): Promise<Enqueued[]> {
-    if (tx) {
-      const made = await store(notify ? undefined : (xid) => this.#commits.add(xid, queue));
-      this.#countEnqueued(type, queue, made);
-      if (notify) await this.engine.notify([queue], { tx });
-      return made;
-    }
+    if (call) return this.#storeIn(call, { type, queue }, notify, store);
     const carried = this.#wakeUp.mayBeCarried(jobs);
     const startedAt = performance.now();
-    const made = await store(carried ? queue : undefined);
+    const made = await store(carried ? queue : undefined, undefined);
     this.#countEnqueued(type, queue, made);
     if (carried) this.#wakeUp.wasCarried(performance.now() - startedAt, jobs);
     else this.#wakeUp.tell(queue);
+    return made;
+  }
+
+  /** The same in the caller's transaction. */
+  async #storeIn(
+    call: CallOptions,
+    { type, queue }: { readonly type: string; readonly queue: string },
+    notify: boolean | undefined,
+    store: (wake: undefined, call: CallOptions | undefined) => Promise<Enqueued[]>,
+  ): Promise<Enqueued[]> {
+    const { tx, near } = call;
+    if (near !== undefined && this.cells !== undefined)
+      throw new InvalidArgumentError(
+        "near is for a Millrace that is connected to the coordinator",
+        "make one with connection: the coordinator's URL, for the transactions that have rows of tenants",
+      );
+    if (notify && near !== undefined)
+      throw new InvalidArgumentError(
+        "a transaction over several servers cannot notify",
+        "leave notify out: workers are woken after the commit",
+      );
+    const made = notify
+      ? await store(undefined, call)
+      : await this.#thenTell(
+          call,
+          (followed) => store(undefined, followed),
+          () => ({ queues: [queue] }),
+        );
+    this.#countEnqueued(type, queue, made);
+    if (notify) await this.engine.queueNotify([queue], { tx: tx! });
     return made;
   }
 
@@ -409,7 +430,7 @@ export class Millrace {
       );
     }
     const timeoutMs = options.timeout === undefined ? Infinity : timerMs(options.timeout, "timeout");
-    const result = await this.#results.wait(idOf(job), timeoutMs, options.signal);
+    const result = await this.#place.result(idOf(job), timeoutMs, options.signal);
     return (this.#middlewares.hasCodec ? await this.#middlewares.read(result, "result") : result) as never;
   }
 
@@ -425,12 +446,13 @@ export class Millrace {
    */
   async tell(job: SignalTarget, name: string, value?: unknown, options: TellOptions = {}): Promise<boolean> {
     const call = callOf(options, ["id"]);
-    const isNew = await this.engine.tell(await this.#target(job, call), name, value, {
-      ...call,
-      ...(options.id === undefined ? {} : { id: options.id }),
-    });
+    const target = await this.#target(job, call);
+    const isNew = await this.#thenTell(
+      call,
+      (followed) => this.engine.tell(target, name, value, { ...followed, ...given({ id: options.id }) }),
+      (done) => (done ? { queues: [], job: target } : undefined),
+    );
     this.#metrics?.count(metricNames.signals, { outcome: isNew ? "new" : "known" });
-    if (isNew && options.tx === undefined) this.#deliverer.ask();
     return isNew;
   }
 
@@ -445,9 +467,12 @@ export class Millrace {
    * ```
    */
   async answer(token: string, value?: unknown, options: TxOptions = {}): Promise<Answered> {
-    const answered = await this.engine.answer(token, value, callOf(options));
+    const answered = await this.#thenTell(
+      callOf(options),
+      (call) => this.engine.answer(token, value, call),
+      ({ job }) => ({ queues: [], job }),
+    );
     this.#metrics?.count(metricNames.signals, { outcome: "new" });
-    if (options.tx === undefined) this.#deliverer.ask();
     return answered;
   }
 
@@ -460,9 +485,12 @@ export class Millrace {
   async cancel(job: JobId | Pick<Enqueued, "id">, options: TxOptions & DecisionNote = {}): Promise<boolean> {
     const call = callOf(options, ["by", "because"]);
     const { by, because } = noteOf(options);
-    const isCancelled = (await this.engine.cancel([idOf(job)], because, { ...call, ...given({ by }) })) === 1;
-    if (isCancelled && options.tx === undefined) this.#deliverer.ask(); // its children end too
-    return isCancelled;
+    const id = idOf(job);
+    return this.#thenTell(
+      call,
+      async (followed) => (await this.engine.cancel([id], because, { ...followed, ...given({ by }) })) === 1,
+      (isCancelled) => (isCancelled ? { queues: [], job: id } : undefined), // its children end too
+    );
   }
 
   /** Give a failed or expired job one more attempt (or several). False when it is in neither state, or discarded. */
@@ -471,7 +499,29 @@ export class Millrace {
     options: TxOptions & DecisionNote & { readonly attempts?: number } = {},
   ): Promise<boolean> {
     const call = callOf(options, ["attempts", "by", "because"]);
-    return (await this.engine.addRetries(options.attempts ?? 1, { ids: [idOf(job)], ...noteOf(options) }, call)) === 1;
+    return (await this.engine.retry(options.attempts ?? 1, { ids: [idOf(job)], ...noteOf(options) }, call)) === 1;
+  }
+
+  /**
+   * What it looked like, of all queues, of a queue, or of a type of it: by the minute up to a day, by the hour up to
+   * thirty days. Workers and servers write it down while they do the upkeep; where none ran there is no point.
+   *
+   * ```ts
+   * const day = await mill.history({ queue: "mail", last: "24h" });
+   * console.log(day.map(({ at, finished, failed }) => [at, finished, failed]));
+   * ```
+   */
+  async history(options: HistoryOptions = {}): Promise<HistoryPoint[]> {
+    const call = callOf(options, ["queue", "type", "last"]);
+    const { queue, type, last = "1h" } = options;
+    return this.engine.historyGet(
+      {
+        ...(queue === undefined ? {} : { queue }),
+        ...(type === undefined ? {} : { type }),
+        seconds: durationSeconds(last, "last"),
+      },
+      call,
+    );
   }
 
   /**
@@ -497,9 +547,7 @@ export class Millrace {
 
   /** A worker on this database. Give it handlers, then start it. */
   worker(options: WorkerOptions = {}): Worker {
-    const worker = makeWorker(options, {
-      engine: this.engine,
-      pool: this.#pool,
+    const worker = this.#place.worker(options, {
       metrics: this.#metrics,
       tracing: this.#options.tracing,
       logger: this.#logger,
@@ -520,57 +568,16 @@ export class Millrace {
 
   async #close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
-    await this.#commits.close();
+    await this.#place.settle();
     await this.#wakeUp.close();
     await this.#deliverer.idle();
-    if (this.#ownsPool) await this.#pool.end();
-    this.#unguardPool?.();
+    await this.#place.close();
   }
 
   /** The same as `close`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
-}
-
-export function isPool(connection: string | pg.PoolConfig | pg.Pool): connection is pg.Pool {
-  return typeof connection === "object" && "connect" in connection && typeof connection.connect === "function";
-}
-
-/** A connection is free, or may be made. */
-function hasRoom({ idleCount, totalCount, waitingCount, options }: pg.Pool): boolean {
-  return waitingCount === 0 && (idleCount > 0 || totalCount < options.max);
-}
-
-/** A pool as it suits a queue. */
-export function newPool(connection: string | pg.PoolConfig): pg.Pool {
-  const config = typeof connection === "string" ? { connectionString: connection } : connection;
-  try {
-    void new pg.Client(config); // reads the options, and does not connect
-  } catch (error) {
-    throw new InvalidArgumentError(
-      "the connection string cannot be read",
-      "correct DATABASE_URL, or the connection passed in",
-      error,
-    );
-  }
-  // A process that has nothing else to do ends, without waiting for idle connections. A new connection plans every
-  // statement again, so that idle ones are kept for longer than the ten seconds of pg. The system asks the other end of
-  // a silent connection whether it is still there, so that one that was forgotten on the way breaks within half a
-  // minute.
-  const pool = new pg.Pool({
-    allowExitOnIdle: true,
-    idleTimeoutMillis: 300_000,
-    connectionTimeoutMillis: 30_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    ...config,
-  });
-  pool.on("error", () => {}); // an idle connection that dies is replaced; the next call tells when that fails
-  // One that dies in the moment it is handed out is heard by nobody yet: its greeting and its end may come in one
-  // packet.
-  pool.on("connect", (client) => client.on("error", () => {}));
-  return pool;
 }
 
 function headersOf(headers: NonNullable<EnqueueOptions["headers"]>): Pick<EnqueueOptions, "headers"> {

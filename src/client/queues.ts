@@ -11,6 +11,7 @@ import type {
   QueueEvent,
   QueuePart,
   QueueRecord,
+  Reason,
   StageRecord,
 } from "../db/types.js";
 import { type TxOptions, callOf } from "./call.js";
@@ -46,7 +47,7 @@ export class Queues {
 
   /** All queues with their state and counts. */
   async list(options: TxOptions = {}): Promise<QueueRecord[]> {
-    return this.engine.queueList(callOf(options));
+    return this.engine.queues(callOf(options));
   }
 
   /**
@@ -110,7 +111,7 @@ export class Queues {
 
   /** The stages that hold jobs. */
   async stages(options: TxOptions = {}): Promise<StageRecord[]> {
-    return this.engine.stageList(callOf(options));
+    return this.engine.stages(callOf(options));
   }
 
   /**
@@ -119,17 +120,17 @@ export class Queues {
    *
    * ```ts
    * await mill.enqueue(sendInvoice, { id: 7 }, { stage: "approval" });
-   * await mill.queues.releaseStage("default", "approval", { by: "ann" });
+   * await mill.queues.stageRelease("default", "approval", { by: "ann" });
    * ```
    */
-  async releaseStage(name: string, stage: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<number> {
+  async stageRelease(name: string, stage: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<number> {
     const jobs = await this.engine.stageRelease(name, stage, note, callOf(options));
-    if (jobs > 0 && !options.tx) await this.engine.notify([name]);
+    if (jobs > 0 && !options.tx) await this.engine.queueNotify([name]);
     return jobs;
   }
 
   /** Cancel the jobs that were enqueued with this `stage` and have not been released. Returns how many. */
-  async cancelStage(name: string, stage: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<number> {
+  async stageCancel(name: string, stage: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<number> {
     return this.engine.stageCancel(name, stage, note, callOf(options));
   }
 
@@ -148,14 +149,14 @@ export class Queues {
    * Returns how many.
    *
    * ```ts
-   * await mill.queues.resetBreakers({ queue: "mail", type: "send-mail" });
+   * await mill.queues.breakerReset({ queue: "mail", type: "send-mail" });
    * ```
    */
-  async resetBreakers(
+  async breakerReset(
     which: { readonly queue?: string; readonly type?: string } = {},
     options: TxOptions = {},
   ): Promise<number> {
-    return this.engine.resetBreakers(which, callOf(options));
+    return this.engine.breakerReset(which, callOf(options));
   }
 
   /**
@@ -163,10 +164,10 @@ export class Queues {
    * have work.
    *
    * ```ts
-   * await mill.queues.setGroup("mail", "acme", { weight: 3 });
+   * await mill.queues.groupPut("mail", "acme", { weight: 3 });
    * ```
    */
-  async setGroup(name: string, group: string, how: GroupOptions, options: TxOptions = {}): Promise<void> {
+  async groupPut(name: string, group: string, how: GroupOptions, options: TxOptions = {}): Promise<void> {
     await this.engine.groupPut(name, group, how, callOf(options));
   }
 
@@ -175,7 +176,7 @@ export class Queues {
    * types is refused: it is purged in several transactions.
    */
   async purge(name: string, options: TxOptions = {}): Promise<number> {
-    return this.engine.purge(name, callOf(options));
+    return this.engine.queuePurge(name, callOf(options));
   }
 
   /**
@@ -210,12 +211,23 @@ export class Queues {
     how: { readonly target?: string; readonly limit?: number } = {},
     options: TxOptions = {},
   ): Promise<number> {
-    return this.engine.redrive(name, how, callOf(options));
+    return this.engine.queueRedrive(name, how, callOf(options));
+  }
+
+  /**
+   * Why jobs of a queue wait, or of a type or a group of it, and how many for each reason.
+   *
+   * ```ts
+   * for (const reason of await mill.queues.why("mail")) console.log(reason.jobs, whyText(reason));
+   * ```
+   */
+  async why(name = "default", part: QueuePart = {}, options: TxOptions = {}): Promise<Reason[]> {
+    return this.engine.queueWhy(name, part, callOf(options));
   }
 
   /** How much waits and runs, at constant cost. */
   async depth(name = "default", options: TxOptions = {}): Promise<Depth> {
-    return this.engine.depth(name, callOf(options));
+    return this.engine.queueDepth(name, callOf(options));
   }
 
   /**

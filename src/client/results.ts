@@ -18,7 +18,11 @@ export class Results {
   readonly #waiting = new Map<JobId, Set<Waiter>>();
   #asking = false;
 
-  constructor(readonly engine: Engine) {}
+  constructor(
+    readonly engine: Pick<Engine, "outcomes">,
+    /** How a job is called in errors. */
+    readonly shown: (id: JobId) => string = (id) => id,
+  ) {}
 
   /** The result of a job, once it has succeeded. */
   async wait(id: JobId, timeoutMs: number, signal?: AbortSignal): Promise<Json> {
@@ -41,7 +45,10 @@ export class Results {
           : setTimeout(
               () =>
                 waiter.reject(
-                  new TimeoutError(`job ${id} has not ended within ${timeoutMs} ms`, "wait longer, or ask again later"),
+                  new TimeoutError(
+                    `job ${this.shown(id)} has not ended within ${timeoutMs} ms`,
+                    "wait longer, or ask again later",
+                  ),
                 ),
               timeoutMs,
             );
@@ -75,11 +82,11 @@ export class Results {
       else if (state === "unknown")
         reject(
           new JobNotFoundError(
-            `there is no job ${id}`,
+            `there is no job ${this.shown(id)}`,
             "ask after the commit when it was enqueued in a transaction; it may also have been removed after its retention",
           ),
         );
-      else reject(new JobFailedError(id, state, errorText(error) || "no message", causeOf(error)));
+      else reject(new JobFailedError(this.shown(id), state, errorText(error) || "no message", causeOf(error)));
     }
   }
 }

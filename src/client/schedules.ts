@@ -217,7 +217,7 @@ export class Schedules {
   }
 
   /** Run it now, beside whatever runs of it. Returns the job. */
-  async run(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<JobId> {
+  async trigger(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<JobId> {
     return this.engine.schedules.trigger(name, note, callOf(options));
   }
 
@@ -286,11 +286,11 @@ export class Schedules {
       ...(runs === undefined ? {} : { runs }),
       ...(windows === undefined ? {} : { windows: windows.map((window) => durationSeconds(window, "windows")) }),
     };
-    return this.engine.schedules.stats(name, asked, call);
+    return this.engine.schedules.durations(name, asked, call);
   }
 
   /** Name days on which schedules with this name in their `calendars` make no run. An empty list forgets it. */
-  async calendar(name: string, days: readonly string[], options: TxOptions = {}): Promise<void> {
+  async calendarPut(name: string, days: readonly string[], options: TxOptions = {}): Promise<void> {
     await this.engine.schedules.calendarPut(name, days, callOf(options));
     this.onChange();
   }

@@ -63,7 +63,7 @@ export class WakeUp {
     const queues = [...this.#queues];
     this.#queues.clear();
     // A lost wake-up costs one poll interval at most, so nobody hears of a failure here.
-    this.#sending = this.engine.notify(queues).catch(() => {});
+    this.#sending = this.engine.queueNotify(queues).catch(() => {});
   }
 
   #wait(): void {

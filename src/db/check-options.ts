@@ -1,7 +1,7 @@
 import { inspect, types } from "node:util";
 import { InvalidArgumentError } from "./errors.js";
 import { bounds, maxTime, minTime } from "./limits.js";
-import { type Kind, type Most, mostOf } from "./option-table.js";
+import { type Kind, type Most, maxOf } from "./option-table.js";
 
 /** A value as a message shows it, whatever it is. */
 export function shown(value: unknown): string {
@@ -38,7 +38,7 @@ export function checkText(text: unknown, what: string): string {
 /** A text of 1 to so many characters, as PostgreSQL counts them: one outside of the first plane is one. */
 export function checkName(text: unknown, what: string, most: Most): string {
   const name = checkText(text, what);
-  const longest = mostOf(most);
+  const longest = maxOf(most);
   if (!isWithin(name, longest))
     throw new InvalidArgumentError(`${what} must have 1 to ${longest} characters`, "give another text, or none");
   return name;
@@ -65,7 +65,7 @@ export function checkNumber(
   what: string,
   { is, least, most, word }: Extract<Kind, { readonly least: number }>,
 ): number | string {
-  const highest = mostOf(most);
+  const highest = maxOf(most);
   const fits =
     typeof value === "number" && value >= least && value <= highest && (is === "number" || Number.isInteger(value));
   if (fits || (word !== undefined && value === word)) return value;

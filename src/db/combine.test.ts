@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Combine } from "./combine.js";
 
 /** One turn of the event loop, and so many that what has come begins. */
@@ -22,7 +22,7 @@ function setUp(options: ConstructorParameters<typeof Combine>[1]) {
 
 describe("calls that are combined", () => {
   it("go together when they come in one turn, and those that come meanwhile go next", async () => {
-    const { combine, runs, started } = setUp({ mostCalls: 3 });
+    const { combine, runs, started } = setUp({ maxCalls: 3 });
     const all = [1, 2].map((value) => combine.add(value));
     await settled();
     all.push(...[3, 4, 5, 6].map((value) => combine.add(value)));
@@ -36,7 +36,7 @@ describe("calls that are combined", () => {
   });
 
   it("are gathered as long as each turn brings another, but not for ever", async () => {
-    const { combine, runs, started } = setUp({ mostCalls: 1000, mostGatherMs: 10_000 });
+    const { combine, runs, started } = setUp({ maxCalls: 1000, maxGatherMs: 10_000 });
     for (let value = 1; value <= 5; value += 1) {
       void combine.add(value);
       await turn();
@@ -44,7 +44,7 @@ describe("calls that are combined", () => {
     }
     await settled();
     expect(started()).toEqual([numbers(1, 5)]);
-    const hasty = setUp({ mostCalls: 1000, mostGatherMs: 5 });
+    const hasty = setUp({ maxCalls: 1000, maxGatherMs: 5 });
     const began = performance.now();
     for (let value = 1; hasty.runs.length === 0; value += 1) {
       void hasty.combine.add(value);
@@ -57,15 +57,15 @@ describe("calls that are combined", () => {
   it("keep to a size, but one alone may be larger", async () => {
     const runs: number[] = [];
     const combine = new Combine<number, number>(async (values) => (runs.push(values.length), values), {
-      mostCalls: 3,
-      mostSize: 100,
+      maxCalls: 3,
+      maxSize: 100,
     });
     await Promise.all([combine.add(1, 500), combine.add(2, 60), combine.add(3, 60), combine.add(4, 10)]);
     expect(runs).toEqual([1, 1, 2]);
   });
 
   it("have as many under way as they may, and no more", async () => {
-    const { combine, runs, started } = setUp({ mostCalls: 2, mostRuns: 2 });
+    const { combine, runs, started } = setUp({ maxCalls: 2, maxRuns: 2 });
     const all = numbers(1, 7).map((value) => combine.add(value));
     for (let i = 0; i < 3; i += 1) await settled();
     expect(started()).toEqual([
@@ -95,7 +95,7 @@ describe("calls that are combined", () => {
           done.push(...values);
           return values;
         },
-        { mostCalls: 500 },
+        { maxCalls: 500 },
       );
       const all = numbers(1, count).map((value) => combine.add(value));
       expect(await statuses(all)).toEqual(
@@ -114,7 +114,7 @@ describe("calls that are combined", () => {
         if (calls === 1) throw new Error("away");
         return values;
       },
-      { mostCalls: 500, isForAll: (error) => (error as Error).message === "away" },
+      { maxCalls: 500, isForAll: (error) => (error as Error).message === "away" },
     );
     expect(await statuses(numbers(1, 3).map((value) => combine.add(value)))).toEqual(
       numbers(1, 3).map(() => "rejected"),
@@ -129,7 +129,7 @@ describe("calls that are combined", () => {
         if (values.includes(1)) throw new Error("at once");
         return Promise.resolve(values);
       },
-      { mostCalls: 10 },
+      { maxCalls: 10 },
     );
     const [first, second] = [combine.add(1), combine.add(2)];
     await expect(first).rejects.toThrow("at once");
@@ -137,7 +137,7 @@ describe("calls that are combined", () => {
   });
 
   it("are idle when all have been answered, those that came meanwhile too", async () => {
-    const { combine, runs } = setUp({ mostCalls: 1 });
+    const { combine, runs } = setUp({ maxCalls: 1 });
     await combine.idle();
     const all = [combine.add(1), combine.add(2)];
     let isIdle = false;
@@ -150,5 +150,31 @@ describe("calls that are combined", () => {
     runs[1]!.goOn();
     await idle;
     expect(await Promise.all(all)).toEqual([2, 4]);
+  });
+
+  it("go at once where nothing is gathered, as many side by side as may be", async () => {
+    const { combine, runs, started } = setUp({ maxCalls: 10, maxGatherMs: 0, maxRuns: 2 });
+    const all = [1, 2, 3, 4].map((value) => combine.add(value));
+    expect(started()).toEqual([[1], [2]]);
+    runs[1]!.goOn();
+    await settled();
+    expect(started()).toEqual([[1], [2], [3, 4]]);
+    for (const { goOn } of runs) goOn();
+    expect(await Promise.all(all)).toEqual([2, 4, 6, 8]);
+  });
+
+  it("go beside a run that does not end, and tell when all have ended", async () => {
+    let idle = 0;
+    const { combine, runs } = setUp({ maxCalls: 10, maxGatherMs: 0, maxWaitMs: 5, onIdle: () => (idle += 1) });
+    const stuck = combine.add(1);
+    const second = combine.add(2);
+    await vi.waitFor(() => expect(runs).toHaveLength(2));
+    runs[1]!.goOn();
+    expect(await second).toBe(4);
+    expect(idle).toBe(0);
+    runs[0]!.goOn();
+    expect(await stuck).toBe(2);
+    await settled();
+    expect(idle).toBe(1);
   });
 });

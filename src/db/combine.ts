@@ -12,30 +12,36 @@ interface Waiting<In, Out> {
 /** How calls are put together. */
 export interface CombineOptions {
   /** The most calls in one. */
-  readonly mostCalls: number;
+  readonly maxCalls: number;
   /** The most of their sizes in one; a single call may be larger. Default: no limit. */
-  readonly mostSize?: number;
-  /** How long calls may be gathered for one run, while more and more come. Default 1 ms. */
-  readonly mostGatherMs?: number;
+  readonly maxSize?: number;
+  /** How long calls may be gathered for one run, while more and more come; with 0 they go at once. Default 1 ms. */
+  readonly maxGatherMs?: number;
+  /** How long a call may wait for runs before it; then it goes beside them. Default: as long as they take. */
+  readonly maxWaitMs?: number;
   /** How many may be under way at once. With more than one, calls may overtake each other. Default 1. */
-  readonly mostRuns?: number;
+  readonly maxRuns?: number;
   /** Whether an error says nothing about any single call, so that trying them apart would not help. Default: never. */
   readonly isForAll?: (error: unknown) => boolean;
+  /** Called when nothing waits and nothing is under way any more. */
+  readonly onIdle?: () => void;
 }
 
 /**
- * Does together what was asked for one by one. A call goes as soon as a turn of the event loop brings no other; those
- * that come while it is under way are collected, and go next, in the order in which they came. So one caller alone
- * waits for nobody, and many share the price of a statement, of its round trip and of its flush to disk.
+ * Does together what was asked for one by one. A call goes as soon as a turn of the event loop brings no other, or at
+ * once; those that come while as many as may be are under way are collected, and go next, in the order in which they
+ * came. So one caller alone waits for nobody, and many share the price of a statement, of its round trip and of its
+ * flush to disk.
  *
  * What `run` refused must have changed nothing. Then its calls are tried in smaller parts, down to each alone, so that
  * only the one at fault hears of it: about twice the root of their number, instead of once for each of them.
  */
 export class Combine<In, Out> {
-  readonly #mostRuns: number;
+  readonly #maxRuns: number;
   #waiting: Waiting<In, Out>[] = [];
   #runs = 0;
   #isGathering = false;
+  #patience: NodeJS.Timeout | undefined;
   #whenIdle: (() => void)[] = [];
 
   /** `run` answers in the order of what it was given. */
@@ -43,10 +49,10 @@ export class Combine<In, Out> {
     private readonly run: (values: readonly In[]) => Promise<readonly Out[]>,
     private readonly options: CombineOptions,
   ) {
-    this.#mostRuns = options.mostRuns ?? 1;
+    this.#maxRuns = options.maxRuns ?? 1;
   }
 
-  /** Have this done, together with others. `size` counts towards `mostSize`. */
+  /** Have this done, together with others. `size` counts towards `maxSize`. */
   add(value: In, size = 0): Promise<Out> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ value, size, resolve, reject });
@@ -60,33 +66,43 @@ export class Combine<In, Out> {
   }
 
   #begin(): void {
-    if (this.#isGathering || this.#runs === this.#mostRuns || this.#waiting.length === 0) return;
+    const { maxGatherMs, maxWaitMs } = this.options;
+    if (this.#isGathering || this.#waiting.length === 0) return;
+    if (this.#runs >= this.#maxRuns) {
+      if (maxWaitMs !== undefined) this.#patience ??= setTimeout(() => void this.#go(), maxWaitMs);
+      return;
+    }
+    if (maxGatherMs === 0) return void this.#go();
     this.#isGathering = true;
     gather(
       () => this.#waiting.length,
       () => void this.#go(),
-      this.options.mostGatherMs,
+      maxGatherMs,
     );
   }
 
   async #go(): Promise<void> {
     this.#isGathering = false;
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
     this.#runs += 1;
     const calls = this.#take();
     this.#begin();
     await this.#runSome(calls);
     this.#runs -= 1;
     this.#begin();
-    if (this.#runs === 0 && !this.#isGathering) for (const resolve of this.#whenIdle.splice(0)) resolve();
+    if (this.#runs > 0 || this.#isGathering) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+    this.options.onIdle?.();
   }
 
   #take(): Waiting<In, Out>[] {
-    const { mostCalls, mostSize = Infinity } = this.options;
+    const { maxCalls, maxSize = Infinity } = this.options;
     let size = 0;
     let count = 0;
     for (const waiting of this.#waiting) {
       size += waiting.size;
-      if (count === mostCalls || (count > 0 && size > mostSize)) break;
+      if (count === maxCalls || (count > 0 && size > maxSize)) break;
       count += 1;
     }
     return this.#waiting.splice(0, count);
@@ -116,8 +132,8 @@ export class Combine<In, Out> {
  * time arrive one by one: where each turn brings some, whoever begins at once goes nearly alone, and all the others
  * wait for that.
  */
-export function gather(count: () => number, begin: () => void, mostMs = 1): void {
-  const until = performance.now() + mostMs;
+export function gather(count: () => number, begin: () => void, maxMs = 1): void {
+  const until = performance.now() + maxMs;
   let before = count();
   let quiet = 0;
   const look = (): void => {

@@ -1,4 +1,8 @@
 import type {
+  AlertEvent,
+  AlertRecord,
+  AlertRuleRecord,
+  HookRecord,
   AttemptRecord,
   AuditRecord,
   BreakerRecord,
@@ -9,6 +13,7 @@ import type {
   FailureGroup,
   JobDetails,
   JobId,
+  HistoryPoint,
   JobRecord,
   JobStep,
   JobWaits,
@@ -23,6 +28,7 @@ import type {
   DefinitionRecord,
   ProcessRecord,
   UnhandledType,
+  WorkerOrder,
   WorkerRecord,
 } from "./types.js";
 
@@ -155,7 +161,7 @@ export function decodeJob(row: Row): JobRecord {
     discardedAt: asDate(row["discarded_at"]),
     lastError: row["last_error"],
     result: row["result"],
-    attemptTimeoutMs: row["attempt_timeout_ms"],
+    attemptTimeoutSeconds: row["attempt_timeout_ms"] === null ? null : Number(row["attempt_timeout_ms"]) / 1000,
     retry: row["retry"],
     fingerprint: row["fingerprint"],
     schedule: row["schedule"],
@@ -232,6 +238,8 @@ export function decodeQueue(row: Row): QueueRecord {
     pausedBecause: row["paused_because"],
     createdAt: asDate(row["created_at"]),
     waiting: Number(row["waiting"]),
+    ready: Number(row["ready"]),
+    blocked: Number(row["blocked"]),
     delayed: Number(row["delayed"]),
     running: Number(row["running"]),
     staged: Number(row["staged"]),
@@ -399,10 +407,75 @@ export function decodeProcess(row: Row): ProcessRecord {
     running: row["running"],
     memoryBytes: Number(row["memory_bytes"]),
     stalledSeconds: row["stalled_seconds"],
+    orders: ((row["orders"] ?? []) as WorkerOrder[]).map((order) => ({ ...order, at: asDate(order.at)! })),
     startedAt: asDate(row["started_at"]),
     seenAt: asDate(row["seen_at"]),
     expectedAt: asDate(row["expected_at"]),
   } as ProcessRecord;
+}
+
+export function decodeAlert(row: Row): AlertRecord {
+  return {
+    rule: row["rule"],
+    kind: row["kind"],
+    subject: row["subject"],
+    state: row["state"],
+    since: asDate(row["since"]),
+    firedAt: asDate(row["fired_at"]) ?? null,
+    value: row["value"],
+    message: row["message"],
+    silenced: row["silenced"],
+  } as AlertRecord;
+}
+
+export function decodeAlertRule(row: Row): AlertRuleRecord {
+  return {
+    name: row["name"],
+    kind: row["kind"],
+    options: row["options"],
+    forSeconds: row["for_seconds"],
+    hooks: row["hooks"],
+    on: row["is_on"],
+    putBy: row["put_by"],
+    putAt: asDate(row["put_at"]),
+    silencedUntil: asDate(row["silenced_until"]) ?? null,
+    silencedBy: row["silenced_by"],
+    silencedBecause: row["silenced_because"],
+  } as AlertRuleRecord;
+}
+
+export function decodeAlertEvent(row: Row): AlertEvent {
+  const { at, event, rule, subject, value, message, by } = row;
+  return { id: row["id_text"], at: asDate(at), event, rule, subject, value, message, by } as AlertEvent;
+}
+
+export function decodeHook(row: Row): HookRecord {
+  return {
+    name: row["name"],
+    origin: row["origin"],
+    putBy: row["put_by"],
+    putAt: asDate(row["put_at"]),
+    rules: row["rules"],
+  } as HookRecord;
+}
+
+export function decodeHistory(row: Row): HistoryPoint {
+  return {
+    at: asDate(row["at"]),
+    stepSeconds: row["step_seconds"],
+    enqueued: row["enqueued"],
+    finished: row["finished"],
+    runs: row["runs"],
+    failed: row["failed"],
+    waiting: row["waiting"],
+    running: row["running"],
+    oldestReadySeconds: row["oldest_seconds"],
+    waitP50Seconds: row["wait_p50"],
+    waitP95Seconds: row["wait_p95"],
+    runP50Seconds: row["run_p50"],
+    runP95Seconds: row["run_p95"],
+    kinds: row["kinds"],
+  } as HistoryPoint;
 }
 
 export function decodeUnhandled(row: Row): UnhandledType {
@@ -426,6 +499,9 @@ export function decodeAudit(row: Row): AuditRecord {
     count: row["count"] === null ? null : Number(row["count"]),
     address: row["address"],
     requestId: row["request_id"],
+    because: row["because"],
+    before: row["before"],
+    after: row["after"],
   } as AuditRecord;
 }
 

@@ -12,7 +12,7 @@ import {
   isWithin,
   shown,
 } from "./check-options.js";
-import { InvalidArgumentError, MillraceError, PayloadError, TokenRefusedError } from "./errors.js";
+import { CellError, InvalidArgumentError, MillraceError, PayloadError, TokenRefusedError } from "./errors.js";
 import { exactText } from "./exact-json.js";
 import { bounds } from "./limits.js";
 import { type Option, namesOf, optionNamed, someSeconds } from "./option-table.js";
@@ -296,7 +296,23 @@ export function encodeIds(ids: readonly JobId[]): string {
   return `{${ids.join(",")}}`;
 }
 
+/** A job of one of several cells: `a:123`. */
+const handlePattern = /^[a-z][a-z0-9-]{0,30}:\d{1,19}$/;
+
+/** An id, or a handle: which of both it must be, the engine knows. */
+export function checkIdOrHandle(id: JobId): JobId {
+  return typeof id === "string" && handlePattern.test(id) ? id : checkId(id);
+}
+
 export function checkId(id: JobId): JobId {
+  if (typeof id === "string" && handlePattern.test(id))
+    throw new CellError(
+      `${id} is a job of one of several cells, and this is one cell`,
+      "give new Millrace the list of cells; ids of one cell are digits alone",
+      undefined,
+      "foreign",
+      id.split(":")[0],
+    );
   if (typeof id !== "string" || !/^\d{1,19}$/.test(id) || (id.length === 19 && BigInt(id) > 9223372036854775807n)) {
     throw new InvalidArgumentError(`${shown(id)} is not a job id`, "ids are strings of digits");
   }

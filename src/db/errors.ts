@@ -1,9 +1,11 @@
+import type { Enqueued } from "./types/enqueue.js";
+
 /**
  * Errors are part of the API: a class, a stable `code`, and what to do next in the message.
  * Codes are the SQLSTATEs that the SQL functions raise, so psql and TypeScript speak of the same thing.
  */
 export class MillraceError extends Error {
-  /** Stable code, `MR001` to `MR021`; see docs/errors.md. */
+  /** Stable code, `MR001` to `MR034`; see docs/errors.md. */
   readonly code: string;
   /** What to do about it, when there is something to do. */
   readonly remedy: string | undefined;
@@ -222,10 +224,141 @@ export class NotGrantedError extends MillraceError {
   }
 }
 
+/** MR022: no process that runs workers has this id, or none of its workers this name. Nothing was written. */
+export class WorkerNotFoundError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR022", message, remedy, cause);
+  }
+}
+
+/** MR024: there is no rule, or no web hook, of this name. Nothing was written. */
+export class AlertNotFoundError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR024", message, remedy, cause);
+  }
+}
+
+/** MR030: the queue lives in another cell. Nothing was written here. */
+export class QueueMovedError extends MillraceError {
+  /** The queue that has moved. */
+  readonly queue: string;
+  /** The cell it lives in now. */
+  readonly cell: string;
+  /** The version of the route that says so. */
+  readonly version: number;
+
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR030", message, remedy, cause);
+    const detail = detailOf(cause);
+    this.queue = detail["queue"] ?? "";
+    this.cell = detail["cell"] ?? "";
+    this.version = Number(detail["version"] ?? 0);
+  }
+}
+
+/**
+ * MR031: a fingerprint of a queue that is just moving here, and that may live in the cell it comes from. Nothing was
+ * written.
+ */
+export class FingerprintElsewhereError extends MillraceError {
+  /** The queue that moves. */
+  readonly queue: string;
+  /** The cell that the queue comes from. */
+  readonly cell: string;
+  /** The fingerprints that the other cell has to be asked for. */
+  readonly fingerprints: readonly string[];
+
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR031", message, remedy, cause);
+    const detail = detailOf(cause);
+    this.queue = detail["queue"] ?? "";
+    this.cell = detail["cell"] ?? "";
+    this.fingerprints = (detail["fingerprints"] as readonly string[] | undefined) ?? [];
+  }
+}
+
+/** MR032: a queue that cannot move, or a cell that cannot be removed, as things are. Nothing was changed. */
+export class MoveRefusedError extends MillraceError {
+  /** Why, in one word that stays: see docs/errors.md. */
+  readonly reason: string;
+
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR032", message, remedy, cause);
+    this.reason = detailOf(cause)["reason"] ?? "unknown";
+  }
+}
+
+/** MR033: what a call was to be near to is no anchor, or has not one row. Roll the transaction back. */
+export class AnchorError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR033", message, remedy, cause);
+  }
+}
+
+/** MR034: Citus has the tables of the cell in its hands. */
+export class CellDistributedError extends MillraceError {
+  constructor(message: string, remedy?: string, cause?: unknown) {
+    super("MR034", message, remedy, cause);
+  }
+}
+
+/** Why a call on several cells was refused; see docs/cells.md. */
+export type CellErrorReason =
+  | "unknown"
+  | "same"
+  | "name"
+  | "release"
+  | "gone"
+  | "foreign"
+  | "across"
+  | "joining"
+  | "partial"
+  | "partly";
+
+/**
+ * MR023: something that does not fit the cells this process has: an unknown cell, an id or a transaction of another
+ * one, jobs of two cells that would have to wait for each other.
+ */
+export class CellError extends MillraceError {
+  /** What is wrong. */
+  readonly reason: CellErrorReason;
+  /** The cell that it is about, where it is about one. */
+  readonly cell: string | undefined;
+
+  constructor(message: string, remedy?: string, cause?: unknown, reason?: CellErrorReason, cell?: string) {
+    super("MR023", message, remedy, cause);
+    const detail = detailOf(cause);
+    this.reason = reason ?? (detail["reason"] as CellErrorReason | undefined) ?? "unknown";
+    this.cell = cell ?? detail["cell"];
+  }
+}
+
+/**
+ * MR023 with the reason `partly`: jobs of several cells were given in one call, and some of these cells have failed.
+ * The jobs of the others are enqueued.
+ */
+export class PartlyEnqueuedError extends CellError {
+  /** What was enqueued, in the places of its jobs; nothing in those of jobs that were not. */
+  readonly enqueued: readonly (Enqueued | undefined)[];
+
+  constructor(enqueued: readonly (Enqueued | undefined)[], cause: unknown) {
+    const missing = enqueued.filter((one) => one === undefined).length;
+    super(
+      `${missing} of ${enqueued.length} jobs were not enqueued: ${messageOf(cause)}`,
+      "enqueue those again that have no place in enqueued; with fingerprints, all of them",
+      cause,
+      "partly",
+    );
+    this.enqueued = enqueued;
+  }
+}
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
+
 /** What the database tells programs of an error. */
-function detailOf(cause: unknown): Record<string, string> {
+function detailOf(cause: unknown): Record<string, any> {
   try {
-    return JSON.parse((cause as { readonly detail?: string } | undefined)?.detail || "{}") as Record<string, string>;
+    return JSON.parse((cause as { readonly detail?: string } | undefined)?.detail || "{}") as Record<string, any>;
   } catch {
     return {};
   }
@@ -245,6 +378,12 @@ const classes: Record<string, new (message: string, remedy?: string, cause?: unk
   MR017: JobEndedError,
   MR019: RunLimitError,
   MR020: TokenRefusedError,
+  MR022: WorkerNotFoundError,
+  MR023: CellError,
+  MR024: AlertNotFoundError,
+  MR030: QueueMovedError,
+  MR031: FingerprintElsewhereError,
+  MR032: MoveRefusedError,
 };
 
 /** SQLSTATEs by which PostgreSQL itself refuses a value before our functions see it. */

@@ -35,6 +35,18 @@ export type Database =
 export interface CallOptions {
   /** The transaction to use, and only it. Default: the call commits by itself. */
   readonly tx?: Transaction;
+  /**
+   * On Citus: an anchor, a table with one row in the schema of a tenant (`millrace cells anchor`), as `schema.table`.
+   * The call is done in the cell of the node that the tenant lives on, in the same transaction. Default: where the
+   * connection is.
+   */
+  readonly near?: string;
+}
+
+/** A call in a transaction of the caller's whose end somebody waits for. */
+export interface FollowedCall extends CallOptions {
+  /** Is told the number of the transaction, when the call is done. */
+  readonly follow?: (xid: string) => void;
 }
 
 type Row = Readonly<Record<string, unknown>>;

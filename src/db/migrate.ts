@@ -1,24 +1,11 @@
 import { SchemaVersionError } from "./errors.js";
 import { type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
+import { functionsChecksum } from "./release.generated.js";
 import { checkSchemaName, defaultSchema } from "./schema-name.js";
-import { type Migration, functionsChecksum, functionsText, migrations as releasedMigrations } from "./sql.generated.js";
-
-/** The SQL to apply. Only tests give their own, to stand for another release. */
-export interface Release {
-  readonly migrations: readonly Migration[];
-  readonly functionsText: string;
-  readonly functionsChecksum: string;
-}
+import { type MigrateOptions, type Release, wantedVersion } from "./schema-version.js";
+import { functionsText, migrations as releasedMigrations } from "./sql.generated.js";
 
 export const thisRelease: Release = { migrations: releasedMigrations, functionsText, functionsChecksum };
-
-/** Options of `migrate`. */
-export interface MigrateOptions {
-  /** Schema to install into; created when it does not exist. Default `millrace`. */
-  readonly schema?: string;
-  /** @internal */
-  readonly release?: Release;
-}
 
 /** What a migration run found and did. */
 export interface MigrateResult {
@@ -26,14 +13,6 @@ export interface MigrateResult {
   readonly version: number;
   readonly applied: readonly string[];
   readonly functionsReplaced: boolean;
-}
-
-/** How a schema compares with this release. */
-export interface MigrationStatus {
-  readonly schema: string;
-  readonly installed: number;
-  readonly wanted: number;
-  readonly state: "missing" | "older" | "current" | "newer";
 }
 
 const historyTable = `create table if not exists migration (
@@ -61,6 +40,7 @@ export async function migrate(pool: ConnectionPool, options: MigrateOptions = {}
   const release = options.release ?? thisRelease;
   return inTransaction(pool, undefined, async (db) => {
     await runQuery(db, "select pg_advisory_xact_lock(hashtextextended('millrace migrate ' || $1, 0))", [schema]);
+    await stayPlain(db);
     const exists = await runQuery(db, "select from pg_namespace where nspname = $1", [schema]);
     if (exists.length === 0) await runQuery(db, `create schema ${schema}`, []);
     await useSchema(db, schema);
@@ -102,6 +82,22 @@ end $$`;
 /** Functions are for roles that were granted them, not for everybody. */
 const closeToPublic = (schema: string) => `revoke all on all functions in schema ${schema} from public`;
 
+/**
+ * Where Citus is, a cell is nothing it should know of: a plain schema of this one server. It would make the schema one
+ * of its shards, or repeat everything on the other nodes. Elsewhere nothing of the kind is sent.
+ */
+async function stayPlain(db: Queryable): Promise<void> {
+  const citus = await runQuery(db, "select from pg_extension where extname = 'citus'", []);
+  if (citus.length > 0) await runQuery(db, "select set_config('citus.enable_ddl_propagation', 'off', true)", []);
+}
+
+const stayPlainScript = `do $$
+begin
+  if exists (select from pg_extension where extname = 'citus') then
+    perform set_config('citus.enable_ddl_propagation', 'off', true);
+  end if;
+end $$`;
+
 async function useSchema(db: Queryable, schema: string): Promise<void> {
   await runQuery(
     db,
@@ -142,21 +138,6 @@ function refuseStrangers(release: Release, history: ReadonlyMap<number, string>)
   }
 }
 
-function wantedVersion(release: Release): number {
-  return release.migrations.at(-1)?.number ?? 0;
-}
-
-/** Compare a schema with this release, changing nothing. */
-export async function migrationStatus(db: Queryable, options: MigrateOptions = {}): Promise<MigrationStatus> {
-  const schema = checkSchemaName(options.schema ?? defaultSchema);
-  const wanted = wantedVersion(options.release ?? thisRelease);
-  const [found] = await runQuery(db, "select to_regclass($1 || '.migrations') is not null as present", [schema]);
-  if (!found?.["present"]) return { schema, installed: 0, wanted, state: "missing" };
-  const [row] = await runQuery(db, `select coalesce(max(number), 0) as version from ${schema}.migrations`, []);
-  const installed = Number(row?.["version"]);
-  return { schema, installed, wanted, state: installed < wanted ? "older" : installed > wanted ? "newer" : "current" };
-}
-
 /**
  * The whole installation as one script for a DBA: `millrace migrate --print | psql`.
  * It gives the same schema as `migrate`.
@@ -173,6 +154,7 @@ export function migrationScript(options: MigrateOptions = {}): string {
   return [
     "-- Millrace: the whole schema, for an empty database. Run it once, as the role that shall own the schema.",
     "begin;",
+    `${stayPlainScript};`,
     `create schema if not exists ${schema};`,
     `set local search_path = ${schema}, pg_temp;`,
     "set local client_min_messages = warning;",
@@ -184,22 +166,4 @@ export function migrationScript(options: MigrateOptions = {}): string {
     "commit;",
     "",
   ].join("\n");
-}
-
-/** Refuse to work with a schema of another version, naming the command to run. Changes nothing. */
-export async function checkSchema(db: Queryable, options: MigrateOptions = {}): Promise<void> {
-  const status = await migrationStatus(db, options);
-  const command = `run "millrace migrate${status.schema === defaultSchema ? "" : ` --schema ${status.schema}`}"`;
-  if (status.state === "missing")
-    throw new SchemaVersionError(`there is no Millrace schema "${status.schema}" in this database`, command);
-  if (status.state === "older")
-    throw new SchemaVersionError(
-      `the schema "${status.schema}" has version ${status.installed}, this release needs ${status.wanted}`,
-      command,
-    );
-  if (status.state === "newer")
-    throw new SchemaVersionError(
-      `the schema "${status.schema}" has version ${status.installed}, this release knows ${status.wanted}`,
-      "upgrade millrace",
-    );
 }

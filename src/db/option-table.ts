@@ -121,7 +121,13 @@ export const optionTable = [
     doc: 'what it needs while it runs, `{"gpu": 1}`: see [limits.md](limits.md)',
     asDefault: { default: "none", doc: "what its jobs need while they run, unless they say so themselves" },
   },
-  { name: "tenant", of: ["job"], kind: aName, default: "none", doc: "filter for listing, cancelling, counting" },
+  {
+    name: "tenant",
+    of: ["job"],
+    kind: aName,
+    default: "none",
+    doc: "whose job it is, for listing, counting, cancelling and `enqueueRate`; most need `group` alone: see [fairness.md](fairness.md#group-or-tenant)",
+  },
   {
     name: "runAt",
     of: ["job"],
@@ -374,6 +380,13 @@ export const optionTable = [
     doc: "periods in which no job starts; its run time becomes their end: see [calendars.md](calendars.md)",
   },
   {
+    name: "spread",
+    of: ["queue"],
+    kind: { is: "choice", of: ["tenant"] },
+    default: "none: the queue is in one cell",
+    doc: "with several cells, each `tenant` of it has one, and each job names its tenant: see [cells.md](cells.md#queues-that-are-spread-by-tenant). Only when the queue is made",
+  },
+  {
     name: "errorRules",
     of: ["queue", "type", "cell"],
     kind: { is: "errorRules" },
@@ -509,11 +522,11 @@ export function namesOf(...scopes: readonly Scope[]): ReadonlySet<string> {
 }
 
 /** A bound by its name, or the number itself. */
-export const mostOf = (most: Most): number => (typeof most === "number" ? most : bounds[most]);
+export const maxOf = (most: Most): number => (typeof most === "number" ? most : bounds[most]);
 
 /** The least and the most of an option that is a number. */
 export function rangeOf(name: OptionName): readonly [least: number, most: number] {
   const { kind } = optionNamed.get(name)!;
   if (!("least" in kind)) throw new Error(`${name} is not a number`);
-  return [kind.least, mostOf(kind.most)];
+  return [kind.least, maxOf(kind.most)];
 }

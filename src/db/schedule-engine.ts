@@ -74,7 +74,7 @@ export interface ScheduleChange {
 }
 
 /** How a schedule does. `stopped`: by itself, after failed runs or a cancelled one. */
-export type ScheduleHealth = "healthy" | "failing" | "paused" | "stopped" | "finished";
+export type ScheduleHealth = "healthy" | "failing" | "blocked" | "paused" | "stopped" | "finished";
 
 /** A schedule, and all that is known of its runs. */
 export interface ScheduleRecord {
@@ -122,6 +122,8 @@ export interface ScheduleRecord {
   readonly openJobs: readonly JobId[];
   /** Slots whose job waits to be made. */
   readonly pending: number;
+  /** With several cells: the one that it is in. */
+  readonly cell?: string;
 }
 
 /** One run of a schedule. */
@@ -160,6 +162,8 @@ export interface ScheduleEvent {
   readonly slots: number | null;
   readonly by: string | null;
   readonly because: string | null;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
 
 /** Runs of a window, or the last ones where `windowSeconds` is null. */
@@ -373,7 +377,7 @@ export class ScheduleEngine extends Verbs {
   }
 
   /** How many runs ended, and how long they took: the last ones, and those of windows up to now. */
-  async stats(
+  async durations(
     name: string,
     options: { readonly runs?: number; readonly windows?: readonly number[] } = {},
     call?: CallOptions,
@@ -382,8 +386,8 @@ export class ScheduleEngine extends Verbs {
     const values = [name, options.runs ?? 10, `{${(options.windows ?? [3600, 86_400, 604_800]).join(",")}}`];
     return (
       await this.db.rows(
-        "schedule_stats",
-        "select * from :schedule_stats($1::text, $2::int, $3::float8[])",
+        "schedule_durations",
+        "select * from :schedule_durations($1::text, $2::int, $3::float8[])",
         values,
         call,
       )

@@ -1,5 +1,6 @@
 import {
   decodeAudit,
+  decodeDefinition,
   decodeJob,
   decodeProcess,
   decodeRunning,
@@ -8,10 +9,14 @@ import {
   decodeWorker,
 } from "./decode.js";
 import { checkId, checkKeys, encodeIds } from "./encode.js";
+import { exactText } from "./exact-json.js";
 import type { CallOptions } from "./foreign.js";
 import type { Queryable } from "./queryable.js";
 import type {
+  DefinitionRecord,
+  AuditFilter,
   AuditRecord,
+  CellGroup,
   FindFilter,
   Found,
   JobId,
@@ -21,6 +26,7 @@ import type {
   LiveSampleOptions,
   ProcessRecord,
   RunningJob,
+  SettingsName,
   UnhandledType,
   WorkerRecord,
 } from "./types.js";
@@ -34,6 +40,9 @@ const findKeys = new Set<string>([
   "group",
   "fingerprint",
   "error",
+  "failure",
+  "input",
+  "text",
   "undecided",
   "isLive",
   "createdFrom",
@@ -62,6 +71,9 @@ export class ServerEngine extends Verbs {
       group,
       fingerprint,
       error,
+      failure,
+      input,
+      text: words,
       undecided = false,
       isLive = false,
       createdFrom,
@@ -85,9 +97,12 @@ export class ServerEngine extends Verbs {
       before && checkId(before),
       limit,
       seconds,
+      input,
+      words,
+      failure,
     ];
     const text = `select to_json(ids::text[]) as ids, next::text
-                    from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8)`;
+                    from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8, $15::text, $16::text, $17::text)`;
     const [row] = await this.db.rows(
       "job_find",
       text,
@@ -144,6 +159,26 @@ export class ServerEngine extends Verbs {
     return (await this.db.rows("types_unhandled", text, [minAgeSeconds], call)).map(decodeUnhandled);
   }
 
+  /** Who has how much in all queues together, the group with the most waiting first. */
+  async cellGroups(limit = 100, call?: CallOptions): Promise<CellGroup[]> {
+    const rows = await this.db.rows("cell_groups", "select * from :cell_groups($1::int)", [limit], call);
+    return rows.map((row) => ({
+      group: row["group"] as string,
+      queues: row["queues"] as string[],
+      waiting: Number(row["waiting"]),
+      delayed: Number(row["delayed"]),
+      running: Number(row["running"]),
+      oldestAgeSeconds: row["oldest_age_seconds"] as number | null,
+      estimated: row["estimated"] as boolean,
+    }));
+  }
+
+  /** What was declared of types after a time, and all of it without one. */
+  async schemas(since?: Date, call?: CallOptions): Promise<DefinitionRecord[]> {
+    const text = "select * from :definitions where declared_at > coalesce($1::timestamptz, '-infinity')";
+    return (await this.db.rows("schemas", text, [since ?? null], call)).map(decodeDefinition);
+  }
+
   /** Who holds jobs, by the names of their claims. */
   async workers(call?: CallOptions): Promise<WorkerRecord[]> {
     const text = `select worker, count(*) as held, count(*) filter (where started) as running, json_agg(distinct type) as types, json_agg(distinct queue) as queues, min(started_at) as since
@@ -178,28 +213,80 @@ export class ServerEngine extends Verbs {
       entry.count ?? null,
       entry.address ?? null,
       entry.requestId ?? null,
+      entry.because ?? null,
+      entry.before === undefined || entry.before === null ? null : exactText(entry.before),
+      entry.after === undefined || entry.after === null ? null : exactText(entry.after),
     ];
     await this.db.rows(
       "audit_add",
-      "select :audit_add($1::text, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text)",
+      "select :audit_add($1::text, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text, $8::text, $9::json, $10::json)",
       values,
       call,
     );
   }
 
   /** What was noted, newest first; before an id when paging. */
-  async audit(
-    filter: { readonly before?: string; readonly limit?: number; readonly who?: string } = {},
-    call?: CallOptions,
-  ): Promise<AuditRecord[]> {
-    checkKeys(filter, new Set(["before", "limit", "who"]));
-    const text = `select *, id::text as id_text from :audits where ($1::bigint is null or id < $1) and ($3::text is null or who = $3) order by audits.id desc limit $2::int`;
+  async audit(filter: AuditFilter = {}, call?: CallOptions): Promise<AuditRecord[]> {
+    checkKeys(
+      filter,
+      new Set<string>([
+        "before",
+        "limit",
+        "who",
+        "action",
+        "object",
+        "result",
+        "since",
+        "until",
+      ] satisfies (keyof AuditFilter)[]),
+    );
+    const text = `select *, id::text as id_text from :audits
+                   where ($1::bigint is null or id < $1) and ($3::text is null or who = $3)
+                     and ($4::text is null or strpos(lower(action), lower($4)) > 0)
+                     and ($5::text is null or strpos(lower(object), lower($5)) > 0 or strpos(lower(because), lower($5)) > 0)
+                     and ($6::text is null or (result = 'done') = ($6 = 'done'))
+                     and ($7::timestamptz is null or at >= $7) and ($8::timestamptz is null or at < $8)
+                   order by audits.id desc limit $2::int`;
     const values = [
       filter.before === undefined ? null : checkId(filter.before),
       filter.limit ?? 100,
       filter.who ?? null,
+      filter.action ?? null,
+      filter.object ?? null,
+      filter.result ?? null,
+      filter.since ?? null,
+      filter.until ?? null,
     ];
     return (await this.db.rows("audits", text, values, call)).map(decodeAudit);
+  }
+
+  /** The kind of a job's last error, as `failures` has it; null when it has none. */
+  async failureOf(id: JobId, call?: CallOptions): Promise<string | null> {
+    const text = "select failure as value from :job_failure_of($1::bigint) as failure";
+    return valueOf(await this.db.rows("job_failure_of", text, [checkId(id)], call)) as string | null;
+  }
+
+  /** Names of queues, types, groups or tenants with a part in them, those that begin with it first. */
+  async names(
+    kind: "queue" | "type" | "group" | "tenant",
+    part = "",
+    limit = 20,
+    call?: CallOptions,
+  ): Promise<readonly string[]> {
+    const text = "select name from :name_find($1::text, $2::text, $3::int) as name";
+    return (await this.db.rows("name_find", text, [kind, part, limit], call)).map(({ name }) => String(name));
+  }
+
+  /** What is set of something, as one object; null when there is nothing. */
+  async settings([kind, name, part]: SettingsName, call?: CallOptions): Promise<Readonly<Record<string, Json>> | null> {
+    return valueOf(
+      await this.db.rows(
+        "settings_get",
+        "select :settings_get($1::text, $2::text, $3::text) as value",
+        [kind, name, part ?? null],
+        call,
+      ),
+    ) as Readonly<Record<string, Json>> | null;
   }
 
   /**

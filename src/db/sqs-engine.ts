@@ -132,7 +132,9 @@ export class SqsEngine extends Verbs {
     return this.#value("sqs_in_flight", "select to_json(:sqs_in_flight($1::text)::text[]) as value", [queue]);
   }
 
-  secret(): Promise<Buffer> {
+  /** What receipts are sealed with; of another cell than the only one, nothing. */
+  async secret(cell?: string): Promise<Buffer | undefined> {
+    if (cell !== undefined) return undefined;
     return this.#value("sqs_secret_get", "select :sqs_secret_get() as value", []);
   }
 

@@ -1,17 +1,22 @@
+import { Anchors } from "./anchor.js";
 import { checkText, shown } from "./check-options.js";
 import { checkKeys } from "./encode.js";
 import { InvalidArgumentError } from "./errors.js";
-import { type CallOptions, asQueryable } from "./foreign.js";
+import { type FollowedCall, asQueryable } from "./foreign.js";
 import { type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
 import { statementPrefix } from "./schema-name.js";
 import type { Json } from "./types.js";
 
-const callKeys = new Set(["tx"]);
+type Rows = readonly Record<string, unknown>[];
+
+const callKeys = new Set(["tx", "near", "follow"]);
 
 /**
  * The way of every verb to the database: a statement with its name, its values, and the caller's transaction or none.
  */
 export class Statements {
+  readonly #anchors = new Anchors();
+
   constructor(
     readonly pool: ConnectionPool,
     readonly schema: string,
@@ -19,33 +24,57 @@ export class Statements {
   ) {}
 
   /** The one place where the schema's name, checked to be a plain one, enters a statement: as `:function`. */
-  rows(name: string, text: string, values: unknown[], call?: CallOptions): Promise<readonly Record<string, unknown>[]> {
+  rows(name: string, text: string, values: unknown[], call?: FollowedCall): Promise<Rows> {
     if (call) checkKeys(call, callKeys);
     for (const value of values) checkParameter(value);
     const db: Queryable = call?.tx === undefined ? this.pool : asQueryable(call.tx);
     const qualified = text.replaceAll(/(?<![:\w]):(?=[a-z_]+)/g, `${this.schema}.`);
+    if (call?.follow) return this.#followed(db, name, qualified, values, { near: call.near, follow: call.follow });
+    if (call?.near !== undefined) return this.#anchors.run(db, call.near, qualified, values);
+    return this.#run(db, name, qualified, values);
+  }
+
+  #run(db: Queryable, name: string, text: string, values: unknown[]): Promise<Rows> {
     return runQuery(
       db,
-      qualified,
+      text,
       values,
       this.prepare ? `${statementPrefix(this.schema)}.${name}/${values.length}` : undefined,
     );
   }
 
+  /** The same statement tells the number of its transaction; but not one that ran elsewhere, in another transaction. */
+  async #followed(
+    db: Queryable,
+    name: string,
+    text: string,
+    values: unknown[],
+    { near, follow }: { readonly near: string | undefined; readonly follow: (xid: string) => void },
+  ): Promise<Rows> {
+    const xid = "pg_current_xact_id()::text as xid";
+    const rows =
+      near === undefined
+        ? await this.#run(db, `${name}_xid`, `select told.*, ${xid} from (${text}) told`, values)
+        : await this.#anchors.run(db, near, text, values);
+    const [row] = near === undefined ? rows : await this.#run(db, "xid", `select ${xid}`, []);
+    if (row) follow(String(row["xid"]));
+    return rows;
+  }
+
   /** The number that a statement answers with as `n`. */
-  async count(name: string, text: string, values: unknown[], call: CallOptions | undefined): Promise<number> {
+  async count(name: string, text: string, values: unknown[], call: FollowedCall | undefined): Promise<number> {
     const [row] = await this.rows(name, text, values, call);
     return Number(row?.["n"]);
   }
 
   /** What a statement answers with as `value`. */
-  async value<T = Json>(name: string, text: string, values: unknown[], call: CallOptions | undefined): Promise<T> {
+  async value<T = Json>(name: string, text: string, values: unknown[], call: FollowedCall | undefined): Promise<T> {
     const [row] = await this.rows(name, text, values, call);
     return (row?.["value"] ?? null) as T;
   }
 
   /** Several statements in one transaction: the caller's, or a new one. */
-  inTransaction<T>(call: CallOptions | undefined, work: (tx: Queryable) => Promise<T>): Promise<T> {
+  inTransaction<T>(call: FollowedCall | undefined, work: (tx: Queryable) => Promise<T>): Promise<T> {
     return inTransaction(this.pool, call?.tx === undefined ? undefined : asQueryable(call.tx), work);
   }
 }

@@ -14,6 +14,8 @@ export interface Patient {
   readonly read: <Row>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** A snapshot older than this is worth telling. */
   readonly maxSnapshotAgeMs: number;
+  /** Types with more waiting jobs than this are not counted one by one. Default 100,000. */
+  readonly maxCounted?: number;
 }
 
 export interface Check {

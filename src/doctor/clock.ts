@@ -1,7 +1,7 @@
 import { duration } from "./words.js";
 import { type Check, ok, wrong } from "./check.js";
 
-const mostMs = 2000;
+const maxMs = 2000;
 
 /** This machine and the database agree on the time. */
 export const clockCheck: Check = {
@@ -14,7 +14,7 @@ export const clockCheck: Check = {
     const server = row!.now.getTime();
     // Inside the round trip nobody can tell; beyond it the difference is real.
     const ahead = server > after ? server - after : server < before ? server - before : 0;
-    if (Math.abs(ahead) <= mostMs)
+    if (Math.abs(ahead) <= maxMs)
       return [ok(`the clocks agree within ${duration(Math.max(Math.abs(ahead), after - before))}`)];
     return [
       wrong(

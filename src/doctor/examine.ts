@@ -3,6 +3,7 @@ import { type Check, type Finding, type Patient, skipped, wrong } from "./check.
 import { clockCheck } from "./clock.js";
 import { countsCheck } from "./counts.js";
 import { handlersCheck } from "./handlers.js";
+import { heldCheck } from "./held.js";
 import { indexesCheck } from "./indexes.js";
 import { locksCheck } from "./locks.js";
 import { maintenanceCheck } from "./maintenance.js";
@@ -24,6 +25,7 @@ const checks: readonly Check[] = [
   maintenanceCheck,
   countsCheck,
   waitsCheck,
+  heldCheck,
   handlersCheck,
   sizesCheck,
 ];

@@ -2,7 +2,7 @@ import { type Check, ok, wrong } from "./check.js";
 import { duration, plural } from "./words.js";
 
 /** Our own transactions hold a lane for milliseconds; an application's that holds jobs, for as long as it lasts. */
-const mostMs = 60_000;
+const maxMs = 60_000;
 
 interface Holder {
   readonly pid: number;
@@ -20,7 +20,7 @@ export const locksCheck: Check = {
   needsSchema: true,
   async run({ read, maxSnapshotAgeMs }) {
     const holders = await read<Holder>("select pid, role, app, since, age_ms as ms, lanes from :lane_holders($1)", [
-      Math.min(mostMs, maxSnapshotAgeMs) / 1000,
+      Math.min(maxMs, maxSnapshotAgeMs) / 1000,
     ]);
     if (holders.length === 0) return [ok("nobody holds a lane for long")];
     return holders.map(({ pid, role, app, since, ms, lanes }) => {

@@ -4,7 +4,7 @@ import { type Check, type Finding, ok, skipped, wrong } from "./check.js";
 /** Workers look every five seconds; three rounds missed are no accident. */
 const lateMs = 15_000;
 /** One round folds 100,000; more than that waits only when nobody folds. */
-const mostTallies = 100_000;
+const maxTallies = 100_000;
 
 /** Somebody promotes, reaps and folds. */
 export const maintenanceCheck: Check = {
@@ -46,11 +46,11 @@ export const maintenanceCheck: Check = {
       );
     }
     const [tally] = await read<{ rows: string }>("select count(*) as rows from (select from :tally limit $1) t", [
-      mostTallies + 1,
+      maxTallies + 1,
     ]);
-    if (Number(tally?.rows) > mostTallies)
+    if (Number(tally?.rows) > maxTallies)
       findings.push(
-        wrong(`more than ${count(mostTallies)} changes of depth are not added up: counting gets slow`, remedy),
+        wrong(`more than ${count(maxTallies)} changes of depth are not added up: counting gets slow`, remedy),
       );
     return findings.length > 0 ? findings : [ok("nothing is overdue")];
   },

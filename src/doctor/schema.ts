@@ -1,5 +1,5 @@
-import { migrationStatus } from "../db/migrate.js";
-import { functionsChecksum } from "../db/sql.generated.js";
+import { migrationStatus } from "../db/schema-version.js";
+import { functionsChecksum } from "../db/release.generated.js";
 import { type Check, ok, wrong } from "./check.js";
 
 /** The schema is the one of this release, and belongs to this server. */

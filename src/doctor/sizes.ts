@@ -16,7 +16,7 @@ const controlTables = [
   "tally",
 ];
 /** Ten times what maintenance leaves alone (control_compact), counted in rows of 100 bytes. */
-const mostAir = 200_000;
+const maxAir = 200_000;
 
 /** Control tables follow the work in flight; one that is mostly air is not being compacted. */
 export const sizesCheck: Check = {
@@ -28,7 +28,7 @@ export const sizesCheck: Check = {
          from pg_stat_all_tables where schemaname = $1 and relname = any ($2::text[]) order by 2 desc`,
       [schema, controlTables],
     );
-    const bloated = tables.filter(({ heap, live }) => Number(heap) / 100 - Number(live) > mostAir);
+    const bloated = tables.filter(({ heap, live }) => Number(heap) / 100 - Number(live) > maxAir);
     if (bloated.length > 0) {
       return bloated.map(({ name, size, live }) =>
         wrong(

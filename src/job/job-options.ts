@@ -5,10 +5,7 @@ import type { EnqueueOptions as EngineEnqueueOptions, RetryPolicy } from "../db/
 import { type Duration, durationSeconds } from "./duration.js";
 
 /** How long to wait after a failed attempt: always the same, a list whose last entry repeats, or growing. */
-export type RetryDelay =
-  | Duration
-  | readonly Duration[]
-  | { readonly base?: Duration; readonly factor?: number; readonly cap?: Duration; readonly jitter?: number };
+export type RetryDelay = RetryPolicy<Duration>;
 
 /** Options that a definition may set for all its jobs, and an enqueue for one. */
 export interface JobDefaults {

@@ -16,32 +16,15 @@ export interface QueueBreaker {
   readonly pauseCap?: Duration;
 }
 
-/** What to do about certain errors; the first rule that matches decides. */
-export type QueueErrorRule = (
-  | { readonly code: string; readonly pattern?: string }
-  | {
-      readonly code?: string;
-      /** A regular expression of PostgreSQL, at most 200 characters. `(?i)` in front of it ignores case. */
-      readonly pattern: string;
-    }
-) &
-  (
-    | {
-        /**
-         * How long to wait before each retry: as many retries as the list is long, whatever `maxAttempts` says, then
-         * the job has failed.
-         */
-        readonly delays: readonly Duration[];
-      }
-    | {
-        /** The delay before the next attempt; `maxAttempts` holds. */
-        readonly retryDelay: RetryDelay;
-      }
-    | {
-        /** The job has failed at once, as if its handler had thrown a `PermanentError`. */
-        readonly fail: true;
-      }
-  );
+/**
+ * What to do about a certain error, with durations.
+ *
+ * @example
+ * ```ts
+ * await mill.queues.put("mail", { errorRules: [{ code: "ECONNREFUSED", delays: ["10s", "1m", "10m"] }] });
+ * ```
+ */
+export type QueueErrorRule = ErrorRule<Duration, "retryDelay">;
 
 type Timed =
   | "ttlSeconds"

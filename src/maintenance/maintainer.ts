@@ -1,19 +1,26 @@
 import type { Engine } from "../db/engine.js";
 import { checkKeys } from "../db/encode.js";
+import { NotGrantedError } from "../db/errors.js";
+import { type Duration, timerMs } from "../job/duration.js";
 
 /** Options of `new Maintainer`. */
 export interface MaintainerOptions {
   readonly engine: Engine;
-  /** How often to promote, reap, expire and fold, by all processes together. Default 1000. */
-  readonly intervalMs?: number;
-  /** How often to give space back. Default 60,000. */
-  readonly spaceIntervalMs?: number;
+  /** How often to promote, reap, expire and fold, by all processes together. Default 1 s. */
+  readonly interval?: Duration;
+  /** How often to give space back, by all processes together. Default 1 min. */
+  readonly spaceInterval?: Duration;
   /** Told of every failed round; the next one tries again. Default: nobody. */
   readonly onError?: (error: unknown) => void;
 }
 
 /** Whoever starts has more urgent things to do for so long, even when asked for upkeep. */
 const calmMs = 1000;
+
+/** A role that was granted its rights by an older release may not: then nobody, or another process, does it. */
+function ignoreNotGranted(error: unknown): void {
+  if (!(error instanceof NotGrantedError)) throw error;
+}
 
 /** Whether others do this for now. */
 interface Relief {
@@ -33,7 +40,9 @@ interface Relief {
  * ```
  */
 export class Maintainer {
-  readonly #options: Required<Omit<MaintainerOptions, "onError">> & Pick<MaintainerOptions, "onError">;
+  readonly #options: MaintainerOptions;
+  readonly #intervalMs: number;
+  readonly #spaceIntervalMs: number;
   readonly #watch: Relief;
   #running: Promise<void> | undefined;
   #isStopping = false;
@@ -42,8 +51,10 @@ export class Maintainer {
 
   /** `watch`: whoever keeps it tells when upkeep is due; as long as it is kept, nothing is done unasked. */
   constructor(options: MaintainerOptions, watch: Relief = { isRelieved: false }) {
-    checkKeys(options, new Set(["engine", "intervalMs", "spaceIntervalMs", "onError"]));
-    this.#options = Object.freeze({ intervalMs: 1000, spaceIntervalMs: 60_000, ...options });
+    checkKeys(options, new Set(["engine", "interval", "spaceInterval", "onError"]));
+    this.#options = options;
+    this.#intervalMs = timerMs(options.interval ?? "1s", "interval");
+    this.#spaceIntervalMs = timerMs(options.spaceInterval ?? "1m", "spaceInterval");
     this.#watch = watch;
   }
 
@@ -71,27 +82,25 @@ export class Maintainer {
   }
 
   async #run(): Promise<void> {
-    let space = performance.now();
     // Processes that start together do not all begin with this.
-    let isAsked = await this.#sleep(this.#options.intervalMs * (0.5 + Math.random() / 2));
+    let isAsked = await this.#sleep(this.#intervalMs * (0.5 + Math.random() / 2));
     while (!this.#isStopping) {
-      if (isAsked || !this.#watch.isRelieved) {
-        const isSpaceDue = performance.now() - space >= this.#options.spaceIntervalMs;
-        if (isSpaceDue) space = performance.now();
-        await this.#round(isSpaceDue);
-      }
-      isAsked = await this.#sleep(this.#options.intervalMs);
+      if (isAsked || !this.#watch.isRelieved) await this.#round();
+      isAsked = await this.#sleep(this.#intervalMs);
     }
   }
 
-  async #round(isSpaceDue: boolean): Promise<void> {
+  async #round(): Promise<void> {
     try {
-      const { crowded, notices } = await this.#options.engine.maintain({
-        everySeconds: (this.#options.intervalMs / 1000) * 0.9,
+      const { crowded, notices, history, alerts, space } = await this.#options.engine.maintain({
+        everySeconds: (this.#intervalMs / 1000) * 0.9,
+        spaceSeconds: this.#spaceIntervalMs / 1000,
       });
-      if (notices) await this.#options.engine.deliver(); // what was told by who could not do it
+      if (notices) await this.#options.engine.noticesDeliver(); // what was told by who could not do it
       if (crowded) await this.#options.engine.lanesRest();
-      if (isSpaceDue) await this.#options.engine.maintainSpace();
+      if (history) await this.#options.engine.historySample().catch(ignoreNotGranted);
+      if (alerts) await this.#options.engine.alertsCheck().catch(ignoreNotGranted);
+      if (space) await this.#options.engine.maintainSpace();
     } catch (error) {
       this.#options.onError?.(error);
     }

@@ -27,8 +27,8 @@ const shortestMs = 100;
 const yearMs = 31_556_952_000;
 const longestMs = 100 * yearMs;
 const longestJitterMs = 31 * 86_400_000;
-const mostTimes = 10_000;
-const mostCalendars = 100;
+const maxTimes = 10_000;
+const maxCalendars = 100;
 /**
  * Of an expression, a name or a moment. The longest that says something is a recurrence that lists all days of a year:
  * 1500 characters.
@@ -165,7 +165,7 @@ function checkOptions(given: Input): object {
 function checkCalendars(input: unknown): readonly string[] {
   if (
     Array.isArray(input) &&
-    input.length <= mostCalendars &&
+    input.length <= maxCalendars &&
     input.every((name) => typeof name === "string" && name !== "")
   )
     return Object.freeze([...(input as string[])]);
@@ -235,7 +235,7 @@ function isoDuration(name: string, input: unknown): number | string | undefined 
 function checkTimes(input: unknown): readonly string[] {
   if (!Array.isArray(input) || input.length === 0)
     throw new InvalidArgumentError("times is not a list of moments", momentRemedy);
-  if (input.length > mostTimes)
+  if (input.length > maxTimes)
     throw new InvalidArgumentError(
       `times has ${input.length} moments; 10,000 is the most`,
       "use a rule, or several schedules",

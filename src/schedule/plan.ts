@@ -8,7 +8,7 @@ import { Slots } from "./slots.js";
 /** A slot that is late by no more than this was not missed. */
 const toleranceMs = 60_000;
 /** More missed slots than this are not counted one by one. */
-const mostCounted = 10_000;
+const maxCounted = 10_000;
 
 /** By their text: most schedules that are due were due before. */
 const rules = new Recent<Rule>(100_000, (text) => parseRule(JSON.parse(text)));
@@ -51,7 +51,7 @@ function catchUp(
   nowMs: number,
 ): Pick<FireTarget, "slots" | "missed"> {
   const { missed = "last" } = due.options;
-  const most = typeof missed === "object" ? ("all" in missed ? missed.all : mostCounted) : 1;
+  const most = typeof missed === "object" ? ("all" in missed ? missed.all : maxCounted) : 1;
   const sinceMs =
     typeof missed === "object" && "withinSeconds" in missed ? nowMs - missed.withinSeconds * 1000 : -Infinity;
   const later = slots.latest(slotMs, nowMs, most);
@@ -59,7 +59,7 @@ function catchUp(
   const candidates = later.length < most ? [slotMs, ...later] : later;
   const isOnTime = nowMs - newest <= toleranceMs;
   const made = candidates.filter((atMs) => (atMs === newest && isOnTime) || (missed !== "none" && atMs >= sinceMs));
-  const left = 1 + slots.count(slotMs, nowMs, mostCounted) - made.length;
+  const left = 1 + slots.count(slotMs, nowMs, maxCounted) - made.length;
   return {
     slots: made.map((atMs) => slot(due, rule, atMs, made.length > 1)),
     ...(left > 0 ? { missed: { slots: left, fromMs: slotMs } } : {}),

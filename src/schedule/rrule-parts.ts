@@ -28,7 +28,7 @@ export interface RecurrenceParts {
   readonly bySetPos?: readonly number[];
 }
 
-const mostCount = 10_000;
+const maxCount = 10_000;
 const days = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 /** Lists of numbers: smallest, largest, and whether they count from the end when negative. */
 const lists = {
@@ -65,7 +65,7 @@ export function parseRecurrence(text: string): RecurrenceParts {
     interval: whole(text, parts, "INTERVAL", 1_000_000) ?? 1,
     weekStart: parts.has("WKST") ? weekdayOf(text, "WKST", parts.get("WKST")!) : 0,
   };
-  const count = whole(text, parts, "COUNT", mostCount);
+  const count = whole(text, parts, "COUNT", maxCount);
   if (count !== undefined) result["count"] = count;
   if (parts.has("UNTIL")) Object.assign(result, until(text, parts.get("UNTIL")!));
   for (const [name, [key, low, high, negative]] of Object.entries(lists)) {

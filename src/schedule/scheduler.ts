@@ -4,6 +4,7 @@ import { checkKeys } from "../db/encode.js";
 import type { Engine } from "../db/engine.js";
 import type { DueSchedule, FireTarget, SettleCursor } from "../db/schedule-engine.js";
 import type { JobId } from "../db/types.js";
+import { type Duration, durationMs } from "../job/duration.js";
 import { planFire } from "./plan.js";
 
 /** Options of `new Scheduler`. */
@@ -13,7 +14,7 @@ export interface SchedulerOptions {
    * For how long the duty is kept by a process that does not come back: the longest that slots are late when it dies.
    * Default 10 s.
    */
-  readonly leaseMs?: number;
+  readonly lease?: Duration;
   /** Told of every failed round; the next one tries again. Default: nobody. */
   readonly onError?: (error: unknown) => void;
 }
@@ -53,10 +54,10 @@ export class Scheduler {
 
   /** `watch`: whoever keeps it tells when the duty has been left; as long as it is kept, nobody looks for that. */
   constructor(options: SchedulerOptions, watch: { readonly isRelieved: boolean } = { isRelieved: false }) {
-    checkKeys(options, new Set(["engine", "leaseMs", "onError"]));
+    checkKeys(options, new Set(["engine", "lease", "onError"]));
     this.#watch = watch;
     this.#options = options;
-    this.#leaseMs = options.leaseMs ?? 10_000;
+    this.#leaseMs = durationMs(options.lease ?? "10s", "lease");
   }
 
   /** Start; a second call is harmless. */

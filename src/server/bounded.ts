@@ -8,9 +8,6 @@ const limits = { lock: "5s", statement: "60s" };
  * server's connections one by one.
  */
 export async function bounded<T>(engine: Engine, work: (tx: Queryable) => Promise<T>): Promise<T> {
-  return engine.transaction(async (tx) => {
-    const text = "select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)";
-    await tx.query({ text, values: [limits.lock, limits.statement] });
-    return work(tx);
-  });
+  const text = "select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)";
+  return engine.transactionAfter((tx) => tx.query({ text, values: [limits.lock, limits.statement] }), work);
 }

@@ -1,28 +1,34 @@
+import { DeclaredInputs } from "../client/declared-inputs.js";
 import type { Millrace } from "../client/millrace.js";
 import { Schedules } from "../client/schedules.js";
-import type { ConnectionPool } from "../db/queryable.js";
 import { Calls } from "./api/calls.js";
 import type { Mill } from "./api/route.js";
-import type { Shares } from "./http/shares.js";
-import { sharedPool } from "./shared-pool.js";
+import type { ConnectionShares } from "./connection-shares.js";
+
+const maxMills = 1000;
 
 /**
  * The client as each of those who ask uses it: on their share of the connections. Results are waited for together, by
  * one look for all.
  */
-export function millsOn(mill: Millrace, pool: ConnectionPool, connections: Shares): (who: string) => Mill {
-  const mills = new Map<string, Mill>(); // as many as there are tokens
+export function millsOn(mill: Millrace, connections: ConnectionShares): (who: string) => Mill {
+  const mills = new Map<string, Mill>();
+  const inputs = new DeclaredInputs(mill.engine);
   return (who) => {
     let own = mills.get(who);
     if (!own) {
-      const engine = mill.engine.withPool(sharedPool(pool, connections, who));
+      const engine = mill.engine.onPools((pool) => connections.poolFor(pool, who));
       own = {
         engine,
+        cells: mill.cells,
         calls: new Calls(engine),
+        inputs,
         schedules: new Schedules(engine, mill.schedules.app, mill.schedules.onChange),
         result: (...of) => mill.result(...of),
       };
       mills.set(who, own);
+      // An application may have any number of users. Whoever uses a forgotten one keeps it until they are done.
+      if (mills.size > maxMills) mills.delete(mills.keys().next().value!);
     }
     return own;
   };

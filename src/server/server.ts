@@ -1,42 +1,36 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
-import { Millrace, isPool, newPool } from "../client/millrace.js";
+import { type WebHookOptions, checkAllowedHosts } from "../client/web-hook.js";
+import { Millrace } from "../client/with-workers.js";
+import { type CellConnections, checkCells } from "../cells/open-cells.js";
+import { isPool, newPool } from "../db/pool.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import { exactTypes } from "../db/exact-types.js";
-import type { MillraceOptions } from "../client/millrace.js";
-import { WakeUp } from "../client/wake-up.js";
+import type { MillraceOptions } from "../client/millrace-options.js";
 import { Maintainer } from "../maintenance/maintainer.js";
 import type { Tracing } from "../observe/tracing.js";
-import { Deliverer } from "../steps/deliverer.js";
-import { apiPart, apiPath } from "./api/router.js";
-import { routes as apiRoutes } from "./api/routes/index.js";
-import { Auth } from "./auth/auth.js";
+import { given } from "./api/given.js";
 import type { RateOptions } from "./auth/auth.js";
 import { isLoopback } from "./auth/loopback.js";
+import { TokenAuth } from "./auth/token-auth.js";
 import type { TokenEntry } from "./auth/tokens.js";
-import { dashboardPart, takesDashboard } from "./dashboard/static-files.js";
 import { addressOf } from "./http/address.js";
-import type { Exchange, Part } from "./http/exchange.js";
-import { answer } from "./http/exchange.js";
-import { mostUploads, usualBodyMemoryBytes, usualViewers } from "./http/limits.js";
+import { type Part, firstOf } from "./http/exchange.js";
 import { Listener } from "./http/listener.js";
-import { Shares } from "./http/shares.js";
-import { Live } from "./live/live.js";
+import { servedCells } from "./cells.js";
+import { Hooks } from "./hooks.js";
 import type { Log } from "./log.js";
-import { Checkup } from "./operations/checkup.js";
 import { ServerMetrics } from "./operations/metrics.js";
 import { operationPaths, operationsPart } from "./operations/operations.js";
-import { millsOn } from "./mills.js";
-import { sharedPool } from "./shared-pool.js";
+import { QueueParts } from "./queue-parts.js";
 import { Sqs, type SqsOptions } from "./sqs/sqs.js";
 import { anybody } from "./sqs/wire/wire.js";
-import { version } from "./version.js";
 
 /** Unless the caller says otherwise. */
-const mostConnections = 20;
+const maxConnections = 20;
 
 /** What `startServer` takes. */
-export interface ServerOptions extends Pick<MillraceOptions, "connection" | "schema" | "prepare"> {
+export interface ServerOptions extends Pick<MillraceOptions, "connection" | "cells" | "schema" | "prepare"> {
   /** The address to listen on. Default `127.0.0.1`; anything else needs tokens and keys. */
   readonly host?: string;
   /** Default 8484; 0 is any free one. */
@@ -74,6 +68,8 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "sch
   readonly bodyMemoryBytes?: number;
   /** How many may watch `GET /live` at once. One token gets two thirds of them at most. Default 200. */
   readonly viewers?: number;
+  /** Where web hooks of alerts may be sent to; `false` sends none. Default every host with a public address. */
+  readonly webHooks?: WebHookOptions | false;
 }
 
 /** A server that runs. */
@@ -109,86 +105,61 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       "give keys, or listen on 127.0.0.1",
     );
   }
+  if (options.webHooks) checkAllowedHosts(options.webHooks.allowedHosts);
   const address = addressOf({ publicUrl: options.publicUrl, trustProxy: options.trustProxy, prefix });
-  const connection = options.connection ?? process.env["DATABASE_URL"];
-  if (!connection) throw new InvalidArgumentError("no database given", "pass connection, or set DATABASE_URL");
-  const pool = isPool(connection)
-    ? connection
-    : newPool({
-        max: mostConnections,
-        types: exactTypes,
-        ...(typeof connection === "string" ? { connectionString: connection } : connection),
-      });
+  const pools = new OwnPools();
   const mill = new Millrace({
-    connection: pool,
+    ...placeOf(options, pools),
+    logger: {
+      warn: (_fields, message) => log("warn", message),
+      error: (_fields, message) => log("error", message),
+    },
     ...(options.schema === undefined ? {} : { schema: options.schema }),
     ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
   });
-  const { engine } = mill;
-  const memory = new Shares("memory", options.bodyMemoryBytes ?? usualBodyMemoryBytes);
-  const waits = new Shares("enqueues with fingerprints or keys", Math.ceil(pool.options.max / 3));
-  const connections = new Shares("connections", pool.options.max);
+  const served = () => servedCells(mill);
   const metrics = new ServerMetrics();
-  const wakeUp = new WakeUp(engine);
-  const deliverer = new Deliverer(engine, (error) =>
-    log("warn", "signals are left to the workers", { error: String(error) }),
-  );
-  const auth = new Auth(options.tokens, options.rate);
-  const checkup = new Checkup(pool, engine.schema);
-  const live = new Live(engine, log, () => checkup.warnings);
-  const maintainer = new Maintainer({
-    engine,
-    onError: (error) => log("warn", "maintenance failed", { error: String(error) }),
+  const auth = new TokenAuth(options.tokens, options.rate);
+  const queue = new QueueParts(mill, auth, {
+    log,
+    ...given({ bodyMemoryBytes: options.bodyMemoryBytes, viewers: options.viewers, tracing }),
+    observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds),
   });
+  const cells = await served();
+  const maintainers = cells.map(
+    ({ name, engine }) =>
+      new Maintainer({
+        engine,
+        onError: (error) =>
+          log("warn", "maintenance failed", { ...(name !== undefined && { cell: name }), error: String(error) }),
+      }),
+  );
+  const hooks = options.webHooks === false ? undefined : new Hooks(mill, options.webHooks ?? {}, log);
   let isStopping = false;
 
-  const operations = operationsPart({ engine, auth, live, metrics, isStopping: () => isStopping });
-  const api = apiPart(
-    apiRoutes,
-    {
-      millOf: millsOn(mill, pool, connections),
-      shares: {
-        memory,
-        looks: new Shares("looks at many jobs", Math.ceil(pool.options.max / 5)),
-        waits,
-        uploads: new Shares("payloads on their way", mostUploads),
-        viewers: new Shares("viewers", options.viewers ?? usualViewers),
-      },
-      auth,
-      live,
-      checkup,
-      log,
-      version: version(),
-      wake: (queue) => wakeUp.tell(queue),
-      deliver: () => deliverer.ask(),
-    },
-    {
-      observe: (of, status, seconds) => metrics.count(of.method, of.path, status, seconds),
-      ...(tracing ? { tracing } : {}),
-    },
-  );
+  const operations = operationsPart({ served, auth, live: queue.live, metrics, isStopping: () => isStopping });
   // Sends of many keys go in one statement, so that all keys together are one of those who share.
   const sqs = new Sqs(options.sqs ?? {}, {
-    engine: engine.withPool(sharedPool(pool, connections, anybody)),
-    memory,
-    waits: waits.lineOf(anybody),
-    connection: connectionOf(connection),
+    engine: mill.engine.onPools((pool) => queue.shares.connections.poolFor(pool, anybody)),
+    memory: queue.shares.memory,
+    waits: queue.shares.waits.lineOf(anybody),
+    connections: cells.map(({ engine }) => connectionOf(engine.pool as pg.Pool)),
     addressOf: address,
     log,
     tracing,
   });
   const listener = new Listener(
     { host, port, prefix, graceMs, log },
-    route([
+    firstOf([
       { takes: ({ path }) => operationPaths.includes(path), part: counted(metrics, operations) },
-      { takes: ({ path }) => path.startsWith(`${apiPath}/`), part: api },
-      { takes: takesDashboard, part: dashboardPart() },
+      ...queue.routes,
       { takes: () => true, part: counted(metrics, sqs.part, "sqs") },
     ]),
   );
   const at = await listener.start().catch(async (error: NodeJS.ErrnoException) => {
-    await wakeUp.close();
-    if (pool !== options.connection) await pool.end();
+    await queue.stop();
+    await mill.close();
+    await pools.end();
     throw new InvalidArgumentError(
       `cannot listen on ${host}:${port}: ${error.code ?? error.message}`,
       "give another port, or 0 for any; stop what has this one",
@@ -198,8 +169,9 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   sqs.start();
   const url = `http://${at.host.includes(":") ? `[${at.host}]` : at.host}:${at.port}${prefix}`;
   metrics.start();
-  live.start();
-  maintainer.start();
+  queue.start();
+  for (const maintainer of maintainers) maintainer.start();
+  hooks?.start();
   log("info", "listening", { url, ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }) });
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
@@ -207,10 +179,10 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     log("info", "stopping");
     await sleep(drainDelayMs);
     await listener.stop();
-    await Promise.all([live.stop(), maintainer.stop(), wakeUp.close(), deliverer.idle(), sqs.stop()]);
+    await Promise.all([queue.stop(), ...maintainers.map((maintainer) => maintainer.stop()), sqs.stop(), hooks?.stop()]);
     metrics.stop();
     await mill.close();
-    if (pool !== options.connection) await pool.end();
+    await pools.end();
     log("info", "stopped");
   };
   return {
@@ -235,27 +207,50 @@ function counted(metrics: ServerMetrics, part: Part, name?: string): Part {
   };
 }
 
+/** Pools that are made here, and closed here. */
+class OwnPools {
+  readonly #made: pg.Pool[] = [];
+
+  of(connection: string | pg.PoolConfig | pg.Pool): pg.Pool {
+    if (isPool(connection)) return connection;
+    const pool = newPool({
+      max: maxConnections,
+      types: exactTypes,
+      ...(typeof connection === "string" ? { connectionString: connection } : connection),
+    });
+    this.#made.push(pool);
+    return pool;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#made.map((pool) => pool.end()));
+  }
+}
+
+/** The database, or the cells, that were named; each with a pool for many who ask. */
+function placeOf(
+  { connection: given, cells }: ServerOptions,
+  pools: OwnPools,
+): Pick<MillraceOptions, "connection" | "cells"> {
+  if (cells !== undefined && given !== undefined)
+    throw new InvalidArgumentError("connection and cells exclude each other", "give one of them");
+  if (cells !== undefined) return { cells: poolsOfCells(cells, pools) };
+  const connection = given ?? process.env["DATABASE_URL"];
+  if (!connection) throw new InvalidArgumentError("no database given", "pass connection or cells, or set DATABASE_URL");
+  return { connection: pools.of(connection) };
+}
+
+function poolsOfCells(cells: CellConnections, pools: OwnPools): CellConnections {
+  checkCells(cells);
+  return Object.fromEntries(Object.entries(cells).map(([name, connection]) => [name, pools.of(connection)]));
+}
+
 /** How to connect as the client does, for a connection of one's own. */
-function connectionOf(connection: NonNullable<MillraceOptions["connection"]>): string | pg.ClientConfig {
-  if (!isPool(connection)) return connection;
-  const { connectionString, host, port, user, password, database, ssl } = connection.options as pg.ClientConfig;
+function connectionOf(pool: pg.Pool): pg.ClientConfig {
+  const { connectionString, host, port, user, password, database, ssl } = pool.options as pg.ClientConfig;
   return Object.fromEntries(
     Object.entries({ connectionString, host, port, user, password, database, ssl }).filter(
       ([, value]) => value !== undefined,
     ),
   );
-}
-
-/** A part and the paths it takes. The first that takes a path has it. */
-interface Route {
-  readonly takes: (exchange: Exchange) => boolean;
-  readonly part: Part;
-}
-
-function route(routes: readonly Route[]): Part {
-  return async (exchange) => {
-    const found = routes.find(({ takes }) => takes(exchange));
-    if (found) await found.part(exchange);
-    else answer(exchange, 404, { "content-type": "text/plain" }, "there is nothing here\n");
-  };
 }

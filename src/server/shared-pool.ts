@@ -13,13 +13,15 @@ export function sharedPool(pool: ConnectionPool, shares: Shares, who: string): C
       await shares.wait(who);
       try {
         const client = await pool.connect();
-        const release = client.release.bind(client);
-        // The pool gives each client a new one of these whenever it hands it out.
-        client.release = (error) => {
-          release(error);
-          shares.give(who);
+        return {
+          query: (query) => client.query({ ...query, types: exactTypes }),
+          release: (error) => {
+            client.release(error);
+            shares.give(who);
+          },
+          on: (...of) => client.on?.(...of),
+          off: (...of) => client.off?.(...of),
         };
-        return client;
       } catch (error) {
         shares.give(who);
         throw error;

@@ -19,7 +19,7 @@ export class Deliverer {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    readonly engine: Pick<Engine, "deliverNotices">,
+    readonly engine: Pick<Engine, "noticesDeliver">,
     /** What fails here is done a second later, by whoever looks then. */
     readonly onError: (error: unknown) => void = () => {},
     /** So many notices were delivered, so long after they were heard of here. */
@@ -51,7 +51,7 @@ export class Deliverer {
     while (this.#isAsked) {
       this.#isAsked = false;
       const askedAt = this.#askedAt;
-      const delivered = await this.engine.deliverNotices().catch(this.onError);
+      const delivered = await this.engine.noticesDeliver().catch(this.onError);
       if (delivered && delivered.notices > 0) this.onDelivered(delivered.notices, performance.now() - askedAt);
     }
     this.#delivering = undefined;

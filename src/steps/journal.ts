@@ -3,9 +3,9 @@ import type { Engine } from "../db/engine.js";
 import { DatabaseUnavailableError, LeaseLostError } from "../db/errors.js";
 import type { Held, JobId, NewStep, RunSteps, StepRecord } from "../db/types.js";
 
-const mostRuns = 1000;
+const maxRuns = 1000;
 /** Of values in one statement. */
-const mostBytes = 4_000_000;
+const maxBytes = 4_000_000;
 const firstPauseMs = 50;
 const longestPauseMs = 2000;
 
@@ -23,14 +23,14 @@ export class Journal {
         const refused = new Set(await engine.stepsPut(runs));
         return runs.map(({ job }) => !refused.has(job));
       },
-      { mostCalls: mostRuns, mostSize: mostBytes, isForAll },
+      { maxCalls: maxRuns, maxSize: maxBytes, isForAll },
     );
     this.#gets = new Combine(
       async (jobs): Promise<readonly (readonly StepRecord[])[]> => {
         const found = await engine.stepsGet(jobs);
         return jobs.map((job) => found.get(job) ?? []);
       },
-      { mostCalls: mostRuns, isForAll },
+      { maxCalls: maxRuns, isForAll },
     );
   }
 

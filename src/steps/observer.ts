@@ -16,7 +16,7 @@ export interface StepTry {
 /** How a try of a step ended. `retried`: another one follows, by the step's own retries. */
 export interface StepEnd extends StepTry {
   readonly outcome: "done" | "failed" | "retried";
-  readonly durationMs: number;
+  readonly durationSeconds: number;
   readonly error?: unknown;
 }
 

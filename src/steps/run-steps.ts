@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Engine } from "../db/engine.js";
+import { handleIn } from "../db/handle.js";
 import { InvalidArgumentError, JobFailedError, LeaseLostError, RunLimitError, StepFailedError } from "../db/errors.js";
 import { checkKeys } from "../db/encode.js";
 import { errorText } from "../db/error-text.js";
@@ -137,7 +138,7 @@ export class RunSteps implements Step {
       const one: StepTry = { step: key, kind: "transaction", attempt: job.attempt };
       let sent: readonly NewStep[] = [];
       const inside = async (tx: Transaction): Promise<unknown> => {
-        const context: StepContext = { key: `${job.id}:${key}`, attempt: job.attempt, signal };
+        const context: StepContext = { key: `${handleIn(engine.cell, job.id)}:${key}`, attempt: job.attempt, signal };
         const given = stepValue(await keyInProgress.run(context.key, () => work(tx as never, context)), name);
         const step = doneStep(key, given.json, performance.now() - beganAt);
         sent = this.#survived;
@@ -376,8 +377,8 @@ export class RunSteps implements Step {
   }
 
   async #undoOne(key: string, undoKey: string, undo: Undo, value: unknown): Promise<{ readonly error?: JobError }> {
-    const { job, signal } = this.#owner;
-    const context: StepContext = { key: `${job.id}:${undoKey}`, attempt: job.attempt, signal };
+    const { engine, job, signal } = this.#owner;
+    const context: StepContext = { key: `${handleIn(engine.cell, job.id)}:${undoKey}`, attempt: job.attempt, signal };
     const one: StepTry = { step: key, kind: "undo", attempt: job.attempt };
     const beganAt = performance.now();
     let failed: { readonly error?: JobError } = {};
@@ -426,7 +427,7 @@ export class RunSteps implements Step {
     const beganAt = performance.now();
     let value: { readonly json?: string; readonly value: unknown };
     try {
-      const idempotencyKey = `${job.id}:${key}`;
+      const idempotencyKey = `${handleIn(this.#owner.engine.cell, job.id)}:${key}`;
       const context: StepContext = { key: idempotencyKey, attempt, signal };
       value = stepValue(await this.#observed(one, () => keyInProgress.run(idempotencyKey, () => work(context))), name);
     } catch (error) {
@@ -472,7 +473,7 @@ export class RunSteps implements Step {
     observer?.onEnd(job, {
       ...one,
       outcome,
-      durationMs: performance.now() - beganAt,
+      durationSeconds: (performance.now() - beganAt) / 1000,
       ...(error === undefined ? {} : { error }),
     });
   }

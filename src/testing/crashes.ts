@@ -68,7 +68,7 @@ export interface CrashReport {
 const ended: readonly JobState[] = ["succeeded", "failed", "expired", "cancelled"];
 const pauseMs = 5;
 /** That a job may say; more means that there is no limit. */
-const mostAttempts = 999_999_999;
+const maxAttempts = 999_999_999;
 let runs = 0;
 
 /** Runs a handler with a crash after each of its steps. */
@@ -145,7 +145,7 @@ export class CrashTest<In, Parsed, Out> {
     await mill.queues.put(queue);
     const { id } = await mill.enqueue(this.#definition as AnyJobDefinition, this.#input, {
       ...enqueue,
-      ...(usualAttempts !== undefined && usualAttempts < mostAttempts ? { maxAttempts: usualAttempts + 1 } : {}),
+      ...(usualAttempts !== undefined && usualAttempts < maxAttempts ? { maxAttempts: usualAttempts + 1 } : {}),
       queue,
     });
     for (const { name, value } of signals) await mill.tell(id, name, value);
@@ -179,7 +179,7 @@ export class CrashTest<In, Parsed, Out> {
           if (durationMs(downtime) > 0) await clock.advance(durationMs(downtime));
           worker = await this.#process(queue, log);
         }
-        await mill.engine.deliver();
+        await mill.engine.noticesDeliver();
         await mill.engine.maintain();
         const workers = others ? [worker, others] : [worker];
         for (const one of workers) one.wake();

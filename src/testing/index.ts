@@ -9,7 +9,8 @@ import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
 import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { type Duration, durationMs } from "../job/duration.js";
-import type { EnqueueCallOptions, MillraceOptions } from "../client/millrace.js";
+import type { EnqueueCallOptions } from "../client/millrace.js";
+import type { MillraceOptions } from "../client/millrace-options.js";
 import { Millrace } from "../client/with-workers.js";
 import { migrate } from "../db/migrate.js";
 import type { JobDetails, JobRecord } from "../db/types.js";
@@ -124,7 +125,7 @@ export class TestMill {
     const end = performance.now() + durationMs(options.timeout ?? "30s");
     if (!worker.isRunning) await worker.start();
     for (let idle = 0; ;) {
-      await this.mill.engine.deliver();
+      await this.mill.engine.noticesDeliver();
       await this.mill.engine.maintain();
       await this.#makeDueRuns();
       worker.wake();

@@ -13,7 +13,7 @@ export class BacklogGauges {
 
   constructor(
     readonly engine: Engine,
-    readonly queues: readonly string[],
+    readonly queues: () => readonly string[],
     readonly intervalMs: number,
     readonly metrics: Metrics | undefined,
     readonly onError: (error: unknown) => void,
@@ -41,7 +41,7 @@ export class BacklogGauges {
   }
 
   async #measure(metrics: Metrics): Promise<void> {
-    for (const queue of this.queues) {
+    for (const queue of this.queues()) {
       for (const { type, waiting, oldestAgeSeconds } of await this.engine.queueTypes(queue)) {
         this.#set(metrics, metricNames.waiting, { queue, type }, waiting);
         this.#set(metrics, metricNames.oldest, { queue, type }, oldestAgeSeconds ?? 0);

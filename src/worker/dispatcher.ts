@@ -9,15 +9,17 @@ import { Journal } from "../steps/journal.js";
 import type { StepObserver } from "../steps/observer.js";
 import type { Registration } from "./handler.js";
 import { Leases } from "./leases.js";
+import { LiveLogs } from "./live-logs.js";
 import type { Outcome } from "./outcome.js";
 import { Outbox } from "./outbox.js";
 import { Quarantine } from "./quarantine.js";
 import { Run, type RunObserver } from "./run.js";
+import { type Sharer, Slots } from "./slots.js";
 import type { WorkerSettings } from "./worker-options.js";
 
 export interface DispatcherHooks {
   readonly onStart: (job: ClaimedJob) => void;
-  readonly onOutcome: (job: ClaimedJob, outcome: Outcome, durationMs: number) => void;
+  readonly onOutcome: (job: ClaimedJob, outcome: Outcome, seconds: number) => void;
   readonly onAbandoned: (run: Run) => void;
   /** Something changed that the fetcher may want to act on. */
   readonly onChange: () => void;
@@ -44,7 +46,8 @@ interface Line {
   readonly registration: Registration;
   parcels: Parcel[];
   waiting: number;
-  calls: number;
+  /** How many run, in all parts of the worker. */
+  readonly running: { calls: number };
   reserved: number;
 }
 
@@ -61,7 +64,7 @@ const hearingMs = 10;
  * Hands claimed jobs to their handlers, never more at once than allowed, and collects the outcomes.
  * Knows how many more jobs are wanted: free slots, and a prefetch that follows the speed of the handlers.
  */
-export class Dispatcher implements RunObserver {
+export class Dispatcher implements RunObserver, Sharer {
   readonly #lines = new Map<string, Line>();
   readonly #runs = new Set<Run>();
   /** Runs whose jobs have ended and whose handlers have not. */
@@ -69,17 +72,21 @@ export class Dispatcher implements RunObserver {
   readonly #outbox = new Outbox();
   readonly #leases = new Leases();
   readonly #journal: Journal;
+  readonly #liveLogs: LiveLogs;
   #parcels = 0;
-  #busySlots = 0;
   #waiting = 0;
   #callMs = 50;
   #roundTripMs = 5;
   #stopped = false;
+  #isHeld = false;
   #isStarting = false;
   #turnBeganAt = 0;
   /** What the heartbeat had to say was heard since the first lease seemed to have ended. */
   #hasListened = false;
   readonly #quarantine = new Quarantine(() => this.#changed());
+  #isHungry = true;
+  #position = -Infinity;
+  #claimingSince: number | undefined;
 
   constructor(
     readonly settings: WorkerSettings,
@@ -89,16 +96,84 @@ export class Dispatcher implements RunObserver {
     readonly hooks: DispatcherHooks,
     readonly stepObserver?: StepObserver,
     readonly middlewares?: Middlewares,
+    readonly slots: Slots = new Slots(settings.concurrency),
   ) {
     this.#journal = new Journal(engine);
-    this.concurrency = settings.concurrency;
+    this.#liveLogs = new LiveLogs(engine);
+    slots.join(this);
   }
 
   /** How many handlers may run at once; may be changed at any time. */
-  concurrency: number;
+  get concurrency(): number {
+    return this.slots.concurrency;
+  }
+
+  set concurrency(concurrency: number) {
+    this.slots.concurrency = concurrency;
+  }
+
+  // What other parts of the worker, where it serves several cells, must know of this one.
+
+  get share(): { readonly waiting: number; readonly reserved: number } {
+    let reserved = 0;
+    let waiting = 0;
+    for (const line of this.#lines.values()) {
+      waiting += Math.ceil(line.waiting / line.registration.size);
+      reserved += Math.ceil(line.reserved / line.registration.size);
+    }
+    return { waiting, reserved };
+  }
+
+  get oldest(): number {
+    const first = this.#nextLine()?.parcels[0];
+    return first?.jobs[first.next]?.createdAt.getTime() ?? Infinity;
+  }
+
+  get isHungry(): boolean {
+    return this.#isHungry && !this.#stopped;
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+
+  get claimingSince(): number | undefined {
+    return this.#claimingSince;
+  }
+
+  get hasSuspect(): boolean {
+    return this.#quarantine.isTaken;
+  }
+
+  get runsSuspect(): boolean {
+    return this.#quarantine.isWatching;
+  }
+
+  changed(): void {
+    this.hooks.onChange();
+  }
+
+  /**
+   * How a claim ended. One that was not answered in full has left nothing that was there when it began; one that failed
+   * says nothing, and lets others go first.
+   */
+  claimEnded(jobs: readonly ClaimedJob[], isFull: boolean, askedAt: number): void {
+    this.#claimingSince = undefined;
+    this.#isHungry = isFull;
+    const last = jobs.at(-1);
+    if (!isFull) this.#position = Date.now() - (performance.now() - askedAt);
+    else if (last) this.#position = last.createdAt.getTime();
+    if (this.slots.isShared) this.slots.freed();
+  }
 
   register(registration: Registration): void {
-    this.#lines.set(registration.definition.type, { registration, parcels: [], waiting: 0, calls: 0, reserved: 0 });
+    this.#lines.set(registration.definition.type, {
+      registration,
+      parcels: [],
+      waiting: 0,
+      running: this.slots.callsOf(registration.definition.type),
+      reserved: 0,
+    });
   }
 
   has(type: string): boolean {
@@ -130,7 +205,7 @@ export class Dispatcher implements RunObserver {
   /** Outcomes are worth a round trip of their own at once, unless quick handlers will soon have more of them. */
   get reportDueInMs(): number {
     if (this.unreported === 0) return Infinity;
-    if (this.#waiting === 0 || this.#stopped || this.unreported * 2 >= this.prefetch) return 0;
+    if (this.#waiting === 0 || this.#stopped || this.#isHeld || this.unreported * 2 >= this.prefetch) return 0;
     return Math.max(0, longestReportDelayMs - this.#outbox.waitedMs);
   }
 
@@ -163,16 +238,19 @@ export class Dispatcher implements RunObserver {
   wanted(
     base: Omit<ClaimOptions, "types" | "limit">,
   ): { readonly claim: ClaimOptions; readonly release: () => void }[] {
-    if (this.#stopped || this.#quarantine.isTaken) return [];
+    if (this.#stopped || this.#isHeld || this.#quarantine.isTaken) return [];
+    const { isShared } = this.slots;
+    if (isShared && !this.slots.mayClaim(this)) return [];
     const lines = [...this.#lines.values()];
     // When nothing is here, what woke us is most often one job: a small claim is answered the express way.
     const prefetch = this.isIdle ? 0 : this.prefetch;
     const held = (line: Line): number => line.waiting + line.reserved;
     let free =
       this.concurrency -
-      this.#busySlots +
+      this.slots.busy +
       prefetch -
-      lines.reduce((sum, line) => sum + Math.ceil(held(line) / line.registration.size), 0);
+      lines.reduce((sum, line) => sum + Math.ceil(held(line) / line.registration.size), 0) -
+      (isShared ? this.slots.heldByOthers(this) : 0);
     const wanted: { claim: ClaimOptions; release: () => void }[] = [];
     const want = (group: readonly Line[], limit: number): void => {
       const [first] = group;
@@ -191,7 +269,7 @@ export class Dispatcher implements RunObserver {
       const { concurrency, size } = line.registration;
       if (concurrency === undefined) continue;
       const calls = Math.min(
-        concurrency - line.calls + Math.ceil((prefetch * concurrency) / this.concurrency / size),
+        concurrency - line.running.calls + Math.ceil((prefetch * concurrency) / this.concurrency / size),
         free,
       );
       const limit = calls * size - held(line);
@@ -205,6 +283,8 @@ export class Dispatcher implements RunObserver {
         lines.filter((line) => line.registration.concurrency === undefined),
         Math.min(free, this.concurrency + Math.ceil(prefetch / 2)),
       );
+    if (wanted.length > 0) this.#claimingSince = performance.now();
+    else if (free >= 1 && this.#waiting === 0) this.#isHungry = false; // nothing that is free is for its types
     return wanted;
   }
 
@@ -237,7 +317,7 @@ export class Dispatcher implements RunObserver {
       this.#waiting += 1;
     }
     this.metrics?.move(metricNames.leases, { worker: this.settings.name }, jobs.length);
-    if (this.#stopped) this.#releaseWaiting();
+    if (this.#stopped || this.#isHeld) this.#releaseWaiting();
     else if (jobs.length >= fetchFirstFrom) this.#nextTurn();
     else if (!this.#isStarting) this.#newTurn();
   }
@@ -257,9 +337,10 @@ export class Dispatcher implements RunObserver {
    */
   startWaiting(): void {
     if (this.#isStarting) return;
-    this.#isStarting = true;
     let hasStarted = false;
-    while (!this.#stopped && this.#busySlots < this.concurrency && !this.#quarantine.isWatching) {
+    if (this.slots.isShared && this.slots.isClosedTo(this)) return;
+    this.#isStarting = true;
+    while (!this.#stopped && !this.#isHeld && this.slots.busy < this.concurrency && !this.#quarantine.isWatching) {
       const line = this.#nextLine();
       if (!line) break;
       const now = performance.now();
@@ -307,8 +388,9 @@ export class Dispatcher implements RunObserver {
    */
   #startSuspect({ job, receivedAt }: { readonly job: ClaimedJob; readonly receivedAt: number }): void {
     const line = this.#lines.get(job.type)!;
-    const hasSlot = this.#busySlots < this.concurrency && line.calls < (line.registration.concurrency ?? Infinity);
-    const isAlone = this.isIdle && this.#outbox.onTheirWay === 0;
+    const hasSlot =
+      this.slots.busy < this.concurrency && line.running.calls < (line.registration.concurrency ?? Infinity);
+    const isAlone = this.isIdle && this.#outbox.onTheirWay === 0 && this.slots.isLeftTo(this);
     if (!hasSlot || !(isAlone || this.#quarantine.isOverdue)) return;
     if (this.#leases.hasEnded(job.token, performance.now())) return this.#giveBackUnharmed(this.#quarantine.dismiss());
     this.#quarantine.watch();
@@ -332,16 +414,25 @@ export class Dispatcher implements RunObserver {
   #nextLine(): Line | undefined {
     let next: Line | undefined;
     for (const line of this.#lines.values()) {
-      if (line.waiting === 0 || line.calls >= (line.registration.concurrency ?? Infinity)) continue;
+      if (line.waiting === 0 || line.running.calls >= (line.registration.concurrency ?? Infinity)) continue;
       if (!next || line.parcels[0]!.place < next.parcels[0]!.place) next = line;
     }
     return next;
   }
 
   #start(line: Line, jobs: ClaimedJob[], receivedAt: number): void {
-    this.#busySlots += 1;
-    line.calls += 1;
-    const run = new Run(line.registration, jobs, this.engine, this, this.#journal, this.stepObserver, this.middlewares);
+    this.slots.busy += 1;
+    line.running.calls += 1;
+    const run = new Run(
+      line.registration,
+      jobs,
+      this.engine,
+      this,
+      this.#journal,
+      this.stepObserver,
+      this.middlewares,
+      this.#liveLogs,
+    );
     this.#runs.add(run);
     for (const job of jobs) {
       this.metrics?.move(metricNames.busy, { worker: this.settings.name, type: job.type }, 1);
@@ -364,18 +455,18 @@ export class Dispatcher implements RunObserver {
   }
 
   onOutcome(run: Run, job: ClaimedJob, outcome: Outcome): void {
-    const durationMs = performance.now() - run.startedAt;
+    const seconds = (performance.now() - run.startedAt) / 1000;
     if (this.metrics) {
       this.metrics.observe(
         metricNames.duration,
         { worker: this.settings.name, type: job.type, outcome: outcome.kind },
-        durationMs / 1000,
+        seconds,
       );
       this.metrics.move(metricNames.busy, { worker: this.settings.name, type: job.type }, -1);
       this.metrics.move(metricNames.leases, { worker: this.settings.name }, -1);
     }
     this.#outbox.add(job, outcome);
-    this.hooks.onOutcome(job, outcome, durationMs);
+    this.hooks.onOutcome(job, outcome, seconds);
     if (!run.hasReturned && run.openJobs.length === 0) this.#abandonLater(run);
     this.hooks.onChange();
   }
@@ -405,13 +496,14 @@ export class Dispatcher implements RunObserver {
     const line = this.#lines.get(run.registration.definition.type);
     if (!line || !this.#runs.delete(run)) return;
     this.#callMs += smoothing * ((performance.now() - run.startedAt) / run.jobs.length - this.#callMs);
-    this.#busySlots -= 1;
-    line.calls -= 1;
+    this.slots.busy -= 1;
+    line.running.calls -= 1;
     this.#quarantine.ended(run.jobs[0]);
     this.#changed();
   }
 
   #changed(): void {
+    if (this.slots.isShared) return this.slots.freed();
     this.startWaiting();
     this.hooks.onChange();
   }
@@ -457,6 +549,19 @@ export class Dispatcher implements RunObserver {
     this.#stopped = true;
     this.#releaseWaiting();
     this.hooks.onChange();
+  }
+
+  /** As `stop`, until `resume`. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#releaseWaiting();
+    this.hooks.onChange();
+  }
+
+  /** Start again what can start. */
+  resume(): void {
+    this.#isHeld = false;
+    this.#changed();
   }
 
   #releaseWaiting(): void {

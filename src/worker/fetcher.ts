@@ -56,6 +56,8 @@ export class Fetcher {
     readonly metrics: Metrics | undefined,
     readonly watch: Pick<Watch, "relievedUntil">,
     readonly hooks: FetcherHooks,
+    /** Queues to claim from, where not all of the settings are in this cell. */
+    readonly queuesHere?: () => readonly string[],
   ) {}
 
   /**
@@ -102,7 +104,7 @@ export class Fetcher {
       // Two claims at once would only meet on the same lanes. One that shares a round trip with a report costs next to
       // nothing.
       const isDue = performance.now() >= this.#dueAt || (this.#foundSome && this.dispatcher.reportDueInMs === 0);
-      const mayClaim = !this.#stopping && !this.#claiming && isDue;
+      const mayClaim = !this.#stopping && !this.#claiming && isDue && this.queuesHere?.().length !== 0;
       const claims = mayClaim ? this.dispatcher.wanted(this.#base()) : [];
       const sharesTrip = claims.length > 0 && this.dispatcher.unreported < ownTripFrom;
       const settlements =
@@ -120,7 +122,8 @@ export class Fetcher {
   }
 
   #base(): Omit<ClaimOptions, "types" | "limit"> {
-    const { queues, name, leaseMs } = this.settings;
+    const { name, leaseMs } = this.settings;
+    const queues = this.queuesHere?.() ?? this.settings.queues;
     return { queues, worker: name, ...(leaseMs === undefined ? {} : { leaseSeconds: leaseMs / 1000 }) };
   }
 
@@ -141,6 +144,7 @@ export class Fetcher {
       if (refused.length > 0) this.hooks.onRefused(refused);
       const jobs = claims.flatMap((claim) => claim.jobs);
       this.#claimed(wanted);
+      if (wanted.length > 0) this.dispatcher.claimEnded(jobs, isFull(wanted, claims), startedAt);
       if (settlements.length > 0) {
         this.dispatcher.reported();
         this.hooks.onReported(settlements, delivered);
@@ -154,6 +158,7 @@ export class Fetcher {
       this.#measure(startedAt, wanted.length, jobs.length);
     } catch (error) {
       this.#claimed(wanted);
+      if (wanted.length > 0) this.dispatcher.claimEnded([], false, startedAt);
       this.metrics?.count(metricNames.errors, { worker: this.settings.name });
       this.hooks.onError(error);
       await this.#recover(error, settlements);
@@ -176,10 +181,7 @@ export class Fetcher {
     if (wanted.length === 0) return;
     this.#isLimited = claims.some(({ limited }) => limited);
     this.#foundSome = claims.some(({ jobs }) => jobs.length > 0);
-    const isFull = wanted.some(
-      ({ claim }, i) => (claims[i]?.jobs.length ?? 0) >= (claim.limit ?? 1) || claims[i]?.more,
-    );
-    if (isFull) return;
+    if (isFull(wanted, claims)) return;
     const untilTokensMs = Math.min(...claims.map(({ waitSeconds = Infinity }) => waitSeconds * 1000));
     const isBusy = claims.some(({ busy }) => busy);
     this.#isPoll = !isBusy && !this.#isLimited && untilTokensMs > this.settings.pollMs;
@@ -254,6 +256,11 @@ export class Fetcher {
   }
 }
 
+/** There may be more. */
+function isFull(wanted: readonly { readonly claim: ClaimOptions }[], claims: readonly Claimed[]): boolean {
+  return wanted.some(({ claim }, i) => (claims[i]?.jobs.length ?? 0) >= (claim.limit ?? 1) || claims[i]?.more === true);
+}
+
 function oneByOne(settlement: Settlement): Settlement[] {
   return settlement.jobs.map((job, i) => ({
     ...settlement,
@@ -280,7 +287,7 @@ function unstorable({ token, jobs, outcome }: Settlement, refusal: unknown): Set
   return {
     token,
     jobs,
-    outcome: isFinal ? "failed" : "retry",
+    outcome: isFinal ? "failed" : "retryLater",
     error: { ...error, message: `the outcome could not be stored: ${error.message}` },
   };
 }

@@ -1,13 +1,13 @@
 import type { Engine } from "../db/engine.js";
-import type { Transaction } from "../db/foreign.js";
+import { handleIn } from "../db/handle.js";
 import type { ClaimedJob, Json } from "../db/types.js";
-import type { Job } from "./handler.js";
+import type { CompleteOptions, Job } from "./handler.js";
 
 /** The part of a run that a job's own methods need. */
 export interface JobOwner {
   readonly engine: Engine;
   /** Complete the job in a transaction of the handler's. */
-  complete(job: ClaimedJob, result: unknown, tx: Transaction): Promise<void>;
+  complete(job: ClaimedJob, result: unknown, call: CompleteOptions): Promise<void>;
   /** A result of another job, as its handler gave it. */
   readResult(result: unknown): Promise<unknown>;
 }
@@ -34,7 +34,7 @@ export class HandledJob implements Job {
   readonly tenant: string | undefined;
   readonly headers: { readonly [key: string]: Json } | undefined;
   readonly deadline: Date | undefined;
-  readonly attemptTimeoutMs: number | undefined;
+  readonly attemptTimeoutSeconds: number | undefined;
   readonly payload: Uint8Array | undefined;
   readonly payloadSize: number | undefined;
   readonly contentType: string | undefined;
@@ -47,7 +47,7 @@ export class HandledJob implements Job {
   readonly #owner: JobOwner;
 
   constructor(job: ClaimedJob, input: unknown, owner: JobOwner) {
-    this.id = job.id;
+    this.id = handleIn(owner.engine.cell, job.id);
     this.token = job.token;
     this.queue = job.queue;
     this.type = job.type;
@@ -64,7 +64,7 @@ export class HandledJob implements Job {
     this.tenant = job.tenant;
     this.headers = job.headers;
     this.deadline = job.deadline;
-    this.attemptTimeoutMs = job.attemptTimeoutMs;
+    this.attemptTimeoutSeconds = job.attemptTimeoutSeconds;
     this.payload = job.payload;
     this.payloadSize = job.payloadSize;
     this.contentType = job.contentType;
@@ -72,7 +72,7 @@ export class HandledJob implements Job {
     this.schedule = job.schedule;
     this.slotAt = job.slotAt;
     this.fingerprint = job.fingerprint;
-    this.parent = job.parent;
+    this.parent = job.parent === undefined ? undefined : handleIn(owner.engine.cell, job.parent);
     this.#claimed = job;
     this.#owner = owner;
   }
@@ -81,18 +81,18 @@ export class HandledJob implements Job {
     return this.attempt >= this.maxAttempts;
   }
 
-  async complete(result: unknown, { tx }: { readonly tx: Transaction }): Promise<unknown> {
-    await this.#owner.complete(this.#claimed, result, tx);
+  async complete(result: unknown, call: CompleteOptions): Promise<unknown> {
+    await this.#owner.complete(this.#claimed, result, call);
     return result;
   }
 
   payloadStream(): AsyncIterable<Uint8Array> {
-    return this.#owner.engine.payloadStream(this.id);
+    return this.#owner.engine.payloadStream(this.#claimed.id);
   }
 
   async parents(definition?: { readonly type: string } | string): Promise<never[]> {
     const type = typeof definition === "object" ? definition.type : definition;
-    const waited = await this.#owner.engine.waitedFor(this.id);
+    const waited = await this.#owner.engine.waited(this.#claimed.id);
     const results = waited
       .filter((job) => job.state === "succeeded" && (type === undefined || job.type === type))
       .map(({ result }) => this.#owner.readResult(result));

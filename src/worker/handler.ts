@@ -7,6 +7,14 @@ import type { Decision } from "./outcome.js";
 /** Optional fields may be undefined. */
 type Loose<T> = { readonly [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
 
+/** Options of `job.complete`. */
+export interface CompleteOptions {
+  /** Your transaction. */
+  readonly tx: Transaction;
+  /** On Citus: an anchor of the tenant that the job is near to. Default: where the connection is. */
+  readonly near?: string;
+}
+
 /** A job as its handler sees it. */
 export interface Job<Input = unknown, Result = unknown> extends Loose<Omit<ClaimedJob, "input">> {
   readonly input: Input;
@@ -27,7 +35,7 @@ export interface Job<Input = unknown, Result = unknown> extends Loose<Omit<Claim
    * });
    * ```
    */
-  complete(result: Result, options: { readonly tx: Transaction }): Promise<Result>;
+  complete(result: Result, options: CompleteOptions): Promise<Result>;
   /**
    * The results of the jobs that this one waited for in a flow, those of one type if a definition is given; of those
    * that succeeded.
@@ -55,7 +63,10 @@ export interface Context {
   readonly lastProgress: () => Promise<unknown>;
   /** Durable steps: what was done stays done, and what has to wait holds nothing meanwhile. See docs/steps.md. */
   readonly step: Step;
-  /** Note something about this attempt; the last hundred notes are stored with it. */
+  /**
+   * Note something about this attempt; the last hundred notes are stored with it. While it runs the last fifty can be
+   * followed, a second late (`mill.jobs.log`).
+   */
   readonly log: (message: string) => void;
 }
 

@@ -6,6 +6,7 @@ import type { FromThread, ThreadData, ToThread } from "./heartbeat.js";
 import type { ProcessBeat } from "./roster.js";
 import type { Look } from "./watch.js";
 import type { JobId } from "../db/types.js";
+import type { BeatAnswer } from "../db/verbs/workers.js";
 
 const data = workerData as ThreadData;
 const port = parentPort!;
@@ -25,8 +26,14 @@ let lookAt = Infinity;
 let beat: ProcessBeat | undefined;
 let beatAt = 0;
 let knownFacts: string | undefined;
+/** What the workers have to obey, as they were told last. The first answer is told always: they asked before, too. */
+let knownOrders: string | undefined;
 /** The last beat was not refused. */
 let isClear = true;
+/** How far apart looks and beats are; and whether one statement may do both. */
+let lookEveryMs = 0;
+let beatEveryMs = 0;
+let mayJoin = true;
 /** Whether a notification has come through this connection. */
 let isHearing = false;
 let probedAt = -Infinity;
@@ -41,6 +48,7 @@ const callMs = 300;
 /** After the first look of a connection: those who seem to keep the watch may have died with what was here before. */
 const secondLookMs = 5000;
 let hasLooked = false;
+let keeps = false;
 
 /** Nobody waits longer for an answer: a network that swallows everything is met with a new connection. */
 const answerMs = 10_000;
@@ -55,6 +63,10 @@ const tell = (message: FromThread): void => port.postMessage(message);
 
 port.on("message", (message: ToThread) => {
   if (message.kind === "stop") return void stop(message.left);
+  if (message.kind === "rest") {
+    if (hasLooked && !keeps) lookAt = Math.max(lookAt, performance.now() + message.ms);
+    return;
+  }
   if (message.kind === "set") {
     tokens = new Map();
     beat = message.process;
@@ -96,6 +108,7 @@ async function connect(): Promise<void> {
   });
   fresh.on("notification", ({ payload }) => {
     if (queues.has(payload ?? "")) tell({ kind: "wake" });
+    else if (payload === "!workers") beatBy(performance.now() + Math.random() * callMs);
     else if (payload === "!watch" && isHearing) lookBy(performance.now() + Math.random() * callMs);
     else if (payload === probe && client === fresh && !isHearing) {
       isHearing = true;
@@ -120,9 +133,18 @@ function forget(): void {
   client = undefined;
   isHearing = false;
   hasLooked = false;
+  keeps = false;
   lookAt = Infinity;
   probedAt = -Infinity;
+  mayJoin = true;
   tell({ kind: "deaf" });
+  wakeUp();
+}
+
+/** Somebody has ordered something: the next beat brings it. */
+function beatBy(at: number): void {
+  if (!beat || !isClear || at >= beatAt) return;
+  beatAt = at;
   wakeUp();
 }
 
@@ -133,34 +155,90 @@ function lookBy(at: number): void {
 }
 
 /** Only what another connection sends proves that this one hears: behind a transaction pooler it does not. */
-function ask(): void {
+function askToHear(): void {
   if (!data.watch || isHearing || performance.now() - probedAt < askAgainMs) return;
   probedAt = performance.now();
   tell({ kind: "probe", payload: probe });
 }
 
-/** Take part in the watch: see sql/upkeep/watch_keep.sql. */
-async function look(): Promise<void> {
-  if (!client || !data.watch || performance.now() < lookAt) return;
-  const { process: name, id, everySeconds, mayKeep } = data.watch;
-  const text = `select ${client.escapeIdentifier(data.schema)}.watch_keep($1, $2, $3, $4) as look`;
-  lookAt = performance.now() + askAgainMs;
+/**
+ * Take part in the watch (sql/upkeep/watch_keep.sql), and tell the database of the process
+ * (sql/workers/worker_beat.sql). What has half of its time behind it goes along with the other, in one transaction: so
+ * keeping the watch is all that a process which does so costs.
+ */
+async function lookAndTell(): Promise<void> {
+  if (!client) return;
+  const now = performance.now();
+  const isLookDue = data.watch !== undefined && now >= lookAt;
+  const isBeatDue = beat !== undefined && now >= beatAt;
+  if (!isLookDue && !isBeatDue) return;
+  const mayGoAlong = mayJoin && data.watch !== undefined && beat !== undefined;
+  const looks = isLookDue || (mayGoAlong && now >= lookAt - lookEveryMs / 2);
+  const tells = (isBeatDue && (mayJoin || !looks)) || (mayGoAlong && now >= beatAt - beatEveryMs / 2);
   try {
-    const { rows } = await client.query<{ look: Look }>({
-      name: "watch_keep",
-      text,
-      values: [name, id, everySeconds, mayKeep],
-    });
-    answeredAt = performance.now();
-    const told = rows[0]!.look;
-    const inMs = Math.min(told.inSeconds * 1000, hasLooked ? Infinity : secondLookMs);
-    hasLooked = true;
-    lookAt = answeredAt + inMs;
-    tell({ kind: "look", look: { ...told, inSeconds: inMs / 1000 } });
+    await ask(looks, tells);
   } catch (error) {
-    // a role that was granted its rights by an older release may not: such a worker polls by itself
+    // A role that was granted its rights by an older release may not: then this worker polls by itself, or nobody knows
+    // of this process. Which of the two it is shows when each is asked alone.
     if (!(error instanceof pg.DatabaseError)) throw error;
+    if (looks && tells) [mayJoin, lookAt, beatAt] = [false, 0, 0];
   }
+}
+
+async function ask(looks: boolean, tells: boolean): Promise<void> {
+  const schema = client!.escapeIdentifier(data.schema);
+  const facts = JSON.stringify(beat?.facts);
+  const given: unknown[] = [];
+  if (looks) {
+    const { process: name, id, everySeconds, mayKeep } = data.watch!;
+    given.push(name, id, everySeconds, mayKeep);
+    lookAt = performance.now() + askAgainMs;
+  }
+  if (tells) {
+    const { id, state } = beat!;
+    const stalledSeconds = Math.max(0, stalledMs() / 1000 - 1);
+    given.push(id, facts === knownFacts ? null : facts, state.running, state.memoryBytes, stalledSeconds);
+    beatAt = performance.now() + refusedMs;
+    isClear = false;
+  }
+  const { rows } = await client!.query<Answer>(
+    !looks
+      ? // not prepared: behind a pooler the next beat may meet another connection
+        { text: `select ${schema}.worker_beat($1, $2, $3, $4, $5) as beat`, values: given }
+      : !tells
+        ? { name: "look", text: `select ${schema}.watch_keep($1, $2, $3, $4) as look`, values: given }
+        : {
+            name: "look and beat",
+            text: `select ${schema}.watch_keep($1, $2, $3, $4) as look, ${schema}.worker_beat($5, $6, $7, $8, $9) as beat`,
+            values: given,
+          },
+  );
+  answeredAt = performance.now();
+  const { look, beat: told } = rows[0]!;
+  if (look) {
+    lookEveryMs = Math.min(look.inSeconds * 1000, hasLooked ? Infinity : secondLookMs);
+    hasLooked = true;
+    keeps = look.keeps;
+    lookAt = answeredAt + lookEveryMs;
+    tell({ kind: "look", look: { ...look, inSeconds: lookEveryMs / 1000 } });
+  }
+  if (told) {
+    isClear = true;
+    knownFacts = told.known ? facts : undefined;
+    const orders = JSON.stringify(told.orders ?? []);
+    if (told.known && orders !== knownOrders) {
+      knownOrders = orders;
+      tell({ kind: "orders", orders: told.orders ?? [] });
+    }
+    beatEveryMs = told.inSeconds * 1000;
+    beatAt = told.known ? answeredAt + beatEveryMs : 0;
+  }
+}
+
+/** What the two tell, of those that were asked. */
+interface Answer {
+  readonly look?: Look;
+  readonly beat?: BeatAnswer;
 }
 
 async function extend(): Promise<void> {
@@ -181,35 +259,6 @@ async function extend(): Promise<void> {
       askedAt,
       held: rows.map((row) => [row.token, row.job_ids] as const),
     });
-  }
-}
-
-/** Tell the database of the process: see sql/upkeep/worker_beat.sql. */
-async function tellProcess(): Promise<void> {
-  if (!client || !beat || performance.now() < beatAt) return;
-  const { id, facts, state } = beat;
-  const text = `select ${client.escapeIdentifier(data.schema)}.worker_beat($1, $2, $3, $4, $5) as beat`;
-  const newFacts = JSON.stringify(facts);
-  beatAt = performance.now() + refusedMs;
-  isClear = false;
-  try {
-    const stalledSeconds = Math.max(0, stalledMs() / 1000 - 1);
-    // not prepared: behind a pooler the next beat may meet another connection
-    const { rows } = await client.query<{ beat: { known: boolean; inSeconds: number } }>(text, [
-      id,
-      newFacts === knownFacts ? null : newFacts,
-      state.running,
-      state.memoryBytes,
-      stalledSeconds,
-    ]);
-    answeredAt = performance.now();
-    const told = rows[0]!.beat;
-    isClear = true;
-    knownFacts = told.known ? newFacts : undefined;
-    beatAt = told.known ? answeredAt + told.inSeconds * 1000 : 0;
-  } catch (error) {
-    // a role that was granted its rights by an older release may not: then nobody knows of this process
-    if (!(error instanceof pg.DatabaseError)) throw error;
   }
 }
 
@@ -236,10 +285,9 @@ async function main(): Promise<void> {
   while (!stopping) {
     try {
       if (!client) await connect();
-      ask();
+      askToHear();
       await extend();
-      await look();
-      await tellProcess();
+      await lookAndTell();
       await ping();
       failures = 0;
     } catch (error) {

@@ -1,7 +1,7 @@
 import { Worker as Thread } from "node:worker_threads";
 import type pg from "pg";
 import type { Engine } from "../db/engine.js";
-import type { JobId } from "../db/types.js";
+import type { JobId, ObeyedOrder } from "../db/types.js";
 import type { HeldClaim } from "./dispatcher.js";
 import type { ProcessBeat } from "./roster.js";
 import { heartbeatThread } from "./threads.generated.js";
@@ -22,6 +22,8 @@ export interface HeartbeatHooks {
   readonly onDeaf: () => void;
   /** What is told of this process; undefined when another of its workers does. */
   readonly process: () => ProcessBeat | undefined;
+  /** What the workers of this process have to obey; told when that has changed. */
+  readonly onOrders: (orders: readonly ObeyedOrder[]) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -43,6 +45,7 @@ export type FromThread =
   | { readonly kind: "probe"; readonly payload: string }
   | { readonly kind: "look"; readonly look: Look }
   | { readonly kind: "deaf" }
+  | { readonly kind: "orders"; readonly orders: readonly ObeyedOrder[] }
   | { readonly kind: "error"; readonly message: string };
 
 /** What the thread is told. */
@@ -54,6 +57,8 @@ export type ToThread =
       readonly everyMs: number;
       readonly process: ProcessBeat | undefined;
     }
+  /** Somebody else of this process keeps the watch: no look is needed for so long. */
+  | { readonly kind: "rest"; readonly ms: number }
   | { readonly kind: "stop"; readonly left: string | undefined };
 
 export interface ThreadData {
@@ -72,6 +77,8 @@ const greetingMs = 5000;
 /** How long it may take to say goodbye. */
 const farewellMs = 1000;
 const longestPauseMs = 5000;
+/** How often the thread is told that somebody else of this process keeps the watch; and how late that one may be. */
+const [restEveryMs, restLateMs] = [5000, 1000];
 
 /** How often to prolong leases: four times within the shortest, so that three beats may fail. */
 const beatMs = (tokens: TokensByLease): number =>
@@ -90,6 +97,9 @@ export class Heartbeat {
   #beating: Promise<unknown> | undefined;
   #toldAt = 0;
   #facts: string | undefined;
+  /** What the workers were told last. The first answer is told always: they asked before, too. */
+  #orders: string | undefined;
+  #restedAt = -Infinity;
   #stopped = false;
 
   constructor(
@@ -122,6 +132,22 @@ export class Heartbeat {
     const everyMs = beatMs(tokens);
     this.#thread?.postMessage({ kind: "add", tokens, everyMs } satisfies ToThread);
     if (everyMs < this.#pauseMs) this.#beatAfter(everyMs);
+  }
+
+  /** What is told of the process has changed: tell it now. */
+  tell(): void {
+    if (this.#stopped || this.#timer === undefined) return;
+    this.#toldAt = 0;
+    this.#beatAfter(0);
+  }
+
+  /** Another worker of this process keeps the watch, and looks again so soon. */
+  rest(inSeconds: number): void {
+    const now = performance.now();
+    if (now - this.#restedAt < restEveryMs) return;
+    this.#restedAt = now;
+    const ms = restEveryMs + inSeconds * 1000 + restLateMs;
+    this.#thread?.postMessage({ kind: "rest", ms } satisfies ToThread);
   }
 
   #beatAfter(ms: number): void {
@@ -168,7 +194,8 @@ export class Heartbeat {
     if (message.kind === "wake") this.hooks.onWake();
     else if (message.kind === "look") this.hooks.onLook(message.look);
     else if (message.kind === "deaf") this.hooks.onDeaf();
-    else if (message.kind === "probe") void this.engine.notify([message.payload]).catch(() => {}); // it will ask again
+    else if (message.kind === "orders") this.hooks.onOrders(message.orders);
+    else if (message.kind === "probe") void this.engine.queueNotify([message.payload]).catch(() => {}); // asked again
     else if (message.kind === "error") this.hooks.onError(new Error(message.message));
     else {
       const agoMs = Number(process.hrtime.bigint() - message.askedAt) / 1e6; // the event loop may have been busy since
@@ -197,6 +224,9 @@ export class Heartbeat {
     try {
       const told = await this.engine.workerBeat(beat.id, facts === this.#facts ? null : beat.facts, beat.state);
       this.#facts = told.known ? facts : undefined;
+      const orders = JSON.stringify(told.orders ?? []);
+      if (told.known && orders !== this.#orders) this.hooks.onOrders(told.orders ?? []);
+      if (told.known) this.#orders = orders;
       this.#toldAt = told.known ? performance.now() + told.inSeconds * 1000 : 0;
     } catch {
       // told again later
@@ -207,7 +237,7 @@ export class Heartbeat {
     for (const [leaseMs, asked] of tokens) {
       const askedAt = performance.now();
       try {
-        const extended = await this.engine.extend(asked, leaseMs / 1000);
+        const extended = await this.engine.claimExtend(asked, leaseMs / 1000);
         this.#compare(new Map([...extended].map(([token, { jobIds }]) => [token, jobIds])), {
           asked,
           leaseMs,

@@ -4,7 +4,7 @@ import type { AnyJobDefinition } from "../job/define-job.js";
 import { RunSteps } from "../steps/run-steps.js";
 import type { ChildOptions, Step, StepOptions, TokenOptions, WaitOptions } from "../steps/step.js";
 import type { Duration } from "../job/duration.js";
-import { PermanentError } from "./outcome.js";
+import { PermanentError } from "../job/permanent-error.js";
 import type { FromHost, HostFunction, SentDefinition, SentError, StepMethod, ToHost } from "./isolate-messages.js";
 
 type Told = Extract<FromHost, { readonly kind: "step" | "await" | "invoked" | "invokeFailed" | "idle" }>;

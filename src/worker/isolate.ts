@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { Worker as Thread } from "node:worker_threads";
-import { timerMs } from "../job/duration.js";
+import { type Duration, timerMs } from "../job/duration.js";
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import type { Context, Job } from "./handler.js";
@@ -14,10 +14,9 @@ export interface IsolateOptions {
   /** How many threads or processes to keep. Each runs one job at a time; more wait. Default 1. */
   readonly size?: number;
   /**
-   * How long a handler may go on after its signal fired before its thread or process is ended. Default 5000
-   * milliseconds.
+   * How long a handler may go on after its signal fired before its thread or process is ended. Default 5 s.
    */
-  readonly killAfterMs?: number;
+  readonly killAfter?: Duration;
 }
 
 /** A handler that runs elsewhere, whatever its types. Close it after the worker has stopped. */
@@ -72,9 +71,9 @@ interface Channel {
 }
 
 function isolate(module: URL, options: IsolateOptions, open: () => Channel): IsolatedHandler {
-  checkKeys(options, new Set(["size", "killAfterMs"]));
+  checkKeys(options, new Set(["size", "killAfter"]));
   const { size = 1 } = options;
-  const killAfterMs = timerMs(options.killAfterMs ?? 5000, "killAfterMs");
+  const killAfterMs = timerMs(options.killAfter ?? "5s", "killAfter");
   if (!(module instanceof URL))
     throw new InvalidArgumentError(
       "an isolated handler is a module's URL",

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { ConnectionPool, PooledConnection, QueryResult, Queryable } from "../db/queryable.js";
-import { answered } from "./answer-time.js";
+import { answered } from "../db/answer-time.js";
 
 /** Of fewer connections none is kept: others need them more. */
 const fewest = 4;

@@ -30,7 +30,7 @@ export class ObservedSteps implements StepObserver {
     if (this.metrics) {
       const labels = { worker: this.worker, type: job.type, kind: end.kind, outcome: end.outcome };
       this.metrics.count(metricNames.steps, labels);
-      this.metrics.observe(metricNames.stepDuration, labels, end.durationMs / 1000);
+      this.metrics.observe(metricNames.stepDuration, labels, end.durationSeconds);
     }
     this.listeners.onStep(job, end);
   }

@@ -1,19 +1,14 @@
 import { inspect, types } from "node:util";
 import { type Duration, durationSeconds } from "../job/duration.js";
+import { PermanentError } from "../job/permanent-error.js";
 import { InputError } from "../db/errors.js";
 import type { JobError, Json, NewStep, Wait } from "../db/types.js";
-
-/** Thrown by a handler, or found in the `cause` of what it throws: trying again would not help. */
-export class PermanentError extends Error {
-  /** Its name, whatever its class was renamed to by a bundler. */
-  override readonly name = "PermanentError";
-}
 
 /** What becomes of a job when its handler has ended. */
 export type Outcome =
   | { readonly kind: "succeeded"; readonly result: unknown; readonly log?: readonly string[] }
   | ({ readonly kind: "failed" } & Failure)
-  | ({ readonly kind: "retry"; readonly delaySeconds?: number } & Failure)
+  | ({ readonly kind: "retryLater"; readonly delaySeconds?: number } & Failure)
   | { readonly kind: "released"; readonly delaySeconds?: number }
   | { readonly kind: "suspended"; readonly waits: readonly Wait[]; readonly steps: readonly NewStep[] }
   /**
@@ -55,7 +50,7 @@ export interface Decision {
  * ```
  */
 export function retryLater(delay: Duration, because = "the handler asked to be called again later"): Decision {
-  return { [decision]: { kind: "retry", delaySeconds: durationSeconds(delay), error: { message: because } } };
+  return { [decision]: { kind: "retryLater", delaySeconds: durationSeconds(delay), error: { message: because } } };
 }
 
 /** Return this from a handler to give the job back unharmed: the same attempt again, here or elsewhere. */
@@ -86,7 +81,7 @@ export function isDecision(value: unknown): value is Decision {
  * either.
  */
 export function outcomeOfError(error: unknown): Outcome {
-  return { kind: isPermanent(error) ? "failed" : "retry", error: describeError(error), thrown: error };
+  return { kind: isPermanent(error) ? "failed" : "retryLater", error: describeError(error), thrown: error };
 }
 
 export function isPermanent(error: unknown): boolean {
@@ -115,13 +110,13 @@ function isError(value: unknown): value is Error {
 /** An error as it is stored: whatever was thrown, with its causes. */
 export function describeError(error: unknown, depth = 0): JobError {
   if (!isError(error))
-    return { message: storableText(typeof error === "string" ? error : `thrown: ${inspect(error)}`, mostMessage) };
+    return { message: storableText(typeof error === "string" ? error : `thrown: ${inspect(error)}`, maxMessage) };
   const { code } = error as { code?: unknown };
   return {
-    name: storableText(error.name, mostName),
-    message: storableText(error.message, mostMessage),
-    ...(error.stack === undefined ? {} : { stack: storableText(error.stack, mostStack) }),
-    ...(typeof code === "string" ? { code: storableText(code, mostName) } : {}),
+    name: storableText(error.name, maxName),
+    message: storableText(error.message, maxMessage),
+    ...(error.stack === undefined ? {} : { stack: storableText(error.stack, maxStack) }),
+    ...(typeof code === "string" ? { code: storableText(code, maxName) } : {}),
     ...(error.cause === undefined || depth >= 5
       ? {}
       : { cause: describeError(error.cause, depth + 1) as unknown as Json }),
@@ -132,7 +127,7 @@ export function describeError(error: unknown, depth = 0): JobError {
  * Characters of what is stored of an error: with five causes it stays below what the database would cut
  * (`bounds.errorBytes`).
  */
-const [mostName, mostMessage, mostStack] = [200, 2000, 10_000];
+const [maxName, maxMessage, maxStack] = [200, 2000, 10_000];
 
 /**
  * What PostgreSQL cannot hold is replaced, and what is longer than any honest text is cut: what a handler died of must

@@ -25,9 +25,9 @@ it.each([
   { deadline: "294276-12-31T23:59:59+00:00" },
   { deadline: "10000-01-01T00:00:00+00:00" },
   { deadline: "2100-01-01T00:00:00+00:00" },
-  { attemptTimeoutMs: 2 ** 31 - 0.5 },
-  { attemptTimeoutMs: 1e12 },
-])("a job with $deadline $attemptTimeoutMs runs, and is not ended at once", async (limits) => {
+  { attemptTimeoutSeconds: (2 ** 31 - 0.5) / 1000 },
+  { attemptTimeoutSeconds: 1e9 },
+])("a job with $deadline $attemptTimeoutSeconds runs, and is not ended at once", async (limits) => {
   vi.useFakeTimers();
   const outcomes: Outcome[] = [];
   const { jobs } = decodeClaims([{ ...claim, extras: [limits] }]);

@@ -2,9 +2,9 @@ import { storedVersion } from "../job/define-job.js";
 import { toJson } from "../db/encode.js";
 import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";
+import { idIn } from "../db/handle.js";
 import { InvalidArgumentError, LeaseLostError, TimeoutError } from "../db/errors.js";
-import type { Transaction } from "../db/foreign.js";
-import type { ClaimedJob, Json, StepRecord } from "../db/types.js";
+import type { ClaimedJob, Json, RunningLog, StepRecord } from "../db/types.js";
 import type { Middlewares } from "../job/middleware.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { Journal } from "../steps/journal.js";
@@ -13,8 +13,9 @@ import { RunSteps, type StepOwner } from "../steps/run-steps.js";
 import { hasBegun, unhandled, versionOf } from "../steps/version.js";
 import type { Step } from "../steps/step.js";
 import { HandledJob, type JobOwner } from "./handled-job.js";
-import type { Context, Handler, Job, Registration } from "./handler.js";
+import type { CompleteOptions, Context, Handler, Job, Registration } from "./handler.js";
 import { LatestProgress } from "./latest-progress.js";
+import type { LiveLogs } from "./live-logs.js";
 import {
   type Outcome,
   describeError,
@@ -27,9 +28,12 @@ import {
 import { runInProgress } from "./run-in-progress.js";
 
 const newerVersionDelaySeconds = 60;
-const mostNotes = 100;
+const maxNotes = 100;
 /** Of one note. All of them together stay below what a log may have, whatever is written in them. */
-const mostNoteCharacters = 1500;
+const maxNoteCharacters = 1500;
+/** Of what is told while it runs: it is told again with each change. */
+const maxLiveNotes = 50;
+const maxLiveCharacters = 500;
 /** A timer may fire a little early, and the database closes a job only when its own clock has passed the deadline. */
 const lateMs = 5;
 /** What a traced call gives instead of a value when it is suspended. */
@@ -81,6 +85,7 @@ export class Run implements JobOwner {
     readonly journal: Journal,
     readonly stepObserver?: StepObserver,
     readonly middlewares?: Middlewares,
+    readonly liveLogs?: LiveLogs,
   ) {
     this.#open = new Map();
     for (const job of jobs) this.#open.set(job.id, job);
@@ -127,10 +132,15 @@ export class Run implements JobOwner {
 
   /** The attempt timeout and the deadline, whichever comes first for each job. */
   #limit(job: ClaimedJob, waitedMs: number): void {
-    if (job.attemptTimeoutMs !== undefined) {
-      const timeout = new TimeoutError(`the attempt took longer than ${job.attemptTimeoutMs} ms`);
-      this.#after(job.attemptTimeoutMs, () =>
-        this.end(job, { kind: "retry", error: { ...describeError(timeout), timeout: true }, thrown: timeout }, timeout),
+    if (job.attemptTimeoutSeconds !== undefined) {
+      const timeoutMs = job.attemptTimeoutSeconds * 1000;
+      const timeout = new TimeoutError(`the attempt took longer than ${timeoutMs} ms`);
+      this.#after(timeoutMs, () =>
+        this.end(
+          job,
+          { kind: "retryLater", error: { ...describeError(timeout), timeout: true }, thrown: timeout },
+          timeout,
+        ),
       );
     }
     if (job.deadline !== undefined) {
@@ -248,7 +258,9 @@ export class Run implements JobOwner {
         `the batch handler of "${definition.type}" must return ${jobs.length} outcomes, one per job, or nothing`,
       );
     }
-    const checks = jobs.map(({ id }, i) => this.#take(id, values[i])).filter((check) => check !== undefined);
+    const checks = jobs
+      .map(({ id }, i) => this.#take(idIn(this.engine.cell, id), values[i]))
+      .filter((check) => check !== undefined);
     if (checks.length === 0) this.#ended();
     else void Promise.all(checks).then(() => this.#ended());
   }
@@ -294,7 +306,7 @@ export class Run implements JobOwner {
       () => steps.hasUndos(),
       (hasUndos) => {
         const outcome = this.#outcomeOf(error);
-        const isFinal = outcome.kind === "failed" || (outcome.kind === "retry" && job.attempt >= job.maxAttempts);
+        const isFinal = outcome.kind === "failed" || (outcome.kind === "retryLater" && job.attempt >= job.maxAttempts);
         if (hasUndos && isFinal) this.#undo(steps, job, error);
         else this.#ended(error);
       },
@@ -321,6 +333,7 @@ export class Run implements JobOwner {
     this.hasReturned = true;
     if (this.#open.size > 0) this.fail(error);
     for (const timer of this.#timers) clearTimeout(timer);
+    if (this.#notes.length > 0) this.liveLogs?.ended(this);
     this.observer.onEnded(this);
   }
 
@@ -355,9 +368,10 @@ export class Run implements JobOwner {
     return [...this.#open.values()];
   }
 
-  async complete(job: ClaimedJob, result: unknown, tx: Transaction): Promise<void> {
+  async complete(job: ClaimedJob, result: unknown, { tx, near }: CompleteOptions): Promise<void> {
     const checked = this.registration.definition.checkResult(result);
-    await this.engine.complete(job, await (this.middlewares?.hasCodec ? this.#encoded(checked) : checked), { tx });
+    const told = await (this.middlewares?.hasCodec ? this.#encoded(checked) : checked);
+    await this.engine.complete(job, told, near === undefined ? { tx } : { tx, near });
     (this.#completed ??= new Set()).add(job.id);
   }
 
@@ -423,8 +437,14 @@ export class Run implements JobOwner {
   }
 
   note(message: string): void {
-    if (this.#notes.push(`${new Date().toISOString()} ${storableText(message, mostNoteCharacters)}`) > mostNotes)
+    if (this.#notes.push(`${new Date().toISOString()} ${storableText(message, maxNoteCharacters)}`) > maxNotes)
       this.#notes.shift();
+    this.liveLogs?.noted(this);
+  }
+
+  get runningLogs(): RunningLog[] {
+    const lines = this.#notes.slice(-maxLiveNotes).map((line) => storableText(line, maxLiveCharacters));
+    return [...this.#open.values()].map(({ id, token }) => ({ id, token, lines }));
   }
 
   /** Made when somebody asks for it: most quick handlers never do. */
@@ -454,7 +474,7 @@ class RunContext implements Context {
   get lastProgress(): Context["lastProgress"] {
     return async () => {
       const [first] = this.#run.jobs;
-      return first ? ((await this.#run.engine.progressGet(first.id))?.value ?? null) : null;
+      return first ? ((await this.#run.engine.progress(first.id))?.value ?? null) : null;
     };
   }
 
@@ -469,7 +489,7 @@ class RunContext implements Context {
 
 function withLog(outcome: Outcome, log: readonly string[]): Outcome {
   if (outcome.kind === "succeeded") return { ...outcome, log };
-  return outcome.kind === "retry" || outcome.kind === "failed"
+  return outcome.kind === "retryLater" || outcome.kind === "failed"
     ? { ...outcome, error: { ...outcome.error, log } }
     : outcome;
 }

@@ -2,6 +2,8 @@
 export interface Look {
   /** Somebody looks on behalf of all. */
   readonly kept: boolean;
+  /** This worker is one who does. */
+  readonly keeps: boolean;
   /** When this worker looks next. */
   readonly inSeconds: number;
   /** Upkeep is due. */
@@ -33,6 +35,8 @@ const lateMs = 1000;
  */
 export class Watch {
   #relievedUntil = -Infinity;
+  /** Its own looks come through: only who hears relies on others. */
+  #hears = false;
 
   /** How a worker with this poll interval takes part, if it does. */
   static optionsFor(
@@ -59,11 +63,19 @@ export class Watch {
   }
 
   looked({ kept, inSeconds }: Pick<Look, "kept" | "inSeconds">): void {
+    this.#hears = true;
     this.#relievedUntil = kept ? performance.now() + inSeconds * 1000 + lateMs : -Infinity;
+  }
+
+  /** Another worker of this process keeps the watch, and looks again so soon. Returns whether this one relies on it. */
+  shared(inSeconds: number): boolean {
+    if (this.#hears) this.looked({ kept: true, inSeconds });
+    return this.#hears;
   }
 
   /** Nothing can be heard any more. */
   end(): void {
+    this.#hears = false;
     this.#relievedUntil = -Infinity;
   }
 }

@@ -1,102 +1,35 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import type pg from "pg";
-import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
-import type { Middlewares } from "../job/middleware.js";
 import { checkKeys } from "../db/encode.js";
-import type { Engine } from "../db/engine.js";
-import { errorOf } from "../db/stored-error.js";
 import { InvalidArgumentError, NotGrantedError } from "../db/errors.js";
-import { toEngineOptions } from "../job/job-options.js";
-import type { ClaimedJob, DeclaredType, JobId, Settlement } from "../db/types.js";
+import type { ClaimedJob, JobId, ObeyedOrder, Settlement } from "../db/types.js";
+import type { AnyJobDefinition, JobDefinition } from "../job/define-job.js";
 import { Maintainer } from "../maintenance/maintainer.js";
-import { type Logger, errorLine, withName } from "../observe/logger.js";
-import { type Metrics, metricNames, noticeMetrics } from "../observe/metrics.js";
-import type { Tracing } from "../observe/tracing.js";
-import { warn } from "../observe/warning.js";
+import { noticeMetrics } from "../observe/metrics.js";
 import { Scheduler } from "../schedule/scheduler.js";
 import { Deliverer } from "../steps/deliverer.js";
-import type { StepEnd } from "../steps/observer.js";
-import { AnsweringPool, upkeepAnswerMs } from "./answer-time.js";
+import { Announcer } from "./announcer.js";
+import { AnsweringPool, upkeepAnswerMs } from "../db/answer-time.js";
 import { BacklogGauges } from "./backlog-gauges.js";
 import { Dispatcher, byToken } from "./dispatcher.js";
 import { Fetcher } from "./fetcher.js";
-import { KeptConnection } from "./kept-connection.js";
 import type { BatchHandler, BatchHandlerOptions, Handler, HandlerOptions } from "./handler.js";
+import { Handlers } from "./handlers.js";
 import { Heartbeat } from "./heartbeat.js";
-import { type Outcome, isReported } from "./outcome.js";
+import { KeptConnection } from "./kept-connection.js";
 import { ObservedSteps } from "./observed-steps.js";
+import { Orders } from "./orders.js";
+import { type Outcome, isReported } from "./outcome.js";
 import { type Member, Roster } from "./roster.js";
 import { catchStrayErrors } from "./stray-errors.js";
 import { typedEmitter } from "./typed-emitter.js";
 import { type Look, Watch } from "./watch.js";
+import type { WorkerEvents } from "./worker-events.js";
 import { type WorkerOptions, type WorkerSettings, checkConcurrency, checkWorkerOptions } from "./worker-options.js";
+import type { WorkerParts } from "./worker-parts.js";
 
-/** What a worker tells, each with the job it is about. Listed in docs/observability.md; a test compares. */
-export interface WorkerEvents {
-  /** A handler is about to be called. */
-  start: [job: ClaimedJob];
-  /** A handler returned; the success is about to be recorded. */
-  success: [job: ClaimedJob, durationMs: number];
-  /** An attempt failed; `final` when the handler said that no other will follow. */
-  failure: [job: ClaimedJob, error: unknown, final: boolean];
-  /** The handler gave the job back. */
-  released: [job: ClaimedJob];
-  /** The handler waits for time, a signal or other jobs: it goes on when that has come, here or elsewhere. */
-  suspended: [job: ClaimedJob, durationMs: number];
-  /** A handler goes on with a run that began before. */
-  resumed: [job: ClaimedJob];
-  /** A try of a step has ended: it is done, has failed, or will be tried again. */
-  step: [job: ClaimedJob, end: StepEnd];
-  /** The job was taken away: cancelled, expired, or its lease ended. */
-  lost: [job: ClaimedJob];
-  /** A report came too late and changed nothing. */
-  refused: [ids: readonly JobId[]];
-  /** A handler went on after its jobs had ended; its slot was given to others. */
-  abandoned: [jobs: readonly ClaimedJob[]];
-  /**
-   * Schedules of this application that are in the database, and were declared by others than this process: perhaps they
-   * are not in the code any more.
-   */
-  undeclared: [schedules: readonly string[]];
-  /** Something failed around the handlers, such as the connection. The worker goes on. */
-  error: [error: unknown];
-  started: [];
-  stopped: [];
-}
-
-export const workerEventNames = [
-  "start",
-  "success",
-  "failure",
-  "released",
-  "suspended",
-  "resumed",
-  "step",
-  "lost",
-  "refused",
-  "abandoned",
-  "undeclared",
-  "error",
-  "started",
-  "stopped",
-] as const satisfies readonly (keyof WorkerEvents)[];
-
-export interface WorkerParts {
-  readonly engine: Engine;
-  readonly pool: pg.Pool;
-  readonly metrics: Metrics | undefined;
-  readonly tracing: Tracing | undefined;
-  /** Where failures and troubles are told. */
-  readonly logger: Logger | undefined;
-  /** What happens around runs. */
-  readonly middlewares: Middlewares;
-  /** The release of the application. */
-  readonly release: string | null;
-  /** Schedules that may not be in the code any more. */
-  readonly undeclared: () => Promise<readonly string[]>;
-}
-
+/** The longest that a timer of Node can be set to. */
+const longestTimerMs = 2 ** 31 - 1;
 /** How long handlers may take to end once their signal has fired. */
 const obeyMs = 1000;
 
@@ -121,7 +54,9 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   /** Its options, checked, with their defaults. */
   readonly settings: WorkerSettings;
   readonly #parts: WorkerParts;
+  readonly #announcer: Announcer;
   readonly #dispatcher: Dispatcher;
+  readonly #handlers: Handlers;
   readonly #fetcher: Fetcher;
   readonly #kept: KeptConnection | undefined;
   readonly #heartbeat: Heartbeat;
@@ -131,11 +66,10 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   /** Jobs of schedules whose outcome is on its way to the database. */
   readonly #ended = new Set<JobId>();
   #roster: Roster | undefined;
+  readonly #orders: Orders;
   readonly #member: Member;
   readonly #backlog: BacklogGauges;
   readonly #deliverer: Deliverer;
-  /** By type, the handlers of runs that began with an older version. */
-  readonly #older = new Map<string, Map<number, Handler>>();
   /** Jobs that ended, or began to wait, which may let others go on, and whose outcome is on its way to the database. */
   readonly #news = new Set<JobId>();
   #phase: Phase = "new";
@@ -148,16 +82,20 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     super();
     this.settings = checkWorkerOptions(options, `${hostname()}:${process.pid}`);
     this.#parts = parts;
-    const onError = (error: unknown): void => this.#tellError(error);
+    this.#announcer = new Announcer(this.settings.name, this, parts.logger, parts.metrics);
+    const onError = (error: unknown): void => this.#announcer.error(error);
     const steps = new ObservedSteps(this.settings.name, parts.metrics, parts.tracing, {
-      onStep: (job, end) => this.#tell("step", job, end),
-      onResumed: (job) => this.#tell("resumed", job),
+      onStep: (job, end) => this.#announcer.tell("step", job, end),
+      onResumed: (job) => this.#announcer.tell("resumed", job),
     });
     const hooks = {
-      onStart: (job: ClaimedJob) => this.#tell("start", job),
-      onOutcome: (job: ClaimedJob, outcome: Outcome, durationMs: number) => this.#tellOutcome(job, outcome, durationMs),
-      onAbandoned: (run: { readonly jobs: readonly ClaimedJob[] }) => this.#tellAbandoned(run.jobs),
-      onChange: () => this.#fetcher.changed(),
+      onStart: (job: ClaimedJob) => this.#announcer.tell("start", job),
+      onOutcome: (job: ClaimedJob, outcome: Outcome, seconds: number) => this.#onOutcome(job, outcome, seconds),
+      onAbandoned: (run: { readonly jobs: readonly ClaimedJob[] }) => this.#announcer.abandoned(run.jobs),
+      onChange: () => {
+        this.#fetcher.changed();
+        this.#orders.noteDrained();
+      },
     };
     this.#dispatcher = new Dispatcher(
       this.settings,
@@ -167,16 +105,31 @@ export class Worker extends typedEmitter<WorkerEvents>() {
       hooks,
       steps,
       parts.middlewares,
+      parts.cell?.slots,
     );
+    this.#handlers = new Handlers(this.#dispatcher, () => this.#phase === "new");
+    this.#orders = new Orders(this.settings.concurrency, this.#dispatcher, this.#announcer, {
+      onRoom: () => this.#fetcher.wake(),
+      onChange: () => this.#roster?.changed(),
+    });
     this.#kept = KeptConnection.fits(parts.pool) ? new KeptConnection(parts.pool) : undefined;
     const reporting = parts.engine.withPool(new AnsweringPool(parts.pool));
     const claiming = this.#kept ? parts.engine.withPool(this.#kept) : reporting;
-    this.#fetcher = new Fetcher(reporting, claiming, this.#dispatcher, this.settings, parts.metrics, this.#watch, {
-      onClaimed: (jobs) => this.#heartbeat.add(byToken(jobs)),
-      onRefused: (ids) => this.#onRefused(ids),
-      onReported: (settlements, delivered) => this.#onReported(settlements, delivered),
-      onError,
-    });
+    this.#fetcher = new Fetcher(
+      reporting,
+      claiming,
+      this.#dispatcher,
+      this.settings,
+      parts.metrics,
+      this.#watch,
+      {
+        onClaimed: (jobs) => this.#heartbeat.add(byToken(jobs)),
+        onRefused: (ids) => this.#announcer.refused(ids),
+        onReported: (settlements, delivered) => this.#onReported(settlements, delivered),
+        onError,
+      },
+      parts.cell?.queues,
+    );
     const place = `${hostname()}:${process.pid}`;
     const watching = Watch.optionsFor(this.settings, place, `${place}:${randomUUID()}`);
     this.#member = this.#newMember();
@@ -191,18 +144,21 @@ export class Worker extends typedEmitter<WorkerEvents>() {
         this.#fetcher.changed();
       },
       process: () => this.#roster?.beat(this.#member),
+      onOrders: (orders) => this.#roster?.obey(orders),
       onError,
     });
     const upkeep = parts.engine.withPool(new AnsweringPool(parts.pool, upkeepAnswerMs));
-    this.#maintainer = new Maintainer({ engine: upkeep, intervalMs: 5000, onError }, this.#watch);
+    this.#maintainer = new Maintainer({ engine: upkeep, interval: "5s", onError }, this.#watch);
     this.#scheduler = new Scheduler({ engine: reporting, onError }, this.#watch);
     this.#deliverer = new Deliverer(reporting, onError, noticeMetrics(parts.metrics));
-    this.#backlog = new BacklogGauges(reporting, this.settings.queues, this.settings.backlogMs, parts.metrics, onError);
+    const queuesHere = parts.cell?.queues ?? (() => this.settings.queues);
+    this.#backlog = new BacklogGauges(reporting, queuesHere, this.settings.backlogMs, parts.metrics, onError);
   }
 
   #newMember(): Member {
     const dispatcher = this.#dispatcher;
     const { name, queues } = this.settings;
+    const orders = this.#orders;
     return {
       name,
       queues,
@@ -215,7 +171,15 @@ export class Worker extends typedEmitter<WorkerEvents>() {
       get running() {
         return dispatcher.runs.size;
       },
-    };
+      get held() {
+        return orders.heldAs;
+      },
+      obey: (order) => orders.obey(order),
+      tell: () => this.#heartbeat.tell(),
+      onShared: (inSeconds) => {
+        if (this.#watch.shared(inSeconds)) this.#heartbeat.rest(inSeconds);
+      },
+    } as Member;
   }
 
   /** Register what runs the jobs of a type. Before `start()`, and once per type. */
@@ -225,21 +189,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     options?: HandlerOptions,
   ): this;
   handle(definition: AnyJobDefinition, handler: Handler, options: HandlerOptions = {}): this {
-    checkKeys(options, new Set(["concurrency", "version"]));
-    if (options.concurrency !== undefined) checkConcurrency(options.concurrency);
-    const { version } = options;
-    if (version !== undefined && version !== definition?.version) this.#handleOlder(definition, handler, version);
-    else {
-      this.#register(definition, handler);
-      const older = this.#olderOf(definition.type);
-      this.#dispatcher.register({
-        definition,
-        run: { one: handler },
-        older,
-        size: 1,
-        concurrency: options.concurrency,
-      });
-    }
+    this.#handlers.add(definition, handler, options);
     return this;
   }
 
@@ -250,61 +200,26 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     options?: BatchHandlerOptions,
   ): this;
   handleBatch(definition: AnyJobDefinition, handler: BatchHandler, options: BatchHandlerOptions = {}): this {
-    checkKeys(options, new Set(["size", "concurrency"]));
-    const { size = 100, concurrency = 1 } = options;
-    checkConcurrency(concurrency);
-    if (!Number.isInteger(size) || size < 1 || size > 10_000)
-      throw new InvalidArgumentError(`a batch of ${size} is not possible`, "give 1 to 10,000");
-    this.#register(definition, handler);
-    this.#dispatcher.register({ definition, run: { many: handler }, size, concurrency });
+    this.#handlers.addBatch(definition, handler, options);
     return this;
   }
 
-  #olderOf(type: string): Map<number, Handler> {
-    let older = this.#older.get(type);
-    if (!older) this.#older.set(type, (older = new Map()));
-    return older;
-  }
-
-  #handleOlder(definition: AnyJobDefinition, handler: Handler, version: number): void {
-    checkHandler(definition, handler);
-    if (!Number.isInteger(version) || version < 1 || version > definition.version)
-      throw new InvalidArgumentError(
-        `version ${version} of "${definition.type}" is not possible`,
-        `the definition has version ${definition.version}`,
-      );
-    const older = this.#olderOf(definition.type);
-    if (older.has(version))
-      throw new InvalidArgumentError(`version ${version} of "${definition.type}" has a handler already`);
-    this.#mustBeNew();
-    older.set(version, handler);
-  }
-
-  #mustBeNew(): void {
-    if (this.#phase !== "new")
-      throw new InvalidArgumentError("the worker has been started", "register handlers before start()");
-  }
-
-  #register(definition: AnyJobDefinition, handler: unknown): void {
-    checkHandler(definition, handler);
-    if (this.#dispatcher.has(definition.type))
-      throw new InvalidArgumentError(
-        `"${definition.type}" has a handler already`,
-        "register each type once per worker",
-      );
-    this.#mustBeNew();
-  }
-
-  /** How many handlers may run at once. May be changed while the worker runs. */
+  /**
+   * How many handlers may run at once. May be changed while the worker runs. What was ordered from afar
+   * (`mill.workers.concurrency`) counts as long as that order stands.
+   */
   get concurrency(): number {
     return this.#dispatcher.concurrency;
   }
 
   set concurrency(concurrency: number) {
     checkConcurrency(concurrency);
-    this.#dispatcher.concurrency = concurrency;
-    this.#dispatcher.startWaiting();
-    this.#fetcher.wake();
+    this.#orders.setConcurrency(concurrency);
+  }
+
+  /** What it was ordered to do from afar; undefined when nothing was. */
+  get order(): ObeyedOrder | undefined {
+    return this.#orders.current;
   }
 
   /** The types it has handlers for. */
@@ -333,18 +248,11 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   }
 
   async #start(): Promise<void> {
-    if (this.#dispatcher.types.length === 0)
-      throw new InvalidArgumentError("the worker has no handlers", "add one with worker.handle(definition, handler)");
-    for (const [type, older] of this.#older)
-      if (older.size > 0 && !this.#dispatcher.has(type))
-        throw new InvalidArgumentError(
-          `"${type}" has handlers of older versions only`,
-          "add one of the present version: new runs begin with it",
-        );
+    this.#handlers.check();
     this.#phase = "starting";
     try {
       await this.#parts.engine.check();
-      await this.#parts.engine.queuesCheck(this.settings.queues);
+      if (!this.#parts.cell) await this.#parts.engine.queuesCheck(this.settings.queues);
     } catch (error) {
       this.#phase = "new";
       throw error;
@@ -352,6 +260,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     await this.#declare();
     const { pool, engine, release } = this.#parts;
     this.#roster = Roster.join(this.#member, pool, engine.schema, release);
+    await this.#askOrders();
     // The thread of the heartbeat takes a while to start.
     await Promise.all([this.#heartbeat.start(), this.#kept && this.#fetcher.warmUp()]);
     this.#phase = "running";
@@ -362,7 +271,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     this.#backlog.start();
     this.#deliverer.start(this.#watch);
     this.#fetcher.start();
-    this.#tell("started");
+    this.#announcer.tell("started");
     if (this.settings.schedules) void this.#tellUndeclared();
   }
 
@@ -370,24 +279,26 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   async #declare(): Promise<void> {
     const { engine, release } = this.#parts;
     try {
-      const older = await engine.typeDeclare(this.#dispatcher.definitions.map(declared), release ?? this.settings.name);
+      const older = await engine.typeDeclare(this.#handlers.declared(), release ?? this.settings.name);
       if (older.length > 0)
-        this.#log("warn", { types: older }, `newer versions are declared by others: ${older.join(", ")}`);
+        this.#announcer.log("warn", { types: older }, `newer versions are declared by others: ${older.join(", ")}`);
     } catch (error) {
       // a role of an older release may not, and an older database cannot
-      if (!(error instanceof NotGrantedError)) this.#tellError(error);
+      if (!(error instanceof NotGrantedError)) this.#announcer.error(error);
     }
+  }
+
+  /** Whoever is ordered to hold takes no job before the first beat. A role of an older release may not ask. */
+  async #askOrders(): Promise<void> {
+    const { id, facts, state } = this.#roster!.all();
+    const told = await this.#parts.engine.workerBeat(id, facts, state).catch(() => undefined);
+    if (told?.orders) this.#roster!.obey(told.orders);
   }
 
   async #tellUndeclared(): Promise<void> {
     const names = await this.#parts.undeclared().catch(() => []);
     if (names.length === 0) return;
-    this.#log(
-      "warn",
-      { schedules: names },
-      `schedules that this process does not declare: ${names.join(", ")}; remove them with mill.schedules.remove, or declare them`,
-    );
-    this.#tell("undeclared", names);
+    this.#announcer.undeclared(names);
   }
 
   /** Look for due schedules now. */
@@ -425,7 +336,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     }
     this.#phase = "stopping";
     this.#dispatcher.stop();
-    this.#abortAll(this.#isForced ? 0 : this.settings.graceMs);
+    this.#abortAll(this.#isForced ? 0 : this.#parts.cell?.isLeft() ? longestTimerMs : this.settings.graceMs);
     await this.#fetcher.stop();
     this.#kept?.end();
     await Promise.all([
@@ -435,9 +346,10 @@ export class Worker extends typedEmitter<WorkerEvents>() {
       this.#backlog.stop(),
       this.#deliverer.stop(),
     ]);
+    this.#dispatcher.slots.leave(this.#dispatcher);
     this.#forgetStrayErrors?.();
     this.#phase = "stopped";
-    this.#tell("stopped");
+    this.#announcer.tell("stopped");
   }
 
   /**
@@ -478,6 +390,7 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   /** Who looks does what was found to be left undone; the others leave it to that one. */
   #onLook(look: Look): void {
     this.#watch.looked(look);
+    if (look.keeps) this.#roster?.shared(this.#member, look.inSeconds);
     if (look.upkeep && this.settings.maintenance) this.#maintainer.wake();
     if (look.schedules && this.settings.schedules) this.#scheduler.wake();
     if (look.notices) this.#deliverer.ask();
@@ -485,11 +398,12 @@ export class Worker extends typedEmitter<WorkerEvents>() {
   }
 
   #onLost(ids: ReadonlySet<JobId>): void {
-    for (const job of this.#dispatcher.lose(ids)) this.#tellLost(job);
+    for (const job of this.#dispatcher.lose(ids)) this.#announcer.lost(job);
   }
 
   /** What waits for the end of a schedule's run goes on now, not when the next look finds it. */
   #onReported(settlements: readonly Settlement[], delivered: boolean): void {
+    this.#orders.noteDrained();
     // by their ids: what ended while this report was on its way is told by the next one
     if (this.#news.size > 0) {
       const told = settlements.flatMap(({ jobs }) => jobs.filter((id) => this.#news.delete(id)));
@@ -501,103 +415,15 @@ export class Worker extends typedEmitter<WorkerEvents>() {
     if (ended.length > 0) void this.#scheduler.ended(ended);
   }
 
-  #onRefused(ids: readonly JobId[]): void {
-    this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name }, ids.length);
-    this.#log("warn", { jobs: ids }, `a report came too late and changed nothing: job ${ids.join(", ")}`);
-    this.#tell("refused", ids);
-  }
-
-  #tellAbandoned(jobs: readonly ClaimedJob[]): void {
-    for (const job of jobs)
-      this.#log("warn", this.#fieldsOf(job), `the handler of ${job.type} ${job.id} goes on after its job has ended`);
-    this.#tell("abandoned", jobs);
-  }
-
-  #tellLost(job: ClaimedJob): void {
-    this.#parts.metrics?.count(metricNames.leasesLost, { worker: this.settings.name });
-    this.#log(
-      "warn",
-      this.#fieldsOf(job),
-      `${job.type} ${job.id} was taken away: cancelled, expired, or its lease ended`,
-    );
-    this.#tell("lost", job);
-  }
-
-  #tellOutcome(job: ClaimedJob, outcome: Outcome, durationMs: number): void {
+  #onOutcome(job: ClaimedJob, outcome: Outcome, seconds: number): void {
     if (job.schedule !== undefined && this.settings.schedules && isReported(outcome)) this.#ended.add(job.id);
     if (outcome.kind === "suspended" || job.parent !== undefined) {
       if (isReported(outcome)) this.#news.add(job.id);
       else this.#deliverer.ask();
     }
-    if (outcome.kind === "succeeded" || outcome.kind === "settled") this.#tell("success", job, durationMs);
-    else if (outcome.kind === "released") this.#tell("released", job);
-    else if (outcome.kind === "suspended") this.#tell("suspended", job, durationMs);
-    else if (outcome.kind === "lost") this.#tellLost(job);
-    else if (outcome.kind === "expired") this.#expire(job);
-    else this.#tellFailure(job, outcome);
+    this.#announcer.outcome(job, outcome, seconds);
+    // whoever does the upkeep closes a job whose deadline has passed, so that is done now
+    if (outcome.kind === "expired")
+      void this.#parts.engine.maintain().catch((error: unknown) => this.#announcer.error(error));
   }
-
-  /** The real error, with its class and fields, where there was one. */
-  #tellFailure(job: ClaimedJob, outcome: Extract<Outcome, { readonly kind: "failed" | "retry" }>): void {
-    const isFinal = outcome.kind === "failed" || job.attempt >= job.maxAttempts;
-    const error = "thrown" in outcome ? outcome.thrown : errorOf(outcome.error);
-    const most = job.maxAttempts === Infinity ? "" : ` of ${job.maxAttempts}`;
-    this.#log(
-      isFinal ? "error" : "warn",
-      { ...this.#fieldsOf(job), attempt: job.attempt, maxAttempts: job.maxAttempts, final: isFinal, err: error },
-      `${job.type} ${job.id} failed${isFinal ? " for good" : ""} (attempt ${job.attempt}${most}): ${withName(outcome.error.name, outcome.error.message)}`,
-    );
-    this.#tell("failure", job, error, isFinal);
-  }
-
-  #fieldsOf({ id, type, queue }: ClaimedJob): object {
-    return { job: id, type, queue };
-  }
-
-  #log(level: keyof Logger, fields: object, message: string): void {
-    this.#parts.logger?.[level]({ worker: this.settings.name, ...fields }, message);
-  }
-
-  /** Its deadline has passed: whoever does the upkeep closes it, so that is done now. */
-  #expire(job: ClaimedJob): void {
-    this.#tellLost(job);
-    void this.#parts.engine.maintain().catch((error: unknown) => this.#tellError(error));
-  }
-
-  /** A listener that throws must not end what it was told of. */
-  #tell<Name extends keyof WorkerEvents>(name: Name, ...details: WorkerEvents[Name]): void {
-    if (this.listenerCount(name) === 0) return;
-    try {
-      this.emit(name, ...details);
-    } catch (error) {
-      if (name === "error") warn("MILLRACE_WORKER", error);
-      else this.#tellError(error);
-    }
-  }
-
-  /** An error nobody listens for must not end the process. */
-  #tellError(error: unknown): void {
-    this.#log("error", { err: error }, errorLine(error));
-    this.#tell("error", error);
-  }
-}
-
-/** A definition as the database knows it. A time that is computed from other options is left to those who have them. */
-function declared({ type, version, defaults, inputSchema }: AnyJobDefinition): DeclaredType {
-  const { queue, ttlSeconds, ...rest } = toEngineOptions(defaults);
-  const schema = inputSchema();
-  return {
-    type,
-    version,
-    ...(queue === undefined ? {} : { queue }),
-    defaults: { ...rest, ...(typeof ttlSeconds === "number" ? { ttlSeconds } : {}) },
-    ...(schema === undefined ? {} : { inputSchema: schema }),
-  };
-}
-
-function checkHandler(definition: AnyJobDefinition, handler: unknown): void {
-  if (typeof definition?.readInput !== "function")
-    throw new InvalidArgumentError("this is not a job definition", "make one with defineJob");
-  if (typeof handler !== "function")
-    throw new InvalidArgumentError(`the handler of "${definition.type}" is not a function`);
 }

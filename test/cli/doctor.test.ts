@@ -44,9 +44,38 @@ describe("doctor", () => {
       "maintenance",
       "counts",
       "waits",
+      "held",
       "handlers",
       "sizes",
     ]);
+  });
+
+  it("says what holds jobs back, and takes an open breaker and an old pause for wrong", async () => {
+    const queue = await newQueue(db, { breaker: { failures: 1, pauseSeconds: 600 } });
+    await db.engine.enqueueMany("newsletter", [1, 2, 3], { queue });
+    await db.engine.queuePause(queue, { type: "newsletter", by: "bob", because: "a wrong text" });
+    const held = async (): Promise<Finding> => (await examine()).all.find(({ check }) => check === "held")!;
+    expect(await held()).toMatchObject({
+      state: "ok",
+      message: expect.stringMatching(
+        `^queue "${queue}": 3 jobs of 3 that wait are blocked. 3 jobs: type "newsletter" is paused .* by "bob": a wrong text$`,
+      ),
+    });
+    await db.sql("update millrace.pause set paused_at = paused_at - interval '2 days'");
+    expect(await held()).toMatchObject({
+      state: "wrong",
+      remedy: `"millrace queues resume ${queue} --type newsletter" when it is no longer wanted`,
+    });
+    await db.engine.queueResume(queue, { type: "newsletter" });
+    await db.engine.fail(await claimOne(db, queue), { message: "503" });
+    const open = await held();
+    expect(open).toMatchObject({
+      state: "wrong",
+      message: expect.stringContaining('the breaker of "newsletter" is open'),
+    });
+    expect(open.remedy).toContain(`millrace breakers reset --queue ${queue} --type newsletter`);
+    await db.engine.queuePurge(queue);
+    expect(await held()).toEqual({ check: "held", state: "ok", message: "no job is blocked" });
   });
 
   it("finds what holds back vacuum", async () => {
@@ -265,7 +294,7 @@ describe("doctor", () => {
       },
     ]);
     await db.engine.tell(forgotten, "approved");
-    await db.engine.deliver();
+    await db.engine.noticesDeliver();
     expect(await waits()).toMatchObject([{ state: "ok" }]);
 
     await db.engine.complete(await claimOne(db, queue, { types: ["pack"] }));
@@ -277,7 +306,7 @@ describe("doctor", () => {
         remedy: expect.stringContaining("notices_deliver()"),
       },
     ]);
-    await db.engine.deliver();
+    await db.engine.noticesDeliver();
     expect(await waits()).toMatchObject([{ state: "ok" }]);
 
     const known = (types: readonly string[]): Promise<unknown> =>

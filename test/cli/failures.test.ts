@@ -48,8 +48,8 @@ describe("failures", () => {
       [["failures", "retry", "--type", "x", "--per-second", "0"], '--per-second cannot be "0"'],
       [["failures", "retry", "--type", "x", "--per-second", "many"], '--per-second cannot be "many"'],
       [["failures", "--since", "some day"], "some day"],
-      [["replay"], "--from is missing"],
-      [["replay", "--from", "2100-01-01T00:00Z"], "nothing can have ended"],
+      [["jobs", "replay"], "--from is missing"],
+      [["jobs", "replay", "--from", "2100-01-01T00:00Z"], "nothing can have ended"],
     ];
     const ended = await Promise.all(cases.map(([args]) => cli(args)));
     for (const [i, { code, stdout, stderr }] of ended.entries()) {
@@ -65,7 +65,7 @@ describe("replay", () => {
     await db.engine.queuePut("replayed");
     await db.engine.enqueueMany("done", [1, 2, 3], { queue: "replayed" });
     for (let i = 0; i < 3; i += 1) await db.engine.complete(await claimOne(db, "replayed"));
-    const args = ["replay", "--from", from, "--queue", "replayed"];
+    const args = ["jobs", "replay", "--from", from, "--queue", "replayed"];
     expect(await cli(args)).toMatchObject({ code: 1, stdout: "3 jobs would be replayed; repeat with --yes\n" });
     const limited = await cli([...args, "--yes", "--limit", "2", "--per-second", "1"]);
     expect(limited.code).toBe(0);
@@ -88,7 +88,7 @@ describe("breakers", () => {
     expect(await cli(["breakers"])).toMatchObject({ code: 0, stdout: "no breaker has counted anything\n" });
     await db.engine.queuePut("guarded", { breaker: { failures: 1 } });
     await db.engine.enqueueMany("fragile", [1, 2], { queue: "guarded" });
-    await db.engine.retry(await claimOne(db, "guarded"), { message: "down" });
+    await db.engine.retryLater(await claimOne(db, "guarded"), { message: "down" });
     const [text, listed] = await Promise.all([cli(["breakers"]), cli(["breakers", "--json"])]);
     expect([text.code, listed.code]).toEqual([1, 1]);
     expect(text.stdout).toMatch(/^guarded +fragile +open +30\.0 s .* down$/m);

@@ -113,19 +113,31 @@ describe("queues", () => {
       cli(["queues", "--json"]),
       cli(["queues", "purge", "slow"]),
     ]);
-    expect(text.stdout).toMatch(/^QUEUE +STATE +WAITING +DELAYED +SUSPENDED +RUNNING/);
-    expect(text.stdout).toMatch(/^slow +paused +3 +1 +0 +0 .*the provider is down/m);
+    expect(text.stdout).toMatch(/^QUEUE +STATE +READY +BLOCKED +DELAYED +SUSPENDED +RUNNING/);
+    expect(text.stdout).toMatch(/^slow +paused +0 +3 +1 +0 +0 .*the provider is down/m);
     expect((json(listed) as QueueRecord[]).find(({ name }) => name === "slow")).toMatchObject({
       state: "paused",
       waiting: 3,
+      ready: 0,
+      blocked: 3,
       delayed: 1,
       options: { maxAttempts: 3 },
     });
+    const shown = await cli(["queues", "show", "slow"]);
+    expect(shown.stdout).toMatch(
+      /^blocked +3$[^]*^why it waits:\n {2}3 jobs: the queue is paused since .*: the provider is down$/m,
+    );
+    const [why] = (json(await cli(["queues", "show", "slow", "--json"])) as { why: object[] }).why;
+    expect(why).toMatchObject({ code: "paused", jobs: 3, because: "the provider is down" });
+    expect(await cli(["queues", "show", "nowhere"])).toMatchObject({ code: 2 });
+    const [blocked] = await db.engine.list({ queue: "slow", state: "blocked" });
+    const job = await cli(["jobs", "show", blocked!.id]);
+    expect(job.stdout).toMatch(/^why it waits +the queue is paused since .*: the provider is down; /m);
     expect(dry).toMatchObject({ code: 1, stdout: "4 jobs would be dropped from slow; repeat with --yes\n" });
 
     expect(await cli(["queues", "resume", "slow"])).toMatchObject({ code: 0, stdout: "slow is active\n" });
     expect(json(await cli(["queues", "purge", "slow", "--yes", "--json"]))).toEqual({ name: "slow", purged: 4 });
-    expect(await db.engine.depth("slow")).toMatchObject({ ready: 0, delayed: 0 });
+    expect(await db.engine.queueDepth("slow")).toMatchObject({ ready: 0, delayed: 0 });
   });
 
   it("closes, opens, lets wait, and tells what happened", async () => {
@@ -145,8 +157,8 @@ describe("queues", () => {
       cli(["queues", "wait", "import", "report"]),
       cli(["enqueue", "work", "--queue", "import"]),
     ]);
-    expect(text.stdout).toMatch(/^import +closed +1 +0 +0 .*all files are in/m);
-    expect(text.stdout).toMatch(/^report +waiting +0 +0 +0 .*waits for import, merge/m);
+    expect(text.stdout).toMatch(/^import +closed +1 +0 +0 +0 .*all files are in/m);
+    expect(text.stdout).toMatch(/^report +waiting +0 +0 +0 +0 .*waits for import, merge/m);
     for (const { code, stderr } of [again, refused])
       expect({ code, stderr }).toEqual({
         code: 2,
@@ -177,7 +189,7 @@ describe("queues", () => {
       stage: "later",
       cancelled: 1,
     });
-    expect(await db.engine.depth("staged")).toMatchObject({ ready: 2, staged: 0 });
+    expect(await db.engine.queueDepth("staged")).toMatchObject({ ready: 2, staged: 0 });
   });
 
   it("sheds what was enqueued before a time, and sets aside what waits [#108]", async () => {
@@ -254,7 +266,7 @@ describe("jobs", () => {
     failed = (
       await db.engine.enqueue({ type: "resize", queue, input: { key: "a.png" }, tenant: "acme", maxAttempts: 1 })
     ).id;
-    await db.engine.retry(await claimOne(db, queue, { worker: "press-1" }), {
+    await db.engine.retryLater(await claimOne(db, queue, { worker: "press-1" }), {
       message: "not\nan image",
       stack: "Error: not an image\n    at somewhere",
     });
@@ -330,6 +342,67 @@ describe("jobs", () => {
   });
 });
 
+it("jobs run-now lets delayed jobs run, and leaves others alone", async () => {
+  await db.engine.queuePut("hurried");
+  const { id } = await db.engine.enqueue({ type: "press", queue: "hurried", delaySeconds: 7200 });
+  expect(await cli(["jobs", "run-now", id])).toMatchObject({ code: 0, stdout: "1 job is due now\n" });
+  const job = await claimOne(db, "hurried");
+  expect(job.id).toBe(id);
+  await db.engine.complete(job);
+  expect(await cli(["jobs", "run-now", id])).toMatchObject({ code: 1, stdout: "0 jobs are due now, 1 left alone\n" });
+});
+
+it("jobs log prints what a job has logged, and follows it until its run ends", async () => {
+  await db.engine.queuePut("logged");
+  const { id } = await db.engine.enqueue({ type: "press", queue: "logged" });
+  expect(await cli(["jobs", "log", id])).toMatchObject({ code: 0, stdout: "no log\n" });
+  const job = await claimOne(db, "logged");
+  await db.engine.logPut([{ ...job, lines: ["1 began"] }]);
+  const following = new Running(["jobs", "log", id, "--follow"], { url: db.url });
+  await following.until("1 began");
+  await db.engine.logPut([{ ...job, lines: ["1 began", "2 on its way"] }]);
+  await following.until("2 on its way");
+  await db.engine.settle([
+    { token: job.token, jobs: [id], outcome: "succeeded", logs: [["1 began", "2 on its way", "3 done"]] },
+  ]);
+  expect(await following.ended).toMatchObject({ code: 0, stdout: "1 began\n2 on its way\n3 done\n" });
+});
+
+describe("by a filter", () => {
+  it("finds by input and text, tells how many it would be, and does it with --yes", async () => {
+    await db.engine.queuePut("filtered");
+    const inputs = [{ to: "Ann" }, { to: "Bob" }, { to: "Ann" }];
+    const ids = (await db.engine.enqueueMany("sell", inputs, { queue: "filtered" })).map(({ id }) => id);
+    const match = ["--queue", "filtered", "--input", '{"to": "Ann"}'];
+    const found = json(await cli(["jobs", ...match, "--json"])) as JobRecord[];
+    expect(found.map(({ id }) => id)).toEqual([ids[2], ids[0]]);
+    expect(await cli(["jobs", "cancel", ...match])).toMatchObject({
+      code: 1,
+      stdout: "2 jobs would be cancelled; repeat with --yes\n",
+    });
+    expect(await cli(["jobs", "cancel", ...match, "--yes", "--by", "ann"])).toMatchObject({
+      code: 0,
+      stdout: "2 jobs cancelled\n",
+    });
+    expect(await cli(["jobs", "cancel", ...match, "--yes"])).toMatchObject({ code: 1, stdout: "0 jobs cancelled\n" });
+    await db.engine.fail(await claimOne(db, "filtered"), { message: "no such customer" });
+    const failed = ["--queue", "filtered", "--text", "NO SUCH"];
+    expect(await cli(["jobs", "retry", ...failed, "--yes", "--per-second", "1"])).toMatchObject({
+      code: 0,
+      stdout: "1 job given more attempts\n",
+    });
+    expect(await stateOf(db, ids[1]!)).toBe("ready");
+    const [neither, both, when] = await Promise.all([
+      cli(["jobs", "discard"]),
+      cli(["jobs", "discard", ids[0]!, "--type", "sell"]),
+      cli(["jobs", "retry", "--since", "noon"]),
+    ]);
+    for (const { code, stderr } of [neither, both])
+      expect([code, stderr]).toEqual([2, expect.stringContaining("which jobs is not clear")]);
+    expect(when.stderr).toContain('--since cannot be "noon"');
+  });
+});
+
 describe("top", () => {
   it("prints one frame when nobody watches", async () => {
     await db.engine.queuePut("busy");
@@ -337,7 +410,7 @@ describe("top", () => {
     const job = await claimOne(db, "busy", { worker: "press-1" });
     await db.engine.progressPut(job, { page: 2 });
     const [text, asJson] = await Promise.all([cli(["top"]), cli(["top", "--json"])]);
-    expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^busy +active +2 +0 +0 +1 +0 +0$/m) });
+    expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^busy +active +2 +0 +0 +0 +1 +0 +0$/m) });
     expect(text.stdout).toMatch(new RegExp(`^${job.id} +press +busy +1 +.* press-1 +\\{"page":2\\}$`, "m"));
     expect(json(asJson)).toMatchObject({
       queues: expect.arrayContaining([
@@ -345,6 +418,8 @@ describe("top", () => {
           name: "busy",
           state: "active",
           waiting: 2,
+          ready: 2,
+          blocked: 0,
           delayed: 0,
           suspended: 0,
           running: 1,

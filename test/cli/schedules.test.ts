@@ -166,7 +166,7 @@ describe("schedules put, run, pause and others", () => {
       health: "healthy",
     });
 
-    const id = (await cli(["run", "nightly"])).stdout.trim();
+    const id = (await cli(["trigger", "nightly"])).stdout.trim();
     expect(await jobOf(db, id)).toMatchObject({ type: "report", queue: "slow", schedule: "nightly", state: "ready" });
     await db.engine.fail(await claimOne(db, "slow"), { message: "no paper" });
     await look();
@@ -228,19 +228,25 @@ describe("schedules put, run, pause and others", () => {
   });
 
   it("keep calendars", async () => {
-    expect(await cli(["calendar", "holidays"])).toMatchObject({ code: 1, stdout: "there is no calendar holidays\n" });
-    expect((await cli(["calendar", "holidays", "2026-12-25", "2026-12-30/2027-01-01"])).stdout).toBe(
+    const calendars = (...args: string[]): Promise<Ended> => millrace(["calendars", ...args], { url: db.url });
+    const unknown = { code: 1, stdout: "there is no calendar holidays\n" };
+    expect(await calendars("holidays")).toMatchObject(unknown);
+    expect(await calendars("put", "holidays", "--forget")).toMatchObject(unknown);
+    expect((await calendars("put", "holidays", "2026-12-25", "2026-12-30/2027-01-01")).stdout).toBe(
       "holidays has 4 days\n",
     );
-    expect(json(await cli(["calendar", "holidays", "--json"]))).toEqual({
+    expect(json(await calendars("holidays", "--json"))).toEqual({
       name: "holidays",
       days: ["2026-12-25", "2026-12-30", "2026-12-31", "2027-01-01"],
     });
-    expect((await cli(["calendar"])).stdout).toMatch(/^holidays +4 +2026-12-25 +2027-01-01$/m);
-    expect((await cli(["calendar", "holidays", "--forget"])).stdout).toBe("holidays is forgotten\n");
-    expect((json(await cli(["calendar", "--json"])) as { name: string }[]).map(({ name }) => name)).not.toContain(
-      "holidays",
-    );
+    expect((await calendars()).stdout).toMatch(/^holidays +4 +2026-12-25 +2027-01-01$/m);
+    expect(await calendars("put", "bad", "2026-02-30")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('"2026-02-30" is not a day'),
+    });
+    expect(await calendars("put", "holidays")).toMatchObject({ code: 2, stdout: "" });
+    expect((await calendars("put", "holidays", "--forget")).stdout).toBe("holidays is forgotten\n");
+    expect((json(await calendars("--json")) as { name: string }[]).map(({ name }) => name)).not.toContain("holidays");
   });
 
   it("refuse what makes no sense, and write nothing", async () => {
@@ -263,12 +269,10 @@ describe("schedules put, run, pause and others", () => {
       [["put", "bad", "--every", "10s", "--job", "[]", ...job], "--job is not a JSON object"],
       [["put", "bad", "--at", "2020-01-01T00:00Z", ...job], "would never run"],
       [["pause", "nobody"], 'there is no schedule "nobody"'],
-      [["run", "nobody"], 'there is no schedule "nobody"'],
+      [["trigger", "nobody"], 'there is no schedule "nobody"'],
       [["remove", "nobody"], 'there is no schedule "nobody"'],
       [["backfill", "nobody", "--from", "2026-01-01", "--until", "2026-01-02"], 'there is no schedule "nobody"'],
       [["backfill", "nobody", "--from", "2026-01-01"], "--until is missing"],
-      [["calendar", "bad", "2026-02-30"], '"2026-02-30" is not a day'],
-      [["calendar", "--forget"], "--forget needs the name of a calendar"],
     ];
     const ended = await Promise.all(cases.map(([args]) => cli(args)));
     for (const [i, { code, stdout, stderr }] of ended.entries()) {

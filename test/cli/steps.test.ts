@@ -110,17 +110,19 @@ describe("flow enqueue", () => {
         { name: "a", type: "extract", queue, input: { n: 1 } },
       ],
     };
-    const { id, jobs } = json(await cli(["flow", "enqueue", "-", "--json"], { input: JSON.stringify(flow) }));
-    expect(await db.engine.getFlow(id)).toMatchObject({ name: "import", total: 2 });
+    const { id, jobs } = json(await cli(["flows", "enqueue", "-", "--json"], { input: JSON.stringify(flow) }));
+    expect(await db.engine.flowGet(id)).toMatchObject({ name: "import", total: 2 });
     expect(await jobOf(db, jobs[0])).toMatchObject({ type: "load", state: "suspended", priority: 1 });
     expect(await jobOf(db, jobs[1])).toMatchObject({ type: "extract", state: "ready", input: { n: 1 } });
     const circle = '{"jobs": [{"name": "a", "type": "x", "after": ["a"]}]}';
-    expect(await cli(["flow", "enqueue", circle])).toMatchObject({
+    expect(json(await cli(["flows", "--json"]))).toMatchObject([{ id, type: "millrace.flow" }]);
+    expect((await cli(["flows", "--state", "failed"])).stdout).toContain("no flows");
+    expect(await cli(["flows", "enqueue", circle])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("wait for each other"),
     });
-    expect(await cli(["flow", "enqueue", '{"job": []}'])).toMatchObject({ code: 2 });
-    expect(await cli(["flow", "enqueue", "7"])).toMatchObject({ code: 2 });
+    expect(await cli(["flows", "enqueue", '{"job": []}'])).toMatchObject({ code: 2 });
+    expect(await cli(["flows", "enqueue", "7"])).toMatchObject({ code: 2 });
   });
 });
 

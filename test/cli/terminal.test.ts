@@ -43,7 +43,7 @@ describe.runIf(hasScript)("on a terminal", () => {
     await db.engine.enqueue({ type: "work" });
     const terminal = inTerminal("top");
     await terminal.until("–"); // the first frame knows no rates
-    await terminal.until("active        1        0          0        0     0      0");
+    await terminal.until("active      1        0        0          0        0     0      0");
     terminal.press("q");
     await terminal.ended;
     expect(terminal.shown).toContain("\u001B[?1049h\u001B[?25l");

@@ -1,25 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, Socket, createServer } from "node:net";
 import pg from "pg";
+import { cut, isOutside, kindOf } from "../support/wire.js";
 
-/** A message of PostgreSQL's protocol, or the rest of one that has not arrived yet. */
-function cut(bytes: Buffer): { messages: Buffer[]; rest: Buffer } {
-  const messages = [];
-  let at = 0;
-  while (bytes.length - at >= 5) {
-    const end = at + 1 + bytes.readInt32BE(at + 1);
-    if (end > bytes.length) break;
-    messages.push(bytes.subarray(at, end));
-    at = end;
-  }
-  return { messages, rest: bytes.subarray(at) };
-}
-
-const kindOf = (message: Buffer): string => String.fromCodePoint(message[0]!);
 /** All but the questions about the password. */
 const isGreeting = (message: Buffer): boolean => kindOf(message) !== "R" || message.readInt32BE(5) === 0;
-const isReady = (message: Buffer): boolean => kindOf(message) === "Z";
-const isOutside = (message: Buffer): boolean => isReady(message) && String.fromCodePoint(message[5]!) === "I";
 
 /** One session of the server, lent to one client for one transaction. */
 class Session {

@@ -33,7 +33,7 @@ describe("what comes from the database cannot steer the terminal", () => {
     ["jobs"],
     ["jobs show ID"],
     ["failures"],
-    ["groups top odd"],
+    ["queues groups odd"],
     ["queues"],
     ["queues events"],
     ["limits"],

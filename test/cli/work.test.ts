@@ -55,7 +55,7 @@ describe("work", () => {
     );
     const worker = work([file, "--queues", queue, "--json"]);
     await worker.until('"started"');
-    while ((await db.engine.depth(queue)).running === 0) await sleep(20);
+    while ((await db.engine.queueDepth(queue)).running === 0) await sleep(20);
     worker.kill("SIGINT");
     await worker.until('"stopping"');
     worker.kill("SIGINT");
@@ -67,7 +67,7 @@ describe("work", () => {
       .map((line) => JSON.parse(line) as { event: string });
     expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(["started", "stopping", "stopped"]));
     expect(events[0]).toMatchObject({ event: "started", queues: [queue], concurrency: 10 });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1, running: 0 });
   });
 
   it("starts again when the file changes, also after it was broken", async () => {

@@ -3,6 +3,8 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Millrace } from "../../src/client/with-workers.js";
 import { useDatabase } from "../support/database.js";
+import { claimOne, enqueue, newQueue, stateOf } from "../support/jobs.js";
+import { suspend } from "../support/runs.js";
 
 const db = useDatabase();
 
@@ -122,5 +124,85 @@ describe("workers are woken when a caller's transaction has committed", () => {
     await tx.query("commit");
     await expect.poll(() => heard).toEqual(["default"]);
     expect(pool.asked).toBe(0);
+  });
+});
+
+describe("what a caller's transaction has told goes to who waits for it when that has committed, with no worker there", () => {
+  /** The next notification says that a job may go on: which only a delivery sends. */
+  async function heardAfterCommit(tx: pg.Client): Promise<string> {
+    await expect.poll(() => pool.asked).toBeGreaterThan(0);
+    expect(heard).toEqual([]);
+    const told = once(ear, "notification") as Promise<[{ payload: string }]>;
+    await tx.query("commit");
+    return (await told)[0].payload;
+  }
+
+  /** A job of a new queue that waits for the signal "paid". */
+  async function waiting(token?: string): Promise<{ queue: string; id: string; token: string }> {
+    const queue = await newQueue(db);
+    const id = await enqueue(db, queue);
+    const job = await claimOne(db, queue);
+    const given = token === undefined ? "" : await db.engine.stepToken(job, "#token paid", "paid", 60);
+    await suspend(db, job, [{ key: "paid", signals: ["paid"] }]);
+    await db.engine.noticesDeliver();
+    return { queue, id, token: given };
+  }
+
+  it("a signal [#197]", async () => {
+    const { queue, id } = await waiting();
+    const tx = await begin();
+    expect(await mill.tell(id, "paid", 5, { tx, id: "hook-1" })).toBe(true);
+    expect(await mill.tell(id, "paid", 5, { tx, id: "hook-1" })).toBe(false);
+    expect(await heardAfterCommit(tx)).toBe(queue);
+    expect(await stateOf(db, id)).toBe("ready");
+  });
+
+  it("an answer", async () => {
+    const { queue, token } = await waiting("token");
+    const tx = await begin();
+    await mill.answer(token, { by: "ann" }, { tx });
+    expect(await heardAfterCommit(tx)).toBe(queue);
+  });
+
+  it("a flow, after jobs that have ended, in all of its queues", async () => {
+    const ended = await enqueue(db, await newQueue(db));
+    await db.engine.cancel([ended]);
+    const queues = [await newQueue(db), await newQueue(db)];
+    const tx = await begin();
+    const flow = mill.flow();
+    flow.add("first", null, { queue: queues[0]! });
+    flow.add("second", null, { queue: queues[1]!, after: [ended], when: "ended" });
+    const { jobs } = await flow.enqueue({ tx });
+    await heardAfterCommit(tx);
+    await expect.poll(() => heard.toSorted()).toEqual(expect.arrayContaining(queues.toSorted()));
+    await mill.close(); // what is on its way arrives first
+    expect(await stateOf(db, jobs[1]!)).toBe("ready");
+  });
+
+  it("the cancel of a job that another waits for", async () => {
+    const flow = mill.flow();
+    const queue = await newQueue(db);
+    const first = flow.add("first", null, { queue });
+    flow.add("last", null, { queue, after: [first], when: "failed" });
+    const { jobs } = await flow.enqueue();
+    await mill.close();
+    await ear.query("select 1");
+    heard.length = 0;
+    mill = new Millrace({ connection: pool });
+    const tx = await begin();
+    await mill.cancel(jobs[0]!, { tx });
+    expect(await heardAfterCommit(tx)).toBe(queue);
+    expect(await stateOf(db, jobs[1]!)).toBe("ready");
+  });
+
+  it("not what was rolled back [#197]", async () => {
+    const { id } = await waiting();
+    const tx = await begin();
+    await mill.tell(id, "paid", 5, { tx });
+    await tx.query("rollback");
+    await mill.close();
+    await ear.query("select 1");
+    expect(heard).toEqual([]);
+    expect(await stateOf(db, id)).toBe("suspended");
   });
 });

@@ -114,7 +114,7 @@ describe("a definition's defaults", () => {
       ttl: "1h",
     });
     const plain = await stored((await test.mill.enqueue(job, null)).id);
-    expect(plain).toMatchObject({ queue, priority: 2, maxAttempts: 3, retry: [10, 60], attemptTimeoutMs: 90_000 });
+    expect(plain).toMatchObject({ queue, priority: 2, maxAttempts: 3, retry: [10, 60], attemptTimeoutSeconds: 90 });
     expect(plain.expiresAt!.getTime() - plain.runAt.getTime()).toBe(3_600_000);
     expect(await stored((await test.mill.enqueue(job, null, { maxAttempts: 7 })).id)).toMatchObject({
       priority: 2,
@@ -137,7 +137,7 @@ describe("a definition's defaults", () => {
       maxAttempts: 25,
       expiresAt: null,
       deadline: null,
-      attemptTimeoutMs: null,
+      attemptTimeoutSeconds: null,
     });
     expect(await stored((await test.mill.enqueue("plain", null, { maxAttempts: Infinity })).id)).toMatchObject({
       maxAttempts: Infinity,

@@ -1,10 +1,13 @@
 import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { compileBlocks } from "../../scripts/check-docs.mjs";
 import { Millrace } from "../../src/client/millrace.js";
 import { translateError } from "../../src/db/errors.js";
 import { defineJob } from "../../src/job/define-job.js";
 import { problemOf } from "../../src/server/api/problem.js";
+import { createTestMill } from "../../src/testing/index.js";
 import { millrace } from "../cli/cli.js";
 import { useMill } from "../support/mill.js";
 
@@ -12,11 +15,14 @@ import { useMill } from "../support/mill.js";
 const test = useMill();
 const job = defineJob("job");
 const role = `millrace_mistaken_${process.pid}`;
-const told = new Map(
-  [...readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8").matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)]
-    .map(([, mistake, message]) => [mistake!, message!] as const)
-    .filter(([mistake]) => !/^MR|^code$|^mistake$|^-/.test(mistake)),
+const [, atRunTime, byCompiler] = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8").split(
+  /^\| mistake \| .*\n\|---\|---\|\n/m,
 );
+const rowsOf = (table: string): (readonly [string, string])[] =>
+  [...table.matchAll(/^\| ((?:[^|\\]|\\.)+) \| ((?:[^|\\]|\\.)+) \|$/gm)].map(
+    ([, mistake, message]) => [mistake!, message!.replaceAll("\\|", "|")] as const,
+  );
+const told = new Map(rowsOf(atRunTime!));
 const made = new Set<string>();
 
 beforeAll(async () => {
@@ -38,6 +44,17 @@ async function enqueueAt(connection: string | pg.PoolConfig, schema?: string): P
 }
 
 const mistakes: Record<string, () => unknown> = {
+  "no database at all": () => {
+    const cwd = process.cwd();
+    process.chdir(tmpdir()); // where no millrace dev runs
+    vi.stubEnv("DATABASE_URL", undefined);
+    try {
+      return new Millrace();
+    } finally {
+      vi.unstubAllEnvs();
+      process.chdir(cwd);
+    }
+  },
   "a wrong password": () => enqueueAt(urlWith((url) => ((url.username = role), (url.password = "wrong")))),
   "no password": () => {
     throw translateError(new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string"));
@@ -80,8 +97,19 @@ const mistakes: Record<string, () => unknown> = {
       })
       .finally(() => tx.query("rollback"));
   },
+  "a type that nobody handles, from `millrace doctor`": async () => {
+    await test.mill.enqueue("reszie", null);
+    const { stdout } = await millrace(["doctor", "--json"], { url: test.db.url });
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; message: string; remedy: string }[] };
+    const { message, remedy } = findings.find(({ check }) => check === "handlers")!;
+    throw new Error(`${message} (${remedy})`);
+  },
   "a worker without handlers": () => test.mill.worker().start(),
   "a logger that is none": () => new Millrace({ connection: test.db.url, logger: "pino" as never }),
+  "`createTestMill` on a live schema": async () => {
+    await test.db.sql("create schema somebodys");
+    await createTestMill({ url: test.db.url, schema: "somebodys" });
+  },
 };
 
 describe("a common mistake is told what to do", () => {
@@ -100,5 +128,24 @@ describe("a common mistake is told what to do", () => {
   it("and docs/errors.md lists no other", () => {
     expect([...told.keys()].toSorted()).toEqual(Object.keys(mistakes).toSorted());
     expect(made.size).toBe(told.size);
+  });
+});
+
+describe("a mistake that the compiler finds", () => {
+  const rows = rowsOf(byCompiler!);
+  let said: readonly string[];
+  beforeAll(() => {
+    const blocks = rows.map(([code], line) => ({ file: "mistake", line, code: code.slice(1, -1) }));
+    said = compileBlocks(blocks).errors;
+  });
+
+  it("is in the table of docs/errors.md", () => expect(rows.length).toBe(6));
+
+  it.each(rows)("%s [#112]", (mistake, message) => {
+    const start = said.findIndex((line) => line.startsWith(`mistake:${rows.findIndex(([code]) => code === mistake)}:`));
+    const [first, ...more] = said.slice(start);
+    const next = more.findIndex((line) => !line.startsWith(" "));
+    const lines = [first!, ...more.slice(0, next < 0 ? undefined : next)];
+    expect(lines.map((line) => line.replace(/^mistake:\d+: error TS\d+: |^ +/, ""))).toContain(message);
   });
 });

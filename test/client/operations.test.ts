@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
-import { PermanentError, retryLater } from "../../src/worker/outcome.js";
+import { retryLater } from "../../src/worker/outcome.js";
+import { PermanentError } from "../../src/job/permanent-error.js";
 import { useMill } from "../support/mill.js";
 import { invalidArgument } from "../support/steps.js";
 import { gate } from "../support/wait.js";
@@ -65,12 +66,12 @@ describe("failures", () => {
     expect(part).toMatchObject({ jobs: 1500, next: { after: jobs[1499]!.id, limit: 1500 } });
     expect(await test.mill.jobs.replay(part.next!)).toEqual({ jobs: 600, next: null });
     await test.mill.queues.purge(queue);
-    expect(await test.mill.jobs.retryFailures({ fingerprint: group!.fingerprint, perSecond: 10 })).toBe(2100);
+    expect(await test.mill.jobs.failureRetry({ fingerprint: group!.fingerprint, perSecond: 10 })).toBe(2100);
     const last = (await test.mill.jobs.get(jobs[2099]!.id))!.job;
     const first = (await test.mill.jobs.get(jobs[0]!.id))!.job;
     expect((last.runAt.getTime() - first.updatedAt.getTime()) / 1000).toBeCloseTo(209.9, 0);
     await expect(test.mill.jobs.replay({ from, limit: 0 })).rejects.toMatchObject(invalidArgument);
-    await expect(test.mill.jobs.retryFailures({ queue }, { tc: 1 } as never)).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.jobs.failureRetry({ queue }, { tc: 1 } as never)).rejects.toMatchObject(invalidArgument);
   });
 
   it("open a breaker, and its workers go on when what they need is back", async () => {
@@ -91,7 +92,7 @@ describe("failures", () => {
     isDown = false;
     await Promise.all(jobs.map((job) => test.mill.result(job, { timeout: "20s" })));
     expect(await state()).toBe("closed");
-    expect(await test.mill.queues.resetBreakers({ queue })).toBe(0);
+    expect(await test.mill.queues.breakerReset({ queue })).toBe(0);
   });
 });
 

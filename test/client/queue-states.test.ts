@@ -88,8 +88,8 @@ describe("queues of a client", () => {
       { queue, stage: "approval", jobs: 1 },
       { queue, stage: "never", jobs: 1 },
     ]);
-    expect(await test.mill.queues.cancelStage(queue, "never")).toBe(1);
-    expect(await test.mill.queues.releaseStage(queue, "approval", { by: "ann" })).toBe(1);
+    expect(await test.mill.queues.stageCancel(queue, "never")).toBe(1);
+    expect(await test.mill.queues.stageRelease(queue, "approval", { by: "ann" })).toBe(1);
     await test.mill.result(staged);
     expect(order).toEqual(["plain", "staged"]);
     expect(await test.mill.queues.depth(queue)).toMatchObject({ staged: 0, delayed: 0 });
@@ -98,7 +98,7 @@ describe("queues of a client", () => {
   it("refuse options nobody knows", async () => {
     const queue = await test.queue();
     await expect(test.mill.queues.close(queue, { why: "x" } as never)).rejects.toMatchObject(invalidArgument);
-    await expect(test.mill.queues.releaseStage(queue, "s", {}, { txn: 1 } as never)).rejects.toMatchObject(
+    await expect(test.mill.queues.stageRelease(queue, "s", {}, { txn: 1 } as never)).rejects.toMatchObject(
       invalidArgument,
     );
     await expect(test.mill.queues.events({ every: 1 } as never).next()).rejects.toMatchObject(invalidArgument);

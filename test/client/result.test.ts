@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
-import { PermanentError } from "../../src/worker/outcome.js";
+import { PermanentError } from "../../src/job/permanent-error.js";
 import { useMill } from "../support/mill.js";
 import { invalidArgument, jobNotFound } from "../support/steps.js";
 import { gate } from "../support/wait.js";

@@ -104,7 +104,7 @@ describe.each(libraries)("a transaction of $name", (library) => {
       contentType: "image/png",
       maxAttempts: 7,
       retry: [1, 2],
-      attemptTimeoutMs: 90_000,
+      attemptTimeoutSeconds: 90,
       expiresAt,
     });
     expect(job.input).toStrictEqual(input);
@@ -124,13 +124,13 @@ describe.each(libraries)("a transaction of $name", (library) => {
         { duplicate: true },
       ]);
       expect(await confined.enqueueMany("streamed", stream(), { queue, tx })).toEqual({ count: 1001 });
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0 });
       return many;
     });
     const stored = await Promise.all(made.map(({ id }) => jobOf(db, id)));
     expect(stored.map((job) => job.input)).toStrictEqual(inputs);
     expect(stored[0]?.headers).toEqual({ a: 1 });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: inputs.length + 1 + 1001 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: inputs.length + 1 + 1001 });
   });
 
   it("leaves no job and wakes nobody when it is rolled back; wakes workers when it commits [#117]", async () => {
@@ -232,10 +232,10 @@ describe.each(libraries)("a transaction of $name", (library) => {
       (engine, call) => engine.list({ queue, createdFrom: new Date(0), limit: 5 }, call),
       (engine, call) => engine.peek(queue, 5, call),
       (engine, call) => engine.outcomes(idsOf([first!, second!]), call),
-      (engine, call) => engine.progressGet(first!.id, call),
-      (engine, call) => engine.progressGet(second!.id, call),
-      async (engine, call) => ({ ...(await engine.depth(queue, call)), oldestAgeSeconds: 0 }),
-      async (engine, call) => (await engine.queueList(call)).filter(({ name }) => name === queue),
+      (engine, call) => engine.progress(first!.id, call),
+      (engine, call) => engine.progress(second!.id, call),
+      async (engine, call) => ({ ...(await engine.queueDepth(queue, call)), oldestAgeSeconds: 0 }),
+      async (engine, call) => (await engine.queues(call)).filter(({ name }) => name === queue),
       async (engine, call) => [...((await engine.payloadRead(first!.id, 1, 600, call)) ?? [])],
       (engine, call) => engine.payloadRead(second!.id, 0, 10, call),
     ];
@@ -254,11 +254,11 @@ describe.each(libraries)("a transaction of $name", (library) => {
       const jobs = await engine.claim({ queues: [queue], types: ["t"], limit: 100, leaseSeconds: 60 }, { tx });
       expect(jobs.map((job) => job.input)).toStrictEqual(["stays", ...inputs]);
       const [a, b, c, d, ...rest] = jobs;
-      expect((await engine.extend([a!.token], 90, { tx })).get(a!.token)?.jobIds).toEqual(idsOf(jobs));
+      expect((await engine.claimExtend([a!.token], 90, { tx })).get(a!.token)?.jobIds).toEqual(idsOf(jobs));
       expect((await engine.setVisibility(a!, 300, { tx })).getTime() - a!.claimedAt.getTime()).toBeGreaterThan(200_000);
       await engine.progressPut(a!, { of: 1 }, { tx });
       await engine.fail(a!, { message: "no\0" }, { tx });
-      await engine.retry(b!, { message: "later" }, 60, { tx });
+      await engine.retryLater(b!, { message: "later" }, 60, { tx });
       await engine.release(c!, 0, { tx });
       await engine.deadLetter(d!, "default", { message: "no" }, { tx });
       expect(await engine.completeMany(rest[0]!.token, idsOf(rest), undefined, { tx })).toEqual([]);

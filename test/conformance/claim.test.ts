@@ -35,7 +35,7 @@ describe("what a claim returns", () => {
       headers: { trace: "t1" },
       attempt: 1,
       maxAttempts: 3,
-      attemptTimeoutMs: 2000,
+      attemptTimeoutSeconds: 2,
       createdAt,
     });
     expect(Buffer.from(job.payload!)).toEqual(payload);
@@ -70,7 +70,7 @@ describe("what a claim returns", () => {
   it("tells each job of a batch its own attempts and limits [#24]", async () => {
     const queue = await newQueue(db);
     const retried = await enqueue(db, queue, { maxAttempts: 7, input: "first" });
-    await db.engine.retry(await claimOne(db, queue), undefined, 0);
+    await db.engine.retryLater(await claimOne(db, queue), undefined, 0);
     const fresh = await enqueue(db, queue, { maxAttempts: 2, input: "second" });
     expect(await db.engine.claim({ queues: [queue], limit: 10 })).toMatchObject([
       { id: retried, attempt: 2, maxAttempts: 7, input: "first" },
@@ -123,7 +123,7 @@ describe("what a claim changes", () => {
   it("is no more on a later attempt [#57]", async () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue);
-    await db.engine.retry(await claimOne(db, queue), { message: "no luck" }, 60);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "no luck" }, 60);
     await db.moveClock(61);
     expect(await changedBy(queue, id)).toEqual(fields);
   });
@@ -143,14 +143,14 @@ describe("what a claim changes", () => {
   it("is undone by a rollback on a later attempt too, and depth with it [#23]", async () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue);
-    await db.engine.retry(await claimOne(db, queue), undefined, 0);
+    await db.engine.retryLater(await claimOne(db, queue), undefined, 0);
     const before = await jobOf(db, id);
     const tx = await db.connect();
     await tx.query("begin");
     await claimOne(db, queue, {}, { tx });
     await tx.query("rollback");
     expect(await jobOf(db, id)).toEqual(before);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1, running: 0 });
     expect(await claimOne(db, queue)).toMatchObject({ id, attempt: 2 });
   });
 });
@@ -162,7 +162,7 @@ describe("a claim's limit", () => {
     await db.sql("analyze ticket, job, lane, lane_cursor, claim");
     for (let i = 1; i < 10; i += 1) ids.push(await enqueue(db, queue));
     expect(await claimIds(db, queue, { limit })).toEqual(ids.slice(0, limit));
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 10 - limit, running: limit });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 10 - limit, running: limit });
     expect((await db.engine.list({ queue, state: "running" })).length).toBe(limit);
   });
 
@@ -170,16 +170,17 @@ describe("a claim's limit", () => {
     const queue = await newQueue(db);
     await db.engine.enqueueMany("a", Array.from({ length: 150 }), { queue });
     await db.engine.enqueueMany("b", Array.from({ length: 50 }), { queue });
-    for (const job of await db.engine.claim({ queues: [queue], limit: 30 })) await db.engine.retry(job, undefined, 0);
+    for (const job of await db.engine.claim({ queues: [queue], limit: 30 }))
+      await db.engine.retryLater(job, undefined, 0);
     expect((await claimIds(db, queue, { limit: 120 })).length).toBe(120);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 80, running: 120 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 80, running: 120 });
     expect((await claimIds(db, queue)).length).toBe(80);
   });
 
   it("holds when the lease grows, though jobs of different attempts do not share a claim [#21]", async () => {
     const queue = await newQueue(db);
     await db.engine.enqueueMany("work", [1, 2, 3], { queue });
-    await db.engine.retry(await claimOne(db, queue), undefined, 0);
+    await db.engine.retryLater(await claimOne(db, queue), undefined, 0);
     expect((await claimIds(db, queue, { limit: 2, leaseFactor: 2 })).length).toBe(2);
   });
 });

@@ -16,10 +16,10 @@ describe("depth", () => {
       oldestAgeSeconds: null,
     };
     const queue = await newQueue(db);
-    expect(await db.engine.depth(queue)).toEqual(empty);
+    expect(await db.engine.queueDepth(queue)).toEqual(empty);
     await enqueue(db, queue);
     await db.engine.complete(await claimOne(db, queue));
-    expect(await db.engine.depth(queue)).toEqual(empty);
+    expect(await db.engine.queueDepth(queue)).toEqual(empty);
   });
 
   it("counts each live state, and no finished one, before and after the counts are folded [#36]", async () => {
@@ -27,9 +27,9 @@ describe("depth", () => {
     await jobsInAllStates(queue);
     await enqueue(db, await newQueue(db)); // another queue's business
     const expected = { ready: 3, blocked: 0, delayed: 2, running: 4 };
-    expect(await db.engine.depth(queue)).toMatchObject(expected);
+    expect(await db.engine.queueDepth(queue)).toMatchObject(expected);
     await db.engine.maintain();
-    expect(await db.engine.depth(queue)).toMatchObject(expected);
+    expect(await db.engine.queueDepth(queue)).toMatchObject(expected);
     expect(await countsOf(queue)).toEqual({
       ready: 3,
       delayed: 2,
@@ -57,11 +57,11 @@ describe("depth", () => {
       }
       const reader = await db.connect();
       await reader.query("begin read only");
-      const depth = await db.engine.depth(queue, { tx: reader });
+      const depth = await db.engine.queueDepth(queue, { tx: reader });
       await reader.query("commit");
       expect(depth).toMatchObject({ ready: 2, blocked: 0, delayed: 1, running: when === "it is in use" ? 2 : 0 });
       expect(depth.oldestAgeSeconds).toBeGreaterThanOrEqual(when === "it is in use" ? 0 : 100);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 2, delayed: 1 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 2, delayed: 1 });
     },
   );
 
@@ -69,7 +69,7 @@ describe("depth", () => {
     const queue = await newQueue(db);
     await jobsInAllStates(queue);
     await db.engine.queuePause(queue);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, blocked: 3, delayed: 2, running: 4 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 3, delayed: 2, running: 4 });
   });
 
   it("tells the age of the oldest ready job [#36]", async () => {
@@ -88,7 +88,7 @@ describe("depth", () => {
     await enqueue(db, queue, { delaySeconds: 100 });
     await db.moveClock(130);
     await db.engine.maintain();
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, delayed: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1, delayed: 0 });
     await expectOldest(queue, 30);
   });
 
@@ -101,7 +101,7 @@ describe("depth", () => {
     await db.moveClock(100);
     await enqueue(db, queue);
     await end(oldest);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1 });
     await expectOldest(queue, 0);
   });
 
@@ -109,22 +109,22 @@ describe("depth", () => {
     const queue = await newQueue(db);
     await db.engine.enqueueMany("work", Array.from({ length: 50 }), { queue, maxAttempts: 2 });
     const jobs = await db.engine.claim({ queues: [queue], limit: 30, leaseSeconds: 10 });
-    for (const job of jobs.slice(0, 5)) await db.engine.retry(job, undefined, 0);
-    for (const job of jobs.slice(5, 10)) await db.engine.retry(job, undefined, 3600);
+    for (const job of jobs.slice(0, 5)) await db.engine.retryLater(job, undefined, 0);
+    for (const job of jobs.slice(5, 10)) await db.engine.retryLater(job, undefined, 3600);
     for (const job of jobs.slice(10, 15)) await db.engine.release(job);
     for (const job of jobs.slice(15, 20)) await db.engine.complete(job);
     await db.engine.cancel(jobs.slice(20, 22).map((job) => job.id));
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 30, delayed: 5, running: 8 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 30, delayed: 5, running: 8 });
     await db.moveClock(11);
     await db.engine.maintain();
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 38, delayed: 5, running: 0 });
-    await db.engine.purge(queue);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 38, delayed: 5, running: 0 });
+    await db.engine.queuePurge(queue);
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
     expect(await claimIds(db, queue)).toEqual([]);
   });
 
   async function expectOldest(queue: string, seconds: number): Promise<void> {
-    const { oldestAgeSeconds } = await db.engine.depth(queue);
+    const { oldestAgeSeconds } = await db.engine.queueDepth(queue);
     expect(oldestAgeSeconds).toBeGreaterThanOrEqual(seconds);
     expect(oldestAgeSeconds).toBeLessThan(seconds + 10); // the clock goes on while the test runs
   }
@@ -146,7 +146,7 @@ describe("depth", () => {
     const retried = await enqueue(db, queue, { type: "retried" });
     const [job] = await db.engine.claim({ queues: [queue], types: ["retried"] });
     expect(job!.id).toBe(retried);
-    await db.engine.retry(job!, undefined, 3600);
+    await db.engine.retryLater(job!, undefined, 3600);
   }
 
   async function countsOf(queue: string): Promise<Record<string, number>> {

@@ -64,7 +64,7 @@ describe("one sweep after a job has aged out", () => {
   it("it is so when it could not start again in time after a failure [#14]", async () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue, { ttlSeconds: day });
-    await db.engine.retry(await claimOne(db, queue), { message: "no" }, day / 2);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "no" }, day / 2);
     await db.moveClock(day + 1);
     await sweepOften();
     await expectExpired(queue, [id]);
@@ -99,7 +99,7 @@ describe("one sweep after a job has aged out", () => {
     const id = await enqueue(db, queue, { ttlSeconds: day });
     await db.moveClock(day + 1);
     await sweepOften();
-    expect(await db.engine.addRetries(3, { ids: [id] })).toBe(1);
+    expect(await db.engine.retry(3, { ids: [id] })).toBe(1);
     expect(await stateOf(db, id)).toBe("ready");
     await db.moveClock(day + 1);
     await sweepOften();
@@ -119,6 +119,6 @@ describe("one sweep after a job has aged out", () => {
       await db.sql("select state, count(*)::int as jobs from jobs where queue = $1 group by state", [queue]),
     ).toEqual([{ state: "expired", jobs: ids.length }]);
     expect(idsOf(await db.engine.list({ queue, state: "expired" })).sort()).toEqual([...ids].sort());
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, blocked: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 0, delayed: 0, running: 0 });
   }
 });

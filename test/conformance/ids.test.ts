@@ -30,7 +30,7 @@ describe("a job's id", () => {
       const [many] = await db.engine.enqueueMany("t", [1], { queue });
       expect((await db.engine.list({ queue })).map((job) => job.id)).toEqual([many!.id, id]);
       const [job] = await db.engine.claim({ queues: [queue], limit: 2 });
-      expect((await db.engine.extend([job!.token])).get(job!.token)?.jobIds).toEqual([id, many!.id]);
+      expect((await db.engine.claimExtend([job!.token])).get(job!.token)?.jobIds).toEqual([id, many!.id]);
       await db.engine.complete(job!);
       expect((await db.engine.outcomes([id])).map((outcome) => outcome.id)).toEqual([id]);
     } finally {

@@ -41,7 +41,7 @@ describe("length of a lease", () => {
       const job = await claimOne(db, queue, { leaseSeconds: 10, leaseFactor: 3, leaseCapSeconds: 200 });
       expect(job.attempt).toBe(attempt);
       expect(leaseSeconds(job), `attempt ${attempt}`).toBe(expectedLease(attempt));
-      await db.engine.retry(job, undefined, 0);
+      await db.engine.retryLater(job, undefined, 0);
     }
   });
 
@@ -51,7 +51,7 @@ describe("length of a lease", () => {
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       const job = await claimOne(db, queue);
       expect(leaseSeconds(job), `attempt ${attempt}`).toBe(expectedLease(attempt));
-      await db.engine.retry(job, undefined, 0);
+      await db.engine.retryLater(job, undefined, 0);
     }
   });
 
@@ -59,7 +59,7 @@ describe("length of a lease", () => {
     const queue = await newQueue(db);
     await enqueue(db, queue);
     await enqueue(db, queue);
-    await db.engine.retry(await claimOne(db, queue), undefined, 0);
+    await db.engine.retryLater(await claimOne(db, queue), undefined, 0);
     await enqueue(db, queue);
     const claim = () =>
       db.engine.claim({ queues: [queue], limit: 10, leaseSeconds: 10, leaseFactor: 3, leaseCapSeconds: 200 });
@@ -74,7 +74,7 @@ describe("length of a lease", () => {
   it("stays at the cap after thousands of attempts [#33] [#55]", async () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue, { maxAttempts: Infinity });
-    await db.engine.retry(await claimOne(db, queue), undefined, 60);
+    await db.engine.retryLater(await claimOne(db, queue), undefined, 60);
     await db.sql("update agenda set attempt = 5000 where job_id = $1", [id]);
     await db.moveClock(61);
     expect(leaseSeconds(await claimOne(db, queue, { leaseSeconds: 10, leaseFactor: 3, leaseCapSeconds: 200 }))).toBe(
@@ -109,7 +109,7 @@ describe("while a lease runs", () => {
     const job = await claimOne(db, queue, { leaseSeconds: 30 });
     for (let third = 0; third < 30; third += 1) {
       await db.moveClock(10);
-      const held = await db.engine.extend([job.token], 30);
+      const held = await db.engine.claimExtend([job.token], 30);
       expect(held.get(job.token)?.jobIds).toEqual([id]);
       expect(await claimIds(db, queue, { worker: "another" })).toEqual([]);
       await db.engine.maintain();
@@ -128,7 +128,7 @@ describe("while a lease runs", () => {
     const tx = await db.connect();
     await tx.query("begin");
     await db.engine.complete(reported, null, { tx });
-    const held = await db.engine.extend([reported.token, other.token], 60);
+    const held = await db.engine.claimExtend([reported.token, other.token], 60);
     expect(new Set([...held.values()].flatMap(({ jobIds }) => jobIds))).toEqual(new Set([reported.id, other.id]));
     await db.moveClock(20);
     // neither is given away: one is extended, the other in somebody's hands
@@ -142,7 +142,7 @@ describe("while a lease runs", () => {
     const id = await enqueue(db, queue);
     const job = await claimOne(db, queue, { leaseSeconds: 30 });
     await db.moveClock(20);
-    await db.engine.extend([job.token], 30);
+    await db.engine.claimExtend([job.token], 30);
     await db.moveClock(28);
     expect(await claimIds(db, queue)).toEqual([]);
     await db.moveClock(3);
@@ -204,7 +204,7 @@ describe("a job whose process is killed on every attempt", () => {
     await db.moveClock(11);
     await db.engine.maintain();
     expect(await jobOf(db, id)).toMatchObject({ state: "failed", reason: "lost", attempts: 1 });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 
   it("is failed also when the process dies before it says that it began [#54]", async () => {

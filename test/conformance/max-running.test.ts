@@ -12,7 +12,7 @@ const db = useDatabase();
 async function rush(queue: string, running: () => Promise<number>): Promise<number> {
   let most = 0;
   let finished = 0;
-  const total = (await db.engine.depth(queue)).ready;
+  const total = (await db.engine.queueDepth(queue)).ready;
   await Promise.all(
     Array.from({ length: 20 }, async () => {
       while (finished < total) {

@@ -38,9 +38,9 @@ describe("jobs of equal priority", () => {
     for (let i = 0; i < 10; i += 1) enqueued.push(await enqueue(db, queue));
     const jobs = await db.engine.claim({ queues: [queue], limit: 4 });
     await db.engine.release(jobs[0]!);
-    await db.engine.retry(jobs[1]!, undefined, 0);
+    await db.engine.retryLater(jobs[1]!, undefined, 0);
     await db.engine.release(jobs[2]!);
-    await db.engine.retry(jobs[3]!, undefined, 0);
+    await db.engine.retryLater(jobs[3]!, undefined, 0);
     expect(await drain(queue)).toEqual(enqueued);
   });
 });

@@ -86,7 +86,7 @@ describe("failure", () => {
       const [job] = await db.engine.claim({ queues: [queue] });
       if (job) {
         isLast.push(job.attempt === job.maxAttempts);
-        await db.engine.retry(job, { message: `call ${job.attempt}` });
+        await db.engine.retryLater(job, { message: `call ${job.attempt}` });
       }
       await db.moveClock(11);
     }
@@ -113,7 +113,7 @@ describe("attempts", () => {
     };
     await deliver(1);
     await db.moveClock(11); // crashed
-    await db.engine.retry(await deliver(2), { message: "transient" });
+    await db.engine.retryLater(await deliver(2), { message: "transient" });
     expect((await jobOf(db, id)).attempts).toBe(2);
     await db.moveClock(2);
     await deliver(3);
@@ -138,7 +138,7 @@ describe("attempts", () => {
     for (let attempt = 32_766; attempt <= 32_770; attempt += 1) {
       const job = await claimOne(db, queue);
       expect(job).toMatchObject({ id, attempt, maxAttempts: Infinity });
-      if (attempt < 32_770) await db.engine.retry(job, { message: "again" });
+      if (attempt < 32_770) await db.engine.retryLater(job, { message: "again" });
       else await db.engine.complete(job);
       await db.moveClock(3600 * 1.2); // the default policy waits an hour at most, give or take a tenth
     }
@@ -153,7 +153,7 @@ describe("attempts", () => {
     await claimOne(db, queue);
     await db.engine.cancel([cancelled]);
     const expiring = await unlimitedAt(queue, 40_000, 120);
-    await db.engine.retry(await claimOne(db, queue), undefined, 600);
+    await db.engine.retryLater(await claimOne(db, queue), undefined, 600);
     expect(await Promise.all([failing, cancelled, expiring].map(async (id) => (await jobOf(db, id)).state))).toEqual([
       "failed",
       "cancelled",
@@ -171,7 +171,7 @@ describe("attempts", () => {
   /** A job without a limit that is about to be claimed for the n-th time; walking there would take minutes. */
   async function unlimitedAt(queue: string, attempt: number, ttlSeconds?: number): Promise<string> {
     const id = await enqueue(db, queue, { maxAttempts: Infinity, ...(ttlSeconds ? { ttlSeconds } : {}) });
-    await db.engine.retry(await claimOne(db, queue), undefined, 60);
+    await db.engine.retryLater(await claimOne(db, queue), undefined, 60);
     await db.sql("update agenda set attempt = $2 where job_id = $1", [id, attempt]);
     await db.sql("update attempt set attempt = $2 where job_id = $1", [id, attempt - 1]);
     await db.moveClock(61);
@@ -189,7 +189,7 @@ describe("an outcome", () => {
     await db.moveClock(1);
     await expect(db.engine.complete(job, "second")).rejects.toThrow(LeaseLostError);
     await expect(db.engine.fail(job, { message: "no" })).rejects.toThrow(LeaseLostError);
-    await expect(db.engine.retry(job)).rejects.toThrow(LeaseLostError);
+    await expect(db.engine.retryLater(job)).rejects.toThrow(LeaseLostError);
     await expect(db.engine.release(job)).rejects.toThrow(LeaseLostError);
     expect(await db.engine.completeMany(job.token, [id])).toEqual([id]);
     expect(await db.engine.get(id)).toEqual(before);
@@ -231,7 +231,7 @@ describe("an outcome", () => {
     const unknown = { id: "1", token: job.token };
     await expect(db.engine.complete(unknown)).rejects.toThrow(JobNotFoundError);
     await expect(db.engine.fail(unknown)).rejects.toThrow(JobNotFoundError);
-    await expect(db.engine.retry(unknown)).rejects.toThrow(JobNotFoundError);
+    await expect(db.engine.retryLater(unknown)).rejects.toThrow(JobNotFoundError);
     await expect(db.engine.release(unknown)).rejects.toThrow(JobNotFoundError);
     await expect(db.engine.cancel(["1"])).rejects.toThrow(JobNotFoundError);
     expect((await jobOf(db, job.id)).state).toBe("running");

@@ -77,7 +77,7 @@ describe("the limit of a payload", () => {
       await (way === "plain SQL"
         ? expect(refused).rejects.toMatchObject({ code: "MR004" })
         : expect(refused).rejects.toThrow(PayloadError));
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 1 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1 });
     },
   );
 

@@ -22,7 +22,7 @@ describe("two queues", () => {
     const [a, b] = [await newQueue(db), await newQueue(db)];
     const delayed = await enqueue(db, a, { delaySeconds: 60 });
     const retried = await enqueue(db, a, { type: "retried" });
-    await db.engine.retry(await claimOne(db, a), undefined, 30);
+    await db.engine.retryLater(await claimOne(db, a), undefined, 30);
     const lost = await enqueue(db, a, { type: "lost" });
     await claimOne(db, a, { leaseSeconds: 30 });
     await db.moveClock(61);
@@ -87,7 +87,7 @@ describe("a job's tenant", () => {
     const [first, second] = await db.engine.claim({ queues: [queue], limit: 2 });
     expect(first).toMatchObject({ id, tenant: "acme" });
     expect(second!.tenant).toBeUndefined();
-    await db.engine.retry(first!, undefined, 0);
+    await db.engine.retryLater(first!, undefined, 0);
     expect(await claimOne(db, queue)).toMatchObject({ id, attempt: 2, tenant: "acme" });
   });
 

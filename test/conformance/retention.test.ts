@@ -49,7 +49,7 @@ const endings: Record<string, (queue: string) => Promise<string>> = {
   },
   async "cancelled by a purge"(queue) {
     const id = await enqueue(db, queue);
-    await db.engine.purge(queue);
+    await db.engine.queuePurge(queue);
     return id;
   },
 };
@@ -141,7 +141,7 @@ describe("a job that is not finished", () => {
     });
     const delayed = await enqueue(db, queue, { delaySeconds: 500 * day });
     const retried = await enqueue(db, queue, { type: "retried" });
-    await db.engine.retry(await claimOne(db, queue, { types: ["retried"] }), { message: "no" }, 500 * day);
+    await db.engine.retryLater(await claimOne(db, queue, { types: ["retried"] }), { message: "no" }, 500 * day);
     const blocked = await enqueue(db, paused);
     await db.engine.queuePause(paused);
     const all = [running, ready, delayed, retried, blocked];
@@ -172,8 +172,8 @@ describe("the records of a job's attempts", () => {
     const queue = await newQueue(db);
     await keepFor({ retentionAttemptsSeconds: day });
     const id = await enqueue(db, queue);
-    await db.engine.retry(await claimOne(db, queue), { message: "first" }, 0);
-    await db.engine.retry(await claimOne(db, queue), { message: "second" }, 10 * day);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "first" }, 0);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "second" }, 10 * day);
     await db.moveClock(5 * day);
     expect(await isGone(id)).toBe(false);
     expect(await jobOf(db, id)).toMatchObject({
@@ -210,7 +210,7 @@ describe("a partition in which most jobs live", () => {
     const live = idsOf(await db.engine.enqueueMany("work", Array.from({ length: 10_001 }), { queue }));
     await db.moveClock(7 * day + partition + 1);
     expect(await isGone(id)).toBe(true);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: live.length });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: live.length });
     const [kept] = await db.sql("select count(*)::int as jobs from jobs where queue = $1 and state = 'ready'", [queue]);
     expect(kept).toEqual({ jobs: live.length });
   });

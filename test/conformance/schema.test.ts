@@ -1,7 +1,8 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Engine } from "../../src/db/engine.js";
-import { type Release, migrate, migrationStatus, thisRelease } from "../../src/db/migrate.js";
+import { migrate, thisRelease } from "../../src/db/migrate.js";
+import { type Release, migrationStatus } from "../../src/db/schema-version.js";
 import { useDatabase } from "../support/database.js";
 
 const db = useDatabase({ migrate: false });
@@ -117,6 +118,8 @@ describe("an installation", () => {
       { log: "job", columns: "id", children: 32 },
       { log: "payload_piece", columns: "job_id,piece", children: 32 },
       { log: "progress", columns: "job_id", children: 32 },
+      { log: "sample_hour", columns: "series,hour", children: 7 },
+      { log: "sample_minute", columns: "series,minute", children: 5 },
       { log: "step", columns: "job_id,key,kind,n", children: 32 },
       { log: "streak", columns: "first_place", children: 32 },
       { log: "ticket", columns: "lane,xid,id", children: 8 },
@@ -164,7 +167,7 @@ describe("a role that is not a superuser, in a database with no extension", () =
 
     const doomed = await engine.enqueue({ type: "send", queue: "mail", maxAttempts: 1, input: { to: "b" } });
     const [last] = await engine.claim({ queues });
-    await engine.retry(last!, { message: "no such address" });
+    await engine.retryLater(last!, { message: "no such address" });
     expect((await engine.get(doomed.id))?.job).toMatchObject({ state: "failed", reason: "exhausted" });
     expect(await engine.claim({ queues: ["dead"] })).toMatchObject([
       { input: { to: "b" }, source: { id: doomed.id, queue: "mail", error: { message: "no such address" } } },
@@ -231,7 +234,7 @@ describe("a migration", () => {
     await engine.enqueue({ type: "work", delaySeconds: 3600 });
     const claimed = await engine.claim({ limit: 20, leaseSeconds: 3600 });
     for (const job of claimed.slice(0, 5)) await engine.complete(job, { done: true });
-    for (const job of claimed.slice(5, 10)) await engine.retry(job, { message: "no" }, 0);
+    for (const job of claimed.slice(5, 10)) await engine.retryLater(job, { message: "no" }, 0);
     await engine.fail(claimed[10]!);
     await engine.cancel([claimed[11]!.id]);
     const before = await engine.list();
@@ -239,7 +242,7 @@ describe("a migration", () => {
 
     expect(await migrationStatus(db.pool, { schema: older, release: nextRelease })).toMatchObject({ state: "older" });
     const results = await Promise.all(tenPools().map((pool) => migrate(pool, { schema: older, release: nextRelease })));
-    expect(results.flatMap((result) => result.applied)).toEqual([`000${number}_next`]);
+    expect(results.flatMap((result) => result.applied)).toEqual([`${String(number).padStart(4, "0")}_next`]);
     await migrate(db.pool, { schema: fresh, release: nextRelease });
     expect(await describeSchema(older)).toEqual(await describeSchema(fresh));
 

@@ -24,7 +24,7 @@ describe("with plain SQL", () => {
       tenant: null,
       headers: null,
       retry: null,
-      attemptTimeoutMs: null,
+      attemptTimeoutSeconds: null,
       payloadSize: null,
       fingerprint: null,
       schedule: null,

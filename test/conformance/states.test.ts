@@ -39,7 +39,7 @@ describe("the store", () => {
       lastError: null,
     });
     const job = await claimOne(db, queue);
-    await db.engine.retry(job, { message: "out of paper" }, 60);
+    await db.engine.retryLater(job, { message: "out of paper" }, 60);
     expect(await jobOf(db, id)).toMatchObject({
       state: "delayed",
       attempts: 1,
@@ -60,7 +60,7 @@ describe("the store", () => {
     await db.engine.queueResume(queue);
     const job = await claimOne(db, queue);
     seen.push(await stateOf(db, id));
-    await db.engine.retry(job, undefined, 60);
+    await db.engine.retryLater(job, undefined, 60);
     seen.push(await stateOf(db, id));
     await db.moveClock(60);
     const again = await claimOne(db, queue);

@@ -14,19 +14,19 @@ interface Subject {
 /** Every way to change a job: the state it must be in before, and the change. */
 const changes: Record<string, [from: "ready" | "running" | "failed", change: (job: Subject) => Promise<unknown>]> = {
   claim: ["ready", ({ queue }) => claimOne(db, queue)],
-  extend: ["running", ({ token }) => db.engine.extend([token], hour)],
+  extend: ["running", ({ token }) => db.engine.claimExtend([token], hour)],
   "set visibility": ["running", (job) => db.engine.setVisibility(job, hour)],
   complete: ["running", (job) => db.engine.complete(job)],
   fail: ["running", (job) => db.engine.fail(job)],
-  "retry at once": ["running", (job) => db.engine.retry(job, undefined, 0)],
-  "retry later": ["running", (job) => db.engine.retry(job, undefined, hour)],
+  "retry at once": ["running", (job) => db.engine.retryLater(job, undefined, 0)],
+  "retry later": ["running", (job) => db.engine.retryLater(job, undefined, hour)],
   "release at once": ["running", (job) => db.engine.release(job)],
   "release for later": ["running", (job) => db.engine.release(job, hour)],
   "cancel while ready": ["ready", ({ id }) => db.engine.cancel([id])],
   "cancel while running": ["running", ({ id }) => db.engine.cancel([id])],
-  purge: ["ready", ({ queue }) => db.engine.purge(queue)],
+  purge: ["ready", ({ queue }) => db.engine.queuePurge(queue)],
   "dead letter": ["running", (job) => db.engine.deadLetter(job, "default")],
-  "add retries": ["failed", ({ id }) => db.engine.addRetries(1, { ids: [id] })],
+  "add retries": ["failed", ({ id }) => db.engine.retry(1, { ids: [id] })],
 };
 
 async function subject(from: "ready" | "running" | "failed"): Promise<Subject> {
@@ -82,7 +82,7 @@ describe("the updated time", () => {
     const ids = [await enqueue(db, queue), await enqueue(db, queue), await enqueue(db, queue)];
     const jobs = await db.engine.claim({ queues: [queue], limit: 3 }, { tx });
     await db.engine.complete(jobs[0]!, undefined, { tx });
-    await db.engine.retry(jobs[1]!, undefined, 0, { tx });
+    await db.engine.retryLater(jobs[1]!, undefined, 0, { tx });
     await tx.query("commit");
     for (const id of ids) await expectOrdered(id);
   });
@@ -116,8 +116,8 @@ describe("the updated time", () => {
     await db.engine.get(id);
     await db.engine.list({ queue });
     await db.engine.peek(queue);
-    await db.engine.depth(queue);
-    await db.engine.progressGet(id);
+    await db.engine.queueDepth(queue);
+    await db.engine.progress(id);
     await db.engine.payloadRead(id);
     for (const view of ["jobs", "attempts", "claims", "queues", "lanes", "types", "schedule_runs", "decisions"])
       await db.sql(`select * from ${view}`);

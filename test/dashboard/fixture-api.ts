@@ -16,6 +16,8 @@ export interface FixtureOptions {
   readonly role?: string;
   /** Every act is refused with this problem. */
   readonly refuses?: boolean;
+  /** A step of an act on many is answered when the test says so (`letStep`), so that somebody can see it. */
+  readonly holdsSteps?: boolean;
 }
 
 export interface Fixture {
@@ -25,6 +27,8 @@ export interface Fixture {
   readonly acts: { readonly method: string; readonly path: string; readonly body: Record<string, unknown> }[];
   /** How many look at the live stream. */
   readonly viewers: () => number;
+  /** Answers the step that was held for longest, or the next one. */
+  readonly letStep: () => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -35,11 +39,17 @@ export async function startFixture({
   token,
   role = "admin",
   refuses = false,
+  holdsSteps = false,
 }: FixtureOptions): Promise<Fixture> {
   const world = makeWorld(size);
   const acts: Fixture["acts"] = [];
   const viewers = new Set<ServerResponse>();
-  const files = dashboardPart();
+  const held: (() => void)[] = [];
+  let mayGo = 0;
+  const letHeld = (): void => {
+    for (; mayGo > 0 && held.length > 0; mayGo -= 1) held.shift()!();
+  };
+  const files = dashboardPart({ isMounted: false });
   let tick = 700;
   const show = setInterval(() => {
     tick += 1;
@@ -51,7 +61,14 @@ export async function startFixture({
     const url = new URL(request.url!, "http://fixture");
     if (!url.pathname.startsWith(prefix)) return answer(response, 404, {});
     const path = url.pathname.slice(prefix.length);
-    const exchange = { request, response, path, query: url.searchParams, id: "fixture" } as unknown as Exchange;
+    const exchange = {
+      request,
+      response,
+      path,
+      target: url.pathname,
+      query: url.searchParams,
+      id: "fixture",
+    } as unknown as Exchange;
     if (takesDashboard(exchange)) return files(exchange);
     const words = path
       .replace(/^\/api\/v1\//, "")
@@ -69,6 +86,8 @@ export async function startFixture({
       return;
     }
     const body = JSON.parse((await text(request)) || "{}") as Record<string, unknown>;
+    if (body["dryRun"] === true && words[0] === "jobs" && words.length === 2 && words[1] !== "replay")
+      return answer(response, 200, wouldTouch(body, size));
     if (body["dryRun"] === true)
       return answer(response, 200, { count: size === "huge" ? 12_345_678 : 42, isExact: size !== "huge" });
     if (words[1] === "preview")
@@ -78,24 +97,53 @@ export async function startFixture({
       });
     if (refuses) return problem(response, 409, "MR014", "the queue is closed", "open it first");
     acts.push({ method: request.method!, path: `/${words.join("/")}`, body });
+    if (words.length === 1 && words[0] === "jobs")
+      return answer(response, 200, { id: world.jobs[0]!.id, duplicate: false });
+    if (words[0] === "jobs" && words.length === 2 && body["filter"] !== undefined) {
+      if (!holdsSteps) return answer(response, 200, step(body));
+      held.push(() => answer(response, 200, step(body)));
+      return letHeld();
+    }
+    if (words[0] === "jobs" && words.length === 2)
+      return answer(response, 200, { count: (body["ids"] as unknown[]).length, isExact: true });
     answer(response, 200, { done: true, count: 42, isExact: true });
   };
 
   const server = createServer((request, response) => {
     serve(request, response).catch((error) => response.destroy(error as Error));
   });
+  server.keepAliveTimeout = 60_000; // a browser under load comes back late, to a connection that would be gone
   server.listen(port, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`,
     acts,
     viewers: () => viewers.size,
+    letStep() {
+      mayGo += 1;
+      letHeld();
+    },
     async stop() {
       clearInterval(show);
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+const matching = 2500;
+
+function wouldTouch({ ids }: Record<string, unknown>, size: Size): object {
+  if (Array.isArray(ids)) return { count: ids.length, isExact: true };
+  return size === "huge" ? { count: 10_000, isExact: false } : { count: matching, isExact: true };
+}
+
+/** A thousand of all that match; the cursor says how many went before. */
+function step(body: Record<string, unknown>): object {
+  const done = Number(body["cursor"] ?? 0);
+  const count = Math.min(matching - done, Number(body["limit"] ?? 100_000));
+  const isLast = done + count >= matching;
+  return { count, isExact: isLast, ...(!isLast && { next: { ...body, cursor: String(done + count) } }) };
 }
 
 function stream(response: ServerResponse, viewers: Set<ServerResponse>, now: () => unknown): void {
@@ -116,7 +164,7 @@ function find(
   const list = (items: readonly unknown[] | undefined) => items && { items };
   switch (first) {
     case "session":
-      return { name: "ann", role, version: "0.1.0", schema: "millrace", isOpen };
+      return { name: "ann", role, version: "0.1.0", schema: "millrace", isOpen, isMounted: false };
     case "overview":
       return momentOf(world, tick).overview;
     case "history":
@@ -124,19 +172,30 @@ function find(
     case "queues": {
       if (name === undefined) return list(world.queues);
       const queue = world.queues.find((one) => one.name === name);
+      if (third === "why") return list(queue && world.why(queue.name));
       if (third === "types") return list(world.types);
       if (third === "groups") return list(world.groups);
       if (third === "peek") return list(world.jobs.filter(({ state }) => state === "ready").slice(0, 50));
       if (third === "events") return list(world.events);
       return queue;
     }
+    case "groups":
+      return list(
+        world.groups.flatMap(({ group, settings: _settings, share: _share, ...rest }) =>
+          group === null ? [] : [{ group, queues: world.queues.slice(0, 3).map((queue) => queue.name), ...rest }],
+        ),
+      );
     case "jobs":
       if (name === undefined) return jobsOf(world, query);
+      if (third === "why") return list(world.jobWhy(name));
       if (third === "steps") return world.steps(name, query);
       if (third === "children") return world.children(name);
       if (third === "below") return { count: world.flow(name)?.jobs.length ?? 0, isExact: true };
+      if (third === "log") return world.log(name);
       if (third === "payload") return pieceOf(world.payload(name), query);
       return world.details(name);
+    case "names":
+      return list(world.names(query.get("kind")!, query.get("part") ?? ""));
     case "flows":
       return world.flow(name!);
     case "schedules":
@@ -146,14 +205,26 @@ function find(
       if (third === "next")
         return list(Array.from({ length: 5 }, (_, n) => new Date(Date.now() + (n + 1) * 3_600_000).toISOString()));
       return world.schedules.find((one) => one.name === name);
+    case "alerts":
+      return list(alertsOf(world.queues.length === 0, name));
     case "stages":
     case "pauses":
     case "workers":
+    case "processes":
     case "running":
     case "limits":
     case "breakers":
-    case "audit":
       return list(world[first]);
+    case "audit":
+      return list(
+        world.audit.filter(
+          ({ who, action, object, result, because }) =>
+            (!query.has("who") || query.get("who") === who) &&
+            action.toLowerCase().includes((query.get("action") ?? "").toLowerCase()) &&
+            `${object} ${because}`.includes(query.get("object") ?? "") &&
+            (!query.has("result") || (query.get("result") === "done") === (result === "done")),
+        ),
+      );
     case "failures": {
       const total = world.failures.reduce((sum, { jobs }) => sum + jobs, 0);
       return { items: world.failures, total, isExact: total < 10_000 };
@@ -165,6 +236,49 @@ function find(
   }
 }
 
+/** Alerts, rules, web hooks or events. */
+function alertsOf(isEmpty: boolean, what: string | undefined): readonly unknown[] {
+  const at = new Date(Date.now() - 300_000).toISOString();
+  const rule = { kind: "oldest", forSeconds: 60, putBy: null, putAt: at };
+  const unsilenced = { silencedUntil: null, silencedBy: null, silencedBecause: null };
+  if (what === "rules")
+    return [
+      { ...rule, ...unsilenced, name: "oldest-job", options: { seconds: 900 }, hooks: [], on: true },
+      {
+        ...rule,
+        name: "old-mail",
+        options: { queue: "mail", seconds: 600 },
+        hooks: ["ops"],
+        on: true,
+        silencedUntil: new Date(Date.now() + 1_800_000).toISOString(),
+        silencedBy: "ann",
+        silencedBecause: "known",
+      },
+      { ...rule, ...unsilenced, name: "disk-size", kind: "size", options: { bytes: 5e10 }, hooks: [], on: false },
+    ];
+  if (isEmpty) return [];
+  if (what === "hooks")
+    return [{ name: "ops", origin: "https://hooks.example.com", putBy: "ann", putAt: at, rules: ["old-mail"] }];
+  const message = "the oldest ready job of webhooks has waited for 1042 s";
+  if (what === "events")
+    return [
+      { id: "2", at, event: "fired", rule: "oldest-job", subject: "webhooks", value: 1042, message, by: null },
+      { id: "1", at, event: "put", rule: "old-mail", subject: null, value: null, message: null, by: "ann" },
+    ];
+  const alert = { rule: "oldest-job", kind: "oldest", since: at, value: 1042, silenced: false };
+  return [
+    { ...alert, subject: "webhooks", state: "firing", firedAt: at, message },
+    {
+      ...alert,
+      rule: "old-mail",
+      subject: "mail",
+      state: "pending",
+      firedAt: null,
+      message: "the oldest ready job of mail has waited for 640 s",
+    },
+  ];
+}
+
 function jobsOf(world: World, query: URLSearchParams): unknown {
   // A look that has found nothing yet, as for a rare state among very many jobs.
   if (query.get("state") === "expired" && !query.has("cursor")) return { items: [], next: "7419230000000000001" };
@@ -172,7 +286,12 @@ function jobsOf(world: World, query: URLSearchParams): unknown {
   const found = world.jobs.filter(
     (job) =>
       wanted.every((key) => !query.has(key) || job[key] === query.get(key)) &&
-      (job.lastError?.message ?? "").includes(query.get("error") ?? ""),
+      (job.lastError?.message ?? "").includes(query.get("error") ?? "") &&
+      (!query.has("failure") || job.lastError !== null) &&
+      JSON.stringify(job.input).includes(query.get("input") ?? "") &&
+      [job.type, job.queue, job.group, JSON.stringify(job.input), job.lastError?.message ?? ""].some((text) =>
+        text?.toLowerCase().includes((query.get("text") ?? "").toLowerCase()),
+      ),
   );
   const from = query.has("cursor") ? found.findIndex(({ id }) => id === query.get("cursor")) + 1 : 0;
   const items = found.slice(from, from + Number(query.get("limit") ?? 50));
@@ -187,7 +306,7 @@ function pieceOf(bytes: Buffer | undefined, query: URLSearchParams): Buffer | un
 
 const sum = (
   samples: readonly QueueSample[],
-  key: "ready" | "delayed" | "suspended" | "running" | "in" | "out" | "failed",
+  key: "ready" | "blocked" | "delayed" | "suspended" | "running" | "in" | "out" | "failed",
 ): number => samples.reduce((total, one) => total + (one[key] ?? 0), 0);
 
 function momentOf(world: World, tick: number): { overview: Overview; queues: readonly QueueSample[] } {
@@ -199,6 +318,7 @@ function momentOf(world: World, tick: number): { overview: Overview; queues: rea
       at: new Date().toISOString(),
       queues: queues.length,
       ready: sum(queues, "ready"),
+      blocked: sum(queues, "blocked"),
       delayed: sum(queues, "delayed"),
       suspended: sum(queues, "suspended"),
       running: sum(queues, "running"),
@@ -225,14 +345,15 @@ function historyOf(
   tick: number,
 ): { step: number; points: (Omit<Point, "at"> & { at: string })[] } {
   const seconds = Number(query.get("seconds") ?? 600);
-  const step = seconds <= 600 ? 1 : 60;
+  const step = seconds <= 600 ? 1 : seconds <= 86_400 ? 60 : 3600;
   const length = Math.min(world.queues.length > 100 ? 60 : 600, seconds / step);
   const points = Array.from({ length: world.queues.length === 0 ? 0 : length }, (_, n) => {
     const { overview, queues } = momentOf(world, tick - (length - 1 - n));
     const one = queues.find(({ queue }) => queue === query.get("queue"));
-    const { ready, delayed, suspended, running, oldestReadySeconds, rates, latency } = overview;
+    const { ready, blocked, delayed, suspended, running, oldestReadySeconds, rates, latency } = overview;
     const point = one ?? {
       ready,
+      blocked,
       delayed,
       suspended,
       running,
@@ -241,7 +362,9 @@ function historyOf(
       out: rates.finishedPerSecond,
       failed: rates.failedPerSecond,
     };
-    return { ...point, ...latency, at: new Date(Date.now() - (length - 1 - n) * step * 1000).toISOString() };
+    const stored =
+      step === 1 ? {} : { runP50: 0.2, runP95: 1.1, kinds: n % 7 === 0 ? { TimeoutError: 2, lost: 1 } : null };
+    return { ...point, ...latency, ...stored, at: new Date(Date.now() - (length - 1 - n) * step * 1000).toISOString() };
   });
   return { step, points };
 }

@@ -19,9 +19,12 @@ import type {
   Json,
   Limit,
   List,
+  Log,
   Pause,
+  Process,
   Queue,
   QueueSample,
+  Reason,
   Run,
   RunningJob,
   Schedule,
@@ -38,6 +41,11 @@ export type Size = "empty" | "normal" | "huge";
 /** What tries to become code wherever a text is shown. */
 export const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'\`\${window.pwned=1}javascript:window.pwned=1`;
 
+/** What turns around what stands beside it, hides, or breaks lines. */
+export const turned = "invoice\u202Egnp.exe \u2066\u200Bשלום\u0000\r\n\tend";
+/** A name of ten thousand letters without a place to break. */
+export const endless = `name-${"n".repeat(10_000)}`;
+
 export interface World {
   readonly queues: readonly Queue[];
   readonly samples: (tick: number) => readonly QueueSample[];
@@ -47,6 +55,8 @@ export interface World {
   readonly children: (id: string) => List<Child> | undefined;
   readonly flow: (id: string) => FlowGraph | undefined;
   readonly payload: (id: string) => Buffer | undefined;
+  readonly why: (queue: string) => readonly Reason[];
+  readonly jobWhy: (id: string) => readonly Reason[] | undefined;
   readonly types: readonly TypeOfQueue[];
   readonly groups: readonly Group[];
   readonly events: readonly EventOfQueue[];
@@ -57,10 +67,13 @@ export interface World {
   readonly runs: readonly ScheduleRun[];
   readonly scheduleEvents: readonly EventOfSchedule[];
   readonly workers: readonly Worker[];
+  readonly processes: readonly Process[];
   readonly running: readonly RunningJob[];
   readonly limits: readonly Limit[];
   readonly breakers: readonly Breaker[];
   readonly findings: readonly Finding[];
+  readonly log: (id: string) => Log | undefined;
+  readonly names: (kind: string, part: string) => readonly string[];
   readonly audit: readonly AuditEntry[];
 }
 
@@ -106,6 +119,8 @@ export function makeWorld(size: Size): World {
         : [
             ...usualQueues,
             hostile,
+            turned,
+            endless,
             long("queue"),
             ...Array.from({ length: 1500 }, (_, n) => `tenant-${String(n).padStart(4, "0")}`),
           ];
@@ -120,6 +135,11 @@ export function makeWorld(size: Size): World {
     children: (id) => childrenOf(jobs, id),
     flow: (id) => flowOf(id, size === "huge" ? hostile : null),
     payload: (id) => payloadOf(jobs.find((job) => job.id === id)),
+    why: (queue) => (size === "empty" ? [] : makeWhy(queue, size)),
+    jobWhy: (id) => {
+      const job = jobs.find((one) => one.id === id);
+      return job && makeJobWhy(job);
+    },
     types:
       size === "empty"
         ? []
@@ -148,6 +168,7 @@ export function makeWorld(size: Size): World {
               pausedBecause: "the customer's endpoint is being moved",
               jobId: null,
             },
+            ...partPauses(size),
           ],
     failures: size === "empty" ? [] : makeFailures(size),
     schedules: size === "empty" ? [] : makeSchedules(size),
@@ -178,6 +199,45 @@ export function makeWorld(size: Size): World {
             types: types.slice(n % 3, (n % 3) + 2),
             queues: ["mail", "images"],
             since: ago(10 + n),
+          })),
+    processes:
+      size === "empty"
+        ? []
+        : Array.from({ length: size === "huge" ? 400 : 5 }, (_, n) => ({
+            id: `worker-${n}.eu.example:${4000 + n}:0b7c`,
+            host: `worker-${n}.eu.example`,
+            pid: 4000 + n,
+            release: n % 2 === 0 ? "2026.11.2" : null,
+            workers: [
+              {
+                name: size === "huge" && n === 1 ? hostile : n === 0 ? "mailer" : `worker-${n}.eu.example:${4000 + n}`,
+                queues: ["mail", "images"],
+                types: n % 4 === 3 ? null : types.slice(n % 3, (n % 3) + 2),
+                concurrency: 10 + n,
+                ...(n === 0 ? { held: "paused" as const } : n === 4 ? { held: "drained" as const } : {}),
+              },
+            ],
+            state: (["idle", "busy", "stalled", "lost"] as const)[n % 4]!,
+            running: n % 4 === 1 ? 4 : 0,
+            memoryBytes: 120_000_000 + n * 7_000_000,
+            stalledSeconds: n % 4 === 2 ? 14 : 0,
+            orders:
+              n === 0 || n === 4
+                ? [
+                    {
+                      process: n === 4 ? `worker-${n}.eu.example:${4000 + n}:0b7c` : null,
+                      worker: n === 0 ? "mailer" : null,
+                      hold: n === 0 ? ("pause" as const) : ("drain" as const),
+                      concurrency: null,
+                      at: ago(300),
+                      by: "ann",
+                      because: n === 0 ? "the provider is down" : null,
+                    },
+                  ]
+                : [],
+            startedAt: ago(86_400),
+            seenAt: ago(n % 4 === 3 ? 400 : n % 9),
+            expectedAt: ago(n % 4 === 3 ? 375 : -20),
           })),
     running: jobs
       .filter(({ state }) => state === "running")
@@ -214,23 +274,130 @@ export function makeWorld(size: Size): World {
                 code: "ECONNREFUSED",
               },
             },
+            ...(["half-open", "closed"] as const).map((state, n) => ({
+              queue: "billing",
+              type: size === "huge" && n === 0 ? endless : types[n + 3]!,
+              state,
+              failures: state === "closed" ? 3 : null,
+              opensAt: 5,
+              openedAt: state === "closed" ? null : ago(200),
+              openUntil: state === "closed" ? null : ago(2),
+              pauseSeconds: state === "closed" ? null : 60,
+              failedAt: ago(30 + n),
+              lastError: { message: size === "huge" ? turned : "the card issuer does not answer" },
+            })),
           ],
     findings: makeFindings(size),
-    audit:
-      size === "empty"
-        ? []
-        : Array.from({ length: size === "huge" ? 100 : 14 }, (_, n) => ({
-            id: String(n),
-            at: ago(n * 600),
-            who: size === "huge" ? hostile : "ann",
-            action: "POST /queues/{queue}/pause",
-            object: `queue ${names[n % names.length]}`,
-            result: n % 6 === 5 ? "MR014" : "done",
-            count: n % 3 === 0 ? n * 100 : null,
-            address: "10.0.0.4",
-            requestId: "0e5c3a52-8d0b-4d5e-9f6b-0a2d5a2b7c11",
-          })),
+    log: (id) => {
+      const job = jobs.find((one) => one.id === id);
+      if (!job) return undefined;
+      const line = (n: number) =>
+        `${ago(40 - n)} ${size === "huge" && n % 5 === 0 ? hostile : `resized uploads/${n}.png to 640 × 480`}`;
+      return {
+        isRunning: job.state === "running",
+        lines: Array.from({ length: 40 }, (_, n) => line(n)),
+        updatedAt: ago(1),
+      };
+    },
+    names: (kind, part) =>
+      ({
+        queue: names,
+        type:
+          size === "empty" ? [] : [...types, "render-video", ...(size === "huge" ? [hostile, turned, endless] : [])],
+        group: size === "empty" ? [] : tenants,
+        tenant: [],
+      })[kind]
+        ?.filter((name) => name.includes(part))
+        .slice(0, 20) ?? [],
+    audit: size === "empty" ? [] : makeAudit(size),
   };
+}
+
+/** A type, a group, and both of one. */
+function partPauses(size: Size): Pause[] {
+  const part = { pausedAt: ago(300), pausedBy: "bob", jobId: null };
+  return [
+    { ...part, queue: "mail", type: "send-mail", group: null, pausedBecause: "the template is wrong" },
+    { ...part, queue: "mail", type: null, group: size === "huge" ? endless : "acme", pausedBecause: null },
+    {
+      ...part,
+      queue: "billing",
+      type: "charge-card",
+      group: size === "huge" ? turned : "hooli",
+      pausedBecause: "fraud?",
+    },
+  ];
+}
+
+function makeAudit(size: Size): AuditEntry[] {
+  const some: Pick<AuditEntry, "action" | "object" | "count" | "because" | "before" | "after">[] = [
+    {
+      action: "PUT /queues/{queue}",
+      object: "queue billing",
+      count: null,
+      because: null,
+      before: { maxRunning: 25, rate: null },
+      after: { maxRunning: 10, rate: { perSecond: 25 } },
+    },
+    ...[1000, 1000, 420].map((jobs) => ({
+      action: "POST /jobs/retry",
+      object: 'jobs {"state":"failed","type":"send-mail"}',
+      count: jobs,
+      because: "the provider is back",
+      before: null,
+      after: null,
+    })),
+    {
+      action: "POST /queues/{queue}/pause",
+      object: "queue mail, group acme",
+      count: null,
+      because: "they asked us to wait",
+      before: {},
+      after: { pausedParts: [{ group: "acme" }] },
+    },
+    {
+      action: "PUT /schedules/{name}",
+      object: "schedule nightly-report",
+      count: null,
+      because: null,
+      before: { rule: { cron: "0 2 * * *" } },
+      after: { rule: { cron: "0 3 * * *", tz: "Europe/Berlin" } },
+    },
+    {
+      action: "POST /jobs/{id}/cancel",
+      object: `job ${idOf(7)}`,
+      count: 1,
+      because: "sent twice",
+      before: null,
+      after: null,
+    },
+    {
+      action: "POST /queues/{queue}/purge",
+      object: "queue reports",
+      count: null,
+      because: null,
+      before: null,
+      after: null,
+    },
+  ];
+  return Array.from({ length: size === "huge" ? 100 : some.length }, (_, n) => {
+    const entry = some[n % some.length]!;
+    return {
+      id: String(1000 - n),
+      at: ago(n * 600 + 30),
+      who: size === "huge" ? [hostile, turned, endless][n % 3]! : n % 4 === 3 ? "bob" : "ann",
+      address: "10.0.0.4",
+      requestId: "0e5c3a52-8d0b-4d5e-9f6b-0a2d5a2b7c11",
+      result: n % some.length === some.length - 1 ? "MR014" : "done",
+      ...entry,
+      ...(size === "huge" && {
+        because: n % 3 === 1 ? turned : hostile,
+        object: n % 5 === 0 ? `queue ${endless}` : entry.object,
+        before: { [hostile]: turned },
+        after: { [hostile]: endless },
+      }),
+    };
+  });
 }
 
 function makeQueue(name: string): Queue {
@@ -244,12 +411,16 @@ function makeQueue(name: string): Queue {
         ? { maxRunning: 10, rate: { perSecond: 25 }, ordered: true }
         : name === "mail"
           ? { groupMaxRunning: 3, maxDepth: 100_000 }
-          : {},
+          : name === "search-index"
+            ? { ordered: "batches" }
+            : {},
     pausedAt: isPaused ? ago(900) : null,
     pausedBy: isPaused ? "ann" : null,
     pausedBecause: isPaused ? "the customer's endpoint is being moved" : null,
     createdAt: ago(864_000),
     waiting: 120,
+    ready: isPaused || name === "reports" ? 0 : 90,
+    blocked: isPaused || name === "reports" ? 120 : 30,
     delayed: 8,
     running: 4,
     staged: 0,
@@ -273,11 +444,12 @@ function sampleOf(queue: string, n: number, tick: number, scale: number): QueueS
   return {
     queue,
     state,
-    ready: Math.round((stands ? 800 + tick : 300 * chance(n + 9) * wave(47, n)) * scale),
+    ready: stands ? 0 : Math.round(300 * chance(n + 9) * wave(47, n) * scale),
+    blocked: stands ? Math.round((800 + tick) * scale) : queue === "mail" ? 3600 : 0,
     delayed: Math.round(60 * chance(n + 5) * scale),
     suspended: Math.round(20 * chance(n + 5) * scale),
     running: stands ? 0 : Math.round(12 * wave(13, n)),
-    oldestReadySeconds: stands ? 900 + tick : chance(n + 3) * 8 * wave(31, n) * (scale > 1 ? 9000 : 1),
+    oldestReadySeconds: stands ? null : chance(n + 3) * 8 * wave(31, n) * (scale > 1 ? 9000 : 1),
     in: flow,
     out: stands ? 0 : Math.max(0, flow + 4 * (wave(9, n * 2) - 0.5)),
     failed: queue === "webhooks" ? 0 : flow * 0.02 * wave(17, n),
@@ -304,7 +476,7 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
     const state = n === runAt ? "suspended" : states[n % states.length]!;
     const isEnd = ["succeeded", "failed", "expired", "cancelled"].includes(state);
     const isHostile = size === "huge" && n % 7 === 3;
-    const attempts = state === "ready" || state === "delayed" ? 0 : state === "failed" ? 3 : 1;
+    const attempts = ["ready", "delayed", "blocked", "cancelled"].includes(state) ? 0 : state === "failed" ? 3 : 1;
     return {
       id: idOf(n),
       queue: queues[n % Math.min(queues.length, 11)]!,
@@ -336,7 +508,7 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
             }
           : null,
       result: state === "succeeded" ? { width: 640, height: 480 } : null,
-      attemptTimeoutMs: 120_000,
+      attemptTimeoutSeconds: 120,
       retry: null,
       fingerprint: n % 4 === 0 ? `fp-${n}` : null,
       schedule: n % 10 === 6 ? "nightly-report" : null,
@@ -351,7 +523,17 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
       ...runOf(n, idOf, ago(7200)),
     } satisfies Job;
   });
-  return [...jobs, ...flowJobs(jobs[0]!)];
+  // A bad night: ten thousand that failed alike, older than all of the others.
+  const failed = jobs.find(({ state }) => state === "failed")!;
+  const night = Array.from({ length: size === "huge" ? 10_000 : 0 }, (_, n) => ({
+    ...failed,
+    id: idOf(100_000 + n),
+    type: n === 0 ? endless : n === 1 ? turned : "charge-card",
+    group: n === 2 ? endless : failed.group,
+    lastError: { message: n === 3 ? endless : n === 4 ? turned : `the card of account ${n} was refused` },
+    createdAt: ago(40_000 + n),
+  }));
+  return [...jobs, ...flowJobs(jobs[0]!), ...night];
 }
 
 const payloadTypes: Readonly<Record<number, string>> = {
@@ -396,7 +578,8 @@ function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | u
   const job = jobs.find((one) => one.id === id);
   if (!job) return undefined;
   const many = size === "huge" && job === jobs[3] ? 500 : job.attempts;
-  const attempts = Array.from({ length: job.state === "running" ? 0 : many }, (_, n): Attempt => {
+  const isOpen = job.state === "running" || job.state === "suspended";
+  const attempts = Array.from({ length: isOpen ? 0 : many }, (_, n): Attempt => {
     const isLast = n === many - 1;
     const failed = !isLast || job.state === "failed";
     return {
@@ -433,6 +616,7 @@ function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | u
   return {
     job,
     attempts,
+    failure: job.lastError === null ? null : "00000048c2739500",
     progress: job.state === "running" ? { done: 42, total: 100, step: "resizing" } : null,
     decisions:
       job.state === "failed"
@@ -461,9 +645,54 @@ function detailsOf(jobs: readonly Job[], id: string, size: Size): JobDetails | u
   };
 }
 
+function makeWhy(queue: string, size: Size): Reason[] {
+  if (queue === "webhooks")
+    return [
+      { code: "paused", since: ago(900), by: "ann", because: "the customer's endpoint is being moved", jobs: 4800 },
+    ];
+  if (queue === "reports") return [{ code: "queueWaits", queues: ["import"], jobs: 820 }];
+  if (queue !== "mail") return [{ code: "backlog", running: 4, jobs: 90 }];
+  return [
+    { code: "paused", type: types[0]!, since: ago(7200), by: "bob", because: "a wrong text", jobs: 1600 },
+    { code: "paused", group: size === "huge" ? hostile : tenants[0]!, since: ago(600), by: "ann", jobs: 1200 },
+    { code: "breakerOpen", type: types[1]!, since: ago(60), until: ago(-540), error: "503 of the bank", jobs: 800 },
+    {
+      code: "limit",
+      of: "group",
+      group: size === "huge" ? "tenant-1" : tenants[1]!,
+      maxRunning: 3,
+      running: 3,
+      jobs: 88,
+    },
+    { code: "noWorker", type: types[2]!, jobs: 12 },
+    { code: "backlog", running: 12, jobs: 3688 },
+  ];
+}
+
+function makeJobWhy({ state, runAt, type }: Job): Reason[] {
+  switch (state) {
+    case "blocked":
+      return [
+        { code: "paused", type, since: ago(7200), by: "bob", because: "a wrong text" },
+        { code: "behind", jobs: 1_204, urgent: 12 },
+      ];
+    case "ready":
+      return [{ code: "behind", jobs: 100_000, isExact: false, group: "acme" }];
+    case "delayed":
+      return [{ code: "time", until: runAt }];
+    case "suspended":
+      if (type === "millrace.flow") return [{ code: "children", step: "flow", of: 5, left: 2 }];
+      return [{ code: "signal", signals: ["approved", "rejected"] }];
+    default:
+      return [];
+  }
+}
+
 function makeGroups(size: Size): Group[] {
   const names =
-    size === "huge" ? [hostile, long("tenant"), ...Array.from({ length: 498 }, (_, n) => `tenant-${n}`)] : tenants;
+    size === "huge"
+      ? [hostile, turned, endless, long("tenant"), ...Array.from({ length: 498 }, (_, n) => `tenant-${n}`)]
+      : tenants;
   const waiting = names.map((_, n) => Math.round((2000 / (n + 1)) * (size === "huge" ? 5000 : 1)));
   const all = waiting.reduce((sum, one) => sum + one, 0);
   return names.map((group, n) => ({
@@ -474,6 +703,7 @@ function makeGroups(size: Size): Group[] {
     oldestAgeSeconds: 3 + n * 2,
     share: waiting[n]! / all,
     estimated: size === "huge",
+    settings: n === 0 ? { weight: 3, maxRunning: 20, rate: { perSecond: 5, burst: 10 } } : null,
   }));
 }
 

@@ -65,17 +65,7 @@ describe.skipIf(!hasBrowser)("the dashboard with a million jobs", () => {
     await page.addInitScript((token) => sessionStorage.setItem("millrace.token", token), server.tokens.admin);
     await page.goto(`${server.url}/dashboard/`);
     await page.locator("h1").waitFor();
-    for (const address of [
-      "queues",
-      "jobs",
-      "failures",
-      "tenants",
-      "schedules",
-      "workers",
-      "limits",
-      "health",
-      "audit",
-    ])
+    for (const address of ["queues", "jobs", "failures", "groups", "schedules", "workers", "limits", "health", "audit"])
       await visit(address);
     for (const tab of ["", "/types", "/groups", "/stages", "/peek", "/events", "/options"])
       await visit(`queues/bulk${tab}`);

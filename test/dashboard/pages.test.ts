@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasBrowser, useBrowser } from "./browser.js";
 import { type Fixture, startFixture } from "./fixture-api.js";
-import { hostile, makeWorld } from "./fixture-data.js";
+import { endless, hostile, makeWorld, turned } from "./fixture-data.js";
 import { flowIdOf } from "./fixture-flows.js";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -17,17 +17,21 @@ const everywhere: readonly (readonly [address: string, heading: RegExp])[] = [
   ["queues", /Queues/],
   ["jobs", /Jobs/],
   ["failures", /Failures/],
-  ["tenants", /Tenants/],
+  ["groups", /Groups/],
   ["schedules", /Schedules/],
   ["workers", /Workers/],
   ["limits", /Limits/],
+  ["alerts", /Alerts/],
   ["health", /Health/],
   ["audit", /Audit/],
+  ["enqueue", /New job/],
+  ["new-schedule", /New schedule/],
   ["nowhere", /no such page/],
 ];
 const subjects: readonly (readonly [address: string, heading: RegExp])[] = [
   ["queues/webhooks", /webhooks/],
   ["queues/mail/types", /mail/],
+  ["queues/mail/types/send-mail", /send-mail/],
   ["queues/mail/groups", /mail/],
   ["queues/mail/stages", /mail/],
   ["queues/mail/peek", /mail/],
@@ -44,9 +48,20 @@ const subjects: readonly (readonly [address: string, heading: RegExp])[] = [
   [`jobs/${flowIdOf("render-500")}`, /render-500/],
   [`jobs/${flowIdOf("tangled")}`, /tangled/],
   ["schedules/nightly-report", /nightly-report/],
+  ["schedules/nightly-report/edit", /Edit nightly-report/],
+  [`enqueue?from=${jobOf(({ state }) => state === "failed")}`, /Clone a job/],
+  ["jobs?state=failed&type=charge-card", /Jobs/],
+  ["failures?kind=0000048c27395000", /Failures/],
+  ["audit?result=refused", /Audit/],
 ];
 const hostiles: readonly (readonly [address: string, heading: RegExp])[] = [
   [`queues/${encodeURIComponent(hostile)}`, /img src=x/],
+  [`queues/${encodeURIComponent(endless)}`, /name-nnn/],
+  [`queues/${encodeURIComponent(turned)}`, /invoice/],
+  [`jobs?type=${encodeURIComponent(endless)}`, /Jobs/],
+  [`jobs/${jobOf(({ type }) => type === endless)}`, /name-nnn/],
+  [`jobs/${jobOf(({ type }) => type === turned)}`, /invoice/],
+  [`enqueue?from=${jobOf(({ type }) => type === turned)}`, /Clone/],
   [`jobs/${jobs[3]!.id}`, /img src=x/],
   [`jobs/${jobs[0]!.id}`, /very-very/],
   [`jobs/${jobOf(({ contentType }) => contentType === "text/html")}`, /call-webhook/],

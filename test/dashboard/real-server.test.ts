@@ -7,7 +7,19 @@ import { hasBrowser, useBrowser } from "./browser.js";
 import { hostile } from "./fixture-data.js";
 
 const server = useServer({ prefix: "/ops" });
-const pages = ["", "queues", "jobs", "failures", "tenants", "schedules", "workers", "limits", "health", "audit"];
+const pages = [
+  "",
+  "queues",
+  "jobs",
+  "failures",
+  "groups",
+  "schedules",
+  "workers",
+  "limits",
+  "alerts",
+  "health",
+  "audit",
+];
 
 describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
   const open = useBrowser();
@@ -138,7 +150,7 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       await page.locator(".hex").getByText("00004000  00 01 02 03").waitFor();
       await visit(page, "workers");
       expect(await page.locator("tbody").first().innerText()).toContain("host.example:18");
-      await visit(page, "tenants");
+      await visit(page, "groups");
       expect(await page.locator("tbody").first().innerText()).toMatch(/acme[\s\S]*globex|globex[\s\S]*acme/);
       await visit(page, "");
       await until(
@@ -199,9 +211,21 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
         .getByRole("dialog")
         .getByText(/Touches \d+ jobs/)
         .waitFor();
+      await page.getByRole("dialog").getByLabel("Type “mail” to confirm").fill("mail");
       await page.getByRole("dialog").getByRole("button", { name: "Purge" }).click();
       await page.getByText("mail is purged").waitFor();
       expect((await server.ask("GET", "/queues/mail")).body.depth.ready).toBe(0);
+    });
+
+    it("lets a delayed job run now, and no other", async () => {
+      const { engine } = server.db;
+      const { id } = await engine.enqueue({ type: "later", queue: "bulk", delaySeconds: 7200 });
+      const { page } = await signIn(`jobs/${id}`);
+      await confirm(page, "Run now", "Run now", { Why: "the customer waits" });
+      await page.getByText(`later ${id} is due now`).waitFor();
+      expect((await engine.get(id))!.job.state).toBe("ready");
+      await until("it says so", () => page.getByRole("button", { name: "Run now", exact: true }).isDisabled());
+      expect(JSON.stringify((await server.ask("GET", "/audit?limit=5")).body)).toContain("the customer waits");
     });
 
     it("runs, pauses, removes and brings back a schedule, and tries a rule", async () => {
@@ -278,7 +302,7 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       const { engine } = server.db;
       await engine.queuePut("flows");
       const options = { queue: "flows" };
-      const { id, jobs } = await engine.enqueueFlow(
+      const { id, jobs } = await engine.flowEnqueue(
         [
           { type: "plan", options },
           ...Array.from({ length: 60 }, () => ({ type: "extract", options, after: [0] })),
@@ -314,9 +338,9 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
 
     it("tells who did all that", async () => {
       const { page } = await signIn("audit");
-      await page.getByText("POST /jobs/{id}/rewind").first().waitFor();
-      await page.getByText("POST /queues/{queue}/purge").first().waitFor();
-      await page.getByText("POST /jobs/{id}/tell").first().waitFor();
+      await page.getByText("rewind job").first().waitFor();
+      await page.getByText("purge queue").first().waitFor();
+      await page.getByText("tell job").first().waitFor();
       expect(await page.locator("tbody tr").count()).toBeGreaterThan(10);
     });
 

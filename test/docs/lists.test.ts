@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import * as millrace from "../../src/index.js";
 import { bounds } from "../../src/db/limits.js";
 import { optionTable } from "../../src/db/option-table.js";
-import { queueEventNames } from "../../src/db/types.js";
-import { workerEventNames } from "../../src/worker/worker.js";
+import { queueEventNames, reasonCodes } from "../../src/db/types.js";
+import { workerEventNames } from "../../src/worker/worker-events.js";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const functions = readdirSync(new URL("../../sql/", import.meta.url), { recursive: true, encoding: "utf8" })
@@ -49,7 +49,7 @@ describe("docs list exactly what the code has", () => {
       ["src/job/job-options.ts", "JobDefaults"],
       ["src/job/job-options.ts", "JobOptions"],
       ["src/job/define-job.ts", "JobDefinitionOptions"],
-      ["src/client/millrace.ts", "MillraceOptions"],
+      ["src/client/millrace-options.ts", "MillraceOptions"],
       ["src/client/millrace.ts", "EnqueueCallOptions"],
       ["src/worker/worker-options.ts", "WorkerOptions"],
       ["src/client/schedules.ts", "ScheduleOptions"],
@@ -100,6 +100,18 @@ describe("docs list exactly what the code has", () => {
     ]);
   });
 
+  it("what the events of workers carry", () => {
+    const [, type] = /interface WorkerEvents \{\n([\s\S]*?)\n\}/.exec(read("src/worker/worker-events.ts"))!;
+    const inCode = [...type!.matchAll(/^ {2}(\w+): \[(.*)\];$/gm)].map(([, name, types]) => [
+      name!,
+      [...types!.matchAll(/(\w+): /g)].map(([, word]) => word!.replace("Seconds", " in seconds")).join(", "),
+    ]);
+    const [, table] = /\n## Events\n([\s\S]*?)\n## /.exec(read("docs/observability.md"))!;
+    const told = [...table!.matchAll(/^\| `(\w+)` \| (.*?) ?\|/gm)].map(([, name, words]) => [name!, words!]);
+    expect(told.length).toBeGreaterThan(10);
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(inCode));
+  });
+
   it("metrics and events of workers and queues", () => {
     const listed = (heading: string, text = read("docs/observability.md")): string[] =>
       [
@@ -113,5 +125,7 @@ describe("docs list exactly what the code has", () => {
     const added = [...functions.matchAll(/queue_event_add\([\w.]+, '(\w+)'/g)].map(([, name]) => name!);
     expect([...new Set(added)].toSorted()).toEqual([...queueEventNames].toSorted());
     expect(listed("Events", read("docs/queue-states.md")).toSorted()).toEqual([...queueEventNames].toSorted());
+    expect(listed("Reasons", read("docs/queue-states.md")).toSorted()).toEqual([...reasonCodes].toSorted());
+    for (const code of reasonCodes) expect(functions, "SQL tells it").toMatch(new RegExp(`'${code}'|"${code}"`));
   });
 });

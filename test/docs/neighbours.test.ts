@@ -12,7 +12,7 @@ describe("for readers who know other engines", () => {
     expect(page).toMatch(/^# .*Temporal.*Hatchet/);
     expect(page.split("## What this queue does not do")[1]!.split("\n## ")[0]).toMatch(/durable workflow replay/i);
     const fairness = page.split("## Fairness per tenant")[1]!;
-    for (const word of ["Temporal", "Hatchet", "`group`", "setGroup", "groupMaxRunning", "ordered", "(fairness.md)"])
+    for (const word of ["Temporal", "Hatchet", "`group`", "groupPut", "groupMaxRunning", "ordered", "(fairness.md)"])
       expect(fairness).toContain(word);
   });
 

@@ -10,7 +10,7 @@ const files = [
   ...readdirSync(root),
   ...folders.flatMap((folder) =>
     readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((file) => !/(^|\/)(node_modules|dist|results)\//.test(file))
+      .filter((file) => !/(^|\/)(node_modules|dist|results|\.blocks-\d+)\//.test(file))
       .map((file) => `${folder}/${file}`),
   ),
 ];

@@ -20,15 +20,21 @@ describe("the statements that titles of tests refer to", () => {
     expect(read("docs/statements.md").match(/^\d+\. /gm)).toHaveLength(listed.length);
   });
 
+  const tests = ["test", "src", "chaos"].flatMap((folder) =>
+    readdirSync(root + folder, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts") && !file.includes("node_modules"))
+      .map((file) => `${folder}/${file}`),
+  );
+  const named = tests.flatMap((file) => numbersIn(read(file)).map((number) => ({ file, number })));
+
   it("exist", () => {
-    const tests = ["test", "src", "chaos"].flatMap((folder) =>
-      readdirSync(root + folder, { recursive: true, encoding: "utf8" })
-        .filter((file) => file.endsWith(".ts") && !file.includes("node_modules"))
-        .map((file) => `${folder}/${file}`),
-    );
-    const named = tests.flatMap((file) => numbersIn(read(file)).map((number) => ({ file, number })));
     expect(named.length).toBeGreaterThan(500);
     expect(named.filter(({ number }) => !numbers.has(number))).toEqual([]);
+  });
+
+  it("are all there are", () => {
+    const shown = new Set(named.map(({ number }) => number));
+    expect([...numbers].filter((number) => !shown.has(number))).toEqual([]);
   });
 
   it("are found wherever they stand in a title", () => {

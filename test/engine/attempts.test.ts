@@ -17,7 +17,7 @@ describe("attempt records", () => {
       starts.push(job.claimedAt);
       await db.moveClock(7);
       if (attempt < 3)
-        await db.engine.retry(job, { message: `failure ${attempt}`, stack: `at line ${attempt}`, code: "EFAIL" });
+        await db.engine.retryLater(job, { message: `failure ${attempt}`, stack: `at line ${attempt}`, code: "EFAIL" });
       else await db.engine.complete(job, { ok: true });
       ends.push(await clockNow(db));
     }
@@ -59,8 +59,8 @@ describe("attempt records", () => {
   it("are in the view attempts too, for everyone with psql [#85]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, retry: 0, maxAttempts: 2 });
-    for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message: "one" });
-    for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message: "two" });
+    for (const job of await claimAll(db, queue)) await db.engine.retryLater(job, { message: "one" });
+    for (const job of await claimAll(db, queue)) await db.engine.retryLater(job, { message: "two" });
     const rows = await db.sql(
       "select attempt, outcome, final_state, reason, error ->> 'message' as message from attempts where job_id = $1 order by attempt",
       [id],

@@ -33,7 +33,7 @@ describe("maxDepth [#108]", () => {
     for (const way of ways) expect((await refusal(way())).retryAfterSeconds).toBeGreaterThanOrEqual(1);
     expect(await all()).toBe(before);
     expect(await db.sql("select from fingerprint")).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 2, delayed: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 2, delayed: 1 });
 
     await claimOne(db, queue);
     await enqueue(db, queue); // running jobs do not wait
@@ -66,7 +66,7 @@ describe("maxDepth [#108]", () => {
     await a.query("rollback to here");
     await a.query("commit");
     await b.query("commit");
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 4 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 4 });
     await refusal(enqueue(db, queue));
   });
 
@@ -81,7 +81,7 @@ describe("maxDepth [#108]", () => {
     await enqueue(db, queue);
     await db.engine.release(first);
     await db.engine.fail(second, { message: "no" });
-    expect(await db.engine.depth(dead)).toMatchObject({ ready: 2 });
+    expect(await db.engine.queueDepth(dead)).toMatchObject({ ready: 2 });
     expect(await claimIds(db, queue)).toHaveLength(3);
   });
 
@@ -133,7 +133,7 @@ describe("maxAgeSeconds [#108]", () => {
     await refusal(enqueue(db, plain));
     await db.engine.queueSetAside(plain);
     await enqueue(db, plain);
-    expect((await db.engine.depth(plain)).oldestAgeSeconds).toBeGreaterThan(60); // which tells of all
+    expect((await db.engine.queueDepth(plain)).oldestAgeSeconds).toBeGreaterThan(60); // which tells of all
   });
 });
 

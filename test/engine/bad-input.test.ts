@@ -4,7 +4,8 @@ import pg from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Engine } from "../../src/db/engine.js";
 import { MillraceError } from "../../src/db/errors.js";
-import { checkSchema, migrate, thisRelease } from "../../src/db/migrate.js";
+import { migrate, thisRelease } from "../../src/db/migrate.js";
+import { checkSchema } from "../../src/db/schema-version.js";
 import type { CallOptions } from "../../src/db/foreign.js";
 import { useDatabase } from "../support/database.js";
 import { claimOne, jobOf, newQueue } from "../support/jobs.js";
@@ -67,16 +68,16 @@ describe("what needs no database to be refused", () => {
     ["an unknown option of a claim after settling", (e, call) => e.settle([], loose({ limt: 2 }), call)],
     [
       "an unknown option of a settlement",
-      (e, call) => e.settle([loose({ token, outcome: "retry", jobs: ["1"], delay: 5 })], undefined, call),
+      (e, call) => e.settle([loose({ token, outcome: "retryLater", jobs: ["1"], delay: 5 })], undefined, call),
     ],
     ["an unknown filter of a list", (e, call) => e.list(loose({ stat: "ready" }), call)],
     ["an unknown filter of a cancellation", (e, call) => e.cancelWhere(loose({ type: "t", queu: "a" }), call)],
-    ["an unknown filter of added retries", (e, call) => e.addRetries(1, loose({ type: "t", queu: "a" }), call)],
+    ["an unknown filter of added retries", (e, call) => e.retry(1, loose({ type: "t", queu: "a" }), call)],
     ["an unknown filter of failures", (e, call) => e.failures(loose({ queu: "a" }), call)],
-    ["an unknown filter of failures to retry", (e, call) => e.retryFailures(loose({ persecond: 1 }), call)],
+    ["an unknown filter of failures to retry", (e, call) => e.failureRetry(loose({ persecond: 1 }), call)],
     ["an unknown option of a replay", (e, call) => e.replay(loose({ since: new Date() }), call)],
-    ["an unknown part of breakers", (e, call) => e.resetBreakers(loose({ queu: "a" }), call)],
-    ["an unknown option of a redrive", (e, call) => e.redrive("default", loose({ limt: 1 }), call)],
+    ["an unknown part of breakers", (e, call) => e.breakerReset(loose({ queu: "a" }), call)],
+    ["an unknown option of a redrive", (e, call) => e.queueRedrive("default", loose({ limt: 1 }), call)],
     ["an unknown word about a pause", (e, call) => e.queuePause("default", loose({ who: "me" }), call)],
     ["an unknown default of a queue", (e, call) => e.queuePut("default", loose({ lease: 5 }), call)],
     ["an unknown option of a call", (e, call) => e.enqueue({ type: "t" }, loose({ ...call, transaction: call.tx }))],
@@ -88,7 +89,7 @@ describe("what needs no database to be refused", () => {
       `a delay of ${delaySeconds} s`,
       (e, call) => e.enqueue({ type: "t", delaySeconds }, call),
     ]),
-    ["a negative delay of a retry", (e, call) => e.retry({ id: "1", token }, undefined, -1, call)],
+    ["a negative delay of a retry", (e, call) => e.retryLater({ id: "1", token }, undefined, -1, call)],
     ["a negative delay of a release", (e, call) => e.release({ id: "1", token }, -1, call)],
     ["NUL in the type", (e, call) => e.enqueue({ type: nul }, call)],
     ["NUL in the queue's name", (e, call) => e.enqueue({ type: "t", queue: nul }, call)],
@@ -145,10 +146,10 @@ describe("what the database refuses", () => {
     ],
     ["an unknown queue, to claim", queueNotFound, (e, call) => e.claim({ queues: ["default", "nowhere"] }, call)],
     ["an unknown queue, to list", queueNotFound, (e, call) => e.list({ queue: "nowhere" }, call)],
-    ["an unknown queue, to count", queueNotFound, (e, call) => e.depth("nowhere", call)],
+    ["an unknown queue, to count", queueNotFound, (e, call) => e.queueDepth("nowhere", call)],
     ["an unknown queue, to pause", queueNotFound, (e, call) => e.queuePause("nowhere", {}, call)],
-    ["an unknown queue, to purge", queueNotFound, (e, call) => e.purge("nowhere", call)],
-    ["an unknown queue, to redrive", queueNotFound, (e, call) => e.redrive("nowhere", {}, call)],
+    ["an unknown queue, to purge", queueNotFound, (e, call) => e.queuePurge("nowhere", call)],
+    ["an unknown queue, to redrive", queueNotFound, (e, call) => e.queueRedrive("nowhere", {}, call)],
     [
       "an unknown queue, for dead letters",
       queueNotFound,
@@ -160,7 +161,11 @@ describe("what the database refuses", () => {
       jobNotFound,
       (e, call) => e.fail({ id: "1", token }, { message: "no" }, call),
     ],
-    ["an id that does not exist, to retry", jobNotFound, (e, call) => e.retry({ id: "1", token }, undefined, 0, call)],
+    [
+      "an id that does not exist, to retry",
+      jobNotFound,
+      (e, call) => e.retryLater({ id: "1", token }, undefined, 0, call),
+    ],
     ["an id that does not exist, to release", jobNotFound, (e, call) => e.release({ id: "1", token }, 0, call)],
     ["an id that does not exist, to start", jobNotFound, (e, call) => e.start({ id: "1", token }, call)],
     [
@@ -169,7 +174,7 @@ describe("what the database refuses", () => {
       (e, call) => e.settle([{ token, outcome: "succeeded", jobs: ["1"] }], undefined, call),
     ],
     ["an id that does not exist, to cancel", jobNotFound, (e, call) => e.cancel(["1"], "why", call)],
-    ["an id that does not exist, to revive", jobNotFound, (e, call) => e.addRetries(1, { ids: ["1"] }, call)],
+    ["an id that does not exist, to revive", jobNotFound, (e, call) => e.retry(1, { ids: ["1"] }, call)],
     ["an id that does not exist, for progress", jobNotFound, (e, call) => e.progressPut({ id: "1", token }, 1, call)],
     [
       "an id that does not exist, for its visibility",
@@ -210,7 +215,7 @@ describe("what the database refuses", () => {
   });
 
   it("every refusal is one of ours, with the driver's error as its cause", async () => {
-    const error: unknown = await db.engine.depth("nowhere").catch((caught: unknown) => caught);
+    const error: unknown = await db.engine.queueDepth("nowhere").catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(MillraceError);
     expect(error).toMatchObject({ message: expect.stringContaining("nowhere"), cause: { code: "MR003" } });
   });
@@ -233,7 +238,7 @@ describe("a token of another claim", () => {
     for (const act of [
       () => db.engine.complete(wrong, 1, { tx }),
       () => db.engine.fail(wrong, undefined, { tx }),
-      () => db.engine.retry(wrong, undefined, 0, { tx }),
+      () => db.engine.retryLater(wrong, undefined, 0, { tx }),
       () => db.engine.release(wrong, 0, { tx }),
       () => db.engine.start(wrong, { tx }),
       () => db.engine.setVisibility(wrong, 0, { tx }),
@@ -398,7 +403,10 @@ describe("plain SQL", () => {
   it("refuses to cancel or purge there too: an old snapshot would decide on what is no longer true [#29]", async () => {
     const { id } = await db.engine.enqueue({ type: "t" });
     const tx = await db.connect();
-    for (const call of [() => db.engine.cancel([id], undefined, { tx }), () => db.engine.purge("default", { tx })]) {
+    for (const call of [
+      () => db.engine.cancel([id], undefined, { tx }),
+      () => db.engine.queuePurge("default", { tx }),
+    ]) {
       await tx.query("begin isolation level repeatable read");
       await expect(call()).rejects.toMatchObject({ code: "MR007" });
       await tx.query("rollback");
@@ -453,7 +461,7 @@ describe("a schema that is not this release's", () => {
       await expect(engine.enqueue({ type: "t" })).rejects.toMatchObject(schemaRestored);
       await expect(engine.enqueueMany("t", [1])).rejects.toMatchObject(schemaRestored);
     } finally {
-      await engine.repair();
+      await engine.cellRepair();
     }
     await expect(engine.check()).resolves.toBeUndefined();
     expect(await engine.enqueue({ type: "t" })).toMatchObject({ duplicate: false });

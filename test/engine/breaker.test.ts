@@ -21,7 +21,7 @@ async function guarded(breaker: BreakerOptions, jobs = 50, options: Defaults = {
 }
 
 async function fail(queue: string, n = 1): Promise<void> {
-  for (let i = 0; i < n; i += 1) await db.engine.retry(await claimOne(db, queue), error);
+  for (let i = 0; i < n; i += 1) await db.engine.retryLater(await claimOne(db, queue), error);
 }
 
 async function open(queue: string, failures = 3): Promise<void> {
@@ -120,7 +120,7 @@ describe("a breaker", () => {
     const [a, b] = [await newQueue(db), await newQueue(db)];
     await db.engine.typePut("picky", { breaker: { failures: 1 } });
     for (const name of [a, b]) await db.engine.enqueueMany("picky", times(3), { queue: name });
-    for (let i = 0; i < 2; i += 1) await db.engine.retry(await claimOne(db, queue, { types: ["work"] }), error);
+    for (let i = 0; i < 2; i += 1) await db.engine.retryLater(await claimOne(db, queue, { types: ["work"] }), error);
     await fail(a);
     expect(await stateOf(queue)).toBe("open");
     expect((await claimAll(db, queue)).map(({ type }) => type)).toEqual(["other", "other", "other"]);
@@ -145,9 +145,9 @@ describe("a breaker", () => {
     const { token } = jobs[0]!;
     const ids = jobs.map(({ id }) => id);
     await db.engine.settle([
-      { token, outcome: "retry", jobs: ids.slice(0, 4), error },
+      { token, outcome: "retryLater", jobs: ids.slice(0, 4), error },
       { token, outcome: "succeeded", jobs: ids.slice(4, 5) },
-      { token, outcome: "retry", jobs: ids.slice(5, 9), error },
+      { token, outcome: "retryLater", jobs: ids.slice(5, 9), error },
     ]);
     expect(await breakerOf(queue)).toMatchObject({ state: "closed", failures: 4 });
     const { claimed } = await db.engine.settle([{ token, outcome: "failed", jobs: ids.slice(9), error }], {
@@ -162,21 +162,21 @@ describe("a breaker", () => {
     const queue = await guarded({ failures: 2, pauseSeconds: 30 });
     const old = await db.engine.claim({ queues: [queue], limit: 4, leaseSeconds: 1000 });
     await db.engine.release(await claimOne(db, queue), 1000);
-    await db.engine.retry(await claimOne(db, queue), error, 1000);
+    await db.engine.retryLater(await claimOne(db, queue), error, 1000);
     await db.engine.cancel([(await claimOne(db, queue)).id]);
     expect(await breakerOf(queue)).toBeUndefined();
     await open(queue, 2);
     await db.engine.complete(old[0]!);
-    await db.engine.retry(old[1]!, error);
+    await db.engine.retryLater(old[1]!, error);
     expect(await breakerOf(queue)).toMatchObject({ state: "open", pauseSeconds: 30 });
     await db.moveClock(31);
-    await db.engine.retry(old[2]!, error);
+    await db.engine.retryLater(old[2]!, error);
     await db.engine.complete(old[3]!);
     expect(await breakerOf(queue)).toMatchObject({ state: "half-open", pauseSeconds: 30 });
 
     for (const end of [
       (job: ClaimedJob) => db.engine.release(job, 1000),
-      (job: ClaimedJob) => db.engine.retry(job, error, 1000),
+      (job: ClaimedJob) => db.engine.retryLater(job, error, 1000),
       (job: ClaimedJob) => db.engine.cancel([job.id]),
       (job: ClaimedJob) => db.engine.setVisibility(job, 0.001),
     ]) {
@@ -202,7 +202,7 @@ describe("a breaker", () => {
       const claims = await Promise.all(times(8).map(() => db.engine.claim({ queues: [queue], limit: 5 })));
       expect(claims.flat()).toHaveLength(1);
       const late = Promise.all(times(6).map(() => db.engine.claim({ queues: [queue], limit: 5 })));
-      await db.engine.retry(claims.flat()[0]!, error);
+      await db.engine.retryLater(claims.flat()[0]!, error);
       expect((await late).flat()).toEqual([]);
     }
   });
@@ -213,17 +213,17 @@ describe("a breaker", () => {
     for (let i = 0; i < 5; i += 1) jobs.push(await claimOne(db, queue));
     const [rolledBack, failing, succeeding] = [await db.connect(), await db.connect(), await db.connect()];
     for (const tx of [rolledBack, failing, succeeding]) await tx.query("begin");
-    await db.engine.retry(jobs[0]!, error, undefined, { tx: rolledBack });
-    await db.engine.retry(jobs[1]!, error, undefined, { tx: failing });
-    await db.engine.retry(jobs[2]!, error);
+    await db.engine.retryLater(jobs[0]!, error, undefined, { tx: rolledBack });
+    await db.engine.retryLater(jobs[1]!, error, undefined, { tx: failing });
+    await db.engine.retryLater(jobs[2]!, error);
     await db.engine.complete(jobs[3]!, undefined, { tx: succeeding }); // none of these waits
     await rolledBack.query("rollback");
     await failing.query("commit");
     expect(await breakerOf(queue)).toMatchObject({ failures: 2 });
     await succeeding.query("commit");
     expect(await breakerOf(queue)).toMatchObject({ failures: 0 });
-    await db.engine.retry(jobs[0]!, error);
-    await db.engine.retry(jobs[4]!, error);
+    await db.engine.retryLater(jobs[0]!, error);
+    await db.engine.retryLater(jobs[4]!, error);
     await fail(queue);
     expect(await stateOf(queue)).toBe("open");
   });
@@ -232,7 +232,7 @@ describe("a breaker", () => {
     const queue = await guarded({ failures: 5 }, 100);
     const jobs = [];
     for (let i = 0; i < 12; i += 1) jobs.push(await claimOne(db, queue));
-    await Promise.all(jobs.map((job) => db.engine.retry(job, error)));
+    await Promise.all(jobs.map((job) => db.engine.retryLater(job, error)));
     if ((await stateOf(queue)) !== "open") await fail(queue);
     expect(await stateOf(queue)).toBe("open");
     expect(await claimAll(db, queue)).toEqual([]);
@@ -242,15 +242,15 @@ describe("a breaker", () => {
     const [a, b] = [await guarded({ failures: 1 }), await guarded({ failures: 2 })];
     await fail(a);
     await fail(b);
-    expect(await db.engine.resetBreakers({ queue: a, type: "nothing" })).toBe(0);
-    expect(await db.engine.resetBreakers({ queue: a, type: "work" })).toBe(1);
-    expect(await db.engine.resetBreakers({ queue: a })).toBe(0);
+    expect(await db.engine.breakerReset({ queue: a, type: "nothing" })).toBe(0);
+    expect(await db.engine.breakerReset({ queue: a, type: "work" })).toBe(1);
+    expect(await db.engine.breakerReset({ queue: a })).toBe(0);
     expect(await breakerOf(a)).toMatchObject({ state: "closed", failures: 0 });
     expect(await db.engine.claim({ queues: [a], limit: 10 })).toHaveLength(10);
-    expect(await db.engine.resetBreakers({ queue: b })).toBe(1);
+    expect(await db.engine.breakerReset({ queue: b })).toBe(1);
     await fail(b);
     expect(await stateOf(b)).toBe("closed");
-    await expect(db.engine.resetBreakers({ queue: "nowhere" })).rejects.toMatchObject(queueNotFound);
+    await expect(db.engine.breakerReset({ queue: "nowhere" })).rejects.toMatchObject(queueNotFound);
   });
 
   it("is gone with its option, and takes new numbers at once", async () => {
@@ -321,7 +321,7 @@ describe("a breaker", () => {
       const before = await pages();
       for (let i = 0; i < 20; i += 1) {
         const [failing, fine] = await db.engine.claim({ queues: [queue], limit: 2 }, { tx: client });
-        await db.engine.retry(failing!, error, undefined, { tx: client });
+        await db.engine.retryLater(failing!, error, undefined, { tx: client });
         await db.engine.complete(fine!, undefined, { tx: client });
       }
       return (await pages()) - before;

@@ -107,7 +107,7 @@ describe("blocked periods [#179]", () => {
     await clockAt("2026-06-15T19:59:00Z");
     const queue = await newQueue(db, nights);
     const id = await enqueue(db, queue);
-    await db.engine.retry(await claimOne(db, queue), { message: "again" }, 120);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "again" }, 120);
     expect(await jobOf(db, id)).toMatchObject({ state: "delayed", runAt: new Date("2026-06-16T04:00:00Z") });
     await clockAt("2026-06-16T04:00:01Z");
     expect(await claimOne(db, queue)).toMatchObject({ id, attempt: 2 });

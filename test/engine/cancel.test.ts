@@ -24,7 +24,7 @@ describe("cancelling by key", () => {
     expect(await jobOf(db, delayed.id)).toMatchObject({ attempts: 0, lastError: { message: "left us" } });
     await db.moveClock(20);
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["k2"]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
   });
 
   it("ends running ones as cancelled: their holder is told at its next beat and its report is refused [#142]", async () => {
@@ -37,7 +37,7 @@ describe("cancelling by key", () => {
     const [doomed, neighbour] = await db.engine.claim({ queues: [queue], limit: 2 });
     expect(await db.engine.cancelWhere({ tenant: k1 })).toBe(1);
 
-    expect((await db.engine.extend([doomed!.token])).get(doomed!.token)?.jobIds).toEqual([neighbour!.id]);
+    expect((await db.engine.claimExtend([doomed!.token])).get(doomed!.token)?.jobIds).toEqual([neighbour!.id]);
     await expect(db.engine.complete(doomed!)).rejects.toMatchObject(leaseLost);
     expect(await jobOf(db, doomed!.id)).toMatchObject({ state: "cancelled", attempts: 1 });
     await db.engine.complete(neighbour!);
@@ -48,7 +48,7 @@ describe("cancelling by key", () => {
     const queue = await newQueue(db);
     const [k1] = newTenants();
     const { id } = await db.engine.enqueue({ type: "t", queue, tenant: k1 });
-    if (state === "retrying") await db.engine.retry(await claimOne(db, queue), { message: "again" }, 5);
+    if (state === "retrying") await db.engine.retryLater(await claimOne(db, queue), { message: "again" }, 5);
     else await db.engine.queuePause(queue);
     expect(await db.engine.cancelWhere({ tenant: k1 })).toBe(1);
     if (state === "blocked") await db.engine.queueResume(queue);
@@ -76,7 +76,7 @@ describe("cancelling by key", () => {
       db.engine.cancelWhere({ tenant: k1 }),
     ]);
     expect(counts.reduce((a, b) => a + b)).toBe(1);
-    expect((await db.engine.depth(queue)).ready).toBe(0);
+    expect((await db.engine.queueDepth(queue)).ready).toBe(0);
   });
 
   it("takes a fingerprint as the key, with its follow-up [#142]", async () => {
@@ -139,11 +139,11 @@ describe("a cancelled job", () => {
       const claimed = [await claimOne(db, queue), await claimOne(db, queue)];
       expect(claimed.map((job) => job.input)).toEqual(["next", "last"]);
       expect(await claimAll(db, queue)).toEqual([]);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, running: 2 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1, running: 2 });
       await tx.query(end);
       expect((await jobOf(db, id)).state).toBe(end === "commit" ? "cancelled" : "ready");
       expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(end === "commit" ? [] : ["held"]);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, running: end === "commit" ? 2 : 3 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, running: end === "commit" ? 2 : 3 });
     },
   );
 
@@ -158,7 +158,7 @@ describe("a cancelled job", () => {
     await tx.query("commit");
     expect(await cancelled).toBe(1);
     await expect(db.engine.complete(job!)).rejects.toMatchObject(leaseLost);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, running: 0 });
   });
 
   it("that expires before the cancellation commits holds up no claim, has one end and is counted once [#142] [#101]", async () => {
@@ -177,7 +177,7 @@ describe("a cancelled job", () => {
     await db.engine.maintain();
     const { state } = await jobOf(db, id);
     expect(["cancelled", "expired"]).toContain(state);
-    expect((await db.engine.depth(queue)).ready).toBe(1);
-    expect(await db.engine.addRetries(1, { ids: [id] })).toBe(state === "expired" ? 1 : 0);
+    expect((await db.engine.queueDepth(queue)).ready).toBe(1);
+    expect(await db.engine.retry(1, { ids: [id] })).toBe(state === "expired" ? 1 : 0);
   });
 });

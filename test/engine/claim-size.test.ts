@@ -25,6 +25,6 @@ describe("a claim through SQL", () => {
     };
     const [few, many] = [await millis(100), await millis(1000)];
     expect(many / few).toBeLessThan(30);
-    expect(await db.engine.depth()).toMatchObject({ ready: 0, running: expect.any(Number) });
+    expect(await db.engine.queueDepth()).toMatchObject({ ready: 0, running: expect.any(Number) });
   });
 });

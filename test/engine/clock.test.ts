@@ -36,7 +36,7 @@ describe("now and later are one mechanism", () => {
     }
     ids.push((await db.engine.enqueue({ type: "t", queue, delaySeconds: 0 })).id);
     for (const id of ids) expect(await jobOf(db, id)).toMatchObject({ state: "ready", attempts: 0 });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 6, delayed: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 6, delayed: 0 });
     expect((await claimAll(db, queue)).map((job) => job.id)).toEqual(ids);
   });
 

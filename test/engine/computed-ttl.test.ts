@@ -19,7 +19,7 @@ const lengthOf = ({ expiresAt }: JobRecord, claimedAt: Date): number =>
 async function firstFailure(queue: string, more: EnqueueOptions = {}): Promise<{ id: string; claimedAt: Date }> {
   const id = await enqueue(db, queue, { ...options, ...more });
   const job = await claimOne(db, queue);
-  await db.engine.retry(job, { message: "no" });
+  await db.engine.retryLater(job, { message: "no" });
   return { id, claimedAt: job.claimedAt };
 }
 
@@ -53,7 +53,7 @@ describe("a computed time to live", () => {
     const queue = await newQueue(db, { retry: [60, 300], attemptTimeoutSeconds: 10, maxAttempts: 4 });
     const id = await enqueue(db, queue, { ttlSeconds: "computed" });
     const job = await claimOne(db, queue);
-    await db.engine.retry(job, { message: "no" });
+    await db.engine.retryLater(job, { message: "no" });
     expect(lengthOf(await jobOf(db, id), job.claimedAt)).toBeCloseTo(700, 2);
   });
 
@@ -77,7 +77,7 @@ describe("a computed time to live", () => {
     await db.moveClock(1e6);
     await db.engine.maintain();
     const again = await claimOne(db, queue);
-    await db.engine.retry(again, { message: "no" });
+    await db.engine.retryLater(again, { message: "no" });
     expect(lengthOf(await jobOf(db, id), again.claimedAt)).toBeCloseTo(55, 2);
   });
 
@@ -88,7 +88,7 @@ describe("a computed time to live", () => {
       const job = await claimOne(db, queue, { leaseSeconds: 60 });
       expect(job).toMatchObject({ id, attempt });
       await db.moveClock(10); // and less than a second of the test's own time
-      await db.engine.retry(job, { message: "timeout" });
+      await db.engine.retryLater(job, { message: "timeout" });
       await db.moveClock(5);
       await db.engine.maintain();
     }
@@ -101,10 +101,10 @@ describe("a computed time to live", () => {
     await db.moveClock(48);
     const second = await claimOne(db, queue, { leaseSeconds: 60 });
     await db.moveClock(3);
-    await db.engine.retry(second, { message: "slow" });
+    await db.engine.retryLater(second, { message: "slow" });
     expect(await jobOf(db, id)).toMatchObject({ state: "expired", attempts: 2, lastError: { message: "slow" } });
     expect(await claimAll(db, queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 
   it("ends it already after the first attempt when that took too long, or asked for too long a delay [#138]", async () => {
@@ -112,7 +112,7 @@ describe("a computed time to live", () => {
     const slow = await enqueue(db, queue, options);
     await claimOne(db, queue, { leaseSeconds: 55 });
     const patient = await enqueue(db, queue, options);
-    await db.engine.retry(await claimOne(db, queue), { message: "come back later" }, 56);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "come back later" }, 56);
     await db.moveClock(55);
     await db.engine.maintain(); // the lease has ended: lost
     for (const id of [slow, patient]) expect(await jobOf(db, id)).toMatchObject({ state: "expired", attempts: 1 });
@@ -138,7 +138,7 @@ describe("a computed time to live", () => {
     await db.moveClock(5);
     await db.engine.maintain();
     expect(await jobOf(db, id)).toMatchObject({ state: "expired", attempts: 2 });
-    expect((await db.engine.extend([second.token])).get(second.token)).toBeUndefined();
+    expect((await db.engine.claimExtend([second.token])).get(second.token)).toBeUndefined();
     await expect(db.engine.complete(second)).rejects.toMatchObject(leaseLost);
   });
 
@@ -147,7 +147,7 @@ describe("a computed time to live", () => {
     const permanent = await enqueue(db, queue, options);
     await db.engine.fail(await claimOne(db, queue));
     const exhausted = await enqueue(db, queue, { ...options, maxAttempts: 1 });
-    await db.engine.retry(await claimOne(db, queue));
+    await db.engine.retryLater(await claimOne(db, queue));
     expect(await jobOf(db, permanent)).toMatchObject({ state: "failed", reason: "permanent" });
     expect(await jobOf(db, exhausted)).toMatchObject({ state: "failed", reason: "exhausted" });
   });
@@ -158,12 +158,12 @@ describe("a computed time to live", () => {
     await db.moveClock(100);
     await db.engine.maintain();
     expect((await jobOf(db, id)).state).toBe("expired");
-    await db.engine.addRetries(2, { ids: [id] });
+    await db.engine.retry(2, { ids: [id] });
     expect(await jobOf(db, id)).toMatchObject({ state: "ready", expiresAt: null, deadline: null });
     await db.moveClock(1e6);
     const job = await claimOne(db, queue);
     expect(job).toMatchObject({ id, attempt: 2, maxAttempts: 3 });
-    await db.engine.retry(job, { message: "no" });
+    await db.engine.retryLater(job, { message: "no" });
     expect(lengthOf(await jobOf(db, id), job.claimedAt)).toBeCloseTo(2 * 10 + 5, 2);
   });
 
@@ -181,7 +181,7 @@ describe("a computed time to live", () => {
     await db.engine.maintain();
     for (const type of ["many", "each", "debounced", "follow-up"]) {
       const job = await claimOne(db, queue, { types: [type] });
-      await db.engine.retry(job, { message: "no" });
+      await db.engine.retryLater(job, { message: "no" });
       expect(lengthOf(await jobOf(db, job.id), job.claimedAt), type).toBeCloseTo(55, 2);
     }
   });

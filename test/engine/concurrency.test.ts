@@ -36,7 +36,7 @@ describe("two that saw the same job as ready", () => {
     for (let attempt = 1; attempt <= 10; attempt += 1) {
       const claims = (await Promise.all(times(20).map(() => db.engine.claim({ queues: [queue] })))).flat();
       expect(claims.map((job) => job.attempt)).toEqual([attempt]);
-      await (attempt < 10 ? db.engine.retry(claims[0]!, { message: "again" }, 0) : db.engine.complete(claims[0]!));
+      await (attempt < 10 ? db.engine.retryLater(claims[0]!, { message: "again" }, 0) : db.engine.complete(claims[0]!));
     }
   });
 });
@@ -88,7 +88,7 @@ describe("rotation and compaction while 10 workers run", () => {
           const key = `${job.id}/${job.attempt}`;
           delivered.set(key, (delivered.get(key) ?? 0) + 1);
           if (job.attempt === 1 && Number(job.input) % 10 === 0) {
-            await db.engine.retry(job, { message: "once more" }, 0);
+            await db.engine.retryLater(job, { message: "once more" }, 0);
           } else {
             await db.engine.complete(job);
             done += 1;
@@ -114,7 +114,7 @@ describe("rotation and compaction while 10 workers run", () => {
         queue,
       ]),
     ).toEqual([{ state: "succeeded", jobs: total }]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
     // It was a test: children were truncated and tables rewritten under the workers.
     expect(space.reduce((n, report) => n + report.jobChildren, 0)).toBeGreaterThan(0);
     expect(space.reduce((n, report) => n + report.ticketChildren, 0)).toBeGreaterThan(0);
@@ -175,7 +175,7 @@ describe("calls that meet on the same rows in opposite order", () => {
       const producer = await db.connect();
       await producer.query("begin");
       await db.engine.enqueueEach([job], { tx: producer });
-      const retried = db.engine.addRetries(1, { ids: [id] });
+      const retried = db.engine.retry(1, { ids: [id] });
       await waitersOf(db, producer, 1);
       await db.engine.cancel([id], undefined, { tx: producer }); // wants the failed job for itself
       await producer.query(end);
@@ -233,11 +233,11 @@ describe("a job that expires at the end of an attempt while upkeep finds its lan
     await db.moveClock(-60);
     const [job] = await db.engine.claim({ queues: [queue] }, { tx: worker });
     await db.moveClock(60);
-    await db.engine.retry(job!, { message: "too late" }, 1, { tx: worker });
+    await db.engine.retryLater(job!, { message: "too late" }, 1, { tx: worker });
     await worker.query("commit");
     expect(await db.engine.maintain()).toMatchObject({ expired: 0 });
     expect((await db.engine.list({ queue })).map((one) => one.state)).toEqual(["expired"]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 });
 
@@ -295,13 +295,13 @@ describe("retry, cancel, claim and sweep of the same jobs at once", () => {
       const report = async (job: ClaimedJob): Promise<void> => {
         const verbs = [
           () => db.engine.complete(job),
-          () => db.engine.retry(job, { message: "again" }),
-          () => db.engine.retry(job, { message: "at once" }, 0),
+          () => db.engine.retryLater(job, { message: "again" }),
+          () => db.engine.retryLater(job, { message: "at once" }, 0),
           () => db.engine.release(job),
           () => db.engine.fail(job),
           () => db.engine.setVisibility(job, 0),
           () => db.engine.progressPut(job, { n: 1 }),
-          () => db.engine.extend([job.token], 0.3),
+          () => db.engine.claimExtend([job.token], 0.3),
         ];
         const n = random(verbs.length);
         await attempt(`report ${n}`, verbs[n]!);
@@ -318,7 +318,7 @@ describe("retry, cancel, claim and sweep of the same jobs at once", () => {
             const mine = jobs.filter((job) => job.token === token).map((job) => job.id);
             return random(2) === 0
               ? { token, outcome: "succeeded", jobs: mine }
-              : { token, outcome: "retry", jobs: mine, error: { message: "batch" } };
+              : { token, outcome: "retryLater", jobs: mine, error: { message: "batch" } };
           }),
           { queues: [queue], limit: 5, leaseSeconds: 0.3 },
         );
@@ -331,7 +331,7 @@ describe("retry, cancel, claim and sweep of the same jobs at once", () => {
         ...times(3).map(() => loop("work in batches", workInBatches)),
         ...times(2).map(() => loop("cancel", () => db.engine.cancel(some(1 + random(10))))),
         loop("cancel by tenant", () => db.engine.cancelWhere({ tenant: `tenant-${random(50)}` })),
-        loop("add retries", () => db.engine.addRetries(1 + random(2), { ids: some(5) })),
+        loop("add retries", () => db.engine.retry(1 + random(2), { ids: some(5) })),
         ...times(2).map(() => loop("sweep", () => db.engine.maintain())),
         loop("space", () => db.engine.maintainSpace({ compactBound: 100 })),
       ]);
@@ -363,7 +363,7 @@ describe("retry, cancel, claim and sweep of the same jobs at once", () => {
         [queue],
       );
       expect(counted, `seed ${seed}`).toEqual([{ ready: 0, delayed: 0 }]);
-      expect(await db.engine.depth(queue), `seed ${seed}`).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+      expect(await db.engine.queueDepth(queue), `seed ${seed}`).toMatchObject({ ready: 0, delayed: 0, running: 0 });
     },
   );
 });

@@ -159,7 +159,7 @@ describe("groups whose jobs have costs", () => {
       const [job] = await db.engine.claim({ queues: [queue] });
       if (job!.group === "failing") {
         attempts += 1;
-        await db.engine.retry(job!, { message: "no" }, 0);
+        await db.engine.retryLater(job!, { message: "no" }, 0);
       } else await db.engine.complete(job!);
     }
     expect(attempts).toBeGreaterThanOrEqual(9);

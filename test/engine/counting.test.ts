@@ -23,7 +23,7 @@ const newTenant = (): string => `tenant-${(tenants += 1)}`;
 async function oneOfEach(queue: string, tenant: string): Promise<void> {
   const add = (type: string, more = {}) => enqueue(db, queue, { type, tenant, group: `group of ${tenant}`, ...more });
   await add("purged");
-  await db.engine.purge(queue);
+  await db.engine.queuePurge(queue);
   await add("expired", { ttlSeconds: 1 });
   await db.moveClock(1);
   for (const type of ["running", "succeeded", "failed"]) await add(type);

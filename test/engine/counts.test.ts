@@ -40,7 +40,7 @@ async function eventsOf(queue: string): Promise<{ event: string; by?: string; be
 }
 
 async function isFinished(queue: string): Promise<boolean> {
-  return (await db.engine.queueList()).find(({ name }) => name === queue)!.state === "finished";
+  return (await db.engine.queues()).find(({ name }) => name === queue)!.state === "finished";
 }
 
 /** Whether some rounds of upkeep finish a queue. */
@@ -79,7 +79,7 @@ describe("a count that is not what the logs say", () => {
         await db.engine.maintain();
         return (await miscounts(db)).length === 0;
       });
-      expect(await db.engine.depth(queue)).toMatchObject(right);
+      expect(await db.engine.queueDepth(queue)).toMatchObject(right);
     }
     const events = await eventsOf(queue);
     expect(events).toEqual(
@@ -191,7 +191,7 @@ describe("counts are what the logs say", () => {
       const late = await begin();
       await then("an enqueue that is open", () => add({}, { tx: late }));
       const [first, ...more] = await then("a claim", claim);
-      await then("a retry", () => db.engine.retry(first!, { message: "again" }, 10));
+      await then("a retry", () => db.engine.retryLater(first!, { message: "again" }, 10));
       for (const job of more) await then("a release", () => db.engine.release(job));
       const cancelling = await begin();
       await then("a cancel that is open", () => db.engine.cancel([ids[1]!], undefined, { tx: cancelling }));
@@ -220,7 +220,7 @@ describe("counts are what the logs say", () => {
         await add({ stage: "s" }),
         await add(other),
       ]);
-      await then("a purge", () => db.engine.purge(queue));
+      await then("a purge", () => db.engine.queuePurge(queue));
       await then("the commit of an enqueue that was open", () => late.query("commit"));
       await db.moveClock(61);
       for (let rounds = 0; rounds < 50; rounds += 1) {
@@ -231,7 +231,7 @@ describe("counts are what the logs say", () => {
         await db.moveClock(20);
       }
       expect(wrong).toEqual([]);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0, running: 0 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0, running: 0 });
       await finish(db, queue);
       expect(await miscounts(db, queue)).toEqual([]);
     },
@@ -300,19 +300,19 @@ describe("counts are what the logs say", () => {
         for (const job of await db.engine.claim({ queues: [queue], limit: 1 + random(5), leaseSeconds: 15 }, { tx })) {
           const fate = random(6);
           if (fate === 0) await db.engine.complete(job, undefined, { tx });
-          if (fate === 1) await db.engine.retry(job, { message: "again" }, random(2) * 5, { tx });
+          if (fate === 1) await db.engine.retryLater(job, { message: "again" }, random(2) * 5, { tx });
           if (fate === 2) await db.engine.release(job, random(2) * 5, { tx });
           if (fate === 3) await db.engine.fail(job, { message: "no" }, { tx });
         }
       },
       cancel: (_, tx) => db.engine.cancel(known.length > 0 ? [pick(known)] : [], undefined, { tx }),
-      addRetries: (queue, tx) => db.engine.addRetries(1, { type: pick(["a", "b"]), queue }, { tx }),
+      retry: (queue, tx) => db.engine.retry(1, { type: pick(["a", "b"]), queue }, { tx }),
       stageRelease: (queue, tx) => db.engine.stageRelease(queue, "s", {}, { tx }),
       stageCancel: (queue, tx) => db.engine.stageCancel(queue, "s", {}, { tx }),
       setAside: (queue, tx) => db.engine.queueSetAside(queue, {}, { tx }),
       shed: async (queue, tx) =>
         db.engine.queueShed(queue, await clockNow(db), pick([{}, { type: "a" }, { group: "g" }]), { tx }),
-      purge: (queue, tx) => db.engine.purge(queue, { tx }),
+      purge: (queue, tx) => db.engine.queuePurge(queue, { tx }),
       maintain: (_, tx) => db.engine.maintain({ tx }),
       wait: () => db.moveClock(5),
     };
@@ -358,7 +358,7 @@ describe("counts are what the logs say", () => {
     expect(live, done.join("\n")).toEqual([]);
     for (const queue of queues) {
       expect(await miscounts(db, queue), done.join("\n")).toEqual([]);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0, running: 0 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0, running: 0 });
     }
   });
 });

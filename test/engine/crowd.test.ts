@@ -56,7 +56,7 @@ describe("a queue with very many types", () => {
     for (let round = 0; round < 4; round += 1) await db.engine.lanesRest();
     expect(await lanesOf(queue)).toMatchObject({ asleep: 100 });
 
-    await db.engine.addRetries(1, { ids: [failing!.id] });
+    await db.engine.retry(1, { ids: [failing!.id] });
     expect(await drain(queue)).toEqual(["type-0"]);
     await db.engine.enqueue({ type: "type-1", queue });
     expect(await drain(queue)).toEqual(["type-1"]);

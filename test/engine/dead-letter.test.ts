@@ -13,7 +13,7 @@ async function withDeadLetters(): Promise<{ queue: string; letters: string }> {
 }
 
 const exhaust = async (queue: string, message: string): Promise<void> => {
-  for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message });
+  for (const job of await claimAll(db, queue)) await db.engine.retryLater(job, { message });
 };
 
 describe("an exhausted job", () => {
@@ -93,14 +93,14 @@ describe("an exhausted job", () => {
     const job = await claimOne(db, queue);
     const tx = await db.connect();
     await tx.query("begin");
-    await db.engine.retry(job, { message: "no" }, undefined, { tx });
+    await db.engine.retryLater(job, { message: "no" }, undefined, { tx });
     expect((await jobOf(db, id)).state).toBe("running");
     expect(await claimAll(db, letters)).toEqual([]);
     await tx.query("rollback");
     expect((await jobOf(db, id)).state).toBe("running");
     expect(await claimAll(db, letters)).toEqual([]);
 
-    await db.engine.retry(job, { message: "no" });
+    await db.engine.retryLater(job, { message: "no" });
     expect((await jobOf(db, id)).state).toBe("failed");
     expect((await claimOne(db, letters)).source).toMatchObject({ id });
   });
@@ -151,7 +151,7 @@ describe("redrive", () => {
       await db.engine.enqueue({ type: "t", queue, input: `of ${queue}`, maxAttempts: 1 });
       await exhaust(queue, "no");
     }
-    expect(await db.engine.redrive(letters)).toBe(2);
+    expect(await db.engine.queueRedrive(letters)).toBe(2);
     expect(await claimAll(db, letters)).toEqual([]);
     for (const queue of queues)
       expect(await claimOne(db, queue)).toMatchObject({ input: `of ${queue}`, attempt: 1, maxAttempts: 1 });
@@ -162,7 +162,7 @@ describe("redrive", () => {
     const target = await newQueue(db);
     await db.engine.enqueueMany("t", [1, 2, 3], { queue, maxAttempts: 1 });
     await exhaust(queue, "no");
-    expect(await db.engine.redrive(letters, { target, limit: 2 })).toBe(2);
+    expect(await db.engine.queueRedrive(letters, { target, limit: 2 })).toBe(2);
     expect(await claimAll(db, target)).toHaveLength(2);
     expect(await claimAll(db, letters)).toHaveLength(1);
     expect(await claimAll(db, queue)).toEqual([]);
@@ -171,7 +171,7 @@ describe("redrive", () => {
   it("leaves jobs that are no letters where they are, ready as before [#99]", async () => {
     const { letters } = await withDeadLetters();
     const { id } = await db.engine.enqueue({ type: "t", queue: letters });
-    expect(await db.engine.redrive(letters)).toBe(0);
+    expect(await db.engine.queueRedrive(letters)).toBe(0);
     expect(await claimOne(db, letters)).toMatchObject({ id, attempt: 1 });
   });
 
@@ -180,7 +180,7 @@ describe("redrive", () => {
     await db.engine.enqueue({ type: "t", queue, maxAttempts: 1, input: "stubborn" });
     await exhaust(queue, "no");
     for (let round = 0; round < 3; round += 1) {
-      expect(await db.engine.redrive(letters)).toBe(1);
+      expect(await db.engine.queueRedrive(letters)).toBe(1);
       await exhaust(queue, "still no");
     }
     expect(await claimOne(db, letters)).toMatchObject({
@@ -195,7 +195,7 @@ describe("redrive", () => {
     await exhaust(queue, "no");
     const tx = await db.connect();
     await tx.query("begin");
-    await db.engine.redrive(letters, {}, { tx });
+    await db.engine.queueRedrive(letters, {}, { tx });
     await tx.query("rollback");
     expect(await claimAll(db, queue)).toEqual([]);
     expect(await claimAll(db, letters)).toHaveLength(1);
@@ -203,6 +203,6 @@ describe("redrive", () => {
 
   it("refuses a limit of 0 [#99]", async () => {
     const { letters } = await withDeadLetters();
-    await expect(db.engine.redrive(letters, { limit: 0 })).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.queueRedrive(letters, { limit: 0 })).rejects.toMatchObject(invalidArgument);
   });
 });

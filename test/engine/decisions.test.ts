@@ -10,7 +10,7 @@ beforeAll(() => moveClockToNoon(db));
 const endings: Record<string, (queue: string) => Promise<string>> = {
   async "used up its attempts"(queue) {
     const id = await enqueue(db, queue, { maxAttempts: 1 });
-    await db.engine.retry(await claimOne(db, queue), { message: "no" });
+    await db.engine.retryLater(await claimOne(db, queue), { message: "no" });
     return id;
   },
   async "failed for good"(queue) {
@@ -41,8 +41,8 @@ describe.each(Object.keys(endings))("a job that %s", (ending) => {
     await db.engine.maintain();
     expect(await undecided(queue)).toEqual([id]);
     expect(await db.engine.decisions(id)).toEqual([]);
-    expect(await db.engine.addRetries(2, { ids: [id], by: "ann", because: "the disk is back" })).toBe(1);
-    expect(await db.engine.addRetries(2, { ids: [id], by: "bob" })).toBe(0);
+    expect(await db.engine.retry(2, { ids: [id], by: "ann", because: "the disk is back" })).toBe(1);
+    expect(await db.engine.retry(2, { ids: [id], by: "bob" })).toBe(0);
     expect(await db.engine.discard([id], { by: "bob" })).toBe(0);
     expect(await undecided(queue)).toEqual([]);
     expect(await jobOf(db, id)).toMatchObject({ state: "ready", discardedAt: null });
@@ -59,8 +59,8 @@ describe.each(Object.keys(endings))("a job that %s", (ending) => {
     expect(await undecided(queue)).toEqual([id]);
     expect(await db.engine.discard([id], { by: "ann", because: "the customer has left" })).toBe(1);
     expect(await db.engine.discard([id], { by: "bob" })).toBe(0);
-    expect(await db.engine.addRetries(2, { ids: [id], by: "bob" })).toBe(0);
-    expect(await db.engine.addRetries(2, { type: "work", queue })).toBe(0);
+    expect(await db.engine.retry(2, { ids: [id], by: "bob" })).toBe(0);
+    expect(await db.engine.retry(2, { type: "work", queue })).toBe(0);
     expect(await undecided(queue)).toEqual([]);
     await db.engine.maintain();
     const after = await jobOf(db, id);
@@ -82,7 +82,7 @@ describe.each(Object.keys(endings))("a job that %s", (ending) => {
       },
     ]);
     expect(await claimAll(db, queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 });
 
@@ -92,12 +92,12 @@ describe("deciding", () => {
     const ids = await Promise.all(
       Array.from({ length: 6 }, async () => (await db.engine.enqueue({ type: "work", queue, maxAttempts: 1 })).id),
     );
-    for (const job of await claimAll(db, queue)) await db.engine.retry(job, { message: "no" });
+    for (const job of await claimAll(db, queue)) await db.engine.retryLater(job, { message: "no" });
     for (const id of ids) {
       const counts = await Promise.all(
         [1, 2, 3].flatMap((n) => [
           db.engine.discard([id], { by: `discards ${n}` }),
-          db.engine.addRetries(1, { ids: [id], by: `retries ${n}` }),
+          db.engine.retry(1, { ids: [id], by: `retries ${n}` }),
         ]),
       );
       expect(counts.filter((count) => count === 1)).toHaveLength(1);
@@ -113,7 +113,7 @@ describe("deciding", () => {
     const tx = await db.connect();
     await tx.query("begin");
     expect(await db.engine.discard([id], {}, { tx })).toBe(1);
-    const retry = db.engine.addRetries(1, { ids: [id] });
+    const retry = db.engine.retry(1, { ids: [id] });
     await waitersOf(db, tx, 1);
     await tx.query("rollback");
     expect(await retry).toBe(1);
@@ -124,8 +124,8 @@ describe("deciding", () => {
     const queue = await newQueue(db);
     const id = await failed(queue);
     for (const by of ["ann", "bob"]) {
-      await db.engine.addRetries(1, { ids: [id], by });
-      await db.engine.retry(await claimOne(db, queue), { message: "still no" });
+      await db.engine.retry(1, { ids: [id], by });
+      await db.engine.retryLater(await claimOne(db, queue), { message: "still no" });
       expect(await undecided(queue)).toEqual([id]);
     }
     await db.engine.discard([id], { by: "eve" });
@@ -141,7 +141,7 @@ describe("deciding", () => {
     const ids = [await failed(queue), await failed(queue)];
     const discarded = await failed(queue);
     await db.engine.discard([discarded]);
-    expect(await db.engine.addRetries(1, { type: "work", queue, because: "fixed" })).toBe(2);
+    expect(await db.engine.retry(1, { type: "work", queue, because: "fixed" })).toBe(2);
     for (const id of ids)
       expect(await db.engine.decisions(id)).toMatchObject([{ action: "retry", by: null, because: "fixed" }]);
     expect(await db.engine.decisions(discarded)).toMatchObject([{ action: "discard" }]);
@@ -202,7 +202,7 @@ describe("deciding", () => {
 describe("a cancel", () => {
   const retrying = async (queue: string): Promise<string> => {
     const id = await enqueue(db, queue, { maxAttempts: 3 });
-    await db.engine.retry(await claimOne(db, queue), { message: "the first try broke" }, 60);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "the first try broke" }, 60);
     return id;
   };
 
@@ -244,7 +244,7 @@ describe("the record of a decision", () => {
     const discarded = await failed(queue);
     await db.engine.discard([discarded]);
     const revived = await failed(queue);
-    await db.engine.addRetries(1, { ids: [revived] });
+    await db.engine.retry(1, { ids: [revived] });
     if (live > 0) await db.engine.enqueueMany("work", Array.from({ length: live }), { queue });
     const records = async () =>
       [await db.engine.decisions(discarded), await db.engine.decisions(revived)].map((found) => found.length);

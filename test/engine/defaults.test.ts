@@ -23,13 +23,13 @@ async function effective(options: EnqueueOptions, defaults: Defaults = typeDefau
   const { id } = await db.engine.enqueue({ type, queue, ...options });
   const job = await jobOf(db, id);
   const claimed = await claimOne(db, queue);
-  await db.engine.retry(claimed);
+  await db.engine.retryLater(claimed);
   const retried = await jobOf(db, id);
   return {
     priority: job.priority,
     maxAttempts: job.maxAttempts,
     ttlSeconds: job.expiresAt && (job.expiresAt.getTime() - job.runAt.getTime()) / 1000,
-    attemptTimeoutSeconds: (claimed.attemptTimeoutMs ?? Number.NaN) / 1000,
+    attemptTimeoutSeconds: claimed.attemptTimeoutSeconds ?? Number.NaN,
     retryDelaySeconds: (retried.runAt.getTime() - retried.updatedAt.getTime()) / 1000,
     leaseSeconds: (claimed.leaseEndsAt.getTime() - claimed.claimedAt.getTime()) / 1000,
   };

@@ -27,6 +27,22 @@ describe("upkeep", () => {
     expect((await db.engine.maintain({ everySeconds: 5 })).expired).toBe(3);
   });
 
+  it("gives space back by one of several, once within the time they share [#90]", async () => {
+    const asked = { everySeconds: 5, spaceSeconds: 60 };
+    await db.moveClock(5);
+    expect((await db.engine.maintain(asked)).space).toBe(false); // from now on
+    const told: boolean[] = [];
+    for (let round = 0; round < 26; round += 1) {
+      await db.moveClock(5);
+      const reports = await Promise.all(Array.from({ length: 3 }, () => db.engine.maintain(asked)));
+      told.push(reports.filter(({ space }) => space).length === 1);
+      expect(reports.filter(({ space }) => space).length).toBeLessThan(2);
+    }
+    expect(told.filter(Boolean)).toHaveLength(2); // in 130 seconds
+    await db.moveClock(120);
+    expect((await db.engine.maintain()).space).toBe(false); // who does not ask is not told
+  });
+
   it("is taken over when whoever was doing it is gone, and nothing is done twice or left out [#90]", async () => {
     await db.moveClock(60);
     await leaveWork();
@@ -47,7 +63,7 @@ describe("upkeep", () => {
       Number(
         (await db.sql("select extract(epoch from done_at) as at from millrace.duty where name = 'maintain'"))[0]!["at"],
       );
-    const maintainers = Array.from({ length: 3 }, () => new Maintainer({ engine: db.engine, intervalMs: 50 }));
+    const maintainers = Array.from({ length: 3 }, () => new Maintainer({ engine: db.engine, interval: "50ms" }));
     for (const maintainer of maintainers) maintainer.start();
     for (const maintainer of maintainers) {
       const before = await doneAt();

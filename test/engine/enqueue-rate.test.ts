@@ -25,7 +25,7 @@ describe("enqueueRate", () => {
     await expect(db.engine.enqueue({ type: "t", queue, tenant: "acme" })).rejects.toBeInstanceOf(QueueFullError);
     await db.engine.enqueueMany("t", times(5), { queue, tenant: "other" });
     await db.engine.enqueueMany("t", times(20), { queue });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 30 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 30 });
     await db.moveClock(31);
     await db.engine.enqueueMany("t", times(3), { queue, tenant: "acme" });
     await expect(db.engine.enqueueMany("t", times(6), { queue, tenant: "acme" })).rejects.toMatchObject(
@@ -68,7 +68,7 @@ describe("enqueueRate", () => {
       times(80).map(() => db.engine.enqueue({ type: "t", queue, tenant: "acme" })),
     );
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(50);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 50 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 50 });
   });
 
   it("is kept by transactions on twenty connections, of which those that are refused roll back", async () => {
@@ -90,7 +90,7 @@ describe("enqueueRate", () => {
       }),
     );
     expect(accepted.reduce((a, b) => a + b)).toBe(10);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 10 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 10 });
   });
 
   it("that is not one is refused", async () => {

@@ -23,7 +23,7 @@ async function after(
   delaySeconds?: number,
 ): Promise<number | string> {
   const claimed = job ?? (await claimOne(db, queue));
-  await db.engine.retry(claimed, error, delaySeconds);
+  await db.engine.retryLater(claimed, error, delaySeconds);
   const { state, reason, runAt, updatedAt } = await jobOf(db, claimed.id);
   return state === "failed" ? `failed: ${reason}` : Math.round((runAt.getTime() - updatedAt.getTime()) / 1000);
 }
@@ -58,7 +58,7 @@ describe("rules by error", () => {
     await enqueue(db, queue, { maxAttempts: 4 });
     expect(await course(queue, { message: "anything else" })).toEqual([3, 3, 3, "failed: exhausted"]);
     await enqueue(db, queue, { maxAttempts: 2, retry: 5 });
-    await db.engine.retry(await claimOne(db, queue)); // no error at all
+    await db.engine.retryLater(await claimOne(db, queue)); // no error at all
     await db.moveClock(6);
     expect(await course(queue, { message: "is invalid", code: "EINVAL" })).toEqual(["failed: exhausted"]);
   });
@@ -107,9 +107,9 @@ describe("rules by error", () => {
     const id = await enqueue(db, queue);
     const error = { message: "x", code: "E" };
     expect(await course(queue, error)).toEqual([10, 60, "failed: exhausted"]);
-    await db.engine.addRetries(2, { ids: [id] });
+    await db.engine.retry(2, { ids: [id] });
     expect(await course(queue, error)).toEqual([10, "failed: exhausted"]);
-    await db.engine.addRetries(9, { ids: [id] });
+    await db.engine.retry(9, { ids: [id] });
     expect(await course(queue, error)).toEqual([10, 60, "failed: exhausted"]);
   });
 
@@ -154,13 +154,13 @@ describe("rules by error", () => {
     const queue = await newQueue(db, { errorRules: [{ pattern: "gone", fail: true }], deadLetterQueue: dead });
     await db.engine.enqueueMany("t", [1, 2, 3], { queue });
     const jobs = await db.engine.claim({ queues: [queue], limit: 3 });
-    const settle = { token: jobs[0]!.token, outcome: "retry" as const };
+    const settle = { token: jobs[0]!.token, outcome: "retryLater" as const };
     await db.engine.settle([
       { ...settle, jobs: [jobs[0]!.id, jobs[1]!.id], error: { message: "gone" } },
       { ...settle, jobs: [jobs[2]!.id], error: { message: "later" } },
     ]);
     expect((await db.engine.list({ queue })).map(({ state }) => state)).toEqual(["delayed", "failed", "failed"]);
-    expect(await db.engine.depth(dead)).toMatchObject({ ready: 2 });
+    expect(await db.engine.queueDepth(dead)).toMatchObject({ ready: 2 });
   });
 
   it("give a computed time to live the delays of the rule that the first failure matched", async () => {
@@ -180,7 +180,7 @@ describe("rules by error", () => {
     ] as const) {
       const id = await enqueue(db, queue);
       const { token } = await claimOne(db, queue);
-      await db.sql("select job_retry($1, array[$2::bigint], $3)", [token, id, error]);
+      await db.sql("select job_retry_later($1, array[$2::bigint], $3)", [token, id, error]);
       expect((await jobOf(db, id)).state).toBe(state);
     }
   });
@@ -234,7 +234,7 @@ describe("rules by error", () => {
     await expect(db.engine.typePut("t", { errorRules: [{ pattern: "(", fail: true }] })).rejects.toMatchObject(
       invalidArgument,
     );
-    expect((await db.engine.queueList()).find(({ name }) => name === queue)?.options).toEqual({
+    expect((await db.engine.queues()).find(({ name }) => name === queue)?.options).toEqual({
       errorRules: [{ code: "A", fail: true }],
     });
     expect(await db.engine.queuePut(queue, { errorRules: null })).toEqual({});

@@ -16,7 +16,7 @@ describe("a time to start by", () => {
     await db.engine.maintain();
     expect(await jobOf(db, id)).toMatchObject({ state: "expired", attempts: 0 });
     expect((await jobOf(db, id)).finishedAt).not.toBeNull();
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 
   it("is swept without any claim [#137]", async () => {
@@ -25,7 +25,7 @@ describe("a time to start by", () => {
     await db.moveClock(5);
     await db.engine.maintain();
     expect((await jobOf(db, id)).finishedAt).not.toBeNull();
-    expect((await db.engine.depth(queue)).ready).toBe(0);
+    expect((await db.engine.queueDepth(queue)).ready).toBe(0);
   });
 
   it("is swept also when its transaction commits after the sweep of its time [#137]", async () => {
@@ -58,7 +58,7 @@ describe("a time to start by", () => {
     for (let n = 0; n < 3; n += 1) await db.engine.maintain();
     expect(await miscounts(db, queue)).toEqual([]);
     await db.engine.enqueue({ type: "t", queue });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, delayed: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1, delayed: 0 });
   });
 
   it("can be claimed until just before it [#137]", async () => {
@@ -72,11 +72,11 @@ describe("a time to start by", () => {
   it("stops retries too: no attempt starts after it [#137]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, ttlSeconds: 30, retry: 10 });
-    await db.engine.retry(await claimOne(db, queue), { message: "one" });
+    await db.engine.retryLater(await claimOne(db, queue), { message: "one" });
     await db.moveClock(10);
     const second = await claimOne(db, queue);
     await db.moveClock(15);
-    await db.engine.retry(second, { message: "two" });
+    await db.engine.retryLater(second, { message: "two" });
     await db.moveClock(10);
     await db.engine.maintain();
     expect(await claimAll(db, queue)).toEqual([]);
@@ -147,7 +147,7 @@ describe("a deadline", () => {
     await db.moveClock(5);
     await db.engine.maintain();
     expect((await jobOf(db, late.id)).state).toBe("expired");
-    expect((await db.engine.extend([token])).get(token)?.jobIds).toEqual([other.id]);
+    expect((await db.engine.claimExtend([token])).get(token)?.jobIds).toEqual([other.id]);
     await expect(db.engine.complete({ id: late.id, token }, "late")).rejects.toMatchObject(leaseLost);
     expect(await jobOf(db, late.id)).toMatchObject({ state: "expired", attempts: 1, result: null });
     await db.engine.complete({ id: other.id, token });

@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
 import { newQueue } from "../support/jobs.js";
@@ -132,7 +133,85 @@ describe("the express claim", () => {
     expect(await claimOne(queue, ["v"])).toMatchObject({ isExpress: true, job: { type: "v" } });
     expect(await claimOne(queue, ["t"])).toMatchObject({ isExpress: true, job: { type: "t" } });
     expect(await claimOne(queue, ["w"])).toMatchObject({ job: undefined });
-    expect(await claimOne(queue)).toMatchObject({ isExpress: false });
+  });
+
+  it("takes the next of a few lanes: the most urgent, then the oldest", async () => {
+    const queue = await newQueue(db);
+    const add = (type: string, priority = 5): Promise<unknown> =>
+      db.engine.enqueue({ type, priority, queue, input: `${type}${priority}` });
+    const lanes: [string, number?][] = [["t"], ["u"], ["t", 1], ["v"], ["w", 9], ["u", 1], ["v", 2], ["w"]];
+    for (const lane of lanes) await add(...lane);
+    expect(await db.engine.claim({ queues: [queue], limit: 8 })).toHaveLength(8);
+    for (const lane of lanes) await add(...lane);
+    await db.engine.claim({ queues: [queue], limit: 1 }); // one claim learns
+    for (const input of ["u1", "v2", "t5", "u5", "v5", "w5", "w9"])
+      expect(await claimOne(queue)).toMatchObject({ isExpress: true, job: { input } });
+    expect((await claimOne(queue)).job).toBeUndefined();
+    await add("w", 0); // a ninth
+    await add("v", 2);
+    expect((await db.engine.claim({ queues: [queue], limit: 1 }))[0]).toMatchObject({ input: "w0" });
+    expect(await claimOne(queue)).toMatchObject({ isExpress: false, job: { input: "v2" } });
+  });
+
+  it("takes more than one job where one lane has something, and leaves it to the general one where several have", async () => {
+    const queue = await newQueue(db);
+    const jobs = async (type: string): Promise<unknown> => db.engine.enqueueMany(type, [1, 2, 3], { queue });
+    const take = async (limit: number) => {
+      const tx = await db.connect();
+      await tx.query("set track_functions = 'all'; begin");
+      const claimed = await db.engine.claim({ queues: [queue], limit }, { tx });
+      const { rows } = await tx.query("select 1 from pg_stat_xact_user_functions where funcname = 'lane_candidates'");
+      await tx.query("commit");
+      return { types: claimed.map(({ type }) => type).join(""), isExpress: rows.length === 0 };
+    };
+    await jobs("t");
+    await jobs("u");
+    expect(await db.engine.claim({ queues: [queue], limit: 6 })).toHaveLength(6);
+    await db.engine.claim({ queues: [queue], limit: 1 });
+    await jobs("u");
+    expect(await take(3)).toEqual({ types: "uuu", isExpress: true });
+    await jobs("t");
+    await jobs("u");
+    expect(await take(5)).toEqual({ types: "tttuu", isExpress: false });
+    expect(await take(5)).toEqual({ types: "u", isExpress: true });
+  });
+
+  it("does not wait for one of several lanes that a claim in an open transaction has", async () => {
+    const queue = await newQueue(db);
+    const add = (type: string): Promise<unknown> => db.engine.enqueue({ type, queue, input: type });
+    for (const type of ["t", "u", "t", "t", "u"]) await add(type);
+    for (let n = 0; n < 2; n += 1) await db.engine.claim({ queues: [queue], limit: 1 });
+    const holder = await db.connect();
+    await holder.query("begin");
+    expect(await db.engine.claim({ queues: [queue], limit: 1 }, { tx: holder })).toMatchObject([{ input: "t" }]);
+    expect(await db.engine.claim({ queues: [queue], limit: 1 })).toMatchObject([{ input: "u" }]);
+    await holder.query("rollback");
+    expect(await claimOne(queue)).toMatchObject({ job: { input: "t" } });
+  });
+
+  it("of several lanes leaves what is claimable again, and what came late, to the general one, in its turn", async () => {
+    const queue = await newQueue(db);
+    const add = (type: string, tx?: pg.Client): Promise<unknown> =>
+      db.engine.enqueue({ type, queue, input: type }, tx ? { tx } : undefined);
+    await add("t");
+    await add("u");
+    const first = await db.engine.claim({ queues: [queue], limit: 1 });
+    expect(await db.engine.claim({ queues: [queue], limit: 1 })).toHaveLength(1);
+    await add("u");
+    await db.engine.release(first[0]!);
+    expect(await claimOne(queue)).toMatchObject({ isExpress: false, job: { id: first[0]!.id } });
+    expect(await claimOne(queue)).toMatchObject({ isExpress: true, job: { input: "u" } });
+    const open = await db.connect();
+    await open.query("begin");
+    await add("t", open);
+    await add("t");
+    await add("u");
+    expect(await claimOne(queue)).toMatchObject({ isExpress: true, job: { input: "t" } });
+    await open.query("commit");
+    expect(await claimOne(queue)).toMatchObject({ isExpress: false, job: { input: "t" } });
+    expect(await claimOne(queue)).toMatchObject({ job: { input: "u" } }); // the general one forgets who was late
+    await add("u");
+    expect(await claimOne(queue)).toMatchObject({ isExpress: true, job: { input: "u" } });
   });
 
   it("knows requests for very many types, and forgets what it learned of too many requests", async () => {

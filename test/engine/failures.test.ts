@@ -95,8 +95,8 @@ describe("groups of failures", () => {
     ];
     await enqueue(db, queue, { ttlSeconds: 1 });
     await enqueue(db, queue);
-    await db.engine.retry(await claimOne(db, queue, {}), { message: "e" }, 1000);
-    await db.engine.addRetries(1, { ids: [retried] });
+    await db.engine.retryLater(await claimOne(db, queue, {}), { message: "e" }, 1000);
+    await db.engine.retry(1, { ids: [retried] });
     await db.engine.discard([discarded]);
     expect(await db.engine.failures({ queue })).toMatchObject([{ jobs: 1, lastJobId: kept }]);
     await db.engine.fail(await claimOne(db, queue), { message: "f" });
@@ -147,7 +147,7 @@ describe("retrying failures", () => {
     for (let i = 0; i < 5; i += 1) ids.push(await failWith(queue, { message: `timeout after ${i} ms` }));
     const other = await failWith(queue, { message: "else" });
     const { fingerprint } = (await db.engine.failures({ queue })).find(({ jobs }) => jobs === 5)!;
-    const first = await db.engine.retryFailures({
+    const first = await db.engine.failureRetry({
       fingerprint,
       queue,
       attempts: 2,
@@ -157,7 +157,7 @@ describe("retrying failures", () => {
     });
     expect(first).toMatchObject({ jobs: 3, next: { fingerprint, after: ids[2] } });
     expect(await stateOf(db, ids[3]!)).toBe("failed");
-    expect(await db.engine.retryFailures(first.next!)).toMatchObject({ jobs: 2, next: null });
+    expect(await db.engine.failureRetry(first.next!)).toMatchObject({ jobs: 2, next: null });
     expect((await claimAll(db, queue)).map(({ id, maxAttempts }) => [id, maxAttempts])).toEqual(
       ids.map((id) => [id, 3]),
     );
@@ -165,18 +165,18 @@ describe("retrying failures", () => {
     expect(await db.engine.decisions(ids[4]!)).toMatchObject([
       { action: "retry", attempts: 2, by: "ann", because: "fixed" },
     ]);
-    expect(await db.engine.retryFailures({ fingerprint, queue })).toEqual({ jobs: 0, next: null });
+    expect(await db.engine.failureRetry({ fingerprint, queue })).toEqual({ jobs: 0, next: null });
   });
 
   it("spreads them by a rate, across batches, and counts them as delayed until they are due", async () => {
     const queue = await newQueue(db);
     const ids: JobId[] = [];
     for (let i = 0; i < 6; i += 1) ids.push(await failWith(queue, { message: "flooded" }, { ttlSeconds: 100 }));
-    const { next } = await db.engine.retryFailures({ queue, perSecond: 0.5, limit: 3 });
-    await db.engine.retryFailures(next!);
+    const { next } = await db.engine.failureRetry({ queue, perSecond: 0.5, limit: 3 });
+    await db.engine.failureRetry(next!);
     const at = await seconds(ids);
     for (const [i, due] of at.entries()) if (i > 0) expect(due).toBeCloseTo(2 * i, 0);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, delayed: 5 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1, delayed: 5 });
     const last = await jobOf(db, ids[5]!);
     expect((last.expiresAt!.getTime() - last.runAt.getTime()) / 1000).toBeCloseTo(100, 0);
     expect(await claimIds(db, queue)).toEqual([ids[0]]);
@@ -184,7 +184,7 @@ describe("retrying failures", () => {
     expect(await claimIds(db, queue)).toEqual([ids[1], ids[2]]);
     await db.moveClock(20);
     expect(await claimAll(db, queue)).toHaveLength(3);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 6 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 6 });
   });
 
   it("has the same rate for jobs given by their ids, or by type", async () => {
@@ -194,9 +194,9 @@ describe("retrying failures", () => {
       await failWith(queue, undefined, { type: "rated" }),
       await failWith(queue, undefined),
     ];
-    expect(await db.engine.addRetries(1, { type: "rated", queue, perSecond: 0.1 })).toBe(2);
+    expect(await db.engine.retry(1, { type: "rated", queue, perSecond: 0.1 })).toBe(2);
     expect(await seconds([a, b])).toEqual([expect.any(Number), expect.closeTo(10, 0)]);
-    expect(await db.engine.addRetries(1, { ids: [c], perSecond: 0.1 })).toBe(1);
+    expect(await db.engine.retry(1, { ids: [c], perSecond: 0.1 })).toBe(1);
     expect(await stateOf(db, c)).toBe("ready");
   });
 
@@ -204,7 +204,7 @@ describe("retrying failures", () => {
     const queue = await newQueue(db, { ordered: true });
     const id = await failWith(queue, { message: "x" }, { group: "g", fingerprint: "f" });
     await enqueue(db, queue, { group: "g" });
-    await db.engine.retryFailures({ queue, perSecond: 1, startAt: new Date(Date.now() + 3600_000 * 24) });
+    await db.engine.failureRetry({ queue, perSecond: 1, startAt: new Date(Date.now() + 3600_000 * 24) });
     expect(await stateOf(db, id)).toBe("delayed");
     expect(await db.engine.enqueue({ type: "work", queue, fingerprint: "f" })).toEqual({ id, duplicate: true });
     expect(await claimAll(db, queue)).toEqual([]); // the retried one goes first
@@ -216,7 +216,7 @@ describe("retrying failures", () => {
     const [over, queue] = [await newQueue(db), await newQueue(db)];
     for (const name of [over, queue]) await failWith(name, { message: "both" }, { type: "of-two" });
     await db.sql("update queue set closed_at = clock_now(), finished_at = clock_now() where name = $1", [over]);
-    expect(await db.engine.retryFailures({ type: "of-two" })).toEqual({ jobs: 1, next: null });
+    expect(await db.engine.failureRetry({ type: "of-two" })).toEqual({ jobs: 1, next: null });
     expect(await claimAll(db, queue)).toHaveLength(1);
   });
 
@@ -224,7 +224,7 @@ describe("retrying failures", () => {
     const queue = await newQueue(db);
     for (let i = 0; i < 20; i += 1) await failWith(queue, { message: "raced" });
     const answers = await Promise.all(
-      Array.from({ length: 5 }, () => db.engine.retryFailures({ queue, perSecond: 1000 })),
+      Array.from({ length: 5 }, () => db.engine.failureRetry({ queue, perSecond: 1000 })),
     );
     expect(answers.reduce((sum, { jobs }) => sum + jobs, 0)).toBe(20);
     await db.moveClock(1);
@@ -245,11 +245,11 @@ describe("retrying failures", () => {
       { after: "x" },
       { persecond: 1 },
     ])
-      await expect(db.engine.retryFailures({ queue, ...which }), JSON.stringify(which)).rejects.toMatchObject(
+      await expect(db.engine.failureRetry({ queue, ...which }), JSON.stringify(which)).rejects.toMatchObject(
         invalidArgument,
       );
-    await expect(db.engine.addRetries(1, { ids: [id], perSecond: 0 })).rejects.toMatchObject(invalidArgument);
-    await expect(db.engine.retryFailures({ queue: "nowhere" })).rejects.toMatchObject(queueNotFound);
+    await expect(db.engine.retry(1, { ids: [id], perSecond: 0 })).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.failureRetry({ queue: "nowhere" })).rejects.toMatchObject(queueNotFound);
     expect(await stateOf(db, id)).toBe("failed");
   });
 });

@@ -89,14 +89,14 @@ describe("groups of a queue", () => {
       await db.engine.settle([
         {
           token,
-          outcome: "retry",
+          outcome: "retryLater",
           jobs: failing.filter((job) => job.token === token).map((job) => job.id),
           delaySeconds: 0,
           error: { message: "no" },
         },
       ]);
     }
-    await db.engine.retry(b!, { message: "no" }, 0);
+    await db.engine.retryLater(b!, { message: "no" }, 0);
     expect(await claimed(queue, 2)).toContain("b");
   });
 
@@ -277,7 +277,7 @@ describe("the depth of a queue with groups", () => {
     const { id } = await db.engine.enqueue({ type: "t", queue, group: "old" });
     for (const group of ["a", "b"]) await db.engine.enqueueMany("t", times(3), { queue, group });
     const oldest = (await db.engine.list({ queue })).find((job) => job.id === id)!.createdAt;
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 7, oldestReadyAt: oldest });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 7, oldestReadyAt: oldest });
     expect((await db.engine.peek(queue)).map((job) => job.group)).toEqual(["old", "a", "a", "a", "b", "b", "b"]);
   });
 });

@@ -22,7 +22,7 @@ describe("a lease that another worker has now", () => {
   it.each([
     ["complete", (a: ClaimedJob) => db.engine.complete(a, "late")],
     ["fail", (a: ClaimedJob) => db.engine.fail(a, { message: "late" })],
-    ["retry", (a: ClaimedJob) => db.engine.retry(a, { message: "late" }, 0)],
+    ["retry", (a: ClaimedJob) => db.engine.retryLater(a, { message: "late" }, 0)],
     ["release", (a: ClaimedJob) => db.engine.release(a)],
     ["dead-letter", (a: ClaimedJob) => db.engine.deadLetter(a, "default")],
     ["start", (a: ClaimedJob) => db.engine.start(a)],
@@ -40,9 +40,9 @@ describe("a lease that another worker has now", () => {
 
   it("leaves the first holder's token out when it extends, and B's lease as it is [#96]", async () => {
     const { a, b } = await takenOver();
-    expect([...(await db.engine.extend([a.token], 3600)).keys()]).toEqual([]);
+    expect([...(await db.engine.claimExtend([a.token], 3600)).keys()]).toEqual([]);
     expect((await jobOf(db, a.id)).leaseEndsAt).toEqual(b.leaseEndsAt);
-    expect([...(await db.engine.extend([a.token, b.token], 3600)).keys()]).toEqual([b.token]);
+    expect([...(await db.engine.claimExtend([a.token, b.token], 3600)).keys()]).toEqual([b.token]);
   });
 
   it("names the lost job in a batch and records the rest [#96]", async () => {
@@ -71,7 +71,7 @@ describe("a lease that another worker has now", () => {
 
   it("is told in SQL also when the report names no ids [#96]", async () => {
     const { a } = await takenOver();
-    for (const verb of ["job_complete", "job_fail", "job_retry", "job_release"]) {
+    for (const verb of ["job_complete", "job_fail", "job_retry_later", "job_release"]) {
       const told = await db.sql(`select ${verb}($1) as refused`, [a.token]).then(
         ([row]) => row!["refused"] as unknown,
         (error: unknown) => error,
@@ -84,7 +84,7 @@ describe("a lease that another worker has now", () => {
     const { a, b } = await takenOver();
     await db.engine.fail(b, { message: "no" });
     await expect(db.engine.complete(a)).rejects.toMatchObject(leaseLost);
-    await db.engine.addRetries(1, { ids: [a.id] });
+    await db.engine.retry(1, { ids: [a.id] });
     await expect(db.engine.complete(a)).rejects.toMatchObject(leaseLost);
     await expect(db.engine.complete(b)).rejects.toMatchObject(leaseLost);
     expect((await jobOf(db, a.id)).state).toBe("ready");
@@ -108,7 +108,7 @@ describe("a lease that ended but that nobody took", () => {
     await db.engine.enqueue({ type: "t", queue });
     const job = await claimOne(db, queue, { leaseSeconds: 10 });
     await db.moveClock(11);
-    expect((await db.engine.extend([job.token], 30)).get(job.token)?.jobIds).toEqual([job.id]);
+    expect((await db.engine.claimExtend([job.token], 30)).get(job.token)?.jobIds).toEqual([job.id]);
     expect(await claimAll(db, queue)).toEqual([]);
     await db.engine.complete(job);
   });
@@ -200,7 +200,7 @@ describe("jobs running past their lease", () => {
     }
     expect(await claimAll(db, queue)).toEqual([]);
     expect(await jobOf(db, id)).toMatchObject({ state: "failed", reason: "lost", attempts: 3 });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 
   it("go alone also when they were given back since, now or later, and others go as they went [#134]", async () => {
@@ -216,7 +216,7 @@ describe("jobs running past their lease", () => {
     }
     const failing = await claimOne(db, queue);
     expect(failing).toMatchObject({ id, attempt: 2, alone: true });
-    await db.engine.retry(failing, { message: "not lost" });
+    await db.engine.retryLater(failing, { message: "not lost" });
     await db.moveClock(60);
     const third = await claimOne(db, queue);
     expect(third).toMatchObject({ id, attempt: 3, alone: false });

@@ -35,7 +35,7 @@ describe("a fingerprint that is taken", () => {
       const queue = await newQueue(db);
       const { id } = await enqueue(queue, 1, { delaySeconds: state === "delayed" ? 60 : 0 });
       if (state === "running") await claimOne(db, queue);
-      if (state === "retrying") await db.engine.retry(await claimOne(db, queue), { message: "again" }, 60);
+      if (state === "retrying") await db.engine.retryLater(await claimOne(db, queue), { message: "again" }, 60);
       if (state === "blocked") await db.engine.queuePause(queue);
       expect(await enqueue(queue, 2)).toEqual({ id, duplicate: true });
       expect(await db.engine.list({ queue })).toHaveLength(1);
@@ -66,7 +66,7 @@ describe("a fingerprint that is taken", () => {
     const queue = await newQueue(db);
     const { id } = await enqueue(queue, 1);
     await db.engine.fail(await claimOne(db, queue), { message: "no" });
-    await db.engine.addRetries(3, { ids: [id] });
+    await db.engine.retry(3, { ids: [id] });
     expect((await jobOf(db, id)).state).toBe("ready");
     expect(await enqueue(queue, 2)).toEqual({ id, duplicate: true });
   });
@@ -79,15 +79,15 @@ describe("a fingerprint that is taken", () => {
       await db.engine.fail(await claimOne(db, queue), { message: "no" });
       const second = await enqueue(queue, 2, state === "delayed" ? { delaySeconds: 60 } : {});
       const held = state === "running" ? await claimOne(db, queue) : undefined;
-      expect(await db.engine.addRetries(1, { ids: [id] })).toBe(0);
-      expect(await db.engine.addRetries(1, { type: "t", queue })).toBe(0);
+      expect(await db.engine.retry(1, { ids: [id] })).toBe(0);
+      expect(await db.engine.retry(1, { type: "t", queue })).toBe(0);
       expect([(await jobOf(db, id)).state, (await jobOf(db, second.id)).state]).toEqual(["failed", state]);
       if (state === "delayed") await db.moveClock(60);
       const job = held ?? (await claimOne(db, queue));
       expect(job.id).toBe(second.id);
       expect(await claimAll(db, queue)).toEqual([]);
       await db.engine.complete(job);
-      expect(await db.engine.addRetries(1, { ids: [id] })).toBe(1); // nobody has it any more
+      expect(await db.engine.retry(1, { ids: [id] })).toBe(1); // nobody has it any more
       expect((await claimOne(db, queue)).id).toBe(id);
     },
   );
@@ -278,7 +278,7 @@ describe.each(["replace", "debounce"] as const)(
 
     const endings: readonly [string, (queue: string, id: string, call: { tx: pg.Client }) => Promise<unknown>][] = [
       ["cancelled", (_, id, call) => db.engine.cancel([id], undefined, call)],
-      ["purged", (queue, _, call) => db.engine.purge(queue, call)],
+      ["purged", (queue, _, call) => db.engine.queuePurge(queue, call)],
       ["shed", (queue, _, call) => db.engine.queueShed(queue, new Date(Date.now() + 10 * 365 * 86_400_000), {}, call)],
     ];
 
@@ -400,7 +400,7 @@ describe("after the first has ended", () => {
       if (end === "fail") await db.engine.fail(await claimOne(db, queue));
       if (end === "cancel") await db.engine.cancel([id]);
       if (end === "expire") await db.moveClock(5);
-      if (end === "purge") await db.engine.purge(queue);
+      if (end === "purge") await db.engine.queuePurge(queue);
       const second = await enqueue(queue, 2);
       expect(second.duplicate).toBe(false);
       expect((await claimAll(db, queue)).map((job) => job.id)).toEqual([second.id]);

@@ -19,12 +19,12 @@ describe("what was set aside", () => {
     expect(await db.engine.queueSetAside(queue)).toBe(5);
     expect(await ranges()).toBe(2);
     const fresh = await db.engine.enqueueMany("t", [6, 7], { queue });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 7 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 7 });
     expect(idsOf(await db.engine.peek(queue, 10))).toEqual(idsOf([...fresh, ...oldest]));
     expect(idsOf(await claimAll(db, queue))).toEqual(idsOf([...fresh, ...oldest, ...older]));
     expect(await ranges()).toBe(0);
     expect(await db.sql("select from lane_cursor where seq < 0")).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, running: 7 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, running: 7 });
   });
 
   it("fills what is left of a claim", async () => {
@@ -53,7 +53,7 @@ describe("what was set aside", () => {
   it("has jobs that came due and retries with the number of their attempt", async () => {
     const queue = await newQueue(db);
     const first = await enqueue(db, queue);
-    await db.engine.retry(await claimOne(db, queue), { message: "again" }, 0);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "again" }, 0);
     const due = await enqueue(db, queue, { delaySeconds: 5 });
     await db.moveClock(6);
     await db.engine.maintain();
@@ -93,14 +93,14 @@ describe("what was set aside", () => {
     ]);
     await db.engine.maintain();
     expect(await stateOf(db, expiring)).toBe("expired");
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0 });
 
     const [purged] = await db.engine.enqueueMany("t", times(50), { queue });
     await db.engine.queueSetAside(queue);
-    expect(await db.engine.purge(queue)).toBe(50);
+    expect(await db.engine.queuePurge(queue)).toBe(50);
     expect(await stateOf(db, purged!.id)).toBe("cancelled");
     expect(await claimIds(db, queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0 });
   });
 
   it("does not take jobs of transactions that are still open, its own among them", async () => {
@@ -138,7 +138,7 @@ describe("what was set aside", () => {
     const queue = await newQueue(db);
     const old = idsOf(await db.engine.enqueueMany("t", times(5), { queue }));
     await db.engine.queueSetAside(queue);
-    await db.engine.repair();
+    await db.engine.cellRepair();
     expect(await ranges()).toBe(0);
     expect(await claimIds(db, queue)).toEqual(old);
   });
@@ -201,7 +201,7 @@ describe("a queue with freshnessSeconds", () => {
   it("counts jobs that came due from their run time, and does not count retries", async () => {
     const queue = await newQueue(db, { freshnessSeconds: 60 });
     await enqueue(db, queue, { type: "again" });
-    await db.engine.retry(await claimOne(db, queue), { message: "again" }, 100);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "again" }, 100);
     const due = await enqueue(db, queue, { type: "due", delaySeconds: 100 });
     await db.moveClock(120);
     expect(await db.engine.claim({ queues: [queue], types: ["again"] })).toMatchObject([{ attempt: 2 }]);
@@ -259,7 +259,7 @@ describe("a queue with freshnessSeconds", () => {
       expect(new Set(taken).size).toBe(taken.length);
       expect(taken.toSorted()).toEqual(made.toSorted());
       expect(asides).toBeGreaterThan(20);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
     },
   );
 });

@@ -31,7 +31,7 @@ describe("groupMaxRunning", () => {
     await db.engine.enqueueMany("t", times(8), { queue, group: "g" });
     const one = () => claimOnly(db, queue);
     await db.engine.fail(await one());
-    await db.engine.retry(await one(), { message: "later" }, 3600);
+    await db.engine.retryLater(await one(), { message: "later" }, 3600);
     await db.engine.release(await one(), 3600);
     await db.engine.cancel([(await one()).id]);
     await one(); // lost
@@ -99,12 +99,12 @@ describe("an ordered queue", () => {
     const queue = await newQueue(db, { ordered: true });
     await db.engine.enqueueMany("t", times(3), { queue, group: "g" });
     const [head] = await claimAll(db, queue);
-    await db.engine.retry(head!, { message: "later" }, 100);
+    await db.engine.retryLater(head!, { message: "later" }, 100);
     expect(await claimAll(db, queue)).toEqual([]);
     await db.moveClock(100);
     const [again] = await claimAll(db, queue);
     expect(again).toMatchObject({ id: head!.id, attempt: 2 });
-    await db.engine.retry(again!, { message: "at once" }, 0);
+    await db.engine.retryLater(again!, { message: "at once" }, 0);
     const [third] = await claimAll(db, queue);
     expect(third).toMatchObject({ id: head!.id, attempt: 3 });
     await db.engine.fail(third!);
@@ -129,7 +129,7 @@ describe("an ordered queue", () => {
     await db.engine.enqueue({ type: "t", queue, group: "expired", input: 0, ttlSeconds: 200 });
     await db.engine.enqueue({ type: "t", queue, group: "expired", input: 1 });
     const heads = await claimAll(db, queue);
-    for (const head of heads) await db.engine.retry(head, { message: "later" }, 100);
+    for (const head of heads) await db.engine.retryLater(head, { message: "later" }, 100);
     expect(await claimAll(db, queue)).toEqual([]);
     await db.engine.cancel([heads.find((job) => job.group === "cancelled")!.id]);
     expect(inputs(await claimAll(db, queue))).toEqual(["cancelled1"]);
@@ -165,7 +165,7 @@ describe(`under attack (seed ${seed})`, () => {
             fate < 6
               ? db.engine.complete(job)
               : fate === 6
-                ? db.engine.retry(job, { message: "again" }, random(2) * 0.1)
+                ? db.engine.retryLater(job, { message: "again" }, random(2) * 0.1)
                 : fate === 7
                   ? db.engine.release(job)
                   : fate === 8

@@ -41,7 +41,7 @@ describe("an ordered group whose job waits for its next attempt", () => {
     await db.engine.queuePut(queue, { ordered: true });
     const { id: first } = await db.engine.enqueue({ type: "t", queue, group: "g" });
     const [job] = await db.engine.claim({ queues: [queue] });
-    await db.engine.retry(job!, { message: "not yet" }, 3600);
+    await db.engine.retryLater(job!, { message: "not yet" }, 3600);
     await nextTicketChild(db);
     await db.engine.enqueue({ type: "other", queue }); // lets cursors enter the next child
     for (let n = 0; n < 20; n += 1) {

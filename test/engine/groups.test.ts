@@ -25,7 +25,7 @@ const add = (queue: string, group: string | undefined, count: number, more = {})
 async function expectSum(queue: string): Promise<void> {
   const groups = await db.engine.queueGroups(queue);
   const sum = (count: (group: GroupDepth) => number): number => groups.map(count).reduce((a, b) => a + b, 0);
-  const { ready, blocked, delayed, running } = await db.engine.depth(queue);
+  const { ready, blocked, delayed, running } = await db.engine.queueDepth(queue);
   expect([sum((one) => one.waiting), sum((one) => one.delayed), sum((one) => one.running)]).toEqual([
     ready + blocked,
     delayed,
@@ -66,8 +66,8 @@ describe("depth by group", () => {
         ...jobs,
         await enqueue(db, queue, { group: "c" }).then(() => claimOne(db, queue, { leaseSeconds: 86_400 })),
       ]);
-    await db.engine.retry(again!, undefined, 0);
-    await db.engine.retry(later!, undefined, 3600);
+    await db.engine.retryLater(again!, undefined, 0);
+    await db.engine.retryLater(later!, undefined, 3600);
     await db.engine.release(released!);
     const expected = [row("a", 1, 1, 3), row("c", 1), row("b", 0, 2)];
     expect(await db.engine.queueGroups(queue)).toEqual(expected);
@@ -92,7 +92,7 @@ describe("depth by group", () => {
     const queue = await newQueue(db);
     await add(queue, "purged", 3);
     await add(queue, "purged", 3, { delaySeconds: 3600 });
-    await db.engine.purge(queue);
+    await db.engine.queuePurge(queue);
     expect(await db.engine.queueGroups(queue)).toEqual([]);
     await add(queue, "finished", 4);
     const [one, two, three, four] = await db.engine.claim({ queues: [queue], limit: 4 });
@@ -119,7 +119,7 @@ describe("depth by group", () => {
     await db.engine.enqueueMany("work", [1, 2], { queue, group: "late" }, { tx: late });
     await enqueue(db, queue, { group: "revived", maxAttempts: 1 });
     await db.engine.fail(await claimOne(db, queue));
-    await db.engine.addRetries(1, { type: "work", queue });
+    await db.engine.retry(1, { type: "work", queue });
     await enqueue(db, queue, { group: "moved", fingerprint: "f" });
     await enqueue(db, queue, { group: "moved", fingerprint: "f", fingerprintMode: "debounce", delaySeconds: 3600 });
     expect(await db.engine.queueGroups(queue)).toEqual([row("revived", 1), row("moved", 0, 1)]);

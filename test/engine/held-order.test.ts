@@ -61,7 +61,7 @@ describe.each(orders)("in %s, while a transaction is open that", (_, defaults, g
       const rest = await work(queue);
       await db.engine.maintain();
       expect([...rest, ...(await work(queue))]).toEqual(after);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
       expect(await miscounts(db, queue)).toEqual([]);
     },
   );
@@ -74,12 +74,12 @@ describe.each(orders)("in %s, while a transaction is open that", (_, defaults, g
     await db.engine.cancel([first], undefined, { tx });
     expect(await work(queue)).toEqual([]);
     await tx.query("rollback");
-    expect(await db.engine.purge(queue)).toBe(2);
+    expect(await db.engine.queuePurge(queue)).toBe(2);
     await add(queue, 3);
     const rest = await work(queue);
     await db.engine.maintain();
     expect([...rest, ...(await work(queue))]).toEqual([3]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
     expect(await miscounts(db, queue)).toEqual([]);
   });
 });

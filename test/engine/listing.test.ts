@@ -172,7 +172,7 @@ describe("finished jobs within their retention", () => {
         const jobs = await db.engine.claim({ queues: [queue], limit: 7 });
         if (jobs.length === 0) break;
         for (const [i, job] of jobs.entries())
-          await (i === 0 && job.attempt < 3 ? db.engine.retry(job) : db.engine.complete(job));
+          await (i === 0 && job.attempt < 3 ? db.engine.retryLater(job) : db.engine.complete(job));
       }
       working = false;
     })();

@@ -33,6 +33,6 @@ it("jobs of transactions that straddle midnight are all handed out, in the order
   expect(claimed.map(({ input }) => input)).toEqual([0, 1, 2, 3, 4]);
   for (const job of claimed) await db.engine.complete(job);
   for (const id of ids.values()) expect(await stateOf(db, id)).toBe("succeeded");
-  expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+  expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   expect(await miscounts(db, queue)).toEqual([]);
 });

@@ -30,7 +30,7 @@ describe("a claim in one queue beside a large backlog in another", () => {
       );
     }
     await db.engine.maintain();
-    expect((await db.engine.depth(noisy)).ready).toBe(backlog + 1000);
+    expect((await db.engine.queueDepth(noisy)).ready).toBe(backlog + 1000);
     const besideMany = await measure(client, quiet);
     expect(percentile(besideMany, 0.5)).toBeLessThanOrEqual(percentile(besideFew, 0.5) * 1.1);
     expect(percentile(besideMany, 0.99)).toBeLessThanOrEqual(percentile(alone, 0.99) * 2);

@@ -10,7 +10,7 @@ import { crossed, invalidArgument } from "../support/steps.js";
 const db = useDatabase({ ownServer: true });
 
 async function queueOf(name: string): Promise<QueueRecord> {
-  return (await db.engine.queueList()).find((queue) => queue.name === name)!;
+  return (await db.engine.queues()).find((queue) => queue.name === name)!;
 }
 
 async function pausesOf(name: string): Promise<PauseRecord[]> {
@@ -30,7 +30,7 @@ describe("a queue with onFailure pause", () => {
     ]);
     expect(await claimIds(db, queue)).toEqual([]);
     expect(await stateOf(db, ids[1]!)).toBe("blocked");
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, blocked: 2 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 2 });
     expect(await enqueue(db, queue)).toEqual(expect.any(String));
   });
 
@@ -38,7 +38,7 @@ describe("a queue with onFailure pause", () => {
     const queue = await newQueue(db, { onFailure: "pause", maxRunning: 1 });
     const ids = [await enqueue(db, queue), await enqueue(db, queue), await enqueue(db, queue)];
     await db.engine.fail(await claimOne(db, queue), { message: "broken" });
-    expect(await db.engine.addRetries(1, { ids: [ids[0]!], by: "ann", because: "it is repaired" })).toBe(1);
+    expect(await db.engine.retry(1, { ids: [ids[0]!], by: "ann", because: "it is repaired" })).toBe(1);
     expect(await claimIds(db, queue)).toEqual([]); // deciding is not resuming
     await db.engine.queueResume(queue, { by: "ann" });
     const seen: string[] = [];
@@ -70,7 +70,7 @@ describe("a queue with onFailure pause", () => {
 
   it("is paused by every way to end without success after a start: exhausted, permanent, lost, too late to retry, past its deadline [#155]", async () => {
     const ways: readonly (readonly [string, (job: ClaimedJob) => Promise<void>, object])[] = [
-      ["exhausted", (job) => db.engine.retry(job, { message: "x" }), { maxAttempts: 1 }],
+      ["exhausted", (job) => db.engine.retryLater(job, { message: "x" }), { maxAttempts: 1 }],
       ["permanent", (job) => db.engine.fail(job, { message: "x" }), {}],
       [
         "settled",
@@ -80,7 +80,7 @@ describe("a queue with onFailure pause", () => {
           ])),
         {},
       ],
-      ["too late", (job) => db.engine.retry(job, { message: "x" }, 3600), { ttlSeconds: 60 }],
+      ["too late", (job) => db.engine.retryLater(job, { message: "x" }, 3600), { ttlSeconds: 60 }],
       [
         "lost",
         async () => {
@@ -113,7 +113,7 @@ describe("a queue with onFailure pause", () => {
     const plain = await newQueue(db, { onFailure: "continue" });
     for (const _ of [1, 2, 3]) await enqueue(db, queue);
     await enqueue(db, queue, { ttlSeconds: 5, delaySeconds: 10 });
-    await db.engine.retry(await claimOne(db, queue), { message: "again" }, 3600);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "again" }, 3600);
     await db.engine.complete(await claimOne(db, queue));
     await db.engine.cancel([(await claimOne(db, queue)).id]);
     await db.moveClock(20);
@@ -178,7 +178,7 @@ describe("a queue with onFailure pause", () => {
     await db.engine.fail(await claimOne(db, queue));
     for (const _ of [1, 2, 3]) await db.engine.maintain();
     expect(await queueOf(queue)).toMatchObject({ state: "paused", finishedAt: null });
-    expect(await db.engine.addRetries(1, { ids: [id] })).toBe(1);
+    expect(await db.engine.retry(1, { ids: [id] })).toBe(1);
     await db.engine.queueResume(queue);
     await db.engine.complete(await claimOne(db, queue));
     await expect

@@ -66,7 +66,7 @@ describe("groups in ordered batches", () => {
     await db.engine.release(jobs[0]!);
     expect(inputs(await claim(queue, 1))).toEqual(["a1"]);
     expect(await claim(queue, 1)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 4, running: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 4, running: 1 });
   });
 
   it("go again up to the first that still runs", async () => {
@@ -87,7 +87,7 @@ describe("groups in ordered batches", () => {
     const queue = await ordered();
     await fill(queue, ["a", 3]);
     const jobs = await claim(queue, 2);
-    await db.engine.retry(jobs[0]!, { message: "no" }, 30);
+    await db.engine.retryLater(jobs[0]!, { message: "no" }, 30);
     await db.engine.complete(jobs[1]!);
     expect(await claim(queue)).toEqual([]);
     await db.moveClock(31);
@@ -109,10 +109,10 @@ describe("groups in ordered batches", () => {
 
     const [held] = await claim(two, 1);
     await db.engine.release(held!);
-    await db.engine.purge(two);
+    await db.engine.queuePurge(two);
     await fill(two, ["b", 1]);
     expect(inputs(await claim(two))).toEqual(["b1"]);
-    expect(await db.engine.depth(two)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
+    expect(await db.engine.queueDepth(two)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
 
     const [now, late] = await claim(three, 2);
     await db.engine.release(now!);
@@ -138,11 +138,11 @@ describe("groups in ordered batches", () => {
       expect(inputs(await claim(queue))).toEqual(["b1"]);
       await db.engine.maintain();
       expect(await claim(queue)).toEqual([]);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 3, running: 1 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 3, running: 1 });
       await tx.query(end);
       await db.engine.maintain();
       expect(inputs(await claim(queue))).toEqual(rest);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 + rest.length });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 + rest.length });
       expect(await miscounts(db, queue)).toEqual([]);
     },
   );
@@ -191,7 +191,7 @@ describe("groups in ordered batches", () => {
     );
     expect(wrong).toEqual([]);
     for (const group of groups) expect(ended.get(group)).toEqual(times(20));
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   }, 120_000);
 
   it("keep what came back when what follows it has too many bytes for the claim", async () => {

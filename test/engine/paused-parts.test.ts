@@ -11,14 +11,14 @@ describe("what is paused of a queue", () => {
     const { engine } = db;
     await engine.enqueueMany("t", times(50), { queue, group: "acme" });
     await engine.queuePause(queue, { group: "acme" });
-    expect(await engine.depth(queue)).toMatchObject({ ready: 0, blocked: 50 });
+    expect(await engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 50 });
     expect(await engine.claim({ queues: [queue], limit: 5 })).toEqual([]);
     expect(await engine.queueGroups(queue)).toMatchObject([{ group: "acme", waiting: 50, estimated: false }]);
-    expect(await engine.depth(queue)).toMatchObject({ ready: 0, blocked: 50 });
+    expect(await engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 50 });
     await engine.enqueueMany("t", times(3), { queue, group: "globex" });
-    expect(await engine.depth(queue)).toMatchObject({ ready: 3, blocked: 50 });
+    expect(await engine.queueDepth(queue)).toMatchObject({ ready: 3, blocked: 50 });
     await engine.queueResume(queue, { group: "acme" });
-    expect(await engine.depth(queue)).toMatchObject({ ready: 53, blocked: 0 });
+    expect(await engine.queueDepth(queue)).toMatchObject({ ready: 53, blocked: 0 });
     expect(await engine.claim({ queues: [queue], limit: 100 })).toHaveLength(53);
   });
 
@@ -29,17 +29,17 @@ describe("what is paused of a queue", () => {
       for (const group of ["acme", "globex"]) await engine.enqueueMany(type, times(10), { queue, group });
     await engine.enqueueMany("mail", times(7), { queue });
     await engine.claim({ queues: [queue], types: ["mail"], limit: 2, leaseSeconds: 600 });
-    const { ready } = await engine.depth(queue);
+    const { ready } = await engine.queueDepth(queue);
     expect(ready).toBe(45);
     await engine.queuePause(queue, { type: "sms", group: "acme" });
-    expect(await engine.depth(queue)).toMatchObject({ ready: 35, blocked: 10 });
+    expect(await engine.queueDepth(queue)).toMatchObject({ ready: 35, blocked: 10 });
     await engine.queuePause(queue, { group: "acme" });
     const acme = (await engine.queueGroups(queue)).find(({ group }) => group === "acme")!.waiting;
-    expect(await engine.depth(queue)).toMatchObject({ ready: 45 - acme, blocked: acme });
+    expect(await engine.queueDepth(queue)).toMatchObject({ ready: 45 - acme, blocked: acme });
     await engine.queuePause(queue, { type: "sms" });
-    expect((await engine.depth(queue)).blocked).toBe(acme + 10);
+    expect((await engine.queueDepth(queue)).blocked).toBe(acme + 10);
     await engine.queuePause(queue);
-    expect(await engine.depth(queue)).toMatchObject({ ready: 0, blocked: 45 });
+    expect(await engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 45 });
   });
 
   it("a group at its limit, or without a token, stays in the list too", async () => {

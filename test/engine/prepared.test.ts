@@ -55,7 +55,11 @@ describe("while a transaction is prepared", () => {
     expect(await stateOf(db, id)).toBe(state);
     await db.engine.maintain();
     expect(await claimIds(db, queue)).toEqual(state === "ready" ? [id] : []);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: state === "ready" ? 2 : 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({
+      ready: 0,
+      delayed: 0,
+      running: state === "ready" ? 2 : 1,
+    });
     expect(await miscounts(db, queue)).toEqual([]);
   });
 

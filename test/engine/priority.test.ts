@@ -32,7 +32,7 @@ describe("priority", () => {
   it("keeps a retried job's place within its priority, before younger ones [#65]", async () => {
     const queue = await newQueue(db);
     for (const input of ["first", "second"]) await db.engine.enqueue({ type: "t", queue, input });
-    await db.engine.retry(await claimOne(db, queue), { message: "again" }, 0);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "again" }, 0);
     expect((await claimAll(db, queue)).map((job) => job.input)).toEqual(["first", "second"]);
   });
 

@@ -10,7 +10,7 @@ it("a purge does not miss a lane that somebody is finding just now", async () =>
   const upkeep = await db.connect();
   await upkeep.query("begin");
   await upkeep.query("select lane_discover()");
-  const purging = db.engine.purge(queue);
+  const purging = db.engine.queuePurge(queue);
   await new Promise((resolve) => setTimeout(resolve, 100));
   await upkeep.query("commit");
   expect(await purging).toBe(1);

@@ -22,18 +22,18 @@ async function withRetry(
   const queue = await newQueue(db, defaults);
   const add = (): Promise<string> => enqueue(db, queue, group === undefined ? {} : { group });
   const first = await add();
-  await db.engine.retry(await claimOne(db, queue), { message: "later" }, 3600);
+  await db.engine.retryLater(await claimOne(db, queue), { message: "later" }, 3600);
   return { queue, first, add };
 }
 
 describe.each(orders)("in %s", (_, defaults, group) => {
   it("a job goes on when the one before it was purged while it waited for its retry [#158] [#162]", async () => {
     const { queue, first, add } = await withRetry(defaults, group);
-    expect(await db.engine.purge(queue)).toBe(1);
+    expect(await db.engine.queuePurge(queue)).toBe(1);
     expect(await stateOf(db, first)).toBe("cancelled");
     const next = await add();
     expect(await claimIds(db, queue)).toEqual([next]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
     expect(await miscounts(db, queue)).toEqual([]);
   });
 
@@ -42,7 +42,7 @@ describe.each(orders)("in %s", (_, defaults, group) => {
     const tx = await db.connect();
     await tx.query("begin");
     const next = await enqueue(db, queue, group === undefined ? {} : { group }, { tx });
-    expect(await db.engine.purge(queue)).toBe(1);
+    expect(await db.engine.queuePurge(queue)).toBe(1);
     await tx.query("commit");
     expect(await claimIds(db, queue, { limit: 1 })).toEqual([next]);
     await add();
@@ -60,7 +60,7 @@ describe.each(orders)("in %s", (_, defaults, group) => {
     expect(await db.engine.queueShed(queue, before)).toBe(1);
     expect(await stateOf(db, first)).toBe("cancelled");
     expect(await claimIds(db, queue)).toEqual([next]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
     expect(await miscounts(db, queue)).toEqual([]);
   });
 });

@@ -33,7 +33,7 @@ describe("a purge", () => {
     const [holder, other, purger] = [await session(), await session(), await session()];
     await holder.query("begin");
     const running = [await claimOne(db, queue, { types: ["known"] }, { tx: holder })];
-    const purging = db.engine.purge(queue, { tx: purger });
+    const purging = db.engine.queuePurge(queue, { tx: purger });
     expect(await isBlocked(db, purging, holder)).toBe(true);
 
     const added = [];
@@ -50,7 +50,7 @@ describe("a purge", () => {
     const rest = await claimAll(db, queue);
     expect(rest.map(({ id }) => id)).toEqual([added[2]]);
     await db.engine.complete(rest[0]!);
-    expect(await db.engine.depth(queue)).toMatchObject(nothing);
+    expect(await db.engine.queueDepth(queue)).toMatchObject(nothing);
     await finish(db, queue);
     expect(await miscounts(db, queue)).toEqual([]);
   });
@@ -63,7 +63,7 @@ describe("a purge", () => {
       const tx = await session();
       await tx.query("begin");
       expect(await db.engine.stageRelease(queue, "s", {}, { tx })).toBe(3);
-      expect(await db.engine.purge(queue)).toBe(3);
+      expect(await db.engine.queuePurge(queue)).toBe(3);
       await tx.query(end);
       for (const id of ids) expect(await stateOf(db, id)).toBe("cancelled");
       expect(await claimIds(db, queue)).toEqual([]);
@@ -71,7 +71,7 @@ describe("a purge", () => {
       await db.engine.maintain();
       expect(await claimIds(db, queue)).toEqual([]);
       const later = await enqueue(db, queue);
-      expect(await db.engine.depth(queue)).toMatchObject({ ...nothing, ready: 1 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ...nothing, ready: 1 });
       expect(await claimIds(db, queue)).toEqual([later]);
       await db.engine.cancel([later]);
       await finish(db, queue);
@@ -97,9 +97,10 @@ describe("a purge", () => {
       await slow.query("begin");
       await db.engine.release(second, 0, { tx: slow });
       const purgerPid = await pidOf(purger);
-      const purging = db.engine.purge(queue, { tx: purger });
+      const purging = db.engine.queuePurge(queue, { tx: purger });
       expect(await isBlocked(db, purging, slow)).toBe(true);
-      const reporting = verb === "release" ? db.engine.release(first) : db.engine.retry(first, { message: "again" }, 5);
+      const reporting =
+        verb === "release" ? db.engine.release(first) : db.engine.retryLater(first, { message: "again" }, 5);
       await until(
         "the report waits for the purge",
         async () =>

@@ -17,7 +17,7 @@ const jobsOf = (queue: string, types: number, more: object = {}) =>
 /** Step by step, from where one has ended. */
 async function goOn(queue: string, from: PurgeStep | null): Promise<number> {
   if (!from) return 0;
-  const { jobs, next } = await db.engine.purgeStep(queue, from);
+  const { jobs, next } = await db.engine.queuePurgeStep(queue, from);
   return jobs + (await goOn(queue, next));
 }
 
@@ -29,15 +29,15 @@ describe("the purge of a queue with more lanes than the server has locks for", (
     )) as [{ locks: number }];
     const types = Math.ceil(Math.max(locks / 2, 5500) / priorities.length);
     const ids = await db.engine.enqueueEach(jobsOf(queue, types));
-    expect(await db.engine.purge(queue)).toBe(ids.length); // lanes that nobody had found yet
+    expect(await db.engine.queuePurge(queue)).toBe(ids.length); // lanes that nobody had found yet
 
     await db.engine.enqueueEach(jobsOf(queue, types));
     const tx = await db.connect();
     await tx.query("begin");
-    await expect(db.engine.purge(queue, { tx })).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.queuePurge(queue, { tx })).rejects.toMatchObject(invalidArgument);
     await tx.query("rollback");
     await tx.end();
-    expect(await db.engine.purge(queue)).toBe(ids.length);
+    expect(await db.engine.queuePurge(queue)).toBe(ids.length);
     expect(await stateOf(db, ids[0]!.id)).toBe("cancelled");
     expect(await db.engine.claim({ queues: [queue], limit: 100 })).toEqual([]);
   });
@@ -51,7 +51,7 @@ describe("the purge of a queue with more lanes than the server has locks for", (
       ...jobsOf(queue, 10, { type: "other", group: "b" }),
     ]);
     const held = await db.engine.claim({ queues: [queue], types: ["t59"], limit: 1 });
-    const first = await db.engine.purgeStep(queue);
+    const first = await db.engine.queuePurgeStep(queue);
     expect(first).toMatchObject({ jobs: expect.any(Number), next: { after: expect.any(String) } });
     const later = [...jobsOf(queue, 2), ...jobsOf(queue, 2, { group: "a" }), ...jobsOf(queue, 2, { delaySeconds: 60 })];
     const after = await db.engine.enqueueEach(later);
@@ -74,16 +74,16 @@ describe("the purge of a queue with more lanes than the server has locks for", (
     expect(left.map(({ id }) => id).toSorted()).toEqual([...after.map(({ id }) => id), arriving.id].toSorted());
     for (const job of left) await db.engine.complete(job);
     for (let round = 0; round < 3; round += 1) await db.engine.maintain();
-    expect(await db.engine.depth(queue)).toMatchObject(nothing);
+    expect(await db.engine.queueDepth(queue)).toMatchObject(nothing);
     expect(await miscounts(db, queue)).toEqual([]);
   });
 
   it("is one step for others, and refuses half of what a step has said [#81]", async () => {
     const queue = await newQueue(db);
     await db.engine.enqueueEach(jobsOf(queue, 2));
-    expect(await db.engine.purgeStep(queue)).toEqual({ jobs: 22, next: null });
+    expect(await db.engine.queuePurgeStep(queue)).toEqual({ jobs: 22, next: null });
     for (const from of [{ after: "1" }, { since: "1" }, { before: new Date().toISOString() }])
-      await expect(db.engine.purgeStep(queue, from)).rejects.toMatchObject(invalidArgument);
+      await expect(db.engine.queuePurgeStep(queue, from)).rejects.toMatchObject(invalidArgument);
     await expect(db.sql("select * from queue_purge_step($1, p_most => 0)", [queue])).rejects.toThrow("1 to 10000");
   });
 });

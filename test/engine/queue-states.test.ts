@@ -16,7 +16,7 @@ const db = useDatabase({ ownServer: true });
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 async function queueOf(name: string): Promise<QueueRecord> {
-  return (await db.engine.queueList()).find((queue) => queue.name === name)!;
+  return (await db.engine.queues()).find((queue) => queue.name === name)!;
 }
 
 async function eventsOf(queue: string): Promise<string[]> {
@@ -122,7 +122,7 @@ describe("a closed queue", () => {
     await db.engine.fail(await claimOne(db, queue, { types: ["fails"] }));
     expect(await completeAll(queue)).toBe(2);
     expect(await stateAfterUpkeep(queue)).toBe("closed"); // one is delayed
-    await db.engine.addRetries(1, { ids: [failing] }); // allowed until it is finished
+    await db.engine.retry(1, { ids: [failing] }); // allowed until it is finished
     expect(await completeAll(queue)).toBe(1);
     await db.moveClock(3601);
     const last = await claimOne(db, queue);
@@ -137,11 +137,11 @@ describe("a closed queue", () => {
       () => db.engine.enqueue({ type: "t", queue }),
       () => db.engine.queueClose(queue),
       () => db.engine.queueOpen(queue),
-      () => db.engine.addRetries(1, { ids: [failing] }),
-      () => db.engine.addRetries(1, { type: "fails", queue }),
+      () => db.engine.retry(1, { ids: [failing] }),
+      () => db.engine.retry(1, { type: "fails", queue }),
     ])
       await expect(call()).rejects.toMatchObject({ ...closedError, message: expect.stringContaining("is finished") });
-    expect(await db.engine.addRetries(1, { type: "fails" })).toBe(0);
+    expect(await db.engine.retry(1, { type: "fails" })).toBe(0);
   });
 
   it("that is empty is finished; an open one never is; one that is opened again takes jobs [#157]", async () => {
@@ -170,7 +170,7 @@ describe("a closed queue", () => {
     for (const queue of queues) await db.engine.queueClose(queue);
     expect(await stateAfterUpkeep(lost)).toBe("closed");
     await db.engine.cancel([id]);
-    await db.engine.purge(purged);
+    await db.engine.queuePurge(purged);
     await db.moveClock(61);
     await upkeep();
     for (const queue of queues) expect((await queueOf(queue)).state).toBe("finished");
@@ -264,7 +264,7 @@ describe("a closed queue", () => {
     await db.engine.queueClose(queue);
     const retrier = await db.connect();
     await retrier.query("begin");
-    await db.engine.addRetries(1, { ids: [ids[0]!] }, { tx: retrier });
+    await db.engine.retry(1, { ids: [ids[0]!] }, { tx: retrier });
     for (const _ of times(3)) expect(await stateAfterUpkeep(queue)).toBe("closed");
     await retrier.query("commit");
     expect(await stateAfterUpkeep(queue)).toBe("closed");
@@ -273,7 +273,7 @@ describe("a closed queue", () => {
     const keeper = await db.connect();
     await keeper.query("begin");
     await keeper.query("select maintain()");
-    const retrying = db.engine.addRetries(1, { ids: [ids[1]!] });
+    const retrying = db.engine.retry(1, { ids: [ids[1]!] });
     retrying.catch(() => {});
     await isBlocked(db, retrying, keeper);
     await keeper.query("commit");
@@ -298,8 +298,8 @@ describe("a closed queue", () => {
       "failed",
       "failed",
     ]);
-    expect(await db.engine.depth(dead)).toMatchObject({ ready: 0, running: 0 });
-    expect(await db.engine.addRetries(1, { ids: [third] })).toBe(1);
+    expect(await db.engine.queueDepth(dead)).toMatchObject({ ready: 0, running: 0 });
+    expect(await db.engine.retry(1, { ids: [third] })).toBe(1);
   });
 
   it("takes dead letters back by redrive until it is finished; then they stay [#157]", async () => {
@@ -309,12 +309,12 @@ describe("a closed queue", () => {
     await enqueue(db, queue, { input: 2 });
     for (const _ of times(2)) await db.engine.fail(await claimOne(db, queue));
     await db.engine.queueClose(queue);
-    expect(await db.engine.redrive(dead, { limit: 1 })).toBe(1);
+    expect(await db.engine.queueRedrive(dead, { limit: 1 })).toBe(1);
     expect(await completeAll(queue)).toBe(1);
     expect(await stateAfterUpkeep(queue)).toBe("finished");
-    expect(await db.engine.redrive(dead)).toBe(0);
-    await expect(db.engine.redrive(dead, { target: queue })).rejects.toMatchObject(closedError);
-    expect(await db.engine.depth(dead)).toMatchObject({ ready: 1, running: 0 });
+    expect(await db.engine.queueRedrive(dead)).toBe(0);
+    await expect(db.engine.queueRedrive(dead, { target: queue })).rejects.toMatchObject(closedError);
+    expect(await db.engine.queueDepth(dead)).toMatchObject({ ready: 1, running: 0 });
   });
 });
 
@@ -407,7 +407,7 @@ describe("a queue that waits for others", () => {
     expect(await claimIds(db, queue)).toEqual([]);
     expect(await stateOf(db, id)).toBe("blocked");
     expect((await db.sql("select state from jobs where id = $1", [id]))[0]).toEqual({ state: "blocked" });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, blocked: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 1 });
     expect(await queueOf(queue)).toMatchObject({ state: "waiting", waitsFor: [first, second] });
     await completeAll(first);
     await db.engine.queueClose(first);
@@ -528,7 +528,7 @@ describe("a queue that waits for others", () => {
     );
     await upkeep();
     for (const n of times(races)) if (!claimed.has(`to-${n + 1}`)) await claim(n + 1);
-    for (const { name, finishedAt } of await db.engine.queueList()) {
+    for (const { name, finishedAt } of await db.engine.queues()) {
       if (!name.startsWith("from-")) continue;
       expect(finishedAt, name).not.toBeNull();
       if (claimed.get(name.replace("from", "to"))! < finishedAt!) early += 1;
@@ -603,14 +603,14 @@ describe("a hundred queues", () => {
       await db.engine.queuePut(name, { maxRunning: 1 });
       expect([await take(name), await take(neighbour(n))]).toEqual([1, 2]);
       await db.engine.queuePut(name, { maxRunning: null });
-      expect((await db.engine.depth(name)).ready).toBe(n + 2);
+      expect((await db.engine.queueDepth(name)).ready).toBe(n + 2);
     }
     let left = times(100).reduce((sum, n) => sum + n + 2, 0);
     for (const [n, name] of names.entries()) {
-      expect(await db.engine.purge(name)).toBe(n + 2);
+      expect(await db.engine.queuePurge(name)).toBe(n + 2);
       left -= n + 2;
       if (n % 10 !== 9) continue;
-      const counted = (await db.engine.queueList()).filter((queue) => queue.name.startsWith("one-of-"));
+      const counted = (await db.engine.queues()).filter((queue) => queue.name.startsWith("one-of-"));
       expect(counted.reduce((sum, queue) => sum + queue.waiting, 0)).toBe(left);
     }
   }, 120_000);

@@ -20,10 +20,10 @@ afterEach(async () => {
 const reports: Readonly<Record<string, readonly [(job: ClaimedJob, call: CallOptions) => Promise<unknown>, string]>> = {
   complete: [(job, call) => db.engine.complete(job, "done", call), "succeeded"],
   fail: [(job, call) => db.engine.fail(job, { message: "no" }, call), "failed"],
-  retry: [(job, call) => db.engine.retry(job, { message: "again" }, 0, call), "ready"],
+  retry: [(job, call) => db.engine.retryLater(job, { message: "again" }, 0, call), "ready"],
   release: [(job, call) => db.engine.release(job, 0, call), "ready"],
   deadLetter: [(job, call) => db.engine.deadLetter(job, "graveyard", { message: "no" }, call), "failed"],
-  extend: [(job, call) => db.engine.extend([job.token], 60, call), "running"],
+  extend: [(job, call) => db.engine.claimExtend([job.token], 60, call), "running"],
   setVisibility: [(job, call) => db.engine.setVisibility(job, 60, call), "running"],
   start: [(job, call) => db.engine.start(job, call), "running"],
   progressPut: [(job, call) => db.engine.progressPut(job, 1, call), "running"],
@@ -137,7 +137,7 @@ describe("in a transaction whose snapshot is older than the rotation of the job'
     await tx.query("commit");
     // as PostgreSQL refuses any other such write
     if (outcome !== "stored") expect(outcome).toMatchObject({ code: "40001" });
-    expect((await db.engine.progressGet(job.id))?.value).toBe(outcome === "stored" ? "second" : "first");
+    expect((await db.engine.progress(job.id))?.value).toBe(outcome === "stored" ? "second" : "first");
   });
 
   it("a fingerprint that the job has is still taken, or the enqueue is refused; there is no second job [#72]", async () => {

@@ -53,7 +53,7 @@ describe("replay", () => {
     await finish(queue, ["after"]);
 
     expect(await db.engine.replay({ from, to, queue, dryRun: true })).toEqual({ jobs: 7, next: null });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0 });
     expect(await db.engine.replay({ from, to, queue })).toEqual({ jobs: 7, next: null });
     const copies = await claimAll(db, queue);
     expect(sources(copies).toSorted()).toEqual([...streak, single, failed].toSorted());
@@ -146,7 +146,7 @@ describe("replay", () => {
     const copies = (await db.engine.list({ queue, limit: 6 })).toReversed();
     for (const [i, { runAt }] of copies.entries()) expect((runAt.getTime() - begun) / 1000 - 10 * i).toBeLessThan(5);
     expect(copies.map(({ state }) => state)).toEqual(["ready", "delayed", "delayed", "delayed", "delayed", "delayed"]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 1, delayed: 5 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 1, delayed: 5 });
     await db.moveClock(60);
     expect(await claimAll(db, queue)).toHaveLength(6);
   });
@@ -157,7 +157,7 @@ describe("replay", () => {
     await db.engine.fail(await claimOne(db, queue), { message: "first" });
     await db.moveClock(10);
     const from = await clockNow(db);
-    await db.engine.addRetries(1, { ids: [id] });
+    await db.engine.retry(1, { ids: [id] });
     expect(await db.engine.replay({ from: new Date(from.getTime() - 60_000), queue })).toMatchObject({ jobs: 0 });
     await db.engine.complete(await claimOne(db, queue));
     expect(await db.engine.replay({ from, queue, dryRun: true })).toMatchObject({ jobs: 1 });

@@ -41,7 +41,7 @@ describe("a resource", () => {
     await db.engine.enqueueMany("t", times(6), { queue, resources: { [gpu]: 1 } });
     const one = () => claimOnly(db, queue);
     await db.engine.fail(await one());
-    await db.engine.retry(await one(), { message: "later" }, 3600);
+    await db.engine.retryLater(await one(), { message: "later" }, 3600);
     await db.engine.release(await one(), 3600);
     await db.engine.cancel([(await one()).id]);
     const lost = await one();
@@ -68,7 +68,7 @@ describe("a resource", () => {
     await db.engine.enqueue({ type: "heavy", queue, resources: { [gpu]: 2 } });
     const jobs = await claimAll(db, queue);
     expect(jobs).toHaveLength(2);
-    await db.engine.retry(jobs[0]!, { message: "again" }, 0);
+    await db.engine.retryLater(jobs[0]!, { message: "again" }, 0);
     expect((await claimAll(db, queue)).map(({ id, attempt }) => [id, attempt])).toEqual([[jobs[0]!.id, 2]]);
     expect((await db.engine.limits()).find(({ name }) => name === gpu)?.inUse).toBe(2);
   });
@@ -108,7 +108,7 @@ describe("a resource", () => {
         invalidArgument,
       );
     }
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0 });
     expect((await db.engine.limits()).map(({ name }) => name)).not.toContain("never");
   });
 });

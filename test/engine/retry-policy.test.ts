@@ -21,7 +21,7 @@ async function failing(
 async function waitsOf(queue: string, id: string, rounds: number): Promise<number[]> {
   const seconds: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    await db.engine.retry(await claimOne(db, queue), { message: `round ${round}` });
+    await db.engine.retryLater(await claimOne(db, queue), { message: `round ${round}` });
     const job = await jobOf(db, id);
     if (job.state !== "delayed") break;
     const wait = (job.runAt.getTime() - job.updatedAt.getTime()) / 1000;
@@ -38,7 +38,7 @@ describe("a constant delay", () => {
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       const job = await claimOne(db, queue);
       expect(job).toMatchObject({ id, attempt });
-      await db.engine.retry(job);
+      await db.engine.retryLater(job);
       const failed = await jobOf(db, id);
       expect(failed.state).toBe("delayed");
       expect(failed.runAt.getTime() - failed.updatedAt.getTime()).toBe(10_000);
@@ -51,7 +51,7 @@ describe("a constant delay", () => {
   it("of 0 makes it claimable at once [#129]", async () => {
     const queue = await newQueue(db);
     await db.engine.enqueue({ type: "t", queue, retry: 0 });
-    await db.engine.retry(await claimOne(db, queue));
+    await db.engine.retryLater(await claimOne(db, queue));
     expect((await claimOne(db, queue)).attempt).toBe(2);
   });
 });
@@ -67,7 +67,7 @@ describe("a list of delays", () => {
   it("goes on with its last entry for retries granted later [#130]", async () => {
     const queue = await newQueue(db);
     const { id } = await failing(queue, { retry: [60, 300], maxAttempts: 2 }, 2);
-    expect(await db.engine.addRetries(3, { ids: [id] })).toBe(1);
+    expect(await db.engine.retry(3, { ids: [id] })).toBe(1);
     expect(await waitsOf(queue, id, 3)).toEqual([300, 300]);
     expect((await jobOf(db, id)).state).toBe("failed");
   });
@@ -80,7 +80,7 @@ describe("a list of delays", () => {
       return waitsOf(queue, id, 1);
     };
     expect(await seconds([60, 300])).toEqual([60]);
-    await db.engine.purge(queue);
+    await db.engine.queuePurge(queue);
     expect(await seconds()).toEqual([9]);
   });
 });
@@ -103,7 +103,7 @@ describe("exponential backoff", () => {
       const claimed = await db.engine.claim({ queues: [queue], limit: 200 });
       expect(claimed).toHaveLength(200);
       const { refused } = await db.engine.settle([
-        { token: claimed[0]!.token, outcome: "retry", jobs: jobs.map((job) => job.id) },
+        { token: claimed[0]!.token, outcome: "retryLater", jobs: jobs.map((job) => job.id) },
       ]);
       expect(refused).toEqual([]);
       const delays = (await db.engine.list({ queue, state: "delayed", limit: 1000 })).map(
@@ -137,7 +137,7 @@ describe("exponential backoff", () => {
       maxAttempts: Infinity,
       retry: { base: 1, factor: 10, cap: 3600, jitter: 0 },
     });
-    await db.engine.retry(await claimOne(db, queue));
+    await db.engine.retryLater(await claimOne(db, queue));
     await db.sql("update agenda set attempt = 1000000 where job_id = $1", [id]);
     await db.moveClock(1);
     expect(await waitsOf(queue, id, 2)).toEqual([3600, 3600]);
@@ -151,7 +151,7 @@ describe("the last attempt", () => {
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       const job = await claimOne(db, queue);
       expect(job).toMatchObject({ attempt, maxAttempts: 3 });
-      await db.engine.retry(job, { message: `failure ${attempt}` });
+      await db.engine.retryLater(job, { message: `failure ${attempt}` });
       await db.moveClock(5);
     }
     expect(await jobOf(db, id)).toMatchObject({
@@ -163,13 +163,13 @@ describe("the last attempt", () => {
     await db.moveClock(86_400);
     await db.engine.maintain();
     expect(await claimAll(db, queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 0 });
   });
 
   it("is final whatever delay the retry asks for [#132]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, maxAttempts: 1 });
-    await db.engine.retry(await claimOne(db, queue), { message: "no" }, 0);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "no" }, 0);
     expect(await jobOf(db, id)).toMatchObject({ state: "failed", reason: "exhausted" });
   });
 
@@ -185,7 +185,7 @@ describe("retry with an explicit delay", () => {
   it("sets the run time to the clock plus the delay [#100]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, retry: 5 });
-    await db.engine.retry(await claimOne(db, queue), { message: "busy" }, 90);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "busy" }, 90);
     const job = await jobOf(db, id);
     expect(job.state).toBe("delayed");
     expect(job.runAt.getTime() - job.updatedAt.getTime()).toBe(90_000);
@@ -204,7 +204,7 @@ describe("retry with an explicit delay", () => {
     );
     await db.engine.enqueue({ type: "retried", queue });
     const [first] = await db.engine.claim({ queues: [queue], types: ["retried"] });
-    await db.engine.retry(first!, undefined, 60);
+    await db.engine.retryLater(first!, undefined, 60);
     await db.moveClock(60);
     const tx = await db.connect();
     await tx.query("begin");
@@ -223,7 +223,7 @@ describe("retry with an explicit delay", () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue });
     const job = await claimOne(db, queue);
-    await expect(db.engine.retry(job, undefined, delay)).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.retryLater(job, undefined, delay)).rejects.toMatchObject(invalidArgument);
     await expect(db.engine.release(job, delay)).rejects.toMatchObject(invalidArgument);
     expect((await jobOf(db, id)).state).toBe("running");
   });

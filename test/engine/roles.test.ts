@@ -54,10 +54,10 @@ describe("a schema that a DBA installed beforehand", () => {
     await producer.enqueueEach([{ type: "t", queue: "produced", delaySeconds: 60 }]);
     await producer.enqueueStream({ type: "t", queue: "produced" }, 3, [new Uint8Array(3)]);
     expect((await producer.get(id))?.job.state).toBe("ready");
-    expect(await producer.depth("produced")).toMatchObject({ ready: 4, delayed: 1 });
+    expect(await producer.queueDepth("produced")).toMatchObject({ ready: 4, delayed: 1 });
     expect(await producer.cancel([id])).toBe(1);
     await expect(producer.claim({ queues: ["produced"] })).rejects.toMatchObject(denied);
-    await expect(producer.purge("produced")).rejects.toMatchObject(denied);
+    await expect(producer.queuePurge("produced")).rejects.toMatchObject(denied);
   });
 
   it("lets a worker without DDL rights do all its work and all maintenance [#113]", async () => {
@@ -77,11 +77,11 @@ describe("a schema that a DBA installed beforehand", () => {
       (typeof jobs)[0],
     ];
     await worker.start(completed);
-    await worker.extend([completed.token], 60);
+    await worker.claimExtend([completed.token], 60);
     await worker.progressPut(completed, { half: true });
     await worker.complete(completed, { ok: true });
     await worker.fail(failed, { message: "no" });
-    await worker.retry(retried, { message: "again" }, 60);
+    await worker.retryLater(retried, { message: "again" }, 60);
     await worker.release(released, 60);
     expect(await worker.cancel([cancelled.id])).toBe(1);
     await worker.setVisibility(rest, 30);
@@ -109,7 +109,7 @@ describe("a schema that a DBA installed beforehand", () => {
     await admin.queuePause("administered", { by: "me" });
     await admin.queueResume("administered");
     await admin.enqueue({ type: "t", queue: "administered" });
-    expect(await admin.purge("administered")).toBe(1);
+    expect(await admin.queuePurge("administered")).toBe(1);
     await admin.queuePut("dependent", { waitsFor: ["administered"] });
     await admin.queueClose("administered");
     await admin.queueOpen("administered");
@@ -120,26 +120,26 @@ describe("a schema that a DBA installed beforehand", () => {
       () => engineOf("producer").stageRelease("dependent", "s"),
     ])
       await expect(call()).rejects.toMatchObject(denied);
-    expect((await engineOf("reader").queueList()).find(({ name }) => name === "dependent")).toMatchObject({
+    expect((await engineOf("reader").queues()).find(({ name }) => name === "dependent")).toMatchObject({
       state: "waiting",
       waitsFor: ["administered"],
     });
     expect(await engineOf("reader").list({ queue: "dependent" })).toMatchObject([{ state: "blocked" }]);
     expect((await engineOf("reader").queueEvents()).events.map(({ event }) => event)).toContain("opened");
-    expect(await admin.redrive("administered")).toBe(0);
-    expect(await admin.addRetries(1, { type: "t", queue: "administered" })).toBe(0);
+    expect(await admin.queueRedrive("administered")).toBe(0);
+    expect(await admin.retry(1, { type: "t", queue: "administered" })).toBe(0);
     const { id } = await admin.enqueue({ type: "t", queue: "administered" });
     await admin.fail((await admin.claim({ queues: ["administered"] }))[0]!);
-    expect(await admin.retryFailures({ queue: "administered" })).toMatchObject({ jobs: 1 });
+    expect(await admin.failureRetry({ queue: "administered" })).toMatchObject({ jobs: 1 });
     await admin.fail((await admin.claim({ queues: ["administered"] }))[0]!);
     expect(await admin.replay({ from: new Date(0), queue: "administered" })).toMatchObject({ jobs: 1 });
-    expect(await admin.resetBreakers()).toBe(0);
+    expect(await admin.breakerReset()).toBe(0);
     expect(await admin.discard([id])).toBe(1);
     expect(await engineOf("reader").decisions(id)).toHaveLength(2);
     await expect(engineOf("worker").discard([id])).rejects.toMatchObject(denied);
-    await expect(engineOf("worker").retryFailures({})).rejects.toMatchObject(denied);
+    await expect(engineOf("worker").failureRetry({})).rejects.toMatchObject(denied);
     await expect(engineOf("worker").replay({ from: new Date(0) })).rejects.toMatchObject(denied);
-    await expect(engineOf("worker").resetBreakers()).rejects.toMatchObject(denied);
+    await expect(engineOf("worker").breakerReset()).rejects.toMatchObject(denied);
   });
 
   it("lets a reader count, and see groups and durations [#113]", async () => {
@@ -148,7 +148,7 @@ describe("a schema that a DBA installed beforehand", () => {
     await engineOf("producer").enqueue({ type: "t", queue: "read", tenant: "read", group: "g" });
     expect(await reader.count({ tenant: "read" })).toMatchObject({ ready: 1 });
     expect(await reader.queueGroups("read")).toMatchObject([{ group: "g", waiting: 1 }]);
-    expect(await reader.runStats({ type: "t" })).toHaveLength(3);
+    expect(await reader.durations({ type: "t" })).toHaveLength(3);
     await engineOf("owner").queuePut("read", { breaker: { failures: 1 } });
     await engineOf("worker").fail((await engineOf("worker").claim({ queues: ["read"] }))[0]!, { message: "no" });
     expect(await reader.failures({ queue: "read" })).toMatchObject([{ jobs: 1, message: "no" }]);

@@ -21,7 +21,7 @@ it("a job past its retention that is being retried is not lost with its day [#83
   const { queue, id } = await pastRetention();
   const tx = await db.connect();
   await tx.query("begin");
-  expect(await db.engine.addRetries(1, { ids: [id] }, { tx })).toBe(1);
+  expect(await db.engine.retry(1, { ids: [id] }, { tx })).toBe(1);
   const rotating = db.sql("select job_rotate()");
   await isBlocked(db, rotating, tx); // it may wait for the retry, for a moment, or leave the day for later
   await tx.query("commit");
@@ -45,7 +45,7 @@ it.each([
       await rotation.query("select job_rotate()"); // one day at a time
       return (await rotation.query("select from job where id = $1", [id])).rowCount === 0;
     });
-    const retrying = db.engine.addRetries(1, { ids: [id] });
+    const retrying = db.engine.retry(1, { ids: [id] });
     const outcome = retrying.catch((error: unknown) => error);
     expect(await isBlocked(db, retrying, rotation)).toBe(true);
     await rotation.query(end);

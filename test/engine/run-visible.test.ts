@@ -31,7 +31,7 @@ describe("what a suspended job waits for", () => {
     expect((await db.engine.server.byIds([children[1]!]))[0]!.parent).toBe(id);
 
     await db.engine.tell(id, "approved", { by: "ann" });
-    await db.engine.deliver();
+    await db.engine.noticesDeliver();
     expect(await jobOf(db, id)).toMatchObject({ state: "ready", waits: null, suspendedAt: null });
   });
 
@@ -52,7 +52,7 @@ describe("what a suspended job waits for", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue);
     await suspend(db, await claimOne(db, queue), [{ key: "go", signals: ["go"] }]);
-    await db.engine.purge(queue);
+    await db.engine.queuePurge(queue);
     expect(await jobOf(db, id)).toMatchObject({ state: "cancelled", reason: "purged", waits: null, suspendedAt: null });
   });
 });
@@ -63,7 +63,7 @@ describe("the steps of a run", () => {
     const { id } = await waitingRun(db, queue);
     const child = await endChild(db, queue);
     await db.engine.tell(id, "approved", { by: "ann" }, { id: "hook-1" });
-    await db.engine.deliver();
+    await db.engine.noticesDeliver();
     const steps = await db.engine.steps(id);
     expect(steps).toMatchObject([
       {

@@ -65,7 +65,7 @@ describe("a queue that runs one job at a time", () => {
     for (const ordered of [false, true]) {
       const { queue, ids } = await serialQueue(3, { ordered });
       const [first] = await claimAll(db, queue);
-      await db.engine.retry(first!, { message: "later" }, 600);
+      await db.engine.retryLater(first!, { message: "later" }, 600);
       const meanwhile = await claimAll(db, queue);
       expect(meanwhile.map((job) => job.id)).toEqual(ordered ? [] : [ids[1]]);
       for (const job of meanwhile) await db.engine.complete(job);

@@ -32,9 +32,9 @@ describe("shedding what was enqueued before a time [#108]", () => {
     }
     expect((await db.engine.get(old[7]!.id))!.job).toMatchObject({ state: "cancelled", reason: null });
     expect(await stateOf(db, fresh[0]!.id)).toBe("ready");
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 3, delayed: 0, running: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 3, delayed: 0, running: 1 });
     expect(idsOf(await claimAll(db, queue))).toEqual(idsOf(fresh));
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 4 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 4 });
     await db.engine.maintain();
     expect(await open()).toBe(0); // claims need not look any more
   });
@@ -56,7 +56,7 @@ describe("shedding what was enqueued before a time [#108]", () => {
       "ready",
     ]);
     expect(idsOf(await claimAll(db, queue))).toEqual([young]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 1 });
   });
 
   it("lets running jobs come back, and jobs of open transactions arrive", async () => {
@@ -75,12 +75,12 @@ describe("shedding what was enqueued before a time [#108]", () => {
     await db.engine.queueShed(queue, await now());
     await tx.query("commit");
     await db.engine.release(claims[0]!);
-    await db.engine.retry(claims[1]!, { message: "again" }, 0);
+    await db.engine.retryLater(claims[1]!, { message: "again" }, 0);
     await db.moveClock(10);
     await db.engine.maintain();
     expect(await stateOf(db, waiting)).toBe("cancelled");
     expect(new Set(idsOf(await claimAll(db, queue)))).toEqual(new Set([late, released, retried, lost]));
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 4 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 4 });
   });
 
   it("can be only a type or a group, and several times", async () => {
@@ -122,8 +122,8 @@ describe("shedding what was enqueued before a time [#108]", () => {
     expect(new Set(idsOf(await claimAll(db, queue, { leaseSeconds: 3600 })))).toEqual(new Set([second[1], second[2]]));
     await db.moveClock(61);
     expect(await claimIds(db, queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 2 });
-    expect(await db.engine.purge(queue)).toBe(0);
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, running: 2 });
+    expect(await db.engine.queuePurge(queue)).toBe(0);
     expect(await db.sql("select count(*)::int as n from jobs where queue = $1", [queue])).toEqual([{ n: 8 }]);
   });
 
@@ -141,14 +141,14 @@ describe("shedding what was enqueued before a time [#108]", () => {
     const seen: string[] = [];
     for (let n = 0; n < 12; n += 1) seen.push(...(await claimIds(db, queue, { limit: 10 })));
     expect(seen.toSorted()).toEqual(kept.toSorted());
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0 });
 
     const plain = await newQueue(db);
     await db.engine.enqueueMany("t", times(500), { queue: plain });
     await db.engine.queueSetAside(plain);
     await db.engine.queueShed(plain, await now());
     expect(await claimIds(db, plain)).toEqual([]);
-    expect(await db.engine.depth(plain)).toMatchObject({ ready: 0 });
+    expect(await db.engine.queueDepth(plain)).toMatchObject({ ready: 0 });
   });
 
   it("costs the same whatever is ready, and claims go on at once", async () => {
@@ -173,7 +173,7 @@ describe("shedding what was enqueued before a time [#108]", () => {
         if (ids.length > 0) break;
         expect(n).toBeLessThan(9);
       }
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, running: 1 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, running: 1 });
       return pages;
     };
     await cost(1);

@@ -26,7 +26,7 @@ describe("separate retention", () => {
   it("removes attempts after 1 day, results after 7, jobs after 30, each on its own date [#86]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, retry: 0 });
-    await db.engine.retry(await claimOne(db, queue), { message: "first" });
+    await db.engine.retryLater(await claimOne(db, queue), { message: "first" });
     await db.engine.complete(await claimOne(db, queue), { size: 3 });
     const seen = async () => {
       const details = await db.engine.get(id);
@@ -56,7 +56,7 @@ describe("separate retention", () => {
   it("keeps the attempts that a live job still counts on: its number and its errors' order go on [#86]", async () => {
     const queue = await newQueue(db);
     const { id } = await db.engine.enqueue({ type: "t", queue, maxAttempts: 3 });
-    await db.engine.retry(await claimOne(db, queue), { message: "first" }, 4 * day);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "first" }, 4 * day);
     await pass(3);
     expect((await jobOf(db, id)).state).toBe("delayed");
     await db.moveClock(day);
@@ -75,12 +75,12 @@ describe("purging history by the day", () => {
     await db.engine.progressPut(running, { half: true });
     await db.engine.enqueue({ type: "delayed", queue, input: "delayed", delaySeconds: 60 * day, payload });
     await db.engine.enqueue({ type: "retrying", queue, input: "retrying", maxAttempts: 2 });
-    await db.engine.retry(await claimOne(db, queue, { types: ["retrying"] }), { message: "once" }, 60 * day);
+    await db.engine.retryLater(await claimOne(db, queue, { types: ["retrying"] }), { message: "once" }, 60 * day);
     await db.engine.enqueue({ type: "ready", queue, input: "old", fingerprint: "f" });
     await db.engine.enqueue({ type: "ready", queue, input: "amended", fingerprint: "f", fingerprintMode: "replace" });
     const revived = await db.engine.enqueue({ type: "revived", queue, input: "revived", maxAttempts: 1 });
     await db.engine.fail(await claimOne(db, queue, { types: ["revived"] }));
-    await db.engine.addRetries(1, { ids: [revived.id] });
+    await db.engine.retry(1, { ids: [revived.id] });
 
     await pass(45);
     for (const { id } of finished) expect(await db.engine.get(id)).toBeNull();
@@ -91,7 +91,7 @@ describe("purging history by the day", () => {
       ["delayed", "delayed"],
       ["running", "running"],
     ]);
-    expect((await db.engine.progressGet(running.id))?.value).toEqual({ half: true });
+    expect((await db.engine.progress(running.id))?.value).toEqual({ half: true });
     await db.engine.complete(running);
     const waiting = await claimAll(db, queue);
     expect(new Set(waiting.map((job) => job.input))).toEqual(new Set(["amended", "revived"]));

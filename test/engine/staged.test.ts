@@ -13,14 +13,12 @@ const db = useDatabase({ ownServer: true });
 const times = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 async function stagesOf(name: string): Promise<Pick<StageRecord, "stage" | "jobs">[]> {
-  return (await db.engine.stageList())
-    .filter(({ queue }) => queue === name)
-    .map(({ stage, jobs }) => ({ stage, jobs }));
+  return (await db.engine.stages()).filter(({ queue }) => queue === name).map(({ stage, jobs }) => ({ stage, jobs }));
 }
 
 async function stateOfQueue(name: string): Promise<string> {
   await db.engine.maintain();
-  return (await db.engine.queueList()).find((queue) => queue.name === name)!.state;
+  return (await db.engine.queues()).find((queue) => queue.name === name)!.state;
 }
 
 describe("a staged job", () => {
@@ -38,7 +36,7 @@ describe("a staged job", () => {
     await db.engine.maintain();
     expect(await claimIds(db, queue)).toEqual([each[1]!.id]);
     expect(await jobOf(db, alone)).toMatchObject({ state: "delayed", stage: "approval" });
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 7, staged: 7, running: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 7, staged: 7, running: 1 });
     expect(await stagesOf(queue)).toEqual([
       { stage: "approval", jobs: 6 },
       { stage: "other", jobs: 1 },
@@ -49,7 +47,7 @@ describe("a staged job", () => {
       [alone, ...many.map(({ id }) => id), each[0]!.id, unique].toSorted(),
     );
     expect(await stagesOf(queue)).toEqual([{ stage: "other", jobs: 1 }]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 1, staged: 1, running: 7 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 1, staged: 1, running: 7 });
     expect(await db.engine.stageRelease(queue, "approval")).toBe(0);
     expect((await db.engine.queueEvents()).events.filter((event) => event.queue === queue)).toMatchObject([
       { event: "stageReleased", stage: "approval", jobs: 6, by: "ann" },
@@ -83,20 +81,20 @@ describe("a staged job", () => {
       await enqueue(db, queue, { stage: "t" }),
     ];
     expect(await db.engine.cancel([one])).toBe(1);
-    expect(await db.engine.depth(queue)).toMatchObject({ delayed: 2, staged: 2 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ delayed: 2, staged: 2 });
     expect(await db.engine.stageCancel(queue, "s", { by: "ann", because: "not approved" })).toBe(1);
-    expect(await db.engine.depth(queue)).toMatchObject({ delayed: 1, staged: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ delayed: 1, staged: 1 });
     expect(await Promise.all([one, two, three].map((id) => stateOf(db, id)))).toEqual([
       "cancelled",
       "cancelled",
       "delayed",
     ]);
-    await db.engine.purge(queue);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0 });
+    await db.engine.queuePurge(queue);
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0 });
     expect(await stagesOf(queue)).toEqual([]);
     expect([await db.engine.stageCancel(queue, "t"), await db.engine.stageRelease(queue, "t")]).toEqual([0, 0]);
     expect(await claimIds(db, queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0 });
     expect((await db.engine.queueEvents()).events.filter((event) => event.queue === queue)).toMatchObject([
       { event: "stageCancelled", stage: "s", jobs: 1, by: "ann", because: "not approved" },
     ]);
@@ -116,7 +114,7 @@ describe("a staged job", () => {
     expect(await db.engine.queueShed(queue, before)).toBe(3);
     for (const id of old) expect(await stateOf(db, id)).toBe("cancelled");
     expect(await stagesOf(queue)).toEqual([{ stage: "s", jobs: 1 }]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 1, staged: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 1, staged: 1 });
     expect(await db.engine.stageRelease(queue, "s")).toBe(1);
     expect(await claimAll(db, queue)).toMatchObject([{ id: young }]);
     await db.engine.cancel([young]);
@@ -165,7 +163,7 @@ describe("a staged job", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue, { stage: "s" });
     await db.engine.stageRelease(queue, "s");
-    await db.engine.retry(await claimOne(db, queue), { message: "again" }, 0);
+    await db.engine.retryLater(await claimOne(db, queue), { message: "again" }, 0);
     await db.engine.release(await claimOne(db, queue));
     await claimOne(db, queue);
     await db.moveClock(60);
@@ -200,7 +198,7 @@ describe("a staged job", () => {
       if (!releaseFirst) expect([rows[0]!.n, state]).toEqual([0, "cancelled"]);
       // the cancel saw it staged, and cancelled it when it could
       else expect([rows[0]!.n, state]).toEqual([1, "cancelled"]);
-      expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0 });
+      expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0, staged: 0 });
     }
   });
 
@@ -210,7 +208,7 @@ describe("a staged job", () => {
     expect(await db.engine.stageRelease(queue, "s")).toBe(12_000);
     await db.engine.maintain();
     await db.engine.maintain();
-    expect(await db.engine.depth(queue)).toMatchObject({ staged: 0, ready: 12_000 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ staged: 0, ready: 12_000 });
   });
 });
 

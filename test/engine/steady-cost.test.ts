@@ -18,7 +18,7 @@ describe("heartbeats", () => {
     await tx.query("begin");
     const before = await updates(tx);
     // Two beats of ten rows fit into the room the table leaves in its pages, whatever old snapshots others hold.
-    for (const beat of times(2)) expect((await db.engine.extend(tokens, 60 + beat, { tx })).size).toBe(10);
+    for (const beat of times(2)) expect((await db.engine.claimExtend(tokens, 60 + beat, { tx })).size).toBe(10);
     const after = await updates(tx);
     await tx.query("commit");
     expect({ all: after.all - before.all, hot: after.hot - before.hot }).toEqual({ all: 20, hot: 20 });
@@ -79,7 +79,7 @@ describe("a steady hundred live jobs", () => {
         const done = mine.filter((job) => !again.includes(job.id)).map((job) => job.id);
         return [
           { token, outcome: "succeeded", jobs: done } as const,
-          { token, outcome: "retry", jobs: again, delaySeconds: 0 } as const,
+          { token, outcome: "retryLater", jobs: again, delaySeconds: 0 } as const,
         ].filter((one) => one.jobs.length > 0);
       });
       await db.engine.enqueueMany("t", times(10), { queue }, { tx: client });

@@ -94,7 +94,7 @@ describe("jobs that were enqueued together and succeeded together", () => {
     const queue = await newQueue(db, { retry: 0 });
     const ids = idsOf(await db.engine.enqueueMany("work", [1, 2, 3, 4], { queue }));
     const [, second] = await claim(queue);
-    await db.engine.retry(second!, { message: "again" });
+    await db.engine.retryLater(second!, { message: "again" });
     await db.sql("select job_release($1)", [second!.token]);
     const jobs = await claim(queue);
     expect(idsOf(jobs)).toEqual(ids);

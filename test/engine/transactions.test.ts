@@ -25,10 +25,10 @@ describe("enqueueing in the caller's transaction", () => {
     await db.engine.enqueueEach([{ type: "t", queue, delaySeconds: 60 }], { tx });
     expect(await db.engine.get(id)).toBeNull();
     expect(await claimAll(db, queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0 });
     await tx.query("commit");
     expect(await orders()).toContain(1);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 3, delayed: 1 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 3, delayed: 1 });
     expect(await claimAll(db, queue)).toHaveLength(3);
   });
 
@@ -43,7 +43,7 @@ describe("enqueueing in the caller's transaction", () => {
     expect(await orders()).not.toContain(2);
     expect(await db.engine.get(id)).toBeNull();
     expect(await claimAll(db, queue)).toEqual([]);
-    expect(await db.engine.depth(queue)).toMatchObject({ ready: 0, delayed: 0 });
+    expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0 });
     expect(await db.engine.enqueue({ type: "t", queue, fingerprint: "f" })).toMatchObject({ duplicate: false });
   });
 
@@ -130,12 +130,12 @@ describe("a transaction passed explicitly", () => {
     ],
     ["payloadRead", (engine, _, job, call) => engine.payloadRead(job.id, 0, 10, call)],
     ["claim", (engine, queue, _, call) => engine.claim({ queues: [queue] }, call)],
-    ["extend", (engine, _, job, call) => engine.extend([job.token], 30, call)],
+    ["extend", (engine, _, job, call) => engine.claimExtend([job.token], 30, call)],
     ["start", (engine, _, job, call) => engine.start(job, call)],
     ["complete", (engine, _, job, call) => engine.complete(job, 1, call)],
     ["completeMany", (engine, _, job, call) => engine.completeMany(job.token, [job.id], [1], call)],
     ["fail", (engine, _, job, call) => engine.fail(job, { message: "no" }, call)],
-    ["retry", (engine, _, job, call) => engine.retry(job, { message: "no" }, 5, call)],
+    ["retry", (engine, _, job, call) => engine.retryLater(job, { message: "no" }, 5, call)],
     ["release", (engine, _, job, call) => engine.release(job, 5, call)],
     ["deadLetter", (engine, _, job, call) => engine.deadLetter(job, "default", { message: "no" }, call)],
     ["setVisibility", (engine, _, job, call) => engine.setVisibility(job, 5, call)],
@@ -146,20 +146,20 @@ describe("a transaction passed explicitly", () => {
     ],
     ["cancel", (engine, _, job, call) => engine.cancel([job.id], "why", call)],
     ["cancelWhere", (engine, queue, _, call) => engine.cancelWhere({ queue, type: "t" }, call)],
-    ["addRetries", (engine, queue, _, call) => engine.addRetries(1, { type: "t", queue }, call)],
+    ["retry", (engine, queue, _, call) => engine.retry(1, { type: "t", queue }, call)],
     ["failures", (engine, queue, _, call) => engine.failures({ queue }, call)],
-    ["retryFailures", (engine, queue, _, call) => engine.retryFailures({ queue }, call)],
+    ["failureRetry", (engine, queue, _, call) => engine.failureRetry({ queue }, call)],
     ["replay", (engine, queue, _, call) => engine.replay({ from: new Date(0), queue }, call)],
     ["breakers", (engine, _, __, call) => engine.breakers(call)],
-    ["resetBreakers", (engine, queue, _, call) => engine.resetBreakers({ queue }, call)],
-    ["redrive", (engine, queue, _, call) => engine.redrive(queue, {}, call)],
-    ["purge", (engine, queue, _, call) => engine.purge(queue, call)],
+    ["breakerReset", (engine, queue, _, call) => engine.breakerReset({ queue }, call)],
+    ["redrive", (engine, queue, _, call) => engine.queueRedrive(queue, {}, call)],
+    ["purge", (engine, queue, _, call) => engine.queuePurge(queue, call)],
     ["get", (engine, _, job, call) => engine.get(job.id, call)],
     ["list", (engine, queue, _, call) => engine.list({ queue }, call)],
     ["peek", (engine, queue, _, call) => engine.peek(queue, 5, call)],
-    ["depth", (engine, queue, _, call) => engine.depth(queue, call)],
+    ["depth", (engine, queue, _, call) => engine.queueDepth(queue, call)],
     ["progressPut", (engine, _, job, call) => engine.progressPut(job, { a: 1 }, call)],
-    ["progressGet", (engine, _, job, call) => engine.progressGet(job.id, call)],
+    ["progress", (engine, _, job, call) => engine.progress(job.id, call)],
     ["queuePut", (engine, queue, _, call) => engine.queuePut(queue, { priority: 1 }, call)],
     ["queuePause", (engine, queue, _, call) => engine.queuePause(queue, { by: "me" }, call)],
     [
@@ -170,7 +170,7 @@ describe("a transaction passed explicitly", () => {
       },
     ],
     ["groupPut", (engine, queue, _, call) => engine.groupPut(queue, "g", { weight: 2 }, call)],
-    ["groupList", (engine, _, __, call) => engine.groupList(call)],
+    ["groups", (engine, _, __, call) => engine.groups(call)],
     ["pauses", (engine, _, __, call) => engine.pauses(call)],
     ["typePut", (engine, _, __, call) => engine.typePut("t", { priority: 1 }, call)],
     ["cellPut", (engine, _, __, call) => engine.cellPut({ leaseSeconds: 31 }, call)],
@@ -206,6 +206,23 @@ describe("a transaction passed explicitly", () => {
     await tx.query("rollback");
     expect(await db.engine.get(inside.id)).toBeNull();
     expect((await jobOf(db, outside.id)).state).toBe("ready");
+  });
+
+  it("keeps a claim that it holds open out of the way of other queues, and of other types of its own", async () => {
+    const [queue, other] = [await newQueue(db), await newQueue(db)];
+    await db.engine.enqueueMany("t", [1, 2], { queue });
+    await claimOne(db, queue);
+    await db.engine.enqueue({ type: "new", queue: other }); // lanes that nobody has made yet
+    await db.engine.enqueue({ type: "new", queue });
+    const tx = await db.connect();
+    await tx.query("begin");
+    expect(await db.engine.claim({ queues: [queue], limit: 1 }, { tx })).toHaveLength(1);
+    expect(await db.engine.claim({ queues: [other], limit: 1 })).toHaveLength(1);
+    await db.engine.enqueue({ type: "newer", queue });
+    const claimed = await db.engine.claim({ queues: [queue], types: ["newer"], limit: 1 });
+    expect(claimed).toMatchObject([{ type: "newer" }]);
+    await tx.query("rollback");
+    expect(await claimAll(db, queue)).toHaveLength(2);
   });
 
   /** What a rollback must leave as it was. */

@@ -40,7 +40,7 @@ describe("job types", () => {
     expect(await jobOf(db, id)).toEqual(before);
     expect(before).toMatchObject({ state: "ready", attempts: 0, worker: null });
     expect((await db.engine.list({ type: "from-the-future" })).map((job) => job.id)).toEqual([id]);
-    expect((await db.engine.depth(queue)).ready).toBe(1);
+    expect((await db.engine.queueDepth(queue)).ready).toBe(1);
     expect(await db.sql("select waiting::int from types where type = 'from-the-future'")).toEqual([{ waiting: 1 }]);
 
     expect(await claimOne(db, queue, { types: ["from-the-future"] })).toMatchObject({ id, attempt: 1 });

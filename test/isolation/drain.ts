@@ -7,7 +7,7 @@ import type { Scene } from "./scenes.js";
 import type { Stage } from "./stage.js";
 import { timeEffects } from "./times.js";
 
-const mostRounds = 10;
+const maxRounds = 10;
 
 /**
  * One worker claims and completes until nothing is left: first all that is ready now, then, with the clock beyond every
@@ -57,7 +57,7 @@ export class Drain {
     if (!end.closed) await engine.queueClose(queue);
     // What a queue's end lets go, such as its last stage, comes in a round of its own; and so does what a rate holds
     // back.
-    for (let round = 0; round < mostRounds && !end.finished; round += 1) {
+    for (let round = 0; round < maxRounds && !end.finished; round += 1) {
       if (round === 0 || end.live > 0) await this.#stage.clock.move(seconds);
       this.#hasMoved = true;
       await this.#tell();
@@ -120,7 +120,7 @@ export class Drain {
     const { engine } = this.#stage.keeper;
     for (const { id, state } of await readJobs(this.#stage, this.#scene))
       if (state === "suspended") await engine.tell(id, "go");
-    await engine.deliver();
+    await engine.noticesDeliver();
   }
 
   async #resume(): Promise<void> {

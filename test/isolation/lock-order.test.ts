@@ -53,7 +53,7 @@ describe("a heartbeat over several claims gets through, and so does [#101]", () 
     const results = await crossed(
       db,
       [claimRow(younger), claimRow(older)],
-      () => db.engine.extend([younger.token, older.token]),
+      () => db.engine.claimExtend([younger.token, older.token]),
       () => db.engine.settle([settled(older), settled(younger)]),
     );
     expect(rejections(results)).toEqual([]);
@@ -64,7 +64,7 @@ describe("a heartbeat over several claims gets through, and so does [#101]", () 
     const results = await crossed(
       db,
       [claimRow(younger), claimRow(older)],
-      () => db.engine.extend([younger.token, older.token]),
+      () => db.engine.claimExtend([younger.token, older.token]),
       () => db.engine.cancel([older.id, younger.id]),
     );
     expect(rejections(results)).toEqual([]);

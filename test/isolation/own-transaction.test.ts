@@ -53,7 +53,7 @@ describe("a claim that reads tickets of its own transaction does not lose those 
     const { id: due } = await db.engine.enqueue({ queue, type: "work", delaySeconds: 5 });
     await db.moveClock(5);
     await first.query("begin");
-    await db.engine.retry(held!, { message: "again" }, 0, { tx: first });
+    await db.engine.retryLater(held!, { message: "again" }, 0, { tx: first });
     expect((await claim()).map(({ id }) => id)).toEqual([due]);
     await first.query("commit");
     expect((await claim()).map(({ id }) => id)).toEqual([early]);
@@ -86,7 +86,7 @@ describe("a purge among one's own jobs: each is either shown as cancelled or han
   it("when they came before it", async () => {
     await first.query("begin");
     const id = await enqueue(first);
-    await db.engine.purge(queue, { tx: first });
+    await db.engine.queuePurge(queue, { tx: first });
     await first.query("commit");
     await expectOneOrTheOther(id);
   });
@@ -95,7 +95,7 @@ describe("a purge among one's own jobs: each is either shown as cancelled or han
     await first.query("begin");
     await first.query("select pg_current_xact_id()");
     await enqueue(second);
-    await db.engine.purge(queue, { tx: first });
+    await db.engine.queuePurge(queue, { tx: first });
     const id = await enqueue(first);
     await first.query("commit");
     await expectOneOrTheOther(id);
@@ -111,7 +111,7 @@ describe("a job that was put aside while somebody held it", () => {
     await first.query("rollback");
     await first.query("begin");
     await first.query("select postponed_return()");
-    const purged = db.engine.purge(queue);
+    const purged = db.engine.queuePurge(queue);
     await second.query("select pg_sleep(0.2)");
     await first.query("commit");
     await purged;
@@ -130,5 +130,67 @@ describe("a cancel that is still open", () => {
     await first.query("commit");
     expect(await stateOf(held)).toBe("cancelled");
     expect(await claim()).toEqual([]);
+  });
+});
+
+describe("a claim in a transaction that stays open", () => {
+  /** Something that the next claim would bring back, of whatever queue. */
+  const waiting: [string, () => Promise<string>][] = [
+    [
+      "a job that came due",
+      async () => {
+        const { id } = await db.engine.enqueue({ queue, type: "work", delaySeconds: 5 });
+        await db.moveClock(5);
+        return id;
+      },
+    ],
+    [
+      "a claim that was lost",
+      async () => {
+        const { id } = await db.engine.enqueue({ queue, type: "work" });
+        await db.engine.claim({ queues: [queue], leaseSeconds: 5 });
+        await db.moveClock(6);
+        return id;
+      },
+    ],
+    [
+      "a job that a claim went round",
+      async () => {
+        const id = await enqueue();
+        await second.query("begin");
+        await db.engine.cancel([id], undefined, { tx: second });
+        expect(await claim()).toEqual([]);
+        await second.query("rollback");
+        return id;
+      },
+    ],
+    [
+      "a group that waited for its rate",
+      async () => {
+        await db.engine.queuePut(queue, { groupRate: { perSecond: 0.2 } });
+        await db.engine.enqueue({ queue, type: "work", group: "a" });
+        const { id } = await db.engine.enqueue({ queue, type: "work", group: "a" });
+        expect(await claim()).toHaveLength(1);
+        expect(await claim()).toEqual([]);
+        await db.moveClock(6);
+        return id;
+      },
+    ],
+  ];
+
+  it.each(waiting)("keeps nothing of other queues from others: %s [invariant 1]", async (_what, make) => {
+    const id = await make();
+    await db.engine.queuePut("another");
+    await first.query("begin");
+    await db.engine.claim({ queues: ["another"] }, { tx: first });
+    expect((await claim()).map((job) => job.id)).toEqual([id]);
+    await first.query("commit");
+  });
+
+  it.each(waiting)("gets what its own queue has: %s [invariant 1]", async (_what, make) => {
+    const id = await make();
+    await first.query("begin");
+    expect((await claim(first)).map((job) => job.id)).toEqual([id]);
+    await first.query("commit");
   });
 });

@@ -33,7 +33,7 @@ export interface Report {
 }
 
 /** After so many combinations, or years, the database is replaced: it has grown, or its ids come to an end. */
-const mostCombinations = 1500;
+const maxCombinations = 1500;
 const lastYear = 2080;
 
 /** Runs combinations, one after another, each as if it were the first. */
@@ -110,7 +110,7 @@ export class Product {
     checkJobs(combination, jobs, faults);
     checkBooks(await readBooks(stage, scene), "after maintenance", faults);
     for (const { type } of await readAudit(stage, scene)) faults.add("the engine says that its counts are wrong", type);
-    checkDepth(combination, scene, await keeper.engine.depth(scene.queue), jobs, faults);
+    checkDepth(combination, scene, await keeper.engine.queueDepth(scene.queue), jobs, faults);
     checkPromises(combination, scene, outcomes, jobs, faults);
     checkStops(combination, scene, outcomes, jobs, faults);
 
@@ -132,7 +132,7 @@ export class Product {
     checkOrder(combination, scene, handOuts, after, late, faults);
     checkRates(combination, handOuts, after, faults);
     checkInputs(outcomes, handOuts, after, faults);
-    if (this.#runs >= mostCombinations || (await clock.move(0)).getUTCFullYear() >= lastYear) {
+    if (this.#runs >= maxCombinations || (await clock.move(0)).getUTCFullYear() >= lastYear) {
       await stage.renew();
       this.#runs = 0;
     }

@@ -1,4 +1,5 @@
-import { type Release, thisRelease } from "../../src/db/migrate.js";
+import { thisRelease } from "../../src/db/migrate.js";
+import type { Release } from "../../src/db/schema-version.js";
 
 /** What is written smaller: ring children of 8 transactions instead of 262,144, and 4 days instead of 32. */
 const smaller: readonly (readonly [RegExp, string])[] = [

@@ -236,8 +236,13 @@ async function leaveSpares(query: Query, queue: string, type: string, jobs: read
               cardinality($3::bigint[]), null) as r from lane l),
           moved as materialized (select key, r, track_advance(r, cardinality((r).jobs)) as done from read),
           left_there as (
-            insert into spare (lane, move, job_id, at)
-            select key, cursor_move(((r).c).seq, ((r).c).uses) + 1, unnest((r).jobs), clock_now() from moved where done
+            insert into spare (lane, move, place, job_id, at, input, extras, max_attempts, start_by, deadline, linked)
+            select m.key, cursor_move(((m.r).c).seq, ((m.r).c).uses) + 1, u.place, j.id, clock_now(), j.input::text,
+                   case when j.tagged then extras_text(j.extras, j.headers, j.source) end, j.max_attempts, j.start_by,
+                   j.deadline, j.linked
+              from moved m cross join unnest((m.r).jobs) with ordinality u (id, place)
+              join job_line j on j.slot = job_slot(u.id) and j.id = u.id
+             where m.done
             returning job_id)
      select count(*)::int as n from left_there where job_id = any ($3)`,
     [queue, type, jobs],

@@ -12,7 +12,7 @@ export interface Finding {
 }
 
 /** No kind of fault is made simpler more often than this; what comes then is counted only. */
-const mostOfOneKind = 25;
+const maxOfOneKind = 25;
 
 /** Runs combinations, several products side by side, and collects what they find. */
 export class Search {
@@ -48,7 +48,7 @@ export class Search {
     const known = this.findings.find((finding) => finding.kind === kind && explains(finding.combination, combination));
     if (known) {
       known.times += 1;
-    } else if (this.findings.filter((finding) => finding.kind === kind).length >= mostOfOneKind) {
+    } else if (this.findings.filter((finding) => finding.kind === kind).length >= maxOfOneKind) {
       this.others.set(kind, (this.others.get(kind) ?? 0) + 1);
     } else {
       const finding: Finding = { kind, text, combination, times: 1 };

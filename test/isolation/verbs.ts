@@ -240,7 +240,7 @@ export const verbs: readonly Verb[] = [
   {
     name: "extend",
     run: async ({ engine, call }, { held }) => {
-      const left = (await engine.extend([held.token], 30, call)).get(held.token);
+      const left = (await engine.claimExtend([held.token], 30, call)).get(held.token);
       return left?.jobIds.includes(held.id) ? { said: "extended" } : { lost: [held] };
     },
   },
@@ -268,12 +268,12 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "retry now",
-    run: ({ engine, call }, { held }) => report((job) => engine.retry(job, { message: "again" }, 0, call), held),
+    run: ({ engine, call }, { held }) => report((job) => engine.retryLater(job, { message: "again" }, 0, call), held),
   },
   {
     name: "retry later",
     run: ({ engine, call }, { held, soonSeconds }) =>
-      report((job) => engine.retry(job, { message: "again" }, soonSeconds * 4, call), held),
+      report((job) => engine.retryLater(job, { message: "again" }, soonSeconds * 4, call), held),
   },
   { name: "release", run: ({ engine, call }, { held }) => report((job) => engine.release(job, 0, call), held) },
   {
@@ -286,7 +286,7 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "retry the far job",
-    run: ({ engine, call }, scene) => farReport(scene, (job) => engine.retry(job, { message: "again" }, 1, call)),
+    run: ({ engine, call }, scene) => farReport(scene, (job) => engine.retryLater(job, { message: "again" }, 1, call)),
   },
   {
     name: "release the far job",
@@ -352,19 +352,19 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "add retries",
-    run: ({ engine, call }, { type, queue }) => said(engine.addRetries(2, { type, queue }, call)),
+    run: ({ engine, call }, { type, queue }) => said(engine.retry(2, { type, queue }, call)),
     revives: true,
     refuses: whereClosed,
   },
   {
     name: "add retries to the failed job",
-    run: ({ engine, call }, { failed }) => said(engine.addRetries(1, { ids: [failed] }, call)),
+    run: ({ engine, call }, { failed }) => said(engine.retry(1, { ids: [failed] }, call)),
     revives: true,
     refuses: whereClosed,
   },
   {
     name: "retry failures at a rate",
-    run: ({ engine, call }, { queue }) => said(engine.retryFailures({ queue, perSecond: 0.1 }, call)),
+    run: ({ engine, call }, { queue }) => said(engine.failureRetry({ queue, perSecond: 0.1 }, call)),
     revives: true,
     refuses: whereClosed,
   },
@@ -375,16 +375,16 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "redrive",
-    run: ({ engine, call }, { dead }) => said(engine.redrive(dead!, {}, call)),
+    run: ({ engine, call }, { dead }) => said(engine.queueRedrive(dead!, {}, call)),
     aboutDeadLetters: true,
     refuses: whereClosed,
   },
-  { name: "reset the breaker", run: ({ engine, call }, { queue }) => said(engine.resetBreakers({ queue }, call)) },
+  { name: "reset the breaker", run: ({ engine, call }, { queue }) => said(engine.breakerReset({ queue }, call)) },
   {
     name: "discard",
     run: ({ engine, call }, { failed, expiring }) => said(engine.discard([failed, expiring], {}, call)),
   },
-  { name: "purge", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.purge(queue, call) }) },
+  { name: "purge", run: async ({ engine, call }, { queue }) => ({ cancelled: await engine.queuePurge(queue, call) }) },
   { name: "purge, lane by lane", run: (session, { queue }) => said(purgeInSteps(session, queue)), sheds: true },
   { name: "shed", run: ({ engine, call }, { queue }) => said(engine.queueShed(queue, far, {}, call)), sheds: true },
   {
@@ -483,7 +483,7 @@ export const verbs: readonly Verb[] = [
     run: async ({ beside, besideClient }, { queue }) => {
       await besideClient.query("begin read only");
       try {
-        return { said: await beside.depth(queue) };
+        return { said: await beside.queueDepth(queue) };
       } finally {
         await besideClient.query("rollback");
       }
@@ -493,7 +493,7 @@ export const verbs: readonly Verb[] = [
 
 /** Steps of one lane, each in a transaction of its own; in that of a caller, one step for all. */
 async function purgeInSteps({ engine, client, call }: Session, queue: string): Promise<number> {
-  if (call.tx) return (await engine.purgeStep(queue, {}, call)).jobs;
+  if (call.tx) return (await engine.queuePurgeStep(queue, {}, call)).jobs;
   let from: unknown[] = [null, null, null];
   for (let jobs = 0; ;) {
     const { rows } = await client.query<Record<"purged" | "before" | "since" | "after", string> & { more: boolean }>(

@@ -33,7 +33,7 @@ export interface Violation {
 }
 
 /** A model that grows past this has lost its meaning as a small model; better an error than an hour. */
-const mostStates = 20_000_000;
+const maxStates = 20_000_000;
 
 /**
  * Depth first, because states that die young cost the garbage collector nothing: three times as fast as breadth first.
@@ -93,7 +93,7 @@ function traceTo<State>(model: Model<State>, end: Found<State>): string[] {
 
 function addNew(seen: Set<string>, key: string): boolean {
   const before = seen.size;
-  if (before >= mostStates) throw new Error(`more than ${mostStates} states: make the model smaller`);
+  if (before >= maxStates) throw new Error(`more than ${maxStates} states: make the model smaller`);
   return seen.add(key).size > before;
 }
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Command } from "../../src/cli/command.js";
 import { enqueueCommand } from "../../src/cli/commands/enqueue.js";
 import { groupsPutCommand } from "../../src/cli/commands/groups-put.js";
-import { limitsSetCommand } from "../../src/cli/commands/limits-set.js";
+import { limitsPutCommand } from "../../src/cli/commands/limits-put.js";
 import { queuesPutCommand } from "../../src/cli/commands/queues-put.js";
 import { Output } from "../../src/cli/output.js";
 import { parse } from "../../src/cli/parse.js";
@@ -178,7 +178,7 @@ const doors: Readonly<Record<Scope, Readonly<Record<string, Door>>>> = {
     SQL: ({ name }, value) => sql("select resource_put($1, $2)", newName(), { [name]: value }),
     engine: ({ name }, value) => codeOf(db.engine.resourcePut(newName(), { [name]: value })),
     HTTP: ({ name }, value) => http("PUT", `/resources/${newName()}`, { [name]: value }),
-    "command line": (_, value) => cli(limitsSetCommand, `--resource=${newName()}`, `--max-running=${String(value)}`),
+    "command line": (_, value) => cli(limitsPutCommand, `--resource=${newName()}`, `--max-running=${String(value)}`),
   },
 };
 

@@ -1,5 +1,5 @@
 import type { Kind, Option, OwnKind, Scope } from "../../src/db/option-table.js";
-import { mostOf } from "../../src/db/option-table.js";
+import { maxOf } from "../../src/db/option-table.js";
 
 /** Values of an option, as JSON: some that are in range, among them both ends, and some just outside of it. */
 export interface Examples {
@@ -71,7 +71,7 @@ export function examplesOf({ name, kind }: Option, scope: Scope): Examples {
     case "text":
       return kind.most === undefined
         ? { good: ["default"], bad: [{}, ["default"], true] }
-        : { good: ["x", "ä𝄞".repeat(mostOf(kind.most) / 2)], bad: ["", "𝄞".repeat(mostOf(kind.most) + 1), {}, true] };
+        : { good: ["x", "ä𝄞".repeat(maxOf(kind.most) / 2)], bad: ["", "𝄞".repeat(maxOf(kind.most) + 1), {}, true] };
     case "time": {
       const soon = new Date(Date.now() + hour).toISOString();
       return {
@@ -93,7 +93,7 @@ function numbers(
   { is, least, most, word, isWordOfJobs }: Extract<Kind, { readonly least: number }>,
   scope: Scope,
 ): Examples {
-  const highest = mostOf(most);
+  const highest = maxOf(most);
   const hasWord = word !== undefined && (!isWordOfJobs || scope === "job");
   const step = is === "integer" ? 1 : 0.0005;
   return {

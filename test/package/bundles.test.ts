@@ -5,62 +5,8 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { useDatabase } from "../support/database.js";
+import { producer, worker } from "./bundled.js";
 import { type Installed, installPackage, root } from "./installed.js";
-
-const producer = `
-import { Millrace, defineJob } from "millrace/producer";
-
-const mail = defineJob("mail");
-async function main() {
-  const mill = new Millrace();
-  const { id } = await mill.enqueue(mail, { to: "ada" });
-  try {
-    mill.worker();
-  } catch (error) {
-    console.log(JSON.stringify({ code: error.code, isId: /^[0-9]+$/.test(id) }));
-  }
-  await mill.close();
-}
-void main();
-`;
-
-const worker = `
-import { pathToFileURL } from "node:url";
-import pg from "pg";
-import { Millrace, defineJob, inProcesses, inThreads } from "millrace";
-
-const mail = defineJob("mail");
-const inThread = defineJob("in-thread");
-const inProcess = defineJob("in-process");
-async function main() {
-  const mill = new Millrace();
-  const troubles = [];
-  const worker = mill.worker({ concurrency: 5 });
-  worker.on("error", (error) => troubles.push(String(error)));
-  const double = pathToFileURL(process.argv[2]);
-  const [threads, processes] = [inThreads(double), inProcesses(double)];
-  worker.handle(mail, (job) => ({ sent: job.input.to }));
-  worker.handle(inThread, threads);
-  worker.handle(inProcess, processes);
-  await worker.start();
-  const jobs = [
-    await mill.enqueue(mail, { to: "ada" }),
-    await mill.enqueue(inThread, 4),
-    await mill.enqueue(inProcess, 5),
-  ];
-  const results = await Promise.all(jobs.map((job) => mill.result(job, { timeout: "30s" })));
-  const client = new pg.Client({ connectionString: process.env.DATABASE_URL });
-  await client.connect();
-  const { rows } = await client.query(
-    "select count(*)::int as n from pg_stat_activity where datname = current_database() and application_name = 'millrace heartbeat'",
-  );
-  await client.end();
-  await mill.close();
-  await Promise.all([threads.close(), processes.close()]);
-  console.log(JSON.stringify({ results, heartbeats: rows[0].n, troubles }));
-}
-void main();
-`;
 
 /** As everybody who bundles CommonJS packages into ESM needs it. */
 const banner = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
@@ -109,7 +55,7 @@ async function run(entry: string, file: string, flags: readonly string[], ...arg
 }
 
 describe.each(formats)("bundled by esbuild as $name, in a folder without packages", ({ extension, flags }) => {
-  it("a producer enqueues, and has no code of workers", async () => {
+  it("a producer enqueues, and has neither the code of workers nor the SQL of the schema", async () => {
     const { said, inputs } = await run("producer.ts", path.join(elsewhere, `producer.${extension}`), flags);
     expect(said).toEqual({ code: "MR001", isId: true });
     const ofWorkers = inputs.filter((file) => /millrace\/dist\/(worker|maintenance|embedded|server|cli)\//.test(file));
@@ -119,6 +65,7 @@ describe.each(formats)("bundled by esbuild as $name, in a folder without package
       "run-in-progress.js",
     ]);
     expect(inputs.some((file) => file.endsWith("dist/client/millrace.js"))).toBe(true);
+    expect(inputs.filter((file) => file.includes("sql.generated"))).toEqual([]);
   });
 
   it("a worker runs jobs, with its heartbeat's thread, in threads and in processes", async () => {

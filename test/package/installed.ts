@@ -58,7 +58,7 @@ function pack(folder: string): string {
   const copy = path.join(folder, "repository");
   for (const name of readdirSync(root))
     if (/^(dist|sql|docs|deploy|scripts|package\.json|LICENSE|.*\.md)$/.test(name))
-      cpSync(path.join(root, name), path.join(copy, name), { recursive: true });
+      cpSync(path.join(root, name), path.join(copy, name), { recursive: true, filter: isOurs });
   const answer = execFileSync("npm", ["pack", "--json", "--silent", "--pack-destination", folder], {
     cwd: copy,
     encoding: "utf8",
@@ -67,6 +67,9 @@ function pack(folder: string): string {
   rmSync(copy, { recursive: true });
   return (JSON.parse(answer) as { filename: string }[])[0]!.filename;
 }
+
+/** The packages of docs/site are 143 MB, once it was built. */
+const isOurs = (source: string): boolean => path.basename(source) !== "node_modules";
 
 function productionPackages(): string[] {
   const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {

@@ -7,10 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageName } from "../../src/embedded/binaries.js";
 import { type Installed, installPackage, root } from "./installed.js";
 
+const readme = readFileSync(path.join(root, "README.md"), "utf8");
 /** What the README tells a newcomer to save, word by word. */
-const firstJob = /^```js\n([\s\S]*?)^```/m.exec(readFileSync(path.join(root, "README.md"), "utf8"))![1]!;
+const firstJob = /^```js\n([\s\S]*?)^```/m.exec(readme)![1]!;
 /** The same by the sentence below it. */
-const inCommonJs = `${firstJob.replace('import { Millrace, defineJob } from "millrace";', 'const { Millrace, defineJob } = require("millrace");\nvoid (async () => {')}})();`;
+const [, firstLine] = /In CommonJS the first line is\n`(.+)`, and the rest stands in an async function/.exec(readme)!;
+const inCommonJs = `${firstJob.replace(/^import .*/, `${firstLine!}\nvoid (async () => {`)}})();`;
 const said = "resizing a.png\n{ width: 100 }\n";
 
 let installed: Installed;

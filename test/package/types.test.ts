@@ -5,7 +5,25 @@ import { type Installed, installPackage, root } from "./installed.js";
 
 const source = `
 import { Millrace, Worker, defineJob, startEmbeddedServer } from "millrace";
+import { type IncomingMessage, createServer } from "node:http";
+import { type QueueHandler, createHandler } from "millrace/server";
+import { JobHandler, MillraceModule } from "millrace/nestjs";
 import { createTestMill } from "millrace/testing";
+
+const welcome = defineJob<{ email: string }>("welcome");
+export class Jobs {
+  @JobHandler(welcome)
+  send(job: { readonly input: { readonly email: string } }): void {
+    job.input.email.trim();
+  }
+
+  // @ts-expect-error: the input of the job is another
+  @JobHandler(welcome)
+  wrong(job: { readonly input: { readonly email: number } }): void {
+    job.input.email.toFixed();
+  }
+}
+export const module = MillraceModule.forRoot({ worker: { concurrency: 2 } });
 
 export async function use(): Promise<number> {
   await using mill = new Millrace({ connection: { connectionString: "postgres://localhost", max: 2 } });
@@ -14,9 +32,19 @@ export async function use(): Promise<number> {
   worker.on("failure", () => {});
   // @ts-expect-error: the types are there, and refuse
   await mill.enqueue(resize, { key: 1 });
+  const admin: QueueHandler<IncomingMessage> = createHandler({
+    mill,
+    user: (request: IncomingMessage) => (request.headers.cookie ? { name: "ann", role: "reader" } : null),
+  });
+  createServer(admin.node);
+  createServer((request, response) => void admin.node(request, response, { user: { name: "ann", role: "admin" } }));
+  const either = createHandler({ mill, basePath: "/queue" });
+  const answer: Response = await either.fetch(new Request("https://example.com/queue"), { user: null });
+  // @ts-expect-error: there is no such role
+  await either.fetch(new Request("https://example.com/queue"), { user: { name: "ann", role: "king" } });
   await using test = await createTestMill();
   await test.pool.query("select 1");
-  return (await startEmbeddedServer()).port;
+  return (await startEmbeddedServer()).port + answer.status;
 }
 `;
 
@@ -43,6 +71,7 @@ describe("the package's types, seen from a project that has nothing else", () =>
           strict: true,
           noEmit: true,
           skipLibCheck: false,
+          experimentalDecorators: true,
         },
         files: ["use.ts"],
       }),

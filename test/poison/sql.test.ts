@@ -143,7 +143,7 @@ describe("what a worker reports", () => {
     const { token, id } = await claimed();
     await db.sql("select job_fail($1, array[$2::bigint], $3::json)", [token, id, error]);
     expect((await db.sql("select error, log from attempts where job_id = $1", [id]))[0]?.error.message).toBe(error);
-    expect((await db.sql("select * from failure_groups($1)", [queue]))[0]).toMatchObject({ jobs: 1 });
+    expect((await db.sql("select * from job_failures($1)", [queue]))[0]).toMatchObject({ jobs: 1 });
     expect((await db.engine.failures({ queue }))[0]).toMatchObject({ jobs: 1 });
   });
 
@@ -180,7 +180,7 @@ describe("what a worker reports", () => {
   it("a retry by a policy that was stored before there were limits is settled", async () => {
     const { token, id } = await claimed();
     await db.sql(`update job set retry = '1e16' where id = $1`, [id]);
-    await db.sql("select job_retry($1, array[$2::bigint], null)", [token, id]);
+    await db.sql("select job_retry_later($1, array[$2::bigint], null)", [token, id]);
     expect(await stateOf(db, id)).toBe("delayed");
   });
 });
@@ -223,7 +223,7 @@ describe("what is asked for", () => {
     "stage_release($1, 's', -1)",
     "stage_cancel($1, 's', -1)",
     "job_cancel_where($1, 't', p_limit => -1)",
-    "job_add_retries(1, null, 't', $1, -1)",
+    "job_retry(1, null, 't', $1, -1)",
   ])("fewer than no jobs, by %s, are refused", async (call) => {
     await expect(db.sql(`select ${call}`, [queue])).rejects.toMatchObject({ code: "MR001" });
   });
@@ -250,7 +250,7 @@ describe("reports and claims in one call", () => {
     ["a settlement that is none", "[true]", "[]"],
     ["a token that is none", '[{"token": "x", "outcome": "failed"}]', "[]"],
     ["jobs that are none", '[{"outcome": "failed", "jobs": {"a": 1}}]', "[]"],
-    ["a delay that is none", '[{"outcome": "retry", "delaySeconds": false}]', "[]"],
+    ["a delay that is none", '[{"outcome": "retryLater", "delaySeconds": false}]', "[]"],
     ["NUL", '[{"outcome": "failed", "error": {"message": "\\u0000"}}]', "[]"],
     ["half a character", '[{"outcome": "failed", "error": {"\\ud800": 1}}]', "[]"],
     ["claims that are no list", "[]", "{}"],

@@ -38,7 +38,7 @@ async function run(queue: string, outcome: "succeeded" | "failed" | "retry", sec
   await test.db.moveClock(seconds);
   if (outcome === "succeeded") await test.mill.engine.complete(job!);
   else if (outcome === "failed") await test.mill.engine.fail(job!, { message: "broken" });
-  else await test.mill.engine.retry(job!, { message: "not yet" });
+  else await test.mill.engine.retryLater(job!, { message: "not yet" });
   return job!;
 }
 
@@ -140,8 +140,8 @@ describe("runs of a schedule", () => {
   it("are made by hand too, beside what runs", async () => {
     const [queue, name] = [await test.queue(), newName()];
     await test.mill.schedule(name, { cron: "0 0 1 1 *" }, "t", null, { queue });
-    const id = await test.mill.schedules.run(name, { by: "ann" });
-    await test.mill.schedules.run(name);
+    const id = await test.mill.schedules.trigger(name, { by: "ann" });
+    await test.mill.schedules.trigger(name);
     expect((await claimed(queue)).map((job) => job.id)).toContain(id);
     expect(await test.mill.schedules.runs(name)).toMatchObject([
       { kind: "manual" },
@@ -333,7 +333,7 @@ describe("after a failure [#76]", () => {
     const [queue, name] = [await test.queue(), newName()];
     await test.mill.schedule(name, { every: "10m" }, "t", null, { queue, afterFailure: { stopAfter: 1 } });
     await look();
-    await test.mill.schedules.run(name);
+    await test.mill.schedules.trigger(name);
     await run(queue, "failed");
     await look();
     expect(await test.mill.schedules.get(name)).toMatchObject({ health: "healthy", failedRuns: 0, runs: 1 });
@@ -657,13 +657,13 @@ describe("a schedule", () => {
     await look();
     const free = (await test.mill.schedules.get(name)).nextSlot!;
     const blocked = free.toISOString().slice(0, 10);
-    await test.mill.schedules.calendar(calendar, [...days.filter((day) => day !== blocked), blocked]);
+    await test.mill.schedules.calendarPut(calendar, [...days.filter((day) => day !== blocked), blocked]);
     await look();
     const next = (await test.mill.schedules.get(name)).nextSlot!;
     expect(next.getTime()).toBeGreaterThan(free.getTime());
     expect(next.getTime()).toBeGreaterThan(at);
     expect((await test.mill.schedules.next(name))[0]).toEqual(next);
-    await test.mill.schedules.calendar(calendar, []);
+    await test.mill.schedules.calendarPut(calendar, []);
     await look();
     expect((await test.mill.schedules.get(name)).nextSlot).toEqual(free);
   });
@@ -691,6 +691,29 @@ describe("a schedule", () => {
     expect(await test.mill.schedules.runs(held)).toHaveLength(1);
     expect(await test.mill.schedules.get(held)).toMatchObject({ health: "healthy" });
     await scheduler.stop();
+  });
+
+  it("that a pause or an open breaker holds are not healthy", async () => {
+    const [queue, name] = [await test.queue({ breaker: { failures: 1, pauseSeconds: 600 } }), newName()];
+    await test.mill.schedule(name, { every: "10s" }, "t", null, { queue });
+    const health = async (): Promise<string> => (await test.mill.schedules.get(name)).health;
+    await look();
+    await pass(10);
+    expect(await health()).toBe("healthy");
+    await test.mill.queues.pause(queue, { type: "t" });
+    expect(await health()).toBe("blocked");
+    await test.mill.queues.resume(queue, { type: "t" });
+    expect(await health()).toBe("healthy");
+    await test.mill.enqueue("t", null, { queue, priority: 0, maxAttempts: 1 });
+    const [other] = await claimed(queue, 1);
+    await test.mill.engine.fail(other!, { message: "503" });
+    expect(await health()).toBe("blocked");
+    await test.mill.engine.breakerReset({ queue });
+    const [job] = await claimed(queue);
+    await test.mill.queues.pause(queue);
+    expect(await health(), "it runs").toBe("healthy");
+    await test.mill.engine.complete(job!);
+    expect(await health(), "it has ended").toBe("healthy");
   });
 
   it("whose queue is full when a waiting slot could go on holds up no other, and goes on later", async () => {
@@ -825,8 +848,8 @@ describe("a schedule", () => {
     await expect(put({ every: "1h" }, {}, "")).rejects.toMatchObject(invalidArgument);
     expect(await count()).toBe(before);
     await expect(test.mill.schedules.pause("nobody")).rejects.toMatchObject({ code: "MR016" });
-    await expect(test.mill.schedules.calendar("c", ["12/25/2026"])).rejects.toMatchObject(invalidArgument);
-    await expect(test.mill.schedules.calendar("c", ["2026-02-30"])).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.schedules.calendarPut("c", ["12/25/2026"])).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.schedules.calendarPut("c", ["2026-02-30"])).rejects.toMatchObject(invalidArgument);
     await expect(test.mill.schedules.list({ limit: -1 })).rejects.toMatchObject(invalidArgument);
     await expect(put({ every: "1h" }, { overlaps: "skip" })).rejects.toMatchObject({
       ...invalidArgument,

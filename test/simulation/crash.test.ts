@@ -210,7 +210,7 @@ class Work {
       const { refused } = await engine.settle([{ token, outcome: "failed", jobs: ids, error: { message: "no" } }]);
       this.#record("failed", ids, refused, number);
     } else if (fate < 0.96) {
-      await engine.settle([{ token, outcome: "retry", jobs: ids, delaySeconds: 0, error: { message: "again" } }]);
+      await engine.settle([{ token, outcome: "retryLater", jobs: ids, delaySeconds: 0, error: { message: "again" } }]);
     }
   }
 

@@ -15,7 +15,7 @@ export async function openEnds(pool: pg.Pool, engine: Engine, queues: readonly s
     union all select 'is still ' || state, count(*)::int from millrace.jobs where state in ('ready', 'delayed', 'running', 'blocked') group by state`);
   const findings = rows.map(({ what, jobs }) => `${jobs} jobs: ${what}`);
   for (const queue of queues) {
-    const depth = await engine.depth(queue);
+    const depth = await engine.queueDepth(queue);
     if (depth.ready + depth.delayed + depth.running !== 0)
       findings.push(`depth of ${queue} says ${JSON.stringify(depth)}`);
   }

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { Engine } from "../../src/db/engine.js";
 import { MillraceError } from "../../src/db/errors.js";
-import { type Release, migrate, thisRelease } from "../../src/db/migrate.js";
+import { migrate, thisRelease } from "../../src/db/migrate.js";
+import type { Release } from "../../src/db/schema-version.js";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { isDisconnect, openEnds } from "./findings.js";
 import { OverlapWriter, overlapQueue } from "./overlap.js";
@@ -326,7 +327,7 @@ class Simulation {
         await this.#engine.settle([
           {
             token,
-            outcome: "retry",
+            outcome: "retryLater",
             jobs: ids,
             delaySeconds: random.chance(0.5) ? 0 : 0.2,
             error: { message: "again" },
@@ -338,7 +339,7 @@ class Simulation {
         await this.#engine.cancel(ids.slice(0, 2));
         await this.#engine.completeMany(token, ids);
       } else if (fate < 0.96) {
-        await this.#engine.extend([token], leaseSeconds);
+        await this.#engine.claimExtend([token], leaseSeconds);
         await this.#engine.setVisibility(claim[0]!, 0.1).catch(ignoreRefusal);
       } // else abandoned to the reaper
     }

@@ -23,7 +23,7 @@ describe("what ends with a job when it is cancelled", () => {
     await engine.stepStart(job, "own", [{ type: "alone", queue }], { detached: true });
     const nested = await claimOne(test.db, queue, { types: ["child"] });
     await engine.stepStart(nested, "more", [{ type: "grandchild", queue }]);
-    await engine.enqueueFlow(
+    await engine.flowEnqueue(
       [
         { type: "success", options, after: [child!, top] },
         { type: "then", options, after: [0] },
@@ -36,7 +36,7 @@ describe("what ends with a job when it is cancelled", () => {
     // two children, a grandchild, and of the flow the one that waits for success with the one after it
     expect(await engine.below(top)).toEqual({ count: 5, isExact: true });
     expect(await engine.cancel([top])).toBe(1);
-    await engine.deliver();
+    await engine.noticesDeliver();
     expect(await cancelled(queue)).toBe(1 + 5);
     expect(await engine.below(top)).toEqual({ count: 0, isExact: true });
   });
@@ -45,7 +45,7 @@ describe("what ends with a job when it is cancelled", () => {
     const queue = await test.queue();
     const { engine } = test.db;
     const options = { queue };
-    const { id } = await engine.enqueueFlow(
+    const { id } = await engine.flowEnqueue(
       [
         { type: "done", options },
         { type: "a", options, after: [0] },
@@ -56,19 +56,19 @@ describe("what ends with a job when it is cancelled", () => {
       { queue },
     );
     await engine.complete(await claimOne(test.db, queue, { types: ["done"] }));
-    await engine.deliver();
+    await engine.noticesDeliver();
     expect(await engine.below(id)).toEqual({ count: 4, isExact: true });
     await engine.cancel([id]);
-    await engine.deliver();
+    await engine.noticesDeliver();
     expect(await cancelled(queue)).toBe(1 + 4);
   });
 
   it("is counted up to ten thousand, and a job that is not there is refused [#216]", async () => {
     const queue = await test.queue();
     const { engine } = test.db;
-    const { id } = await engine.enqueueFlow([], { queue });
+    const { id } = await engine.flowEnqueue([], { queue });
     for (let part = 0; part < 3; part += 1)
-      await engine.enqueueFlow(
+      await engine.flowEnqueue(
         Array.from({ length: 4000 }, () => ({ type: "one", options: { queue } })),
         { flow: id },
       );

@@ -132,7 +132,7 @@ describe("a checkpoint", () => {
     await test.db.engine.stepsPut([{ token: a!.token, job: a!.id, steps: [done("one", "1")] }], { tx: open });
     const beside = test.db.engine.stepsPut([{ token: b!.token, job: b!.id, steps: [done("one", "1")] }]);
     expect(await isBlocked(test.db, beside, open)).toBe(false);
-    const extended = test.db.engine.extend([a!.token], 0.2);
+    const extended = test.db.engine.claimExtend([a!.token], 0.2);
     expect(await isBlocked(test.db, extended, open)).toBe(false);
     await sleep(300);
     expect(await test.db.engine.claim({ queues: [queue] })).toEqual([]); // its lease has ended, and nobody reaps it

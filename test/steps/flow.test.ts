@@ -12,7 +12,7 @@ const sum = defineJob<null, number>("sum");
 
 /** Deliver so often: what was told while notices were delivered comes with the next ones. */
 async function deliver(times: number): Promise<void> {
-  for (let n = 0; n < times; n += 1) await test.mill.engine.deliver();
+  for (let n = 0; n < times; n += 1) await test.mill.engine.noticesDeliver();
 }
 
 /** A worker that does what its jobs' inputs say. */
@@ -45,7 +45,7 @@ describe("a flow", () => {
     expect(await test.mill.result(id, { timeout: "20s" })).toEqual({ succeeded: 4 });
     expect(await test.mill.result(jobs[2]!)).toBe(3);
     expect(order.slice(2)).toEqual([jobs[2], jobs[3]]);
-    expect(await test.mill.engine.getFlow(id)).toMatchObject({
+    expect(await test.mill.engine.flowGet(id)).toMatchObject({
       name: "import-7",
       state: "succeeded",
       total: 4,
@@ -94,7 +94,7 @@ describe("a flow", () => {
     const before = await test.mill.jobs.list({ queue });
     for (const after of [[0], [1], [-1], [0.5], ["x"], [null], ["1"], [{}], "all"]) {
       await expect(
-        test.mill.engine.enqueueFlow([{ type: "work", options: { queue }, after: after as never }]),
+        test.mill.engine.flowEnqueue([{ type: "work", options: { queue }, after: after as never }]),
       ).rejects.toMatchObject({ code: /MR00[12]/ });
     }
     const [one, other] = [test.mill.flow({ queue }), test.mill.flow({ queue })];
@@ -166,7 +166,7 @@ describe("a flow", () => {
         await Promise.all(
           claims.map(async (claim) => {
             await test.mill.engine.complete(claim);
-            await test.mill.engine.deliver();
+            await test.mill.engine.noticesDeliver();
           }),
         );
         const [child, ...more] = await test.mill.engine.claim({ queues: [queue], types: ["child"], limit: 10 });
@@ -176,6 +176,105 @@ describe("a flow", () => {
     },
     patienceMs,
   );
+});
+
+describe("many jobs that wait for one", () => {
+  const kinds = ["succeeded", "ended", "failed"] as const;
+
+  it.each([false, true])(
+    "begin or are cancelled together, and know what they waited for: fails %s [#210]",
+    async (fail) => {
+      const queue = await test.queue();
+      const flow = test.mill.flow({ queue });
+      const root = flow.add(work, { fail, n: 7 }, { queue });
+      for (const when of kinds) for (let n = 0; n < 25; n += 1) flow.add(work, {}, { queue, after: [root], when });
+      const { id, jobs } = await flow.enqueue();
+      const [first, ...others] = jobs;
+      const held = await test.db.connect();
+      await held.query("begin");
+      await held.query("select job_cancel($1)", [[others[3]]]);
+      const { token } = await claimOne(test.db, queue);
+      await test.mill.engine.settleAndClaim(
+        [
+          {
+            token,
+            outcome: fail ? "failed" : "succeeded",
+            jobs: [first!],
+            ...(fail ? { error: { message: "no" } } : {}),
+          },
+        ],
+        [],
+      );
+      await held.query("rollback");
+      await deliver(3);
+      const runs = (i: number): boolean => (i >= 25 && i < 50 ? true : fail === i >= 50);
+      for (const [i, job] of others.entries()) {
+        expect(await stateOf(test.db, job), `job ${i}`).toBe(runs(i) ? "ready" : "cancelled");
+        expect(await test.mill.engine.waited(job)).toMatchObject([{ id: first, state: fail ? "failed" : "succeeded" }]);
+      }
+      const count = async (): Promise<unknown> => ({
+        ...(await test.mill.engine.queues()).find(({ name }) => name === queue),
+        ...(await test.mill.engine.queueDepth(queue)),
+      });
+      expect(await count()).toMatchObject({ ready: 50, delayed: 1, suspended: 1 });
+      await working(queue);
+      await test.mill.result(id, { timeout: "20s" }).catch(() => {});
+      expect(await stateOf(test.db, id)).toBe(fail ? "failed" : "succeeded");
+      expect((await test.mill.jobs.get(id))!.job.result).toEqual(
+        fail ? { failed: 1, succeeded: 50, cancelled: 25 } : { succeeded: 51, cancelled: 25 },
+      );
+      expect(await count()).toMatchObject({ ready: 0, delayed: 0, suspended: 0 });
+    },
+  );
+
+  it("begin at their own time, in their order, and not into a lane that somebody purges [#210]", async () => {
+    const [queue, ordered] = [await test.queue(), await test.queue({ ordered: true })];
+    const flow = test.mill.flow({ queue });
+    const root = flow.add("root", null, { queue });
+    for (let n = 0; n < 12; n += 1) {
+      flow.add("now", null, { queue, after: [root] });
+      flow.add("later", null, { queue, after: [root], delay: "1h" });
+      flow.add("soon", null, { queue, after: [root], ttl: "1h" });
+      flow.add("group", null, { queue, after: [root], group: `g${n % 2}` });
+      flow.add("order", null, { queue: ordered, after: [root], group: "o" });
+    }
+    await flow.enqueue();
+    const purging = await test.db.connect();
+    await purging.query("begin");
+    const [{ lane }] = (await purging.query("select l.key as lane from lane_known l where l.type = 'now'")).rows;
+    await purging.query("select pg_advisory_xact_lock(lane_entry($1))", [lane]);
+    await test.mill.engine.complete(await claimOne(test.db, queue, { types: ["root"] }));
+    await deliver(2);
+    const claimed = async (of: string, type: string): Promise<number> =>
+      (await test.mill.engine.claim({ queues: [of], types: [type], limit: 100 })).length;
+    expect(await claimed(queue, "now")).toBe(0);
+    await purging.query("rollback");
+    expect(await claimed(queue, "now")).toBe(12);
+    expect(await claimed(queue, "later")).toBe(0);
+    expect(await claimed(queue, "soon")).toBe(12);
+    expect(await claimed(queue, "group")).toBe(12);
+    expect(await claimed(ordered, "order")).toBe(1);
+  });
+
+  it("and are told of twice do not end their flow early [#209]", async () => {
+    const queue = await test.queue();
+    const flow = test.mill.flow({ queue });
+    for (let n = 0; n < 40; n += 1) flow.add("part", null, { queue });
+    const { id } = await flow.enqueue();
+    for (const limit of [20, 19, 1]) {
+      expect(await stateOf(test.db, id)).toBe("suspended");
+      const claims = await test.mill.engine.claim({ queues: [queue], limit });
+      await test.mill.engine.completeMany(
+        claims[0]!.token,
+        claims.map((claim) => claim.id),
+      );
+      await deliver(2);
+      await test.db.sql("select notices_restore()");
+      await deliver(3);
+    }
+    expect(await stateOf(test.db, id)).toBe("succeeded");
+    expect((await test.mill.jobs.get(id))!.job.result).toEqual({ succeeded: 40 });
+  });
 });
 
 describe("a job of a flow does not wait for ever", () => {
@@ -188,7 +287,7 @@ describe("a job of a flow does not wait for ever", () => {
     await other.query("begin");
     await other.query("select job_cancel($1)", [[jobs[1]]]);
     await test.mill.engine.complete(await claimOne(test.db, queue));
-    await test.mill.engine.deliver();
+    await test.mill.engine.noticesDeliver();
     await other.query("rollback");
     await deliver(3);
     expect(await stateOf(test.db, jobs[1]!)).toBe("ready");
@@ -231,7 +330,7 @@ describe("a job of a flow does not wait for ever", () => {
     const queue = await test.queue();
     const target = await enqueue(test.db, queue);
     await expect(
-      test.mill.engine.enqueueFlow([{ type: "work", options: { queue }, after: [target, `0${target}`] }]),
+      test.mill.engine.flowEnqueue([{ type: "work", options: { queue }, after: [target, `0${target}`] }]),
     ).rejects.toMatchObject({ code: "MR001" });
   });
 });
@@ -286,7 +385,7 @@ it("a job of a flow that must start within a time has that from when it could be
   expect(await stateOf(test.db, jobs[1]!)).toBe("suspended");
   const [claimed] = await test.mill.engine.claim({ queues: [queue] });
   await test.mill.engine.complete(claimed!);
-  await test.mill.engine.deliver();
+  await test.mill.engine.noticesDeliver();
   expect(await stateOf(test.db, jobs[1]!)).toBe("ready");
   await test.db.moveClock(61);
   expect(await stateOf(test.db, jobs[1]!)).toBe("expired");

@@ -111,12 +111,12 @@ describe("whatever a role with the rights of a worker sends", () => {
       const code = await answer(text, [held.id, held.token, document]);
       if (code !== "accepted" && !code.startsWith("MR0")) odd.push(`${code} ${document?.slice(0, 80)}`);
       // whatever was accepted can be delivered, read and ended
-      await test.db.engine.deliver();
+      await test.db.engine.noticesDeliver();
       await test.db.engine.stepsGet([held.id]);
       await test.db.engine.cancel([held.id]);
       expect(await stateOf(test.db, held.id)).toBe("cancelled");
     }
-    await test.db.engine.deliver();
+    await test.db.engine.noticesDeliver();
     await test.db.engine.cancel((await test.mill.jobs.list({ queue, state: "ready" })).map(({ id }) => id));
     expect(odd).toEqual([]);
   });

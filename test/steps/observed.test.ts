@@ -5,7 +5,7 @@ import { defineJob } from "../../src/job/define-job.js";
 import { metricNames } from "../../src/observe/metrics.js";
 import { openTelemetryTracing } from "../../src/observe/opentelemetry.js";
 import type { StepEnd } from "../../src/steps/observer.js";
-import { PermanentError } from "../../src/worker/outcome.js";
+import { PermanentError } from "../../src/job/permanent-error.js";
 import { Recorder } from "../support/metrics.js";
 import { useMill } from "../support/mill.js";
 import { until } from "../support/wait.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
-import { PermanentError } from "../../src/worker/outcome.js";
+import { PermanentError } from "../../src/job/permanent-error.js";
 import { stateOf } from "../support/jobs.js";
 import { useMill } from "../support/mill.js";
 
@@ -70,7 +70,7 @@ describe("a rewind", () => {
     await expect.poll(states).toEqual(["cancelled", "ready"]);
     const [claimed] = await test.mill.engine.claim({ queues: [elsewhere] });
     await test.mill.engine.complete(claimed!, 7);
-    await test.mill.engine.deliver();
+    await test.mill.engine.noticesDeliver();
     expect(await test.mill.result(id, { timeout: "20s" })).toBe(7);
   });
 

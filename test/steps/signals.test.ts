@@ -74,7 +74,7 @@ describe("a signal", () => {
     await late.query("begin");
     await test.mill.tell(id, "go", "never", { tx: rolledBack });
     await test.mill.tell(id, "go", "late", { tx: late });
-    for (const call of [test.db.engine.deliver(), test.db.engine.maintain(), test.db.engine.tell(id, "other")])
+    for (const call of [test.db.engine.noticesDeliver(), test.db.engine.maintain(), test.db.engine.tell(id, "other")])
       expect([await isBlocked(test.db, call, late), await isBlocked(test.db, call, rolledBack)]).toEqual([
         false,
         false,
@@ -169,7 +169,7 @@ describe("a signal", () => {
       await until("it has ended", async () => ["succeeded", "cancelled"].includes(await stateOf(test.db, id)));
       expect([i, await stateOf(test.db, id)]).toEqual([i, cancelled[i] ? "cancelled" : "succeeded"]);
     }
-    await test.db.engine.deliver();
+    await test.db.engine.noticesDeliver();
     expect(await test.db.sql("select from agenda where job_id = any ($1)", [made.map(({ id }) => id)])).toEqual([]);
     expect(await miscounts(test.db, queue)).toEqual([]);
   });

@@ -23,13 +23,13 @@ describe("a report", () => {
       [],
     );
     expect(refused).toEqual([d.id]);
-    expect(await engine.depth(queue)).toMatchObject({ ready: 0, delayed: 2, running: 0 });
+    expect(await engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 2, running: 0 });
     const steps = await engine.stepsGet([a.id, b.id]);
     expect(steps.get(a.id)!.map(({ key, kind }) => [key, kind])).toEqual([["first", "done"]]);
     expect(steps.get(b.id)!.map(({ key, kind }) => [key, kind])).toEqual([["nap", "due"]]);
 
     await engine.tell(a.id, "go", 7);
-    await engine.deliver();
+    await engine.noticesDeliver();
     const again = await engine.claim({ queues: [queue], limit: 4 });
     expect(again.map(({ id, attempt }) => [id, attempt])).toEqual([[a.id, 1]]);
   });

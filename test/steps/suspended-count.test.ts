@@ -27,7 +27,7 @@ describe("how many jobs are suspended", () => {
     const { engine } = test.mill;
     const queue = await test.queue();
     const counts = async (): Promise<(number | undefined)[]> => {
-      const record = (await engine.queueList()).find(({ name }) => name === queue);
+      const record = (await engine.queues()).find(({ name }) => name === queue);
       const { queues } = await one<{ queues: { queue: string; suspended: number }[] }>("select live_sample() as value");
       expect(queues.find((sample) => sample.queue === queue)?.suspended).toBe(record?.suspended);
       return [record?.delayed, record?.suspended];
@@ -42,7 +42,7 @@ describe("how many jobs are suspended", () => {
     const ids = await park(queue, 5, signal);
     expect(await counts()).toEqual([6, 5]);
     await engine.tell(ids[0]!, "go");
-    await engine.deliver();
+    await engine.noticesDeliver();
     const [told] = await engine.claim({ queues: [queue], limit: 1 });
     await engine.complete(told!);
     await engine.cancel([ids[1]!]);
@@ -61,7 +61,7 @@ describe("how many jobs are suspended", () => {
     await test.db.sql("update duty set done_at = '-infinity' where name = 'suspended'");
     await engine.maintain();
     expect([await truth(), (await counts())[1]]).toEqual([true, 3]);
-    await engine.purge(queue);
+    await engine.queuePurge(queue);
     await engine.maintain();
     expect(await truth()).toBe(true);
     expect((await counts())[1]).toBe(0);
@@ -74,7 +74,8 @@ describe("how many jobs are suspended", () => {
     const before = await rows();
     await engine.enqueue({ type: "wait", queue, delaySeconds: 0.001 });
     await engine.enqueue({ type: "wait", queue });
-    for (const job of await engine.claim({ queues: [queue], limit: 9 })) await engine.retry(job, { message: "again" });
+    for (const job of await engine.claim({ queues: [queue], limit: 9 }))
+      await engine.retryLater(job, { message: "again" });
     expect(await rows()).toBe(before);
   });
 

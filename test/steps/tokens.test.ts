@@ -77,7 +77,7 @@ describe("a callback token", () => {
     await client.query("rollback");
     expect(await second).toEqual({ job: id, name: "go" });
     await suspend(test.db, held, [{ key: "go", signals: ["go"] }]);
-    await test.db.engine.deliver();
+    await test.db.engine.noticesDeliver();
     expect(await stateOf(test.db, id)).toBe("ready");
     expect((await test.db.engine.steps(id, { key: "go" })).map(({ kind, value }) => [kind, value])).toEqual([
       ["signal", "counts"],
@@ -92,7 +92,7 @@ describe("a callback token", () => {
     for (const answer of answers)
       if (answer.status === "rejected") expect(answer.reason).toMatchObject(refused("used"));
     const won = answers.findIndex(({ status }) => status === "fulfilled");
-    await test.db.engine.deliver();
+    await test.db.engine.noticesDeliver();
     expect(await test.db.engine.steps(id, { key: "approved" })).toMatchObject([
       { kind: "signal", value: { n: won } },
       { kind: "got", value: { n: won } },
@@ -127,9 +127,7 @@ describe("a callback token", () => {
       const error = await test.mill.answer(one).catch((thrown: unknown) => thrown);
       expect(error, one.slice(0, 200)).toMatchObject(refused("unknown"));
       told.add((error as Error).message);
-      const bySql = one.includes("\0")
-        ? undefined
-        : await test.db.sql("select token_answer($1)", [one]).catch((e) => e);
+      const bySql = one.includes("\0") ? undefined : await test.db.sql("select job_answer($1)", [one]).catch((e) => e);
       if (bySql) expect(bySql).toMatchObject({ code: "MR020", detail: '{"reason" : "unknown"}' });
     }
     expect([...told]).toEqual(["nobody was given this token (use it exactly as it was given out)"]);
@@ -147,7 +145,7 @@ describe("a callback token", () => {
       waiting(),
     ]);
     await test.db.engine.cancel([cancelled.id]);
-    await test.db.engine.purge((await test.mill.jobs.get(purged.id))!.job.queue);
+    await test.db.engine.queuePurge((await test.mill.jobs.get(purged.id))!.job.queue);
     await test.db.sql("delete from step where job_id = $1", [gone.id]); // as after its retention
     await test.db.moveClock(5);
     await expect(test.mill.answer(cancelled.token)).rejects.toMatchObject(refused("ended"));

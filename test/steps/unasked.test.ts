@@ -22,7 +22,7 @@ describe("a signal that nobody delivers for its sender", () => {
   );
 
   it("costs no transaction number to look for when there is none", async () => {
-    await test.mill.engine.deliver();
+    await test.mill.engine.noticesDeliver();
     const [row] = await test.db.sql(
       "select notices_deliver() ->> 'notices' as n, pg_current_xact_id_if_assigned() as xid",
     );
@@ -34,6 +34,6 @@ it("a cell without any notices passes over what others have written, and has not
   // as after some hundred thousand transactions that told nothing
   await test.db.sql("update lane_cursor set head_xid = -5, head_ticket = 0 where track = notice_track()");
   expect(await test.db.sql("select notices_wait()")).toEqual([{ notices_wait: true }]);
-  await test.mill.engine.deliver();
+  await test.mill.engine.noticesDeliver();
   expect(await test.db.sql("select notices_wait()")).toEqual([{ notices_wait: false }]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defineJob } from "../../src/job/define-job.js";
-import { PermanentError } from "../../src/worker/outcome.js";
+import { PermanentError } from "../../src/job/permanent-error.js";
 import { useMill } from "../support/mill.js";
 
 const test = useMill();

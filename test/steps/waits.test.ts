@@ -31,7 +31,7 @@ async function suspend({ id, token }: { id: string; token: string }, waits: read
 
 async function tell(id: string): Promise<void> {
   await test.db.engine.tell(id, "go", { now: true });
-  await test.db.engine.deliver();
+  await test.db.engine.noticesDeliver();
 }
 
 describe("a sleep", () => {
@@ -126,9 +126,9 @@ describe("a suspended job", () => {
       update agenda g set due_at = 'infinity', waits = '{"keys": ["go"], "signals": {"go": "go"}}'
         from job j join queue q on q.id = j.queue_id where q.name = '${queue}' and j.id = g.job_id`);
       await test.db.sql("select notice_append(array(select job_id from agenda where waits is not null), 2)");
-      expect(await test.db.engine.depth(queue)).toMatchObject({ ready: 0, running: 0, delayed: parkedJobs });
+      expect(await test.db.engine.queueDepth(queue)).toMatchObject({ ready: 0, running: 0, delayed: parkedJobs });
       expect(await test.db.sql("select from claims where queue = $1", [queue])).toEqual([]);
-      while ((await test.db.engine.deliver()) > 0);
+      while ((await test.db.engine.noticesDeliver()).resumed > 0);
       expect((await polls()) / before).toBeLessThan(3);
       const fresh = await enqueue(test.db, queue);
       expect(await claimIds(test.db, queue)).toEqual([fresh]);
@@ -136,7 +136,7 @@ describe("a suspended job", () => {
         "select job_id::text as id from agenda where waits is not null order by random() limit 50",
       );
       for (const { id } of some) await test.db.engine.tell(id, "go");
-      await test.db.engine.deliver();
+      await test.db.engine.noticesDeliver();
       expect(new Set(await claimIds(test.db, queue))).toEqual(new Set(some.map(({ id }) => id)));
       expect(await miscounts(test.db, queue)).toEqual([]);
     },
@@ -155,7 +155,7 @@ describe("a suspended job", () => {
     await suspend(held, [{ key: "go#2", signals: ["go"] }]);
     await test.db.engine.queueClose(queue);
     await test.db.engine.maintain();
-    expect((await test.db.engine.queueList()).find(({ name }) => name === queue)?.state).toBe("closed");
+    expect((await test.db.engine.queues()).find(({ name }) => name === queue)?.state).toBe("closed");
     await tell(id);
     await test.db.engine.complete(await claimOne(test.db, queue));
   });
@@ -251,12 +251,12 @@ describe("a suspended job", () => {
     const held = await claimOne(test.db, queue);
     const [child] = await test.db.engine.stepStart(held, "one", [{ type: "child", queue }]);
     await suspend(held, [{ key: "one", children: 1 }]);
-    await test.db.engine.deliver();
+    await test.db.engine.noticesDeliver();
     await test.db.engine.complete(await claimOne(test.db, queue, { types: ["child"] }), "by the child");
     await test.db.engine.tell(told, "go");
     await test.db.sql("truncate ticket");
     await test.db.sql("select cell_repair(true)").catch(() => test.db.sql("select cell_repair()"));
-    await test.db.engine.deliver();
+    await test.db.engine.noticesDeliver();
     expect(new Set(await claimIds(test.db, queue))).toEqual(new Set([told, parent]));
     expect(await stateOf(test.db, waits)).toBe("suspended");
     expect((await test.db.engine.stepsGet([parent])).get(parent)!.at(-1)).toMatchObject({

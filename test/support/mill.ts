@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll } from "vitest";
-import type { MillraceOptions } from "../../src/client/millrace.js";
+import type { MillraceOptions } from "../../src/client/millrace-options.js";
 import { Millrace } from "../../src/client/with-workers.js";
 import type { Defaults } from "../../src/db/types.js";
 import type { Worker } from "../../src/worker/worker.js";

@@ -49,7 +49,7 @@ function peakBytes() {
   return Number(peak ?? process.resourceUsage().maxRSS) * 1024;
 }
 
-await engine.depth(queue);
+await engine.queueDepth(queue);
 const before = peakBytes();
 const hash = await actions[action]();
 process.stdout.write(JSON.stringify({ hash, extraBytes: peakBytes() - before }));

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { it as anyIt } from "vitest";
-import type { MillraceOptions } from "../../src/client/millrace.js";
+import type { MillraceOptions } from "../../src/client/millrace-options.js";
 import type { WorkerOptions } from "../../src/worker/worker-options.js";
 import { until } from "./wait.js";
 

@@ -35,7 +35,7 @@ export async function waitingRun(db: TestDatabase, queue: string): Promise<Waiti
     { key: "approved|rejected", signals: ["rejected", "approved"] },
     { key: "pack", children: 3 },
   ]);
-  await engine.deliver();
+  await engine.noticesDeliver();
   return { id, children };
 }
 
@@ -57,6 +57,6 @@ export async function suspend(
 export async function endChild(db: TestDatabase, queue: string): Promise<JobId> {
   const child = await claimOne(db, queue, { types: ["pack"] });
   await db.engine.complete(child, { packed: true });
-  await db.engine.deliver();
+  await db.engine.noticesDeliver();
   return child.id;
 }

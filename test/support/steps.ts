@@ -44,7 +44,7 @@ export async function finish(db: TestDatabase, queue: string): Promise<void> {
     `${queue} is finished`,
     async () => {
       await db.engine.maintain();
-      return (await db.engine.queueList()).find(({ name }) => name === queue)?.state === "finished";
+      return (await db.engine.queues()).find(({ name }) => name === queue)?.state === "finished";
     },
     5_000,
   );

@@ -93,9 +93,9 @@ export function batches(typed: BatchHandler<{ key: string }, Size>): void {
 
 export async function events(): Promise<void> {
   worker
-    .on("success", (job, durationMs) => {
+    .on("success", (job, durationSeconds) => {
       expectTypeOf(job).toEqualTypeOf<ClaimedJob>();
-      expectTypeOf(durationMs).toEqualTypeOf<number>();
+      expectTypeOf(durationSeconds).toEqualTypeOf<number>();
     })
     .once("failure", (_job, error, final) => {
       expectTypeOf(error).toEqualTypeOf<unknown>();

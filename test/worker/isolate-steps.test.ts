@@ -18,7 +18,7 @@ describe.each([
     work: (run: (what: string) => Promise<string>, queue: string) => Promise<T>,
   ): Promise<T> {
     const queue = await test.queue();
-    const handler = isolated(module, { size: 1, killAfterMs: 100 });
+    const handler = isolated(module, { size: 1, killAfter: "100ms" });
     const worker = test
       .worker(queue)
       .handle(act, handler)

@@ -22,7 +22,7 @@ describe.each([
   ["processes", inProcesses],
 ] as const)("handlers in %s", (_, isolated) => {
   const run = (input: { act: string }, options = {}) =>
-    outcomeOf(isolated(module, { size: 2, killAfterMs: 100 }), input, options);
+    outcomeOf(isolated(module, { size: 2, killAfter: "100ms" }), input, options);
 
   it("return, see their attempt, and leave progress", async () => {
     expect((await run({ act: "return" })).result).toEqual({ attempt: 1, last: true });

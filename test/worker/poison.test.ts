@@ -36,7 +36,7 @@ async function doomed(
   const held = await test.db.engine.claim({ queues: [queue], limit: 100, leaseSeconds: 1000 });
   const tokens = [...new Set(held.map(({ token }) => token))];
   const lose = async () => {
-    await test.db.engine.extend(tokens, 0.001);
+    await test.db.engine.claimExtend(tokens, 0.001);
     await sleep(5);
     await test.db.engine.maintain();
   };

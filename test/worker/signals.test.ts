@@ -113,8 +113,8 @@ describe("a lost lease", () => {
       await progress({ by: "first" }).catch((error: unknown) => refusals.push(error));
       await job.complete("by the first", { tx }).catch((error: unknown) => refusals.push(error));
       await test.db.engine.fail(job).catch((error: unknown) => refusals.push(error));
-      await test.db.engine.retry(job).catch((error: unknown) => refusals.push(error));
-      refusals.push((await test.db.engine.extend([job.token])).size);
+      await test.db.engine.retryLater(job).catch((error: unknown) => refusals.push(error));
+      refusals.push((await test.db.engine.claimExtend([job.token])).size);
       over.open();
       return "by the first";
     });

@@ -38,7 +38,7 @@ export async function payloads(
 async function inMillrace(url: string): Promise<PayloadStore> {
   const large = defineJob("large");
   const mill = new Millrace({ connection: url });
-  await mill.engine.depth();
+  await mill.engine.queueDepth();
   return {
     write: (bytes) => mill.engine.enqueueStream({ type: large.type }, bytes.length, [bytes]),
     async readAll(count, onPayload) {

@@ -54,6 +54,6 @@ export const millrace: System = {
 };
 
 async function isDrained(engine: Engine): Promise<boolean> {
-  const { ready, blocked, delayed, running } = await engine.depth();
+  const { ready, blocked, delayed, running } = await engine.queueDepth();
   return ready + blocked + delayed + running === 0;
 }

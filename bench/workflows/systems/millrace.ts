@@ -32,11 +32,11 @@ export const millrace: System = {
     return {
       start: async (workflow, inputs) => (await mill.enqueueMany(workflow, inputs)).map(({ id }) => id),
       async open() {
-        const { ready, blocked, delayed, running } = await mill.engine.depth();
+        const { ready, blocked, delayed, running } = await mill.engine.queueDepth();
         return ready + blocked + delayed + running;
       },
       async parked() {
-        const { ready, delayed, running } = await mill.engine.depth();
+        const { ready, delayed, running } = await mill.engine.queueDepth();
         return ready + running === 0 ? delayed : 0;
       },
       tell: (runs) => eachOf(runs, 100, (run) => mill.tell(run, "go", 1)),
@@ -66,7 +66,7 @@ export const millrace: System = {
         await flow.enqueue();
         const storeSeconds = (performance.now() - startedAt) / 1000;
         while (ended < jobs) await sleep(1);
-        while ((await mill.engine.depth()).running > 0) await sleep(1);
+        while ((await mill.engine.queueDepth()).running > 0) await sleep(1);
         return { storeSeconds, seconds: (performance.now() - startedAt) / 1000 };
       },
       stop: () => mill.close(),

@@ -11,7 +11,7 @@ import { type Bodies, type Input, type System, type Workflow, eachOf } from "./s
 const urlOf = (url: string): string => `${url}${url.includes("?") ? "&" : "?"}max=20`;
 
 export const openworkflow: System = {
-  mostSteps: 999,
+  maxSteps: 999,
 
   async setup(url) {
     const backend = await BackendPostgres.connect(urlOf(url));

@@ -58,7 +58,7 @@ export interface System {
   /** Undefined when there are none. */
   graphs?(url: string): Promise<Graphs | undefined>;
   /** The most steps, or children, that a run may have. */
-  readonly mostSteps?: number;
+  readonly maxSteps?: number;
 }
 
 /** Do something for each, `width` at a time. */

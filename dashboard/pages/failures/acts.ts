@@ -1,18 +1,16 @@
 import { send } from "../../api.js";
+import { chosenCell } from "../../cells.js";
 import { count } from "../../format.js";
 import { type Act, type Values, because, filled } from "../../parts/act.js";
+import { type Stepped, inSteps } from "../../parts/in-steps.js";
 import type { Failure, Touch } from "../../wire.js";
+import { momentFilledIn, zoneWords } from "../../zone.js";
 
-/** A request does so many at most, and its answer is the request that continues. */
-async function sendAll(path: string, body: object): Promise<Touch> {
-  let count = 0;
-  for (let next: object | undefined = body; next !== undefined;) {
-    const answer: Touch & { next?: object } = await send("POST", path, next);
-    count += answer.count;
-    next = answer.next;
-  }
-  return { count, isExact: true };
-}
+/** Of the cell that is looked at. */
+const retryPath = (): string => {
+  const cell = chosenCell.peek();
+  return cell === undefined ? "failures/retry" : `failures/retry?cell=${encodeURIComponent(cell)}`;
+};
 
 /** All of one kind, at a pace that what has just recovered can bear. */
 export const retryAlike = (failure: Failure): Act => ({
@@ -30,11 +28,12 @@ export const retryAlike = (failure: Failure): Act => ({
     { name: "attempts", label: "More attempts for each", kind: "number", min: 1, value: "1" },
     because,
   ],
-  count: () => send<Touch>("POST", "failures/retry", { fingerprint: failure.fingerprint, dryRun: true }),
+  count: () => send<Touch>("POST", retryPath(), { fingerprint: failure.fingerprint, dryRun: true }),
   button: "Retry them",
-  run: (values) =>
-    sendAll("failures/retry", { fingerprint: failure.fingerprint, ...numbers(values, "perSecond", "attempts") }),
-  done: (answer) => `${count((answer as Touch).count)} will be tried again`,
+  isStepwise: true,
+  run: (values, pace) =>
+    inSteps(retryPath(), { fingerprint: failure.fingerprint, ...numbers(values, "perSecond", "attempts") }, pace),
+  done: (answer) => `${count((answer as Stepped).count)} will be tried again`,
 });
 
 /** Copies of what ended within a time, for a handler that lost data without failing. */
@@ -43,16 +42,18 @@ export const replay = (): Act => ({
   explain:
     "Enqueue copies of jobs that ended within a time, succeeded ones included. The jobs themselves stay as they are.",
   fields: [
-    { name: "from", label: "Ended from", kind: "datetime-local", required: true, hint: "in your time zone" },
+    { name: "from", label: "Ended from", kind: "datetime-local", required: true, hint: zoneWords() },
     { name: "to", label: "Ended before", kind: "datetime-local", hint: "empty: now" },
     { name: "queue", label: "Only of a queue" },
     { name: "type", label: "Only of a type" },
     { name: "perSecond", label: "Per second", kind: "number", min: 0, hint: "empty: all at once" },
   ],
-  count: (values) => (values["from"] ? send<Touch>("POST", "replay", { ...range(values), dryRun: true }) : undefined),
+  count: (values) =>
+    values["from"] ? send<Touch>("POST", "jobs/replay", { ...range(values), dryRun: true }) : undefined,
   button: "Replay",
-  run: (values) => sendAll("replay", range(values)),
-  done: (answer) => `${count((answer as Touch).count)} copies were enqueued`,
+  isStepwise: true,
+  run: (values, pace) => inSteps("jobs/replay", range(values), pace),
+  done: (answer) => `${count((answer as Stepped).count)} copies were enqueued`,
 });
 
 function numbers(values: Values, ...names: readonly string[]): object {
@@ -62,6 +63,6 @@ function numbers(values: Values, ...names: readonly string[]): object {
 }
 
 function range(values: Values): object {
-  const utc = (name: string) => values[name] && { [name]: new Date(values[name]).toISOString() };
+  const utc = (name: string) => values[name] && { [name]: momentFilledIn(values[name]) };
   return { ...numbers(values, "perSecond"), ...utc("from"), ...utc("to") };
 }

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get } from "../../api.js";
+import { CellFilter, chosenCell } from "../../cells.js";
 import { now } from "../../clock.js";
 import { count, plural } from "../../format.js";
 import { perform } from "../../parts/act.js";
@@ -12,10 +13,11 @@ import { useResource } from "../../parts/resource.js";
 import { Choice } from "../../parts/tabs.js";
 import { Table } from "../../parts/table.js";
 import { Ago } from "../../parts/time.js";
-import { to } from "../../router.js";
+import { route, to } from "../../router.js";
 import { asTime } from "../../search/query.js";
 import { mayAct } from "../../session.js";
 import type { Failure, List } from "../../wire.js";
+import { bulk } from "../jobs/bulk.js";
 import { replay, retryAlike } from "./acts.js";
 
 type Since = "1h" | "1d" | "7d" | "any";
@@ -23,12 +25,14 @@ type Since = "1h" | "1d" | "7d" | "any";
 /** Failed jobs that nobody has decided on, by alike errors. */
 export function Failures(): JSX.Element {
   const [since, setSince] = useState<Since>("any");
+  const cell = chosenCell.value;
+  const kind = route.value.query.get("kind");
   const failures = useResource(
-    `failures ${since}`,
+    `failures ${since} ${cell}`,
     (signal) =>
       get<List<Failure> & { readonly total: number; readonly isExact: boolean }>(
         "failures",
-        { limit: 200, ...(since !== "any" && { since: asTime(since, now.peek()) }) },
+        { limit: 200, cell, ...(since !== "any" && { since: asTime(since, now.peek()) }) },
         signal,
       ),
     15_000,
@@ -38,9 +42,10 @@ export function Failures(): JSX.Element {
       <PageHead title="Failures" actions={mayAct.value && <Button onClick={() => perform(replay())}>Replay…</Button>}>
         Failed jobs that nobody has retried or discarded yet. Errors are alike when they differ only in numbers, ids and
         quoted texts.
+        <CellFilter />
       </PageHead>
       <Panel
-        title="By error"
+        title={kind === null ? "By error" : "One kind of error"}
         note={
           failures.data &&
           (failures.data.isExact
@@ -48,17 +53,24 @@ export function Failures(): JSX.Element {
             : `more than ${plural(failures.data.total, "job")}: these are the newest`)
         }
         actions={
-          <Choice
-            label="Failed within"
-            value={since}
-            onChange={setSince}
-            of={[
-              { value: "1h", title: "1 h" },
-              { value: "1d", title: "1 day" },
-              { value: "7d", title: "7 days" },
-              { value: "any", title: "any time" },
-            ]}
-          />
+          <>
+            {kind !== null && (
+              <a class="button button-small" href={to(["failures"])}>
+                All kinds
+              </a>
+            )}
+            <Choice
+              label="Failed within"
+              value={since}
+              onChange={setSince}
+              of={[
+                { value: "1h", title: "1 h" },
+                { value: "1d", title: "1 day" },
+                { value: "7d", title: "7 days" },
+                { value: "any", title: "any time" },
+              ]}
+            />
+          </>
         }
         flush
       >
@@ -66,7 +78,7 @@ export function Failures(): JSX.Element {
           {({ items, isExact }) => (
             <Table
               caption="Failures"
-              rows={items}
+              rows={kind === null ? items : items.filter(({ fingerprint }) => fingerprint === kind)}
               rowKey={({ fingerprint }) => fingerprint}
               sort={["Jobs", true]}
               columns={[
@@ -76,7 +88,14 @@ export function Failures(): JSX.Element {
                   end: true,
                   width: "80px",
                   by: ({ jobs }) => jobs,
-                  cell: ({ jobs }) => count(jobs) + (isExact ? "" : "+"),
+                  cell: ({ jobs, fingerprint }) => (
+                    <a
+                      href={to(["jobs"], { state: "failed", failure: fingerprint, cell })}
+                      title="All jobs of this kind"
+                    >
+                      {count(jobs) + (isExact ? "" : "+")}
+                    </a>
+                  ),
                 },
                 {
                   head: "Types",
@@ -107,15 +126,27 @@ export function Failures(): JSX.Element {
                 mayAct.value && {
                   head: "Acts",
                   end: true,
-                  width: "90px",
+                  width: "150px",
+                  card: "bare",
                   cell: (failure) => (
-                    <Button
-                      small
-                      label={`Retry ${failure.jobs} jobs that failed with ${failure.message ?? "this error"}`}
-                      onClick={() => perform(retryAlike(failure))}
-                    >
-                      Retry
-                    </Button>
+                    <span class="row-acts">
+                      <Button
+                        small
+                        label={`Retry ${failure.jobs} jobs that failed with ${failure.message ?? "this error"}`}
+                        onClick={() => perform(retryAlike(failure))}
+                      >
+                        Retry
+                      </Button>
+                      <Button
+                        small
+                        label={`Discard ${failure.jobs} jobs that failed with ${failure.message ?? "this error"}`}
+                        onClick={() =>
+                          perform(bulk("discard", { filter: { failure: failure.fingerprint, ...(cell && { cell }) } }))
+                        }
+                      >
+                        Discard
+                      </Button>
+                    </span>
                   ),
                 },
               ]}
@@ -144,17 +175,17 @@ function ErrorCell({ of }: { of: Failure }): JSX.Element {
   );
 }
 
-const mostNames = 3;
+const maxNames = 3;
 
 function Names({ of, link }: { of: readonly string[]; link: (name: string) => string }): JSX.Element {
   return (
     <span class="tags">
-      {of.slice(0, mostNames).map((name) => (
+      {of.slice(0, maxNames).map((name) => (
         <a key={name} class="tag" href={link(name)}>
           {name}
         </a>
       ))}
-      {of.length > mostNames && <small>and {of.length - mostNames} more</small>}
+      {of.length > maxNames && <small>and {of.length - maxNames} more</small>}
     </span>
   );
 }

@@ -22,7 +22,7 @@ export type Folding = "jobs" | "alike" | "types";
 /** So many nodes are read at a glance. */
 const readable = 40;
 /** Beyond this many lines nobody sees anything, and a browser has no joy either. */
-const mostLines = 4000;
+const maxLines = 4000;
 
 export interface Folded {
   readonly folding: Folding;
@@ -36,7 +36,7 @@ export function foldings(jobs: readonly FlowJob[]): readonly Folded[] {
   for (const folding of ["jobs", "alike", "types"] as const) {
     const nodes = join(jobs, deep, colours(jobs, deep, folding));
     const isCoarser = nodes.length < (found.at(-1)?.nodes.length ?? Infinity) * 0.8;
-    if (isCoarser && (folding === "types" || lines(nodes) <= mostLines)) found.push({ folding, nodes });
+    if (isCoarser && (folding === "types" || lines(nodes) <= maxLines)) found.push({ folding, nodes });
   }
   return found;
 }

@@ -39,7 +39,7 @@ const gapAcross = 16;
 const lineAcross = 6;
 const gapAlong = { beside: 56, down: 40 } as const;
 /** Places for lines; beyond them long lines go straight. */
-const mostPlaces = 20_000;
+const maxPlaces = 20_000;
 const rounds = 8;
 
 export function layout(nodes: readonly LayoutNode[], { width, height, down }: LayoutSizes): Layout {
@@ -98,7 +98,7 @@ function itemsOf(nodes: readonly LayoutNode[]): { items: Map<string, Item>; line
   const items = new Map(nodes.map(({ key, layer }) => [key, add(layer, true)]));
   const pairs = nodes.flatMap(({ key, after }) => after.map((from) => [from, key] as const));
   const span = ([from, to]: readonly [string, string]): number => items.get(to)!.layer - items.get(from)!.layer - 1;
-  const hasPlaces = pairs.reduce((sum, pair) => sum + span(pair), 0) <= mostPlaces;
+  const hasPlaces = pairs.reduce((sum, pair) => sum + span(pair), 0) <= maxPlaces;
   const lines = pairs.map(([from, to]) => {
     const [source, target] = [items.get(from)!, items.get(to)!];
     const through = Array.from({ length: hasPlaces ? span([from, to]) : 0 }, (_, n) =>

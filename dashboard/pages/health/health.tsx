@@ -33,12 +33,13 @@ export function Health(): JSX.Element {
             <ul class="warnings">
               {items
                 .toSorted((a, b) => order[a.state] - order[b.state])
-                .map(({ name, state, message, remedy }) => (
-                  <li key={`${name} ${message}`}>
+                .map(({ name, state, message, remedy, cell }) => (
+                  <li key={`${cell} ${name} ${message}`}>
                     <span>
                       <Badge state={state} />
                     </span>
                     <span>
+                      {cell !== undefined && <bdi class="muted">{cell} </bdi>}
                       <strong>{name}</strong> {message}
                     </span>
                     {remedy && <span class="remedy">{remedy}</span>}

@@ -2,6 +2,7 @@ import { parseExact } from "../../../src/db/exact-json.js";
 import { ApiError, get, send } from "../../api.js";
 import { plural } from "../../format.js";
 import { type Act, because, filled } from "../../parts/act.js";
+import { isolated } from "../../parts/isolated.js";
 import type { Job, Touch } from "../../wire.js";
 
 /** The server says so when there was nothing to do any more. */
@@ -12,18 +13,27 @@ async function post(job: Job, verb: string, body: object = {}): Promise<void> {
 }
 
 export const retry = (job: Job): Act => ({
-  title: `Retry ${job.type}`,
+  title: `Retry ${isolated(job.type)}`,
   explain: "It gets another attempt, at once. This cannot be taken back; a cancel would end it for good.",
   fields: [{ name: "attempts", label: "More attempts", kind: "number", min: 1, value: "1" }, because],
   button: "Retry",
   run: ({ attempts, ...values }) =>
     post(job, "retry", { ...(attempts && { attempts: Number(attempts) }), ...filled(values) }),
-  done: () => `${job.type} ${job.id} will be tried again`,
+  done: () => `${isolated(job.type)} ${job.id} will be tried again`,
+});
+
+export const runNow = (job: Job): Act => ({
+  title: `Run ${isolated(job.type)} now`,
+  explain: "It is due now instead of at its time. This cannot be taken back.",
+  fields: [because],
+  button: "Run now",
+  run: (values) => post(job, "run-now", filled(values)),
+  done: () => `${isolated(job.type)} ${job.id} is due now`,
 });
 
 /** Let a run go back to one of its steps. `again`: the steps that it will do once more, the first of them first. */
 export const rewind = (job: Job, step: string, again: readonly string[]): Act => ({
-  title: `Rewind ${job.type} to ${step}`,
+  title: `Rewind ${isolated(job.type)} to ${isolated(step)}`,
   explain: `${listed(again)} will be done again, with all that they do outside. Jobs that they have started and that have not ended are cancelled; signals stay got. ${
     job.state === "failed" || job.state === "expired" ? "The run gets another attempt. " : ""
   }This cannot be taken back.`,
@@ -31,7 +41,7 @@ export const rewind = (job: Job, step: string, again: readonly string[]): Act =>
   button: "Rewind",
   danger: true,
   run: (values) => post(job, "rewind", { to: step, ...filled(values) }),
-  done: () => `${job.type} ${job.id} goes back to ${step}`,
+  done: () => `${isolated(job.type)} ${job.id} goes back to ${isolated(step)}`,
 });
 
 /** The first few names, and how many more there are. */
@@ -44,7 +54,7 @@ function listed(names: readonly string[]): string {
 export const tell = (job: Job): Act => {
   const names = job.waits?.signals ?? [];
   return {
-    title: `Tell ${job.type}`,
+    title: `Tell ${isolated(job.type)}`,
     explain:
       names.length > 0
         ? "It goes on with what it is told. This cannot be taken back."
@@ -68,8 +78,8 @@ export const tell = (job: Job): Act => {
       }),
     done: (answer, { name }) =>
       (answer as { isNew?: boolean }).isNew === false
-        ? `${job.type} ${job.id} was told ${name} before, with this id`
-        : `${job.type} ${job.id} was told ${name}`,
+        ? `${isolated(job.type)} ${job.id} was told ${name} before, with this id`
+        : `${isolated(job.type)} ${job.id} was told ${name}`,
   };
 };
 
@@ -82,7 +92,7 @@ function jsonOf(text: string): unknown {
 }
 
 export const cancel = (job: Job): Act => ({
-  title: `Cancel ${job.type}`,
+  title: `Cancel ${isolated(job.type)}`,
   explain:
     job.state === "running"
       ? "Its handler hears of it with its next heartbeat. What it has done by then stays done."
@@ -98,15 +108,15 @@ export const cancel = (job: Job): Act => ({
   button: "Cancel the job",
   danger: true,
   run: (values) => post(job, "cancel", filled(values)),
-  done: () => `${job.type} ${job.id} is cancelled`,
+  done: () => `${isolated(job.type)} ${job.id} is cancelled`,
 });
 
 export const discard = (job: Job): Act => ({
-  title: `Discard ${job.type}`,
+  title: `Discard ${isolated(job.type)}`,
   explain: "It stays on record, but nobody will retry it. This cannot be taken back.",
   fields: [because],
   button: "Discard",
   danger: true,
   run: (values) => post(job, "discard", filled(values)),
-  done: () => `${job.type} ${job.id} is discarded`,
+  done: () => `${isolated(job.type)} ${job.id} is discarded`,
 });

@@ -12,12 +12,15 @@ import { Load } from "../../parts/load.js";
 import { Facts, PageHead, Panel } from "../../parts/panel.js";
 import { type Resource, useResource } from "../../parts/resource.js";
 import { Ago, Moment } from "../../parts/time.js";
+import { Why } from "../../parts/why.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
-import type { Child, FlowGraph, Job, JobDetails, JobState, List, Run } from "../../wire.js";
+import type { Child, FlowGraph, Job, JobDetails, JobState, List, Reason, Run } from "../../wire.js";
 import { Flow, flowType, loadFlow } from "../flows/flow.js";
 import * as acts from "./acts.js";
 import { Children, loadChildren } from "./children.js";
+import { ErrorText } from "./error-text.js";
+import { LiveLog } from "./live-log.js";
 import { Payload } from "./payload.js";
 import { Progress } from "./progress.js";
 import { Steps, loadSteps } from "./steps.js";
@@ -31,6 +34,7 @@ const isLive = (job: Job): boolean => isLiveState(job.state);
 interface Found extends JobDetails {
   readonly run: Run;
   readonly children: List<Child>;
+  readonly why: readonly Reason[];
   /** When it stands for a flow. */
   readonly flow?: FlowGraph;
 }
@@ -44,14 +48,19 @@ function paceOf({ job, children, flow }: Found): number {
 
 /** All that the page shows comes at once, so that nothing moves when the rest is there. */
 async function load(id: string, known: Found | undefined, signal: AbortSignal): Promise<Found> {
-  const [details, run, children] = await Promise.all([
+  const [details, run, children, why] = await Promise.all([
     loadDetails(id, known, signal),
     loadSteps(id, signal),
     loadChildren(id, signal),
+    loadWhy(id, signal),
   ]);
   const isFlow = details.job.type === flowType;
-  return { ...details, run, children, ...(isFlow && { flow: await loadFlow(id, signal) }) };
+  return { ...details, run, children, why, ...(isFlow && { flow: await loadFlow(id, signal) }) };
 }
+
+/** A server that may not tell, because its role was not granted it, shows the rest all the same. */
+const loadWhy = async (id: string, signal: AbortSignal): Promise<readonly Reason[]> =>
+  (await get<List<Reason>>(`jobs/${encodeURIComponent(id)}/why`, {}, signal).catch(() => ({ items: [] }))).items;
 
 /** An input may have megabytes: it comes once, and again when something has changed. */
 async function loadDetails(id: string, known: Found | undefined, signal: AbortSignal): Promise<JobDetails> {
@@ -104,6 +113,7 @@ export function JobPage({ id }: { id: string }): JSX.Element {
           </p>
         )}
         {details.data && job?.state === "cancelled" && <Cancelled of={details.data} />}
+        {details.data && <Why of={details.data.why} />}
       </PageHead>
       <Load of={details} lines={12}>
         {(found) => <Details of={found} />}
@@ -125,8 +135,38 @@ function Cancelled({ of: { job, attempts, decisions } }: { of: JobDetails }): JS
           by <strong>{by}</strong>
         </>
       )}
-      {reason ? `: ${reason}` : "."}
+      {reason ? (
+        <>
+          : <bdi>{reason}</bdi>
+        </>
+      ) : (
+        "."
+      )}
     </p>
+  );
+}
+
+/** What went wrong comes before everything else, and leads to all that went wrong alike. */
+function LastError({ of: { job, failure } }: { of: Found }): JSX.Element {
+  return (
+    <Panel
+      title="Error"
+      note={
+        <>
+          attempt {job.attempts}, <Ago at={job.finishedAt} />
+        </>
+      }
+      actions={
+        failure && (
+          <>
+            <a href={to(["jobs"], { state: "failed", failure })}>Jobs that failed alike</a>
+            <a href={to(["failures"], { kind: failure })}>This kind of failure</a>
+          </>
+        )
+      }
+    >
+      <ErrorText error={job.lastError} />
+    </Panel>
   );
 }
 
@@ -137,9 +177,15 @@ function JobActs({ job }: { job: Job }): JSX.Element {
       <Button kind={isOpen ? "main" : "plain"} disabled={!isOpen} onClick={() => perform(acts.retry(job))}>
         Retry
       </Button>
+      <Button disabled={job.state !== "delayed" || job.stage !== null} onClick={() => perform(acts.runNow(job))}>
+        Run now
+      </Button>
       <Button disabled={!isOpen} onClick={() => perform(acts.discard(job))}>
         Discard
       </Button>
+      <a class="button" href={to(["enqueue"], { from: job.id })}>
+        Clone
+      </a>
       <Button kind="danger" disabled={!isLive(job)} onClick={() => perform(acts.cancel(job))}>
         Cancel
       </Button>
@@ -151,6 +197,7 @@ function Details({ of }: { of: Found }): JSX.Element {
   const { job, run, children, flow } = of;
   return (
     <>
+      {(job.state === "failed" || job.state === "expired") && isTold(job.lastError) && <LastError of={of} />}
       {flow && <Flow flow={flow} />}
       <Panel title="Facts">
         <Facts
@@ -194,7 +241,7 @@ function Details({ of }: { of: Found }): JSX.Element {
             ["Finished", job.finishedAt && <Moment at={job.finishedAt} />],
             ["Worker", job.worker],
             ["Lease ends", job.state === "running" && <Ago at={job.leaseEndsAt} />],
-            ["Attempt timeout", job.attemptTimeoutMs && duration(job.attemptTimeoutMs / 1000)],
+            ["Attempt timeout", job.attemptTimeoutSeconds && duration(job.attemptTimeoutSeconds)],
             ["Expires", job.expiresAt && <Moment at={job.expiresAt} />],
             ["Deadline", job.deadline && <Moment at={job.deadline} />],
             ["Stage", job.stage],
@@ -205,6 +252,7 @@ function Details({ of }: { of: Found }): JSX.Element {
         />
       </Panel>
       {isTold(of.progress) && <Progress of={of.progress} />}
+      {job.state === "running" && <LiveLog id={job.id} />}
       {!flow && (run.items.length > 0 || run.waits !== null) && (
         <div class="grid-2">
           <Steps job={job} run={run} isLive={isLive(job)} />

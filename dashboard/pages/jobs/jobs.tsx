@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, send } from "../../api.js";
-import { now } from "../../clock.js";
+import { get } from "../../api.js";
+import { CellFilter } from "../../cells.js";
 import { moment, plural, timeOfDay } from "../../format.js";
-import { type Act, because, filled, perform } from "../../parts/act.js";
+import { perform } from "../../parts/act.js";
 import { Button } from "../../parts/button.js";
 import { Empty } from "../../parts/empty.js";
 import { firstJob } from "../../parts/samples.js";
@@ -11,12 +11,17 @@ import { Load } from "../../parts/load.js";
 import { PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { go, route, to } from "../../router.js";
-import { type Filter, asTime, terms, writeQuery } from "../../search/query.js";
+import { type Filter, terms, writeQuery } from "../../search/query.js";
+import { SavedFilters } from "../../search/saved.js";
 import { mayAct } from "../../session.js";
-import type { Job, List, Touch } from "../../wire.js";
+import type { Job, List } from "../../wire.js";
+import { type Verb, bulk } from "./bulk.js";
+import { asked } from "./filter.js";
 import { JobTable } from "./job-table.js";
 
 const pageSize = 50;
+/** As many as one request takes. */
+const mostChosen = 1000;
 const states = terms.find(({ key }) => key === "state")!.values!;
 
 /** Jobs, newest first. The list stands still until somebody asks again: nothing moves under the pointer. */
@@ -29,6 +34,9 @@ export function Jobs(): JSX.Element {
     return search({ ...asked(filter), limit: pageSize, brief: true }, cursor, signal, setLookedTo);
   });
   const isFiltered = Object.keys(filter).length > 0;
+  const line = JSON.stringify(filter);
+  const [choice, setChoice] = useState<{ of: string; ids: readonly string[] }>({ of: line, ids: [] });
+  const chosen = choice.of === line ? choice.ids : []; // another filter, another choice
   return (
     <>
       <PageHead title="Jobs" actions={mayAct.value && <BulkActs filter={filter} />}>
@@ -44,6 +52,8 @@ export function Jobs(): JSX.Element {
             </a>
           ))}
         </div>
+        <CellFilter />
+        <SavedFilters filter={filter} />
       </PageHead>
       <Panel
         title={isFiltered ? writeQuery(filter) || "Jobs" : "All jobs"}
@@ -67,11 +77,25 @@ export function Jobs(): JSX.Element {
             Nothing found yet, back to {moment(timeOfId(lookedTo))}. Looking on…
           </p>
         )}
+        {chosen.length > 0 && <ChosenActs ids={chosen} clear={() => setChoice({ of: line, ids: [] })} />}
         <Load of={jobs} lines={12}>
           {({ items, next }) => (
             <>
               <JobTable
                 jobs={items}
+                choosing={
+                  mayAct.value
+                    ? {
+                        has: ({ id }) => chosen.includes(id),
+                        choose: (rows, isChosen) => {
+                          const ids = rows.map(({ id }) => id);
+                          const rest = chosen.filter((id) => !ids.includes(id));
+                          setChoice({ of: line, ids: (isChosen ? [...rest, ...ids] : rest).slice(0, mostChosen) });
+                        },
+                        name: ({ id, type }) => `${type} ${id}`,
+                      }
+                    : undefined
+                }
                 empty={
                   next === undefined ? (
                     <NoJobs isFiltered={isFiltered} />
@@ -85,7 +109,10 @@ export function Jobs(): JSX.Element {
               {(next !== undefined || cursor) && (
                 <nav class="table-more" aria-label="Pages of jobs">
                   {cursor && <a href={to(["jobs"], filter)}>← Newest</a>}
-                  <span class="muted">{plural(items.length, "job")} here</span>
+                  <span class="muted">
+                    {plural(items.length, "job")} here
+                    {next !== undefined && items.length < pageSize && `, looked back to ${moment(timeOfId(next))}`}
+                  </span>
                   {next !== undefined && <a href={to(["jobs"], { ...filter, cursor: next })}>Older →</a>}
                 </nav>
               )}
@@ -98,7 +125,7 @@ export function Jobs(): JSX.Element {
 }
 
 /** So many looks, of two seconds each at most, until somebody is asked whether to go on. */
-const mostLooks = 60;
+const maxLooks = 60;
 
 /** The next jobs that match. A look may end without having found any: then the next follows, and says how far it is. */
 async function search(
@@ -109,20 +136,14 @@ async function search(
 ): Promise<List<Job>> {
   for (let looks = 1; ; looks += 1) {
     const found = await get<List<Job>>("jobs", { ...query, cursor }, signal);
-    if (found.items.length > 0 || found.next === undefined || looks === mostLooks) return found;
+    if (found.items.length > 0 || found.next === undefined || looks === maxLooks) return found;
     cursor = found.next;
     tell(cursor);
   }
 }
 
 /** An id begins with when its job was enqueued: microseconds since 2020 above its lower 12 bits. */
-const timeOfId = (id: string): number => Date.UTC(2020, 0) + Number(BigInt(id) >> 12n) / 1000;
-
-/** The filter as the API takes it: times of the line are relative to now. */
-function asked(filter: Filter): Record<string, string> {
-  const at = (key: string) => filter[key] && { [key]: asTime(filter[key], now.peek()) };
-  return { ...filter, ...at("since"), ...at("until") };
-}
+const timeOfId = (id: string): number => Date.UTC(2020, 0) + Number(BigInt(id.split(":").at(-1)!) >> 12n) / 1000;
 
 function NoJobs({ isFiltered }: { isFiltered: boolean }): JSX.Element {
   if (isFiltered)
@@ -134,65 +155,74 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }): JSX.Element {
   );
 }
 
-/**
- * Cancel or retry all that is listed, where the server can do exactly that; otherwise the buttons say what is in the
- * way. Retrying does not tell failed from expired.
- */
-function BulkActs({ filter }: { filter: Filter }): JSX.Element {
+const live: readonly string[] = ["ready", "delayed", "running", "suspended", "blocked"];
+
+/** Whether a verb can mean any of what is listed, by the state that is asked for; else why not. */
+function obstacle(verb: Verb, filter: Filter): string | undefined {
   const { state, ...rest } = filter;
-  const keys = Object.keys(rest);
-  const cancellable =
-    !state &&
-    keys.some((key) => key !== "queue") &&
-    keys.every((key) => ["queue", "type", "tenant", "key"].includes(key));
-  const retriable =
-    (state === "failed" || state === "expired") &&
-    rest["type"] !== undefined &&
-    keys.every((key) => ["queue", "type"].includes(key));
+  if (!state && Object.keys(rest).length === 0) return "Choose a state, a queue, a type or something else first";
+  if (!state) return undefined;
+  if (verb === "cancel") return live.includes(state) ? undefined : `What is ${state} has ended`;
+  if (verb === "rewind")
+    return ["running", "succeeded", "cancelled"].includes(state) ? `What is ${state} cannot be rewound` : undefined;
+  return state === "failed" || state === "expired" ? undefined : `Only what failed or expired can be ${verb}ed`;
+}
+
+/** What can be done with all that match. The buttons stay where they are, and say what is in the way. */
+function BulkActs({ filter }: { filter: Filter }): JSX.Element {
   return (
     <>
-      <Button
-        disabled={!retriable}
-        title={retriable ? "" : "Choose a type and state:failed first, and at most a queue"}
-        onClick={() => perform(retryAll(rest))}
-      >
-        Retry all
-      </Button>
-      <Button
-        kind="danger"
-        disabled={!cancellable}
-        title={cancellable ? "" : "Choose a type, tenant or key first, and any state"}
-        onClick={() => perform(cancelAll(rest))}
-      >
-        Cancel all
-      </Button>
+      <a class="button" href={to(["enqueue"])}>
+        New job
+      </a>
+      {(["retry", "discard", "cancel"] as const).map((verb) => {
+        const reason = obstacle(verb, filter);
+        return (
+          <Button
+            key={verb}
+            kind={verb === "cancel" ? "danger" : "plain"}
+            disabled={reason !== undefined}
+            title={reason ?? ""}
+            onClick={() => perform(bulk(verb, { filter }))}
+          >
+            {titles[verb]} all
+          </Button>
+        );
+      })}
+      {filter["type"] && !obstacle("rewind", filter) && (
+        <Button kind="danger" onClick={() => perform(bulk("rewind", { filter }))}>
+          Rewind all
+        </Button>
+      )}
     </>
   );
 }
 
-const cancelAll = (filter: Filter): Act => ({
-  title: "Cancel all of these",
-  explain: `Every job of ${writeQuery(filter)} that has not ended is cancelled, whatever its state; those that run hear of it with their next heartbeat. This cannot be taken back.`,
-  fields: [because],
-  count: () => send<Touch>("POST", "jobs/cancel", { filter, dryRun: true }),
-  button: "Cancel them",
-  danger: true,
-  run: (values) => send<Touch>("POST", "jobs/cancel", { filter, ...filled(values) }),
-  done: (answer) =>
-    `${plural((answer as Touch).count, "job")} cancelled${(answer as Touch).isExact ? "" : "; there are more"}`,
-});
+const titles: Readonly<Record<Verb, string>> = {
+  retry: "Retry",
+  discard: "Discard",
+  cancel: "Cancel",
+  rewind: "Rewind",
+};
 
-const retryAll = (filter: Filter): Act => ({
-  title: "Retry all of these",
-  explain: `Every failed or expired job of ${writeQuery(filter)} that nobody has decided on gets another attempt.`,
-  fields: [{ name: "perSecond", label: "Per second", kind: "number", min: 0, hint: "empty: all at once" }, because],
-  count: () => send<Touch>("POST", "jobs/retry", { filter, dryRun: true }),
-  button: "Retry them",
-  run: ({ perSecond, ...values }) =>
-    send<Touch>("POST", "jobs/retry", {
-      filter,
-      ...(perSecond && { perSecond: Number(perSecond) }),
-      ...filled(values),
-    }),
-  done: (answer) => `${plural((answer as Touch).count, "job")} will be tried again`,
-});
+/** Those that were chosen, on this page of the list and on others of it. */
+function ChosenActs({ ids, clear }: { ids: readonly string[]; clear: () => void }): JSX.Element {
+  return (
+    <div class="chosen" role="group" aria-label="Chosen jobs">
+      <strong>{plural(ids.length, "job")} chosen</strong>
+      {(["retry", "discard", "cancel", "rewind"] as const).map((verb) => (
+        <Button
+          key={verb}
+          small
+          kind={verb === "cancel" || verb === "rewind" ? "danger" : "plain"}
+          onClick={() => perform({ ...bulk(verb, { ids }), after: clear })}
+        >
+          {titles[verb]}
+        </Button>
+      ))}
+      <Button small kind="quiet" onClick={clear}>
+        Choose none
+      </Button>
+    </div>
+  );
+}

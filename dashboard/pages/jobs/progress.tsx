@@ -32,3 +32,11 @@ function saidShareOf(progress: Json): number | null {
   if (typeof done === "number" && typeof total === "number" && total > 0) return done / total;
   return typeof percent === "number" ? percent / 100 : null;
 }
+
+/** In a few words, for a list. */
+export function progressText(progress: Json): string {
+  const share = shareOf(progress);
+  if (share !== null) return percent(share);
+  const text = typeof progress === "string" ? progress : JSON.stringify(progress);
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

@@ -1,8 +1,10 @@
 import type { JSX } from "preact";
+import { CellFilter, cellColumn, chosenCell } from "../../cells.js";
 import { errorText } from "../../../src/db/error-text.js";
 import { get, segment, send } from "../../api.js";
 import { count, none, rate } from "../../format.js";
 import { type Act, numberOf, perform } from "../../parts/act.js";
+import { isolated } from "../../parts/isolated.js";
 import { Badge } from "../../parts/badge.js";
 import { Button } from "../../parts/button.js";
 import { Empty } from "../../parts/empty.js";
@@ -17,8 +19,9 @@ import { mayAct } from "../../session.js";
 import type { Breaker, Limit, List } from "../../wire.js";
 
 export function Limits(): JSX.Element {
-  const limits = useResource("limits", (signal) => get<List<Limit>>("limits", {}, signal), 3000);
-  const breakers = useResource("breakers", (signal) => get<List<Breaker>>("breakers", {}, signal), 5000);
+  const cell = chosenCell.value;
+  const limits = useResource(`limits ${cell}`, (signal) => get<List<Limit>>("limits", { cell }, signal), 3000);
+  const breakers = useResource(`breakers ${cell}`, (signal) => get<List<Breaker>>("breakers", { cell }, signal), 5000);
   return (
     <>
       <PageHead
@@ -26,6 +29,7 @@ export function Limits(): JSX.Element {
         actions={mayAct.value && <Button onClick={() => perform(putResource())}>Set a resource</Button>}
       >
         Exact across all processes, and in force with the next claim. A lane at its limit delays no other.
+        <CellFilter />
       </PageHead>
       <Panel title="Limits" note={limits.data && count(limits.data.items.length)} flush>
         <Load of={limits}>
@@ -33,12 +37,13 @@ export function Limits(): JSX.Element {
             <Table
               caption="Limits"
               rows={items}
-              rowKey={({ kind, queue, name }) => `${kind} ${queue} ${name}`}
+              rowKey={({ kind, queue, name, cell: at }) => `${kind} ${queue} ${name} ${at}`}
               columns={[
                 {
                   head: "Of",
                   cell: ({ name, queue }) => name ?? (queue && <a href={to(["queues", queue])}>{queue}</a>),
                 },
+                cellColumn<Limit>(({ cell: at }) => at),
                 { head: "Kind", width: "110px", by: ({ kind }) => kind, cell: ({ kind }) => kind },
                 {
                   head: "Queue",
@@ -103,8 +108,9 @@ export function Limits(): JSX.Element {
             <Table
               caption="Circuit breakers"
               rows={items}
-              rowKey={({ queue, type }) => `${queue} ${type}`}
+              rowKey={({ queue, type, cell: at }) => `${queue} ${type} ${at}`}
               columns={[
+                cellColumn<Breaker>(({ cell: at }) => at),
                 {
                   head: "Type",
                   by: ({ type }) => type,
@@ -172,15 +178,15 @@ export function Limits(): JSX.Element {
 }
 
 const reset = ({ queue, type }: Breaker): Act => ({
-  title: `Reset the breaker of ${type} in ${queue}`,
+  title: `Reset the breaker of ${isolated(type)} in ${isolated(queue)}`,
   explain: "It forgets its failures, and the jobs are handed out again at once.",
   button: "Reset",
   run: () => send("POST", "breakers/reset", { queue, type }),
-  done: () => `The breaker of ${type} is closed`,
+  done: () => `The breaker of ${isolated(type)} is closed`,
 });
 
 const putResource = (now?: Limit): Act => ({
-  title: now ? `Resource ${now.name}` : "Set a resource",
+  title: now ? `Resource ${isolated(now.name ?? "")}` : "Set a resource",
   explain: "How many units there are, and how often they may be taken. What is left empty has no limit.",
   fields: [
     ...(now ? [] : [{ name: "name", label: "Name", required: true, hint: "such as gpu, or api:stripe" }]),

@@ -2,11 +2,12 @@ import type { ComponentChildren, JSX } from "preact";
 import { errorText } from "../../../src/db/error-text.js";
 import { get } from "../../api.js";
 import { Badge } from "../../parts/badge.js";
+import { isolated } from "../../parts/isolated.js";
 import { Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Ago } from "../../parts/time.js";
 import { to } from "../../router.js";
-import type { Breaker, Finding, List, Pause } from "../../wire.js";
+import type { Alert, Breaker, Finding, List, Pause } from "../../wire.js";
 import { useSchedules } from "../schedules/use-schedules.js";
 
 const most = 6;
@@ -20,7 +21,7 @@ interface Concern {
 
 /** What somebody should look at: findings, pauses, breakers, schedules. Nothing is shown when there is nothing. */
 export function Attention(): JSX.Element | null {
-  const concerns = [...useFindings(), ...useBreakers(), ...useFailing(), ...usePauses()];
+  const concerns = [...useAlerts(), ...useFindings(), ...useBreakers(), ...useFailing(), ...usePauses()];
   if (concerns.length === 0) return null;
   return (
     <Panel
@@ -45,6 +46,21 @@ export function Attention(): JSX.Element | null {
 }
 
 const slowlyMs = 30_000;
+
+function useAlerts(): Concern[] {
+  const { data } = useResource("alerts", (signal) => get<List<Alert>>("alerts", {}, signal), 15_000);
+  return (data?.items ?? [])
+    .filter(({ state, silenced }) => state === "firing" && !silenced)
+    .map(({ rule, subject, state, message, since }) => ({
+      key: `alert ${rule} ${subject}`,
+      state,
+      what: (
+        <>
+          <a href={to(["alerts"])}>{rule}</a>: {message}, since <Ago at={since} />
+        </>
+      ),
+    }));
+}
 
 function useFindings(): Concern[] {
   const { data } = useResource("doctor", (signal) => get<List<Finding>>("doctor", {}, signal), slowlyMs);
@@ -78,7 +94,7 @@ function useBreakers(): Concern[] {
 function useFailing(): Concern[] {
   const { data } = useSchedules(slowlyMs);
   return (data ?? [])
-    .filter(({ health }) => health === "failing" || health === "stopped")
+    .filter(({ health }) => health === "failing" || health === "stopped" || health === "blocked")
     .map(({ name, health, message }) => ({
       key: `schedule ${name}`,
       state: health,
@@ -98,10 +114,13 @@ function usePauses(): Concern[] {
     state: "paused",
     what: (
       <>
-        {[type, group].filter(Boolean).join(" of ")}
+        {[type, group]
+          .filter((name) => name !== null)
+          .map(isolated)
+          .join(" of ")}
         {(type ?? group) && " in "}
         <a href={to(["queues", queue])}>{queue}</a> since <Ago at={pausedAt} />
-        {pausedBy && ` by ${pausedBy}`}
+        {pausedBy && ` by ${isolated(pausedBy)}`}
       </>
     ),
     ...(pausedBecause && { remedy: pausedBecause }),

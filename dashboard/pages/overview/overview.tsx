@@ -23,8 +23,13 @@ const latency: readonly Series<Point>[] = [
   { title: "p50", colour: "accent", of: (point) => point.p50 },
   { title: "p95", colour: "warn", of: (point) => point.p95 },
 ];
+const runs: readonly Series<Point>[] = [
+  { title: "p50", colour: "accent", of: (point) => point.runP50 ?? null },
+  { title: "p95", colour: "warn", of: (point) => point.runP95 ?? null },
+];
 const depth: readonly Series<Point>[] = [
   { title: "ready", colour: "ready", of: (point) => point.ready },
+  { title: "blocked", colour: "blocked", of: (point) => point.blocked },
   { title: "running", colour: "running", of: (point) => point.running },
 ];
 const oldest: readonly Series<Point>[] = [
@@ -69,6 +74,11 @@ export function OverviewPage(): JSX.Element {
                 seconds={seconds}
               />
             </div>
+            {span !== "600" && (
+              <div class="panel panel-body">
+                <Chart title="Run time" points={points} series={runs} kind="duration" seconds={seconds} />
+              </div>
+            )}
             <div class="panel panel-body">
               <Chart title="Jobs" points={points} series={depth} kind="count" seconds={seconds} />
             </div>
@@ -95,7 +105,7 @@ export function OverviewPage(): JSX.Element {
                 .toSorted(
                   (a, b) =>
                     (b.in ?? 0) + (b.out ?? 0) - (a.in ?? 0) - (a.out ?? 0) ||
-                    b.ready + b.running - a.ready - a.running ||
+                    b.ready + b.blocked + b.running - a.ready - a.blocked - a.running ||
                     a.queue.localeCompare(b.queue),
                 )
                 .slice(0, busiest)
@@ -113,7 +123,8 @@ export function OverviewPage(): JSX.Element {
 /** Nothing waits or runs, and no job was ever enqueued, or all are long forgotten. */
 function useIsNew(): boolean {
   const isIdle =
-    overview.value !== null && overview.value.ready + overview.value.delayed + overview.value.running === 0;
+    overview.value !== null &&
+    overview.value.ready + overview.value.blocked + overview.value.delayed + overview.value.running === 0;
   const hasJobs = useResource(
     `has jobs ${isIdle}`,
     async (signal) => !isIdle || (await get<List<Job>>("jobs", { limit: 1, brief: true }, signal)).items.length > 0,
@@ -123,17 +134,18 @@ function useIsNew(): boolean {
 }
 
 /** The server counts so many at most. */
-const mostFailures = 10_000;
+const maxFailures = 10_000;
 
 function Totals({ of }: { of: Overview | null }): JSX.Element {
   const facts: readonly (readonly [string, string, string?])[] = [
     ["Ready", count(of?.ready)],
+    ["Blocked", count(of?.blocked)],
     ["Running", count(of?.running)],
     ["Delayed", count(of?.delayed)],
     ["Oldest ready", duration(of?.oldestReadySeconds)],
     ["In", rate(of?.rates.enqueuedPerSecond), "/s"],
     ["Out", rate(of?.rates.finishedPerSecond), "/s"],
-    ["Failed, last hour", `${count(of?.failedLastHour)}${of?.failedLastHour === mostFailures ? "+" : ""}`],
+    ["Failed, last hour", `${count(of?.failedLastHour)}${of?.failedLastHour === maxFailures ? "+" : ""}`],
     ["Workers", count(of?.workers)],
   ];
   const isStale = connection.value === "lost" || connection.value === "blind";

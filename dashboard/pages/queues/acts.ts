@@ -5,7 +5,9 @@
 import { segment, send } from "../../api.js";
 import { plural } from "../../format.js";
 import { type Act, type Values, because, filled } from "../../parts/act.js";
-import type { Queue, Touch } from "../../wire.js";
+import { isolated } from "../../parts/isolated.js";
+import type { Group, Queue, Touch } from "../../wire.js";
+import { momentFilledIn, zoneWords } from "../../zone.js";
 import type { QueueLimits } from "./limits-of.js";
 
 type Part = { readonly type?: string; readonly group?: string };
@@ -15,7 +17,7 @@ const post = <T>(queue: string, verb: string, body: object = {}) =>
 const wouldTouch = (queue: string, verb: string) => (values: Values) =>
   post<Touch>(queue, verb, { ...body(verb, values), dryRun: true });
 const named = ({ type, group }: Part, queue: string): string =>
-  [type && `type ${type}`, group && `group ${group}`, queue].filter(Boolean).join(" of ");
+  [type && `type ${isolated(type)}`, group && `group ${isolated(group)}`, isolated(queue)].filter(Boolean).join(" of ");
 
 export const pause = (queue: string, part: Part = {}): Act => ({
   title: `Pause ${named(part, queue)}`,
@@ -38,43 +40,44 @@ export const resume = (queue: string, part: Part = {}): Act => ({
 });
 
 export const close = (queue: string): Act => ({
-  title: `Close ${queue}`,
+  title: `Close ${isolated(queue)}`,
   explain:
     "No more jobs are accepted. When its last job has ended the queue is finished, for good; until then it can be opened again.",
   fields: [because],
   button: "Close",
   danger: true,
   run: (values) => post(queue, "close", filled(values)),
-  done: () => `${queue} is closed`,
+  done: () => `${isolated(queue)} is closed`,
   undo: () => post(queue, "open"),
 });
 
 export const open = (queue: string): Act => ({
-  title: `Open ${queue}`,
+  title: `Open ${isolated(queue)}`,
   explain: "Jobs are accepted again.",
   fields: [because],
   button: "Open",
   run: (values) => post(queue, "open", filled(values)),
-  done: () => `${queue} is open`,
+  done: () => `${isolated(queue)} is open`,
   undo: () => post(queue, "close"),
 });
 
 export const purge = (queue: string): Act => ({
-  title: `Purge ${queue}`,
+  title: `Purge ${isolated(queue)}`,
   explain: "All that waits, ready or delayed, is cancelled. Running jobs go on. This cannot be taken back.",
   count: wouldTouch(queue, "purge"),
   button: "Purge",
+  confirm: queue,
   danger: true,
   run: () => post(queue, "purge"),
-  done: () => `${queue} is purged`,
+  done: () => `${isolated(queue)} is purged`,
 });
 
 export const shed = (queue: string, types: readonly string[]): Act => ({
-  title: `Shed old jobs of ${queue}`,
+  title: `Shed old jobs of ${isolated(queue)}`,
   explain:
     "What was enqueued before a time is cancelled, ready or delayed. Running jobs go on. This cannot be taken back.",
   fields: [
-    { name: "before", label: "Enqueued before", kind: "datetime-local", required: true, hint: "in your time zone" },
+    { name: "before", label: "Enqueued before", kind: "datetime-local", required: true, hint: zoneWords() },
     { name: "type", label: "Only of a type", options: types },
     { name: "group", label: "Only of a group" },
   ],
@@ -82,21 +85,21 @@ export const shed = (queue: string, types: readonly string[]): Act => ({
   button: "Shed",
   danger: true,
   run: (values) => post(queue, "shed", body("shed", values)),
-  done: () => `Old jobs of ${queue} are cancelled`,
+  done: () => `Old jobs of ${isolated(queue)} are cancelled`,
 });
 
 export const setAside = (queue: string, types: readonly string[]): Act => ({
-  title: `Set the backlog of ${queue} aside`,
+  title: `Set the backlog of ${isolated(queue)} aside`,
   explain: "Newer jobs go first; what waits now is handed out when there is nothing newer. Nothing is lost.",
   fields: [{ name: "type", label: "Only of a type", options: types }],
   count: wouldTouch(queue, "set-aside"),
   button: "Set aside",
   run: (values) => post(queue, "set-aside", filled(values)),
-  done: () => `The backlog of ${queue} is set aside`,
+  done: () => `The backlog of ${isolated(queue)} is set aside`,
 });
 
 export const redrive = (queue: string, queues: readonly string[]): Act => ({
-  title: `Redrive ${queue}`,
+  title: `Redrive ${isolated(queue)}`,
   explain: "Dead letters go back to the queue they came from, or to another one, and are tried again.",
   fields: [
     { name: "target", label: "To another queue", options: queues, hint: "empty: where each came from" },
@@ -105,57 +108,80 @@ export const redrive = (queue: string, queues: readonly string[]): Act => ({
   count: wouldTouch(queue, "redrive"),
   button: "Redrive",
   run: (values) => post(queue, "redrive", body("redrive", values)),
-  done: (answer) => `${plural((answer as Partial<Touch> | undefined)?.count ?? 0, "job")} of ${queue} moved`,
+  done: (answer) => `${plural((answer as Partial<Touch> | undefined)?.count ?? 0, "job")} of ${isolated(queue)} moved`,
 });
 
-export const releaseStage = (queue: string, stage: string): Act => ({
-  title: `Release stage ${stage} of ${queue}`,
+export const stageRelease = (queue: string, stage: string): Act => ({
+  title: `Release stage ${isolated(stage)} of ${isolated(queue)}`,
   explain: "Its jobs run at their own time from now on.",
   fields: [because],
   count: () => post<Touch>(queue, `stages/${segment(stage)}/release`, { dryRun: true }),
   button: "Release",
   run: (values) => post(queue, `stages/${segment(stage)}/release`, filled(values)),
-  done: () => `Stage ${stage} is released`,
+  done: () => `Stage ${isolated(stage)} is released`,
 });
 
-export const cancelStage = (queue: string, stage: string): Act => ({
-  title: `Cancel stage ${stage} of ${queue}`,
+export const stageCancel = (queue: string, stage: string): Act => ({
+  title: `Cancel stage ${isolated(stage)} of ${isolated(queue)}`,
   explain: "Its jobs are cancelled. This cannot be taken back.",
   fields: [because],
   count: () => post<Touch>(queue, `stages/${segment(stage)}/cancel`, { dryRun: true }),
   button: "Cancel its jobs",
   danger: true,
   run: (values) => post(queue, `stages/${segment(stage)}/cancel`, filled(values)),
-  done: () => `Stage ${stage} is cancelled`,
+  done: () => `Stage ${isolated(stage)} is cancelled`,
 });
 
-export const setGroup = (queue: string, group: string): Act => ({
-  title: `Group ${group} of ${queue}`,
-  explain:
-    "Its share beside other groups, how many of its jobs may run at once, and how often they start. What is left empty stays as it is.",
-  fields: [
-    { name: "weight", label: "Weight", kind: "number", min: 1, hint: "1 to 1000; the default is 1" },
-    { name: "maxRunning", label: "At once", kind: "number", min: 1, hint: "the default is that of the queue" },
-    { name: "perSecond", label: "Starts per second", kind: "number", min: 0, hint: "the default is that of the queue" },
-  ],
-  button: "Set",
-  run: (values) => {
-    const { weight, maxRunning, perSecond } = numbersOf(values);
-    return send("PUT", `queues/${segment(queue)}/groups/${segment(group)}`, {
-      ...(weight !== undefined && { weight }),
-      ...(maxRunning !== undefined && { maxRunning }),
-      ...(perSecond !== undefined && { rate: { perSecond } }),
-    });
-  },
-  done: () => `Group ${group} is set`,
-});
+/** How a group is treated; what is cleared goes back to its default. */
+export const groupPut = (queue: string, group: string, now: Group["settings"]): Act => {
+  const text = (value: number | null | undefined): string => (value ? String(value) : "");
+  const set = (options: object) => send("PUT", `queues/${segment(queue)}/groups/${segment(group)}`, options);
+  return {
+    title: `Group ${isolated(group)} of ${isolated(queue)}`,
+    explain:
+      "Its share beside other groups, how many of its jobs may run at once, and how often they start. What is cleared has its default again.",
+    fields: [
+      {
+        name: "weight",
+        label: "Weight",
+        kind: "number",
+        min: 1,
+        hint: "1 to 1000; the default is 1",
+        value: text(now?.weight),
+      },
+      {
+        name: "maxRunning",
+        label: "At once",
+        kind: "number",
+        min: 1,
+        hint: "the default is that of the queue",
+        value: text(now?.maxRunning),
+      },
+      {
+        name: "perSecond",
+        label: "Starts per second",
+        kind: "number",
+        min: 0,
+        hint: "the default is that of the queue",
+        value: text(now?.rate?.perSecond),
+      },
+    ],
+    button: "Set",
+    run: (values) => {
+      const { weight = null, maxRunning = null, perSecond } = numbersOf(values);
+      return set({ weight, maxRunning, rate: perSecond === undefined ? null : { ...now?.rate, perSecond } });
+    },
+    done: () => `Group ${isolated(group)} is set`,
+    undo: () => set({ weight: now?.weight ?? null, maxRunning: now?.maxRunning ?? null, rate: now?.rate ?? null }),
+  };
+};
 
 /** The limits of a queue; what is cleared is lifted. */
 export const setLimits = ({ name, options }: Queue): Act => {
   const now = (options ?? {}) as QueueLimits;
   const text = (value: number | null | undefined): string => (value ? String(value) : "");
   return {
-    title: `Limits of ${name}`,
+    title: `Limits of ${isolated(name)}`,
     explain: "In force with the next claim. What is cleared has no limit.",
     fields: [
       { name: "maxRunning", label: "At once", kind: "number", min: 1, value: text(now.maxRunning) },
@@ -175,7 +201,7 @@ export const setLimits = ({ name, options }: Queue): Act => {
       const rate = perSecond === undefined ? null : { ...now.rate, perSecond };
       return put(name, { maxRunning, rate, groupMaxRunning, maxDepth });
     },
-    done: () => `The limits of ${name} are set`,
+    done: () => `The limits of ${isolated(name)} are set`,
     undo: () =>
       put(name, {
         maxRunning: now.maxRunning ?? null,
@@ -195,7 +221,7 @@ function body(verb: string, values: Values): object {
   const { before, limit, ...rest } = filled(values);
   return {
     ...rest,
-    ...(verb === "shed" && before && { before: new Date(before).toISOString() }),
+    ...(verb === "shed" && before && { before: momentFilledIn(before) }),
     ...(verb === "redrive" && limit && { limit: Number(limit) }),
   };
 }

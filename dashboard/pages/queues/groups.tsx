@@ -10,13 +10,18 @@ import { Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Share } from "../../parts/share.js";
 import { Table } from "../../parts/table.js";
+import { WhyLine, useQueueWhy } from "../../parts/why.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
-import type { Group, List } from "../../wire.js";
-import { pause, resume, setGroup } from "./acts.js";
+import type { Group, List, Reason } from "../../wire.js";
+import { pause, resume, groupPut } from "./acts.js";
 import { usePauses } from "./pauses.js";
 
 const most = 500;
+
+/** What holds one group back. */
+const reasonOf = (why: readonly Reason[], group: string): Reason | undefined =>
+  why.find((reason) => "group" in reason && reason.group === group);
 
 /** Who has how much in a queue. Of a deep one the server reads a sample and says so. */
 export function Groups({ queue }: { queue: string }): JSX.Element {
@@ -26,6 +31,7 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
     5000,
   );
   const pauses = usePauses(queue);
+  const why = useQueueWhy(queue);
   const about = ({ estimated }: Group, value: number) => `${estimated ? "~" : ""}${count(value)}`;
   const estimated = groups.data?.items.some((group) => group.estimated);
   return (
@@ -49,10 +55,17 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                   group === null ? (
                     <span class="muted">without a group</span>
                   ) : (
-                    <span>
-                      <a href={to(["jobs"], { queue, group })}>{group}</a>{" "}
-                      {pauses.ofGroup(group) && (
-                        <Badge state="paused" title={pauses.ofGroup(group)?.pausedBecause ?? null} />
+                    <span class="two-lines">
+                      <span class="row-acts">
+                        <a class="name" href={to(["jobs"], { queue, group })}>
+                          <bdi>{group}</bdi>
+                        </a>
+                        {pauses.ofGroup(group) && <Badge state="paused" />}
+                      </span>
+                      {reasonOf(why, group) && (
+                        <small class="why-note">
+                          <WhyLine of={reasonOf(why, group)!} />
+                        </small>
                       )}
                     </span>
                   ),
@@ -98,7 +111,7 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                 head: "Acts",
                 end: true,
                 width: "130px",
-                cell: ({ group }) =>
+                cell: ({ group, settings }) =>
                   group !== null && (
                     <span class="actions">
                       <Button
@@ -111,7 +124,7 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                       <Button
                         small
                         label={`Set weight and limits of ${group}`}
-                        onClick={() => perform(setGroup(queue, group))}
+                        onClick={() => perform(groupPut(queue, group, settings))}
                       >
                         Set
                       </Button>

@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { cellColumn } from "../../cells.js";
 import { count, duration, rate } from "../../format.js";
 import { queueSamples, trailOf } from "../../live.js";
 import { Badge } from "../../parts/badge.js";
@@ -13,6 +14,7 @@ export interface QueueRow {
   readonly state: QueueState;
   readonly because?: string | null;
   readonly limits?: string;
+  readonly cell?: string;
 }
 
 const live = (name: string) => queueSamples.value.get(name);
@@ -47,6 +49,14 @@ const numbers: readonly Column<QueueRow>[] = [
     width: "92px",
     by: (row) => live(row.name)?.ready,
     cell: (row) => count(live(row.name)?.ready),
+  },
+  {
+    head: "Blocked",
+    end: true,
+    width: "84px",
+    rank: 2,
+    by: (row) => live(row.name)?.blocked,
+    cell: (row) => count(live(row.name)?.blocked),
   },
   {
     head: "Running",
@@ -124,7 +134,7 @@ export function QueueTable({
     <Table
       caption="Queues"
       rows={rows}
-      columns={[name, state, ...numbers, ...rates]}
+      columns={[name, state, cellColumn<QueueRow>((row) => live(row.name)?.cell ?? row.cell), ...numbers, ...rates]}
       rowKey={(row) => row.name}
       empty={empty}
       {...(!short && { sort: ["Queue", false] as const })}

@@ -7,16 +7,18 @@ import { queueSamples } from "../../live.js";
 import { perform } from "../../parts/act.js";
 import { Badge } from "../../parts/badge.js";
 import { Button } from "../../parts/button.js";
-import { Chart, type Series, type Span, SpanChoice } from "../../parts/chart.js";
+import { type Span, SpanChoice } from "../../parts/chart.js";
 import { JsonTree } from "../../parts/json-tree.js";
 import { Load } from "../../parts/load.js";
 import { Facts, PageHead, Panel } from "../../parts/panel.js";
+import { Past } from "../../parts/past.js";
 import { useResource } from "../../parts/resource.js";
 import { Tabs } from "../../parts/tabs.js";
 import { Ago } from "../../parts/time.js";
+import { Why, useQueueWhy } from "../../parts/why.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
-import type { List, Point, Queue, TypeOfQueue } from "../../wire.js";
+import type { List, Queue, TypeOfQueue } from "../../wire.js";
 import * as acts from "./acts.js";
 import { Events } from "./events.js";
 import { Groups } from "./groups.js";
@@ -24,20 +26,6 @@ import { Peek } from "./peek.js";
 import { limitsOf } from "./limits-of.js";
 import { Stages } from "./stages.js";
 import { Types } from "./types.js";
-
-const depth: readonly Series<Point>[] = [
-  { title: "ready", colour: "ready", of: (point) => point.ready },
-  { title: "running", colour: "running", of: (point) => point.running },
-  { title: "delayed", colour: "delayed", of: (point) => point.delayed },
-];
-const flow: readonly Series<Point>[] = [
-  { title: "in", colour: "ready", of: (point) => point.in },
-  { title: "out", colour: "good", of: (point) => point.out },
-  { title: "failed", colour: "bad", of: (point) => point.failed },
-];
-const oldest: readonly Series<Point>[] = [
-  { title: "oldest", colour: "delayed", of: (point) => point.oldestReadySeconds },
-];
 
 const tabs = ["overview", "types", "groups", "stages", "peek", "events", "options"] as const;
 const titles = {
@@ -52,6 +40,7 @@ const titles = {
 
 export function QueuePage({ name, tab }: { name: string; tab: string }): JSX.Element {
   const queue = useResource(`queue ${name}`, (signal) => get<Queue>(`queues/${segment(name)}`, {}, signal), 10_000);
+  const why = useQueueWhy(name);
   return (
     <>
       <PageHead
@@ -60,7 +49,8 @@ export function QueuePage({ name, tab }: { name: string; tab: string }): JSX.Ele
         beside={queue.data && <Badge state={queue.data.state} />}
         actions={mayAct.value && queue.data && <QueueActs queue={queue.data} />}
       >
-        {queue.data && <Why queue={queue.data} />}
+        {queue.data && <Closed queue={queue.data} />}
+        <Why of={why} />
       </PageHead>
       <Tabs
         label={`Parts of ${name}`}
@@ -98,24 +88,31 @@ export function QueuePage({ name, tab }: { name: string; tab: string }): JSX.Ele
   );
 }
 
-function Why({ queue }: { queue: Queue }): JSX.Element | null {
-  if (queue.pausedAt)
-    return (
-      <p class="note">
-        Paused <Ago at={queue.pausedAt} /> {queue.pausedBy && `by ${queue.pausedBy}`}
-        {queue.pausedBecause && `: ${queue.pausedBecause}`}
+/** Who closed it, and what holds it although nothing waits there. */
+function Closed({ queue }: { queue: Queue }): JSX.Element | null {
+  const notes = [
+    queue.pausedAt && queue.waiting === 0 && (
+      <p key="paused" class="note">
+        Paused <Ago at={queue.pausedAt} /> {queue.pausedBy && <By name={queue.pausedBy} />}
+        {queue.pausedBecause && (
+          <>
+            : <bdi>{queue.pausedBecause}</bdi>
+          </>
+        )}
       </p>
-    );
-  if (queue.closedAt)
-    return (
-      <p class="note">
-        Closed <Ago at={queue.closedAt} /> {queue.closedBy && `by ${queue.closedBy}`}
-        {queue.closedBecause && `: ${queue.closedBecause}`}
+    ),
+    queue.closedAt && (
+      <p key="closed" class="note">
+        Closed <Ago at={queue.closedAt} /> {queue.closedBy && <By name={queue.closedBy} />}
+        {queue.closedBecause && (
+          <>
+            : <bdi>{queue.closedBecause}</bdi>
+          </>
+        )}
       </p>
-    );
-  if (queue.waitsFor.length > 0)
-    return (
-      <p class="note">
+    ),
+    queue.waitsFor.length > 0 && queue.waiting === 0 && (
+      <p key="waits" class="note">
         Waits until{" "}
         {queue.waitsFor.map((other, index) => [
           index > 0 && ", ",
@@ -125,9 +122,16 @@ function Why({ queue }: { queue: Queue }): JSX.Element | null {
         ])}{" "}
         {queue.waitsFor.length === 1 ? "has" : "have"} finished
       </p>
-    );
-  return null;
+    ),
+  ];
+  return <>{notes}</>;
 }
+
+const By = ({ name }: { name: string }): JSX.Element => (
+  <>
+    by <bdi>{name}</bdi>
+  </>
+);
 
 function QueueActs({ queue }: { queue: Queue }): JSX.Element {
   const { name, state } = queue;
@@ -186,7 +190,8 @@ function AtAGlance({ queue }: { queue: Queue }): JSX.Element {
       <dl class="totals">
         {(
           [
-            ["Ready", count(now?.ready ?? queue.waiting)],
+            ["Ready", count(now?.ready ?? queue.ready)],
+            ["Blocked", count(now?.blocked ?? queue.blocked)],
             ["Running", count(now?.running ?? queue.running)],
             ["Delayed", count(now?.delayed ?? queue.delayed)],
             ["Staged", count(queue.staged)],
@@ -203,11 +208,7 @@ function AtAGlance({ queue }: { queue: Queue }): JSX.Element {
         ))}
       </dl>
       <Panel title="Over time" actions={<SpanChoice value={span} onChange={setSpan} />}>
-        <div class="grid-3">
-          <Chart title="Depth" points={points} series={depth} kind="count" seconds={seconds} />
-          <Chart title="Jobs per second" points={points} series={flow} kind="rate" seconds={seconds} />
-          <Chart title="Age of the oldest" points={points} series={oldest} kind="duration" seconds={seconds} />
-        </div>
+        <Past points={points} seconds={seconds} isStored={span !== "600"} />
       </Panel>
       <Panel
         title="Facts"

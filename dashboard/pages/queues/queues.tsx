@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get } from "../../api.js";
+import { CellFilter, chosenCell } from "../../cells.js";
 import { count } from "../../format.js";
 import { Empty } from "../../parts/empty.js";
 import { firstJob } from "../../parts/samples.js";
@@ -14,14 +15,17 @@ import { QueueTable } from "./queue-table.js";
 
 export function Queues(): JSX.Element {
   const [wanted, setWanted] = useState("");
+  const cell = chosenCell.value;
   const queues = useResource(
-    "queues",
-    (signal) => all<Queue>((cursor) => get("queues", { limit: 1000, cursor }, signal)),
+    `queues ${cell}`,
+    (signal) => all<Queue>((cursor) => get("queues", { limit: 1000, cursor, cell }, signal)),
     15_000,
   );
   return (
     <>
-      <PageHead title="Queues" />
+      <PageHead title="Queues">
+        <CellFilter />
+      </PageHead>
       <Panel
         title="All queues"
         note={queues.data && count(queues.data.length)}
@@ -48,6 +52,7 @@ export function Queues(): JSX.Element {
                   state: queue.state,
                   because: queue.pausedBecause ?? queue.closedBecause,
                   limits: limitsOf(queue.options),
+                  ...(queue.cell !== undefined && { cell: queue.cell }),
                 }))}
               empty={
                 wanted ? (

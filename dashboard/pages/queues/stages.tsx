@@ -11,7 +11,7 @@ import { Table } from "../../parts/table.js";
 import { Ago } from "../../parts/time.js";
 import { mayAct } from "../../session.js";
 import type { List, Stage } from "../../wire.js";
-import { cancelStage, releaseStage } from "./acts.js";
+import { stageCancel, stageRelease } from "./acts.js";
 
 export function Stages({ queue }: { queue: string }): JSX.Element {
   const stages = useResource("stages", (signal) => get<List<Stage>>("stages", {}, signal), 10_000);
@@ -39,10 +39,10 @@ export function Stages({ queue }: { queue: string }): JSX.Element {
                 width: "180px",
                 cell: ({ stage }) => (
                   <span class="actions">
-                    <Button small onClick={() => perform(releaseStage(queue, stage))}>
+                    <Button small onClick={() => perform(stageRelease(queue, stage))}>
                       Release
                     </Button>
-                    <Button small kind="danger" onClick={() => perform(cancelStage(queue, stage))}>
+                    <Button small kind="danger" onClick={() => perform(stageCancel(queue, stage))}>
                       Cancel
                     </Button>
                   </span>

@@ -10,12 +10,27 @@ import { Load } from "../../parts/load.js";
 import { Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Table } from "../../parts/table.js";
+import { WhyLine, useQueueWhy } from "../../parts/why.js";
 import { to } from "../../router.js";
 import { sawTypes } from "../../search/seen.js";
 import { mayAct } from "../../session.js";
-import type { List, TypeOfQueue } from "../../wire.js";
+import type { List, Reason, TypeOfQueue } from "../../wire.js";
 import { pause, resume } from "./acts.js";
 import { usePauses } from "./pauses.js";
+
+/** What holds a type back, as a whole. */
+const reasonOf = (why: readonly Reason[], type: string): Reason | undefined =>
+  why.find((reason) => ("type" in reason && reason.type === type && !("group" in reason)) || isOf(reason, type)) ??
+  why.find((reason) => reason.code === "paused" && !("type" in reason) && !("group" in reason)) ??
+  why.find(({ code }) => code === "queueWaits");
+const isOf = (reason: Reason, type: string): boolean =>
+  (reason.code === "limit" || reason.code === "rate") && reason.of === "type" && reason.name === type;
+
+/** It is active only where something can run: not when it is held, nor when nobody is there to run it. */
+function stateBy(reason: Reason | undefined): string {
+  if (reason?.code === "noWorker") return "no worker";
+  return reason && ["paused", "breakerOpen", "queueWaits"].includes(reason.code) ? "blocked" : "active";
+}
 
 export function Types({ queue }: { queue: string }): JSX.Element {
   const types = useResource(
@@ -24,6 +39,7 @@ export function Types({ queue }: { queue: string }): JSX.Element {
     5000,
   );
   const pauses = usePauses(queue);
+  const why = useQueueWhy(queue);
   useEffect(() => sawTypes(types.data?.items.map(({ type }) => type) ?? []), [types.data]);
   return (
     <Panel title="Types" flush>
@@ -38,17 +54,21 @@ export function Types({ queue }: { queue: string }): JSX.Element {
               {
                 head: "Type",
                 by: ({ type }) => type,
-                cell: ({ type }) => <a href={to(["jobs"], { queue, type })}>{type}</a>,
+                cell: ({ type }) => (
+                  <span class="two-lines">
+                    <a href={to(["queues", queue, "types", type])}>{type}</a>
+                    {reasonOf(why, type) && (
+                      <small class="why-note">
+                        <WhyLine of={reasonOf(why, type)!} />
+                      </small>
+                    )}
+                  </span>
+                ),
               },
               {
                 head: "State",
-                width: "90px",
-                cell: ({ type }) =>
-                  pauses.ofType(type) ? (
-                    <Badge state="paused" title={pauses.ofType(type)?.pausedBecause ?? null} />
-                  ) : (
-                    <Badge state="active" />
-                  ),
+                width: "100px",
+                cell: ({ type }) => <Badge state={pauses.ofType(type) ? "paused" : stateBy(reasonOf(why, type))} />,
               },
               {
                 head: "Waiting",

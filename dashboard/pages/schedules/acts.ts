@@ -1,24 +1,26 @@
 import { segment, send } from "../../api.js";
 import { plural } from "../../format.js";
 import { type Act, because, filled, numberOf } from "../../parts/act.js";
+import { isolated } from "../../parts/isolated.js";
 import { go, to } from "../../router.js";
 import type { Schedule, Touch } from "../../wire.js";
+import { momentFilledIn, zoneWords } from "../../zone.js";
 
 const post = <T>(name: string, verb: string, body: object = {}) =>
   send<T>("POST", `schedules/${segment(name)}/${verb}`, body);
 
 export const pause = ({ name }: Schedule): Act => ({
-  title: `Pause ${name}`,
+  title: `Pause ${isolated(name)}`,
   explain: "It makes no runs, in any process, until it is resumed. A run that goes on goes on.",
   fields: [because],
   button: "Pause",
   run: (values) => post(name, "pause", filled(values)),
-  done: () => `${name} is paused`,
+  done: () => `${isolated(name)} is paused`,
   undo: () => post(name, "resume"),
 });
 
 export const resume = ({ name }: Schedule): Act => ({
-  title: `Resume ${name}`,
+  title: `Resume ${isolated(name)}`,
   explain: "It goes on with its next slot.",
   fields: [
     {
@@ -30,23 +32,23 @@ export const resume = ({ name }: Schedule): Act => ({
   ],
   button: "Resume",
   run: ({ catchUp }) => post(name, "resume", catchUp ? { catchUp: true } : {}),
-  done: () => `${name} goes on`,
+  done: () => `${isolated(name)} goes on`,
   undo: () => post(name, "pause", { because: "resumed by mistake" }),
 });
 
 export const run = ({ name }: Schedule): Act => ({
-  title: `Run ${name} now`,
+  title: `Run ${isolated(name)} now`,
   explain: "One run beside whatever runs; its slots stay as they are.",
   button: "Run now",
-  run: () => post(name, "run"),
-  done: () => `${name} runs`,
+  run: () => post(name, "trigger"),
+  done: () => `${isolated(name)} runs`,
 });
 
 export const backfill = ({ name }: Schedule): Act => ({
-  title: `Backfill ${name}`,
+  title: `Backfill ${isolated(name)}`,
   explain: "Make the slots of a past range that have no run on record, beside the regular ones.",
   fields: [
-    { name: "from", label: "From", kind: "datetime-local", required: true, hint: "in your time zone" },
+    { name: "from", label: "From", kind: "datetime-local", required: true, hint: zoneWords() },
     { name: "until", label: "Until", kind: "datetime-local", required: true },
     { name: "concurrency", label: "At once", kind: "number", min: 1, value: "1" },
   ],
@@ -59,32 +61,37 @@ export const backfill = ({ name }: Schedule): Act => ({
 });
 
 export const remove = (schedule: Schedule): Act => ({
-  title: `Remove ${schedule.name}`,
+  title: `Remove ${isolated(schedule.name)}`,
   explain: "It makes no more runs, and its record is forgotten. Jobs that it made go on.",
   button: "Remove",
   danger: true,
   run: () => send("DELETE", `schedules/${segment(schedule.name)}`),
-  done: () => `${schedule.name} is removed`,
+  done: () => `${isolated(schedule.name)} is removed`,
   undo: async () => {
-    const { name, rule, job, input, options, version, app, pausedAt } = schedule;
-    await send("PUT", `schedules/${segment(name)}`, {
-      rule,
-      job,
-      input,
-      options,
-      ...(version !== null && { version }),
-      ...(app !== null && { app }),
-    });
-    if (pausedAt !== null) await post(name, "pause", { because: "it was paused when it was removed" });
+    await putBack(schedule);
+    if (schedule.pausedAt !== null)
+      await post(schedule.name, "pause", { because: "it was paused when it was removed" });
   },
   after: () => go(to(["schedules"])),
 });
 
+/** Declare it as it was. */
+export async function putBack({ name, rule, job, input, options, version, app }: Schedule): Promise<void> {
+  await send("PUT", `schedules/${segment(name)}`, {
+    rule,
+    job,
+    input,
+    options,
+    ...(version !== null && { version }),
+    ...(app !== null && { app }),
+  });
+}
+
 function range(values: Readonly<Record<string, string>>): object {
   const concurrency = numberOf(values["concurrency"]);
   return {
-    from: new Date(values["from"]!).toISOString(),
-    until: new Date(values["until"]!).toISOString(),
+    from: momentFilledIn(values["from"]!),
+    until: momentFilledIn(values["until"]!),
     ...(concurrency && { concurrency }),
   };
 }

@@ -5,6 +5,7 @@ import { Button } from "../../parts/button.js";
 import { Labelled } from "../../parts/labelled.js";
 import { Problem } from "../../parts/load.js";
 import { Panel } from "../../parts/panel.js";
+import { ruleHint, ruleOf } from "./rule.js";
 import { Slots } from "./slots.js";
 
 interface Answer {
@@ -32,15 +33,7 @@ export function Preview(): JSX.Element {
   return (
     <Panel title="Try a rule" note="nothing is written">
       <form class="preview" onSubmit={(event) => void submit(event)}>
-        <Labelled
-          label="Rule"
-          hint={
-            <>
-              cron (<code>*/10 9-17 * * MON-FRI</code>), <code>every 15m</code>, <code>FREQ=MONTHLY;BYDAY=FR</code>, or
-              a rule as JSON
-            </>
-          }
-        >
+        <Labelled label="Rule" hint={ruleHint}>
           {(ids) => (
             <input
               {...ids}
@@ -64,20 +57,4 @@ export function Preview(): JSX.Element {
       {answer && <Slots times={answer.items} />}
     </Panel>
   );
-}
-
-/**
- * What somebody typed as the rule it means; what it does not know is cron, and the server says what is wrong with it.
- */
-function ruleOf(text: string, tz: string): unknown {
-  if (text.startsWith("{")) {
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw new Error("this is not JSON");
-    }
-  }
-  if (text.startsWith("every ")) return { every: text.slice(6).trim() };
-  if (/^FREQ=/i.test(text)) return { rrule: text, tz, anchor: new Date().toISOString() };
-  return { cron: text, ...(tz && { tz }) };
 }

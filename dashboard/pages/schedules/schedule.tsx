@@ -6,16 +6,18 @@ import { perform } from "../../parts/act.js";
 import { Badge } from "../../parts/badge.js";
 import { Button } from "../../parts/button.js";
 import { Empty } from "../../parts/empty.js";
+import { isolated } from "../../parts/isolated.js";
 import { JsonTree } from "../../parts/json-tree.js";
 import { Load } from "../../parts/load.js";
 import { Facts, PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Table } from "../../parts/table.js";
 import { Ago, Moment } from "../../parts/time.js";
+import { Why } from "../../parts/why.js";
 import { Slots } from "./slots.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
-import type { EventOfSchedule, List, Schedule, ScheduleRun } from "../../wire.js";
+import type { EventOfSchedule, List, Reason, Schedule, ScheduleRun } from "../../wire.js";
 import { backfill, pause, remove, resume, run } from "./acts.js";
 import { ruleText } from "./rule.js";
 
@@ -33,11 +35,12 @@ export function SchedulePage({ name }: { name: string }): JSX.Element {
       >
         {found?.pausedAt && (
           <p class="note">
-            Paused <Ago at={found.pausedAt} /> {found.pausedBy && `by ${found.pausedBy}`}
-            {found.pausedBecause && `: ${found.pausedBecause}`}
+            Paused <Ago at={found.pausedAt} /> {found.pausedBy && `by ${isolated(found.pausedBy)}`}
+            {found.pausedBecause && `: ${isolated(found.pausedBecause)}`}
           </p>
         )}
         {found?.message && <p class="note">{found.message}</p>}
+        {found?.health === "blocked" && found.openJobs[0] && <RunWhy job={found.openJobs[0]} />}
       </PageHead>
       <Load of={schedule} lines={8}>
         {(one) => (
@@ -62,6 +65,12 @@ export function SchedulePage({ name }: { name: string }): JSX.Element {
   );
 }
 
+/** What holds its run back. */
+function RunWhy({ job }: { job: string }): JSX.Element {
+  const why = useResource(`why ${job}`, (signal) => get<List<Reason>>(`jobs/${job}/why`, {}, signal), 5000);
+  return <Why of={why.data?.items ?? []} />;
+}
+
 function ScheduleActs({ schedule }: { schedule: Schedule }): JSX.Element {
   const isPaused = schedule.pausedAt !== null || schedule.health === "stopped";
   const finished = schedule.health === "finished";
@@ -76,6 +85,9 @@ function ScheduleActs({ schedule }: { schedule: Schedule }): JSX.Element {
         {isPaused ? "Resume" : "Pause"}
       </Button>
       <Button onClick={() => perform(backfill(schedule))}>Backfill</Button>
+      <a class="button" href={to(["schedules", schedule.name, "edit"])}>
+        Edit
+      </a>
       <Button kind="danger" onClick={() => perform(remove(schedule))}>
         Remove
       </Button>

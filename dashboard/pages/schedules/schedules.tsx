@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { CellFilter, cellColumn } from "../../cells.js";
 import { count, duration } from "../../format.js";
 import { perform } from "../../parts/act.js";
 import { Badge } from "../../parts/badge.js";
@@ -10,6 +11,7 @@ import { Table } from "../../parts/table.js";
 import { Ago } from "../../parts/time.js";
 import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
+import type { Schedule } from "../../wire.js";
 import { pause, resume } from "./acts.js";
 import { Preview } from "./preview.js";
 import { ruleText } from "./rule.js";
@@ -21,7 +23,18 @@ export function Schedules(): JSX.Element {
   const schedules = useSchedules(5000);
   return (
     <>
-      <PageHead title="Schedules" />
+      <PageHead
+        title="Schedules"
+        actions={
+          mayAct.value && (
+            <a class="button" href={to(["new-schedule"])}>
+              New schedule
+            </a>
+          )
+        }
+      >
+        <CellFilter />
+      </PageHead>
       <Panel title="All schedules" note={schedules.data && count(schedules.data.length)} flush>
         <Load of={schedules}>
           {(items) => (
@@ -36,6 +49,7 @@ export function Schedules(): JSX.Element {
                   by: ({ name }) => name,
                   cell: ({ name }) => <a href={to(["schedules", name])}>{name}</a>,
                 },
+                cellColumn<Schedule>(({ cell }) => cell),
                 {
                   head: "Health",
                   width: "90px",

@@ -7,9 +7,10 @@ import { Labelled } from "../../parts/labelled.js";
 import { Problem } from "../../parts/load.js";
 import { forgetAnswers } from "../../parts/resource.js";
 import { session } from "../../session.js";
+import { signedIn } from "../../tabs.js";
 import type { Session } from "../../wire.js";
 
-/** The server wants a token. It stays in this tab, until the tab is closed. */
+/** The server wants a token. It stays in the tabs of this page, until they are closed. */
 export function SignIn({ reason }: { reason: string }): JSX.Element {
   const [token, setToken] = useState("");
   const [error, setError] = useState<unknown>();
@@ -25,6 +26,7 @@ export function SignIn({ reason }: { reason: string }): JSX.Element {
       session.value = await get<Session>("session");
       forgetAnswers();
       signInReason.value = null;
+      signedIn(token.trim());
       changes.value += 1;
     } catch (problem) {
       keepToken(null);
@@ -40,7 +42,8 @@ export function SignIn({ reason }: { reason: string }): JSX.Element {
           Millrace
         </h1>
         <p class="muted">
-          This server wants a token. It is kept in this tab only, and forgotten when the tab is closed.
+          This server wants a token. It is shared with the other tabs of this page, and forgotten when the last of them
+          is closed.
         </p>
         <Labelled label="Token" hint="Whoever runs millrace serve has made it; a reader's token is enough to look.">
           {(ids) => (

@@ -17,7 +17,7 @@ export const breakersResetCommand: Command = {
   examples: ["millrace breakers reset --queue mail --type send-mail", "millrace breakers reset"],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
-      const reset = await engine.resetBreakers(options.pick("queue", "type"));
+      const reset = await engine.breakerReset(options.pick("queue", "type"));
       out.result({ reset }, `${plural(reset, "breaker")} reset`);
       return reset > 0 ? 0 : 1;
     });

@@ -55,7 +55,7 @@ async function play(engine: Engine, say: ReturnType<typeof teller>): Promise<Exi
     if (claimed.length === 0) break;
     if (claimed[0]?.type === "report") say("urgent", "the urgent report came first, before everything older");
     const broken = claimed.filter((job) => (job.input as { key?: string }).key === "broken.png");
-    for (const job of broken) await engine.retry(job, { message: "not an image" });
+    for (const job of broken) await engine.retryLater(job, { message: "not an image" });
     finished.retried += broken.length;
     const good = claimed.filter((job) => !broken.includes(job));
     for (const token of new Set(good.map((job) => job.token))) {
@@ -70,7 +70,7 @@ async function play(engine: Engine, say: ReturnType<typeof teller>): Promise<Exi
 
   const [failed] = await engine.list({ state: "failed" });
   say("failed", `one job failed after ${failed?.attempts} attempts: ${failed?.lastError?.message} (${failed?.reason})`);
-  const depth = await engine.depth();
+  const depth = await engine.queueDepth();
   say("depth", `waiting now: ${depth.ready} ready, ${depth.delayed} delayed, ${depth.running} running`);
   return depth.ready + depth.delayed + depth.running === 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-import { InputError } from "../../db/errors.js";
 import type { JobOptions } from "../../job/job-options.js";
+import { DeclaredInputs } from "../../client/declared-inputs.js";
 import { Millrace } from "../../client/millrace.js";
 import { rangeOf } from "../../db/option-table.js";
 import { type Command, databaseOptions } from "../command.js";
@@ -59,7 +59,7 @@ export const enqueueCommand: Command = {
       schema: options.text("schema"),
     });
     try {
-      await checkDeclared(mill, type, input);
+      await new DeclaredInputs(mill.engine).check([{ type, input }]);
       if (jobs > 1) return await enqueueMany(mill, type, input, jobs, jobOptions, out);
       const enqueued = await mill.enqueue(type, input, jobOptions);
       out.result(
@@ -72,25 +72,6 @@ export const enqueueCommand: Command = {
     }
   },
 };
-
-/** By the schema that a worker has declared for the type, if one has. */
-async function checkDeclared(mill: Millrace, type: string, input: unknown): Promise<void> {
-  const [definition] = await mill.engine.definitions(type).catch(() => []);
-  if (!definition?.inputSchema) return;
-  const { z } = await import("../../server/zod.js");
-  let schema;
-  try {
-    schema = z.fromJSONSchema(definition.inputSchema as never);
-  } catch {
-    return; // one that only its own library understands
-  }
-  const { error } = schema.safeParse(input ?? null);
-  if (error)
-    throw new InputError(
-      `the input of "${type}"`,
-      error.issues.map(({ path, message }) => ({ path: path.join("."), message })),
-    );
-}
 
 function jobOptionsOf(options: Options): JobOptions {
   const priority = options.givenInteger("priority", ...rangeOf("priority"));

@@ -52,7 +52,7 @@ export const failuresRetryCommand: Command = {
       let next: FailureRetry | null = which;
       try {
         while (next && !signals.isRequested) {
-          const batch: FailuresRetried = await engine.retryFailures(next);
+          const batch: FailuresRetried = await engine.failureRetry(next);
           retried += batch.jobs;
           next = batch.next;
         }

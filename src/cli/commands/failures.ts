@@ -5,7 +5,7 @@ import { count, oneLine, time } from "../format.js";
 import { textTable } from "../text-table.js";
 
 /** The newest so many failures are looked at. */
-const mostLooked = 10_000;
+const maxLooked = 10_000;
 
 export const failuresCommand: Command = {
   name: "failures",
@@ -29,12 +29,12 @@ export const failuresCommand: Command = {
   ],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
-      const all = await engine.failures({ ...options.pick("queue", "type", "since", "until"), limit: mostLooked });
+      const all = await engine.failures({ ...options.pick("queue", "type", "since", "until"), limit: maxLooked });
       const groups = all.slice(0, options.integer("limit", 1, 10_000));
-      const isCut = all.reduce((sum, { jobs }) => sum + jobs, 0) >= mostLooked;
+      const isCut = all.reduce((sum, { jobs }) => sum + jobs, 0) >= maxLooked;
       const lines = failuresTable(groups, out.width);
       if (isCut)
-        lines.push("", `there are more: these are the newest ${count(mostLooked)}, and counts are at least so many`);
+        lines.push("", `there are more: these are the newest ${count(maxLooked)}, and counts are at least so many`);
       out.result(groups, groups.length === 0 ? "no failures" : lines);
       return 0;
     });

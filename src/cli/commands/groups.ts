@@ -11,7 +11,7 @@ export const groupsCommand: Command = {
   examples: ["millrace groups"],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
-      const groups = await engine.groupList();
+      const groups = await engine.groups();
       const columns = [{ title: "QUEUE" }, { title: "WEIGHT", align: "right" }, { title: "GROUP" }] as const;
       out.result(
         groups,

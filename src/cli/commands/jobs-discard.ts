@@ -1,6 +1,7 @@
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { plural } from "../format.js";
+import { actOnAll, bulkDetail, bulkOptions, idsOf } from "../job-filter.js";
 
 export const jobsDiscardCommand: Command = {
   name: "jobs discard",
@@ -8,20 +9,29 @@ export const jobsDiscardCommand: Command = {
   details: [
     "They keep their state, but are no longer listed with --undecided, and can no longer be retried.",
     "The exit code is 1 when some are neither failed nor expired, or were discarded before; those are left alone.",
+    bulkDetail,
   ],
-  arguments: [{ name: "ID", help: "the jobs", many: true }],
+  arguments: [{ name: "ID", help: "the jobs", many: true, optional: true }],
   options: {
+    ...bulkOptions,
     by: { value: "NAME", help: "who decided it, kept with the job" },
     because: { value: "TEXT", help: "why, kept with the job" },
     ...databaseOptions,
   },
   examples: [
     'millrace jobs discard 880123456789012345 --by ann --because "the customer has left"',
-    "millrace jobs --undecided --type newsletter --json | jq -r '.[].id' | xargs millrace jobs discard",
+    "millrace jobs discard --type newsletter --state expired --yes",
   ],
   async run({ args, options, out }) {
+    const ids = idsOf(args, options);
     return withDatabase(options, async ({ engine }) => {
-      const ids = [...new Set(args)];
+      if (!ids)
+        return actOnAll({ options, out }, engine, {
+          narrow: { undecided: true },
+          work: (jobs) => engine.discard(jobs, options.pick("by", "because")),
+          done: "discarded",
+          would: "discarded",
+        });
       const discarded = await engine.discard(ids, options.pick("by", "because"));
       const rest = ids.length - discarded;
       out.result(

@@ -21,8 +21,8 @@ export const jobsRewindCommand: Command = {
     const [job, step] = args as [string, string];
     return withDatabase(options, async ({ engine }) => {
       const queue = await engine.rewind(job, step, options.pick("by", "because"));
-      await engine.deliver();
-      await engine.notify([queue]);
+      await engine.noticesDeliver();
+      await engine.queueNotify([queue]);
       out.result({ rewound: true }, `${job} goes back to "${step}"`);
       return 0;
     });

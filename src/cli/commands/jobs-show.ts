@@ -1,12 +1,13 @@
 import { errorText } from "../../db/error-text.js";
 import { exactText } from "../../db/exact-json.js";
-import type { AttemptRecord, JobDetails, JobRecord, Json } from "../../db/types.js";
+import type { AttemptRecord, JobDetails, JobRecord, Json, Reason } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { bytes, duration, time } from "../format.js";
 import type { Output } from "../output.js";
 import { textTable } from "../text-table.js";
 import { waitsText } from "../waits-text.js";
+import { whyLines } from "../why-lines.js";
 
 export const jobsShowCommand: Command = {
   name: "jobs show",
@@ -19,14 +20,18 @@ export const jobsShowCommand: Command = {
     const [id] = args as [string];
     return withDatabase(options, async ({ engine }) => {
       const details = await engine.get(id);
-      out.result(details, details ? detailLines(details, out) : `there is no job ${id}, or no longer`);
+      const why = details && (await engine.why(id));
+      out.result(
+        details && { ...details, why },
+        details ? detailLines(details, why ?? [], out) : `there is no job ${id}, or no longer`,
+      );
       return details ? 0 : 1;
     });
   },
 };
 
-function detailLines({ job, attempts, progress }: JobDetails, out: Output): string[] {
-  const fields = fieldsOf(job, progress).filter(
+function detailLines({ job, attempts, progress }: JobDetails, why: readonly Reason[], out: Output): string[] {
+  const fields = fieldsOf(job, why, progress).filter(
     (field): field is [string, string] => field[1] !== null && field[1] !== "",
   );
   const width = Math.max(...fields.map(([name]) => name.length));
@@ -38,7 +43,7 @@ function detailLines({ job, attempts, progress }: JobDetails, out: Output): stri
   ];
 }
 
-function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
+function fieldsOf(job: JobRecord, why: readonly Reason[], progress: Json): [string, string | null][] {
   return [
     ["id", job.id],
     ["state", job.reason ? `${job.state} (${job.reason})` : job.state],
@@ -53,6 +58,7 @@ function fieldsOf(job: JobRecord, progress: Json): [string, string | null][] {
     ["attempts", `${job.attempts} of ${job.maxAttempts === Infinity ? "unlimited" : job.maxAttempts}`],
     ["started by", job.parent],
     ["waits for", waitsText(job)],
+    ["why it waits", job.waits === null ? whyLines(why).join("; ") : null],
     ["created", time(job.createdAt)],
     ["run at", time(job.runAt)],
     ["expires", time(job.expiresAt)],

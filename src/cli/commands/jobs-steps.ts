@@ -9,7 +9,7 @@ import { textTable } from "../text-table.js";
 import { waitsText } from "../waits-text.js";
 
 /** So many children are shown; a job may have a hundred thousand. */
-const mostChildren = 100;
+const maxChildren = 100;
 
 export const jobsStepsCommand: Command = {
   name: "jobs steps",
@@ -50,7 +50,7 @@ export const jobsStepsCommand: Command = {
       }
       const { job } = details;
       const steps = await engine.steps(id, filter);
-      const children = await engine.children(id, { limit: mostChildren });
+      const children = await engine.children(id, { limit: maxChildren });
       const next = steps.length === limit ? { next: steps.at(-1)!.id } : {};
       const { state, parent, waits, suspendedAt } = job;
       out.result(
@@ -77,7 +77,7 @@ function lines(
     ...(steps.length === 0 ? ["no steps"] : stepTable(steps, out)),
     ...(next === undefined ? [] : [`there may be more: --after ${next}`]),
     ...(children.length === 0 ? [] : ["", ...childTable(children, out)]),
-    ...(children.length < mostChildren ? [] : [`the first ${mostChildren} children`]),
+    ...(children.length < maxChildren ? [] : [`the first ${maxChildren} children`]),
   ];
 }
 
@@ -111,7 +111,8 @@ const words: Readonly<Record<StepKind, (step: JobStep) => string>> = {
   due: () => "waits",
   got: () => "got a signal",
   started: ({ children }) => `started ${plural(children ?? 0, "job")}`,
-  ended: ({ about }) => `child ${about ?? "ended"}`,
+  ended: ({ about, children }) =>
+    `${children === null ? "child" : plural(children, "child", "children")} ${about ?? "ended"}`,
   signal: () => "signal",
   rewind: ({ about }) => `went back to ${about}`,
 };

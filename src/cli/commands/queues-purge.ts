@@ -15,11 +15,11 @@ export const queuesPurgeCommand: Command = {
     const [name] = args as [string];
     return withDatabase(options, async ({ engine }) => {
       if (options.flag("yes")) {
-        const purged = await engine.purge(name);
+        const purged = await engine.queuePurge(name);
         out.result({ name, purged }, `${plural(purged, "job")} dropped from ${name}`);
         return 0;
       }
-      const { ready, blocked, delayed } = await engine.depth(name);
+      const { ready, blocked, delayed } = await engine.queueDepth(name);
       const waiting = ready + blocked + delayed;
       out.result(
         { name, purged: 0, waiting },

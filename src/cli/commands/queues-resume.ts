@@ -18,7 +18,7 @@ export const queuesResumeCommand: Command = {
     return withDatabase(options, async ({ engine }) => {
       const part = options.pick("type", "group");
       await engine.queueResume(name, { by: userName(), ...options.pick("because"), ...part });
-      await engine.notify([name]);
+      await engine.queueNotify([name]);
       out.result({ name, ...part, state: "active" }, `${partName(name, part)} is active`);
       return 0;
     });

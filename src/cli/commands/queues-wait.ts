@@ -17,7 +17,7 @@ export const queuesWaitCommand: Command = {
     const [name, ...waitsFor] = args as [string, ...string[]];
     return withDatabase(options, async ({ engine }) => {
       await engine.queuePut(name, { waitsFor: waitsFor.length > 0 ? waitsFor : null });
-      if (waitsFor.length === 0) await engine.notify([name]);
+      if (waitsFor.length === 0) await engine.queueNotify([name]);
       out.result({ name, waitsFor }, `${name} waits for ${waitsFor.join(", ") || "nothing"}`);
       return 0;
     });

@@ -7,16 +7,16 @@ import { textTable } from "../text-table.js";
 
 export const queuesCommand: Command = {
   name: "queues",
-  summary: "list the queues with their state and what waits, is delayed and runs",
+  summary: "list the queues with their state and what is ready, blocked, delayed and runs",
   details: [
-    "Counts cost the same at any backlog. `waiting` queues wait for others to finish, `closed` ones take no more jobs, `finished` ones have none left.",
+    "Counts cost the same at any backlog. `blocked` jobs are behind a pause, an open breaker or another queue; `millrace queues show` says which. `waiting` queues wait for others to finish, `closed` ones take no more jobs, `finished` ones have none left.",
   ],
   arguments: [],
   options: databaseOptions,
   examples: ["millrace queues", "millrace queues --json | jq '.[] | select(.waiting > 1000).name'"],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
-      const queues = await engine.queueList();
+      const queues = await engine.queues();
       out.result(queues, queuesTable(queues, out.width));
       return 0;
     });

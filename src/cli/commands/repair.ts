@@ -13,7 +13,7 @@ export const repairCommand: Command = {
   examples: ["millrace repair"],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine, schema }) => {
-      const ready = await engine.repair();
+      const ready = await engine.cellRepair();
       out.result({ schema, ready }, `schema ${schema} repaired: ${plural(ready, "job is", "jobs are")} ready`);
       return 0;
     });

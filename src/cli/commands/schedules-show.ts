@@ -33,7 +33,7 @@ export const schedulesShowCommand: Command = {
       const [runs, events, durations] = await Promise.all([
         engine.schedules.runs(name, limit),
         engine.schedules.events(name, limit),
-        engine.schedules.stats(name, { runs: 10, windows: windows.map(([seconds]) => seconds) }),
+        engine.schedules.durations(name, { runs: 10, windows: windows.map(([seconds]) => seconds) }),
       ]);
       out.result({ schedule, runs, events, durations }, [
         ...factLines(schedule, out),

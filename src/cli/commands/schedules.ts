@@ -7,7 +7,7 @@ import { ruleText } from "../schedule-rule.js";
 import { textTable } from "../text-table.js";
 
 const page = 1000;
-const healths = ["healthy", "failing", "paused", "stopped", "finished"] as const;
+const healths = ["healthy", "failing", "blocked", "paused", "stopped", "finished"] as const;
 
 export const schedulesCommand: Command = {
   name: "schedules",

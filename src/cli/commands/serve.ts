@@ -5,6 +5,8 @@ import { visibleLines } from "../../db/visible.js";
 import { type OpenTelemetryApi, openTelemetryTracing } from "../../observe/opentelemetry.js";
 import type { Tracing } from "../../observe/tracing.js";
 import { type LogLevel, jsonLog } from "../../server/log.js";
+import type { ServerOptions } from "../../server/server.js";
+import { cellUrls } from "../cells.js";
 import { type Command, databaseOptions } from "../command.js";
 import { databaseUrl } from "../database.js";
 import type { Options } from "../options.js";
@@ -23,6 +25,7 @@ export const serveCommand: Command = {
       "The file is read again on SIGHUP. What happens is logged to the standard error, one JSON object a line.",
     "SQS clients sign with a key of `--sqs-keys`, or of the variable `MILLRACE_SQS_KEYS`: lines of `ACCESS_KEY_ID SECRET_ACCESS_KEY`, the secret with 8 characters or more. Without tokens and keys any key is accepted, on this machine only.",
     "Spans go wherever the SDK sends them that the process was started with, such as `node --import ./telemetry.mjs node_modules/.bin/millrace serve --opentelemetry`.",
+    "With several cells (`--cell-urls`, or MILLRACE_CELLS where no `--url` is given) all of them are served as one. See docs/cells.md.",
     "SIGTERM or Ctrl-C lets requests in progress end; a second one ends at once. See docs/server.md.",
   ],
   arguments: [],
@@ -49,13 +52,22 @@ export const serveCommand: Command = {
       isFile: true,
     },
     rate: { value: "N", help: "requests a second of each token of the API; twice as many at once", default: "1000" },
+    "hook-hosts": {
+      value: "HOSTS",
+      help: "hosts that web hooks of alerts may be sent to, with commas, such as hooks.example.com,*.corp.example; none sends none (default every host with a public address)",
+    },
     opentelemetry: { help: "make each request a span, by the @opentelemetry/api that is installed in this folder" },
     "drain-delay": { value: "DURATION", help: "how long /readyz says no before it stops listening", default: "1s" },
     "log-level": { value: "LEVEL", help: "what is worth a line", choices: levels, default: "info" },
+    "cell-urls": {
+      value: "LIST",
+      help: "several cells, as `a=URL b=URL` (default: MILLRACE_CELLS, then one database)",
+    },
     ...databaseOptions,
   },
   examples: [
     "millrace serve",
+    'millrace serve --cell-urls "a=postgres://one/app b=postgres://two/app"',
     "millrace serve --host 0.0.0.0 --tokens tokens.txt --prefix /queue",
     "millrace serve --tokens tokens.txt --sqs-keys keys.txt --public-url https://queue.example.com",
   ],
@@ -67,11 +79,12 @@ export const serveCommand: Command = {
     const trustProxy = options.given("trust-proxy")?.split(",");
     const perSecond = options.integer("rate", 1, 1_000_000);
     const tracing = options.flag("opentelemetry") ? await tracingHere() : undefined;
+    const hookHosts = options.given("hook-hosts");
     // half of the program, and no other command needs it
     const { startServer } = await import("../../server/server.js");
     const signals = stopSignals();
     const server = await startServer({
-      connection: { connectionString: databaseUrl(options), application_name: "millrace serve" },
+      ...placeOf(options),
       schema: options.text("schema"),
       host: options.text("host"),
       port: options.integer("port", 0, 65_535),
@@ -83,6 +96,9 @@ export const serveCommand: Command = {
       rate: { perSecond, burst: perSecond * 2 },
       ...(tokens === undefined ? {} : { tokens }),
       ...(tracing === undefined ? {} : { tracing }),
+      ...(hookHosts === undefined
+        ? {}
+        : { webHooks: hookHosts === "none" ? false : { allowedHosts: hookHosts.split(",") } }),
       sqs: keys === undefined ? { anyKey: tokens === undefined } : { keys },
     });
     const reload = (): void => {
@@ -112,6 +128,18 @@ export const serveCommand: Command = {
     }
   },
 };
+
+/** The cells that were named, or else the database. */
+function placeOf(options: Options): Pick<ServerOptions, "connection" | "cells"> {
+  const url = options.given("url");
+  const cells = options.given("cell-urls");
+  if (url !== undefined && cells !== undefined)
+    throw new UsageError("--url and --cell-urls exclude each other", "give one of them");
+  const to = (connectionString: string) => ({ connectionString, application_name: "millrace serve" });
+  const hasCells = cells !== undefined || (url === undefined && process.env["MILLRACE_CELLS"]);
+  if (!hasCells) return { connection: to(databaseUrl(options)) };
+  return { cells: Object.fromEntries([...cellUrls(cells)].map(([name, cellUrl]) => [name, to(cellUrl)])) };
+}
 
 function prefixOf(options: Options): string {
   const prefix = (options.given("prefix") ?? "").replace(/\/+$/, "");

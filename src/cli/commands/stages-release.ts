@@ -16,7 +16,7 @@ export const stagesReleaseCommand: Command = {
     const [name, stage] = args as [string, string];
     return withDatabase(options, async ({ engine }) => {
       const jobs = await engine.stageRelease(name, stage, { by: userName(), ...options.pick("because") });
-      await engine.notify([name]);
+      await engine.queueNotify([name]);
       out.result({ name, stage, released: jobs }, `${plural(jobs, "job")} of ${stage} released`);
       return 0;
     });

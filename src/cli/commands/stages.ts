@@ -12,7 +12,7 @@ export const stagesCommand: Command = {
   examples: ["millrace stages"],
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
-      const stages = await engine.stageList();
+      const stages = await engine.stages();
       out.result(
         stages,
         textTable(

@@ -10,7 +10,7 @@ import { type Sample, Sampler } from "../top/sampler.js";
 import { Screen } from "../top/screen.js";
 
 const refreshMs = 1000;
-const mostRunning = 100;
+const maxRunning = 100;
 
 export const topCommand: Command = {
   name: "top",
@@ -35,14 +35,14 @@ async function printOne(database: Database, out: Output): Promise<void> {
   const sampler = new Sampler(database);
   const before = await sampler.take(0);
   await sleep(refreshMs);
-  const frame = makeFrame(await sampler.take(mostRunning), before);
+  const frame = makeFrame(await sampler.take(maxRunning), before);
   out.result(frame, frameLines(frame, title(database, frame.at), out, Infinity));
 }
 
 async function watch(database: Database, out: Output): Promise<void> {
   const sampler = new Sampler(database);
   // fails here, on the normal screen, when it cannot work
-  let before: Sample | undefined = await sampler.take(mostRunning);
+  let before: Sample | undefined = await sampler.take(maxRunning);
   let lines = view(makeFrame(before, undefined), database, out);
   const screen = new Screen(out.stdout, process.stdin);
   const signals = stopSignals();
@@ -55,7 +55,7 @@ async function watch(database: Database, out: Output): Promise<void> {
       await sleep(refreshMs, undefined, { signal: stopping.signal }).catch(() => {});
       if (stopping.signal.aborted) break;
       try {
-        const now = await sampler.take(mostRunning);
+        const now = await sampler.take(maxRunning);
         lines = view(makeFrame(now, before), database, out);
         before = now;
       } catch (error) {

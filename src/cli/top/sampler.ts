@@ -11,7 +11,10 @@ export interface Sample {
 export interface SampledQueue {
   readonly name: string;
   readonly state: string;
+  /** Ready and blocked together. */
   readonly waiting: number;
+  readonly ready: number;
+  readonly blocked: number;
   readonly delayed: number;
   readonly suspended: number;
   readonly running: number;
@@ -34,7 +37,7 @@ export interface RunningJob {
  * Counting new jobs must not become a load of its own: 3,000 take 60 ms. When there are more, every eighth one stands
  * for all, and so on.
  */
-const mostCounted = 3000;
+const maxCounted = 3000;
 
 /** Looks at the database again and again. */
 export class Sampler {
@@ -43,20 +46,22 @@ export class Sampler {
 
   constructor(readonly database: Database) {}
 
-  async take(mostRunning: number): Promise<Sample> {
-    const queues = await this.database.engine.queueList();
+  async take(maxRunning: number): Promise<Sample> {
+    const queues = await this.database.engine.queues();
     const [clock] = await this.database.read<{ at: Date }>("select :clock_now() as at");
     const { at } = clock!;
     const rates = this.#before ? await this.#rates(this.#before, at) : undefined;
-    const running = await this.#running(mostRunning);
+    const running = await this.#running(maxRunning);
     this.#before = at;
     return {
       at,
       running,
-      queues: queues.map(({ name, state, waiting, delayed, suspended, running: taken }) => ({
+      queues: queues.map(({ name, state, waiting, ready, blocked, delayed, suspended, running: taken }) => ({
         name,
         state,
         waiting,
+        ready,
+        blocked,
         delayed,
         suspended,
         running: taken,
@@ -72,15 +77,15 @@ export class Sampler {
       const rows = await this.database.read<{ queue: string; created: string }>(
         `select queue, count(*) as created
            from (select queue from :jobs where id >= $1::bigint and id < $2::bigint and hashint8(id) & $3::int = 0 limit $4) made group by queue`,
-        [firstIdAt(since.getTime()), firstIdAt(at.getTime()), this.#every - 1, mostCounted],
+        [firstIdAt(since.getTime()), firstIdAt(at.getTime()), this.#every - 1, maxCounted],
       );
       const total = rows.reduce((sum, { created }) => sum + Number(created), 0);
-      if (total >= mostCounted && this.#every < 4096) {
+      if (total >= maxCounted && this.#every < 4096) {
         this.#every *= 8;
         continue;
       }
       const factor = this.#every;
-      if (total < mostCounted / 32) this.#every = Math.max(1, this.#every / 8);
+      if (total < maxCounted / 32) this.#every = Math.max(1, this.#every / 8);
       return new Map(rows.map(({ queue, created }) => [queue, (Number(created) * factor) / seconds]));
     }
   }

@@ -53,7 +53,7 @@ export interface ClaimedJob {
   readonly tenant?: string;
   readonly headers?: { readonly [key: string]: Json };
   readonly deadline?: Date;
-  readonly attemptTimeoutMs?: number;
+  readonly attemptTimeoutSeconds?: number;
   /** Present up to 64 KiB; larger ones are read with `Engine.payloadRead`. */
   readonly payload?: Uint8Array;
   readonly payloadSize?: number;
@@ -83,7 +83,7 @@ export type Settlement =
   | { readonly token: string; readonly outcome: "failed"; readonly jobs: readonly JobId[]; readonly error?: JobError }
   | {
       readonly token: string;
-      readonly outcome: "retry";
+      readonly outcome: "retryLater";
       readonly jobs: readonly JobId[];
       readonly error?: JobError;
       readonly delaySeconds?: number;

@@ -31,7 +31,7 @@ export interface FailureFilter {
 
 /** Failed jobs whose errors are alike but for numbers, ids and quoted texts. */
 export interface FailureGroup {
-  /** 16 hexadecimal digits; see `Jobs.retryFailures`. */
+  /** 16 hexadecimal digits; see `Jobs.failureRetry`. */
   readonly fingerprint: string;
   /** Name, code and message of the newest job's error. */
   readonly name: string | null;
@@ -121,4 +121,6 @@ export interface BreakerRecord {
   readonly pauseSeconds: number | null;
   readonly failedAt: Date | null;
   readonly lastError: JobError | null;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }

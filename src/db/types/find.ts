@@ -23,6 +23,12 @@ export interface FindFilter extends ListFilter {
   readonly fingerprint?: string;
   /** A part of the last error's message, whatever the case of its letters. */
   readonly error?: string;
+  /** The kind of the last error, as `failures` tells it (`fingerprint`). */
+  readonly failure?: string;
+  /** A part of the input as it is written, whatever the case; JSON in brackets: what the input contains. */
+  readonly input?: string;
+  /** A part of the names of its queue, type, group, tenant, of its fingerprint, its input or its last error. */
+  readonly text?: string;
   /** Only jobs that have not ended. Default false. */
   readonly isLive?: boolean;
   /** After this long, what was found until then is the answer. Default 2. */

@@ -44,7 +44,7 @@ export interface JobRecord {
   readonly discardedAt: Date | null;
   readonly lastError: JobError | null;
   readonly result: Json;
-  readonly attemptTimeoutMs: number | null;
+  readonly attemptTimeoutSeconds: number | null;
   readonly retry: RetryPolicy | null;
   readonly fingerprint: string | null;
   readonly schedule: string | null;
@@ -64,6 +64,8 @@ export interface JobRecord {
   readonly waits: JobWaits | null;
   /** Since when it is suspended. */
   readonly suspendedAt: Date | null;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
 
 /** What a suspended job waits for. */

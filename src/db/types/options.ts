@@ -1,12 +1,17 @@
-/** Seconds to wait after each failed attempt: constant, a list whose last entry repeats, or exponential. */
-export type RetryPolicy =
-  | number
-  | readonly number[]
-  | { readonly base?: number; readonly factor?: number; readonly cap?: number; readonly jitter?: number };
+/**
+ * How long to wait after each failed attempt: constant, a list whose last entry repeats, or growing. In seconds; where
+ * the client takes one (`RetryDelay`), in durations.
+ */
+export type RetryPolicy<Delay = number> =
+  | Delay
+  | readonly Delay[]
+  | { readonly base?: Delay; readonly factor?: number; readonly cap?: Delay; readonly jitter?: number };
 
 /**
  * What to do about a certain error. It matches when the error's `code` is this one and its message or name matches the
- * `pattern`; a rule has one of them at least. The first rule that matches decides. See docs/failures.md.
+ * `pattern`; a rule has one of them at least. The first rule that matches decides. It says one of three: `delays`,
+ * `retry` (the delay before the next attempt; `maxAttempts` holds) or `fail`. Times are in seconds; where the client
+ * takes rules (`QueueErrorRule`), they are durations, and `retry` is `retryDelay`. See docs/failures.md.
  *
  * @example
  * ```ts
@@ -16,7 +21,7 @@ export type RetryPolicy =
  * ];
  * ```
  */
-export type ErrorRule = (
+export type ErrorRule<Delay = number, Retry extends string = "retry"> = (
   | { readonly code: string; readonly pattern?: string }
   | {
       readonly code?: string;
@@ -27,15 +32,12 @@ export type ErrorRule = (
   (
     | {
         /**
-         * Seconds before each retry: as many retries as the list is long, whatever `maxAttempts` says, then the job has
-         * failed.
+         * How long to wait before each retry: as many retries as the list is long, whatever `maxAttempts` says, then
+         * the job has failed.
          */
-        readonly delays: readonly number[];
+        readonly delays: readonly Delay[];
       }
-    | {
-        /** The delay before the next attempt; `maxAttempts` holds. */
-        readonly retry: RetryPolicy;
-      }
+    | { readonly [name in Retry]: RetryPolicy<Delay> }
     | {
         /** The job has failed at once, as if its handler had thrown a `PermanentError`. */
         readonly fail: true;
@@ -121,6 +123,11 @@ export interface Defaults {
    * have ended; those that come back go first, by their age.
    */
   readonly ordered?: boolean | "batches" | null;
+  /**
+   * Of a queue, when it is made: with several cells, each tenant of it has a cell, and each job names its tenant.
+   * Default none: the queue is in one cell.
+   */
+  readonly spread?: "tenant" | null;
   /** Of a queue: its jobs wait until all these queues have finished. */
   readonly waitsFor?: readonly string[] | null;
   /** Of a queue: whether a job that fails for good pauses it, for somebody to decide. Default `continue`. */

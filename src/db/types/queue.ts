@@ -34,7 +34,12 @@ export interface QueueRecord {
   readonly pausedBy: string | null;
   readonly pausedBecause: string | null;
   readonly createdAt: Date;
+  /** What could start as far as its time goes: ready and blocked together. */
   readonly waiting: number;
+  /** Of the waiting ones, those that nothing holds but limits and rates. */
+  readonly ready: number;
+  /** Of the waiting ones, those behind a pause, an open breaker, or a queue that this one waits for. */
+  readonly blocked: number;
   /** Staged ones among them. */
   readonly delayed: number;
   readonly running: number;
@@ -47,10 +52,12 @@ export interface QueueRecord {
   readonly closedBy: string | null;
   readonly closedBecause: string | null;
   readonly finishedAt: Date | null;
+  /** With several cells: those that have something of it. */
+  readonly cell?: string;
 }
 
 /** The states of a queue. */
-export type QueueState = "active" | "paused" | "waiting" | "closed" | "finished";
+export type QueueState = "active" | "paused" | "waiting" | "closed" | "finished" | "moved";
 
 /** What can happen to a queue; see docs/queue-states.md. */
 export const queueEventNames = [
@@ -63,6 +70,10 @@ export const queueEventNames = [
   "stageReleased",
   "stageCancelled",
   "recounted",
+  "moved",
+  "drained",
+  "arriving",
+  "arrived",
 ] as const;
 
 /** Something that happened to a queue. */
@@ -81,6 +92,8 @@ export interface QueueEvent {
   readonly stage?: string;
   /** How many jobs were released or cancelled with their stage. */
   readonly jobs?: number;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
 
 /** A stage of a queue that holds jobs, as the view `stages` shows it. */
@@ -90,6 +103,8 @@ export interface StageRecord {
   readonly jobs: number;
   /** When the oldest of them was enqueued. */
   readonly since: Date;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
 
 /** Where a purge in steps goes on: what the step before has answered. Nothing begins one. */
@@ -124,6 +139,8 @@ export interface PauseRecord {
   readonly pausedBecause: string | null;
   /** The job whose failure paused the queue; see `onFailure`. */
   readonly jobId: JobId | null;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
 
 /** A group that something was set for, as the view `groups` shows it. */
@@ -145,6 +162,8 @@ export interface LimitRecord {
   readonly rate: Rate | null;
   /** Jobs, or units of a resource. Null for groups. */
   readonly inUse: number | null;
+  /** With several cells: the one that it holds in. */
+  readonly cell?: string;
 }
 
 /** How much a queue holds. */
@@ -157,6 +176,21 @@ export interface Depth {
   readonly staged: number;
   readonly oldestReadyAt: Date | null;
   readonly oldestAgeSeconds: number | null;
+}
+
+/** What one group has in all queues together. */
+export interface CellGroup {
+  readonly group: string;
+  /** Where it has jobs. */
+  readonly queues: readonly string[];
+  /** Ready or blocked. */
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly running: number;
+  /** For how long the oldest waiting one could have run; null when none waits. */
+  readonly oldestAgeSeconds: number | null;
+  /** So much waits that all but `running` was estimated from a sample. */
+  readonly estimated: boolean;
 }
 
 /** What one group has in a queue. */

@@ -1,3 +1,4 @@
+import type { Held } from "./claim.js";
 import type { JobError, JobId, JobState, Json } from "./job.js";
 import type { StepKind } from "./steps.js";
 
@@ -58,4 +59,19 @@ export interface ChildRecord {
   readonly finishedAt: Date | null;
   /** It goes on when its parent ends without success. */
   readonly detached: boolean;
+}
+
+/** What a running job has logged lately, for whoever follows it. */
+export interface RunningLog extends Held {
+  readonly lines: readonly string[];
+}
+
+/** The newest lines that a job has logged. */
+export interface JobLog {
+  /** It runs, and more may come; else they are those of its last attempt. */
+  readonly isRunning: boolean;
+  /** Each begins with its time. */
+  readonly lines: readonly string[];
+  /** When they were told; null when there are none. */
+  readonly updatedAt: Date | null;
 }

@@ -16,6 +16,8 @@ export interface RunningJob {
   /** False while it waits in its worker; see `ClaimOptions.trackStart`. */
   readonly isStarted: boolean;
   readonly progress: Json;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
 
 /** Somebody who holds jobs. Workers that hold none are not known to the database. */
@@ -29,6 +31,8 @@ export interface WorkerRecord {
   readonly queues: readonly string[];
   /** The oldest of its claims. */
   readonly since: Date;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
 
 /** A worker of a process, as the process declares it. */
@@ -38,6 +42,44 @@ export interface DeclaredWorker {
   /** The types it has handlers for; null when there are too many to tell, which stands for any. */
   readonly types: readonly string[] | null;
   readonly concurrency: number;
+  /**
+   * It takes no jobs, as it was ordered: `draining` while handlers run, then `drained`. Absent when it takes jobs, or
+   * has not heard of the order yet.
+   */
+  readonly held?: "paused" | "draining" | "drained";
+}
+
+/** Which workers an order is for: those of a process, of a name in all processes, or of a name in one process. */
+export interface WorkerTarget {
+  /** The id of a process, as `mill.workers.list()` tells it. */
+  readonly process?: string;
+  /** The name of workers. */
+  readonly worker?: string;
+}
+
+/** What somebody ordered workers to do. */
+export interface WorkerOrder {
+  /** The process it is for; null for all. */
+  readonly process: string | null;
+  /** The name it is for; null for all workers of the process. */
+  readonly worker: string | null;
+  /** To take no jobs; null when it says nothing of that. */
+  readonly hold: "pause" | "drain" | null;
+  /** So many handlers at once; null when it says nothing of that. */
+  readonly concurrency: number | null;
+  readonly at: Date;
+  readonly by: string | null;
+  readonly because: string | null;
+}
+
+/** What a worker has to obey, of all orders that name it: the closest. */
+export interface ObeyedOrder {
+  readonly worker: string;
+  readonly hold: "pause" | "drain" | null;
+  readonly concurrency: number | null;
+  /** Who ordered it, and why, where that was said. */
+  readonly by: string | null;
+  readonly because: string | null;
 }
 
 /** What a process that runs workers tells of itself. */
@@ -63,10 +105,14 @@ export interface ProcessRecord extends ProcessFacts, ProcessState {
   readonly id: string;
   /** `lost` when its heartbeat is late, `stalled` when its event loop stands still. */
   readonly state: "idle" | "busy" | "stalled" | "lost";
+  /** What its workers were ordered to do, the closest order first. */
+  readonly orders: readonly WorkerOrder[];
   readonly startedAt: Date;
   readonly seenAt: Date;
   /** When its next heartbeat is there at the latest. */
   readonly expectedAt: Date;
+  /** With several cells: the one that it told. */
+  readonly cell?: string;
 }
 
 /** A type of which something is ready, and that no worker takes. */
@@ -77,6 +123,8 @@ export interface UnhandledType {
   /** Since when the oldest waits; null when no claim and no upkeep has met it. */
   readonly oldestReadyAt: Date | null;
   readonly oldestAgeSeconds: number | null;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
 
 /** What a sample is to tell beside counts. */
@@ -116,6 +164,8 @@ export interface LiveSample {
     readonly queue: string;
     readonly state: QueueState;
     readonly waiting: number;
+    /** Of the waiting ones. */
+    readonly blocked: number;
     readonly delayed: number;
     readonly suspended: number;
     readonly running: number;
@@ -140,4 +190,31 @@ export interface AuditRecord {
   readonly count?: number | null;
   readonly address?: string | null;
   readonly requestId?: string | null;
+  readonly because?: string | null;
+  /** Of settings, those that it has changed. */
+  readonly before?: Json;
+  readonly after?: Json;
+  /** With several cells: the one it is in. */
+  readonly cell?: string;
 }
+
+/** Which entries of the audit. */
+export interface AuditFilter {
+  readonly before?: string;
+  readonly limit?: number;
+  readonly who?: string;
+  /** A part of the route, whatever the case. */
+  readonly action?: string;
+  /** A part of the name of what it was done to, or of the reason. */
+  readonly object?: string;
+  readonly result?: "done" | "refused";
+  readonly since?: Date;
+  readonly until?: Date;
+}
+
+/** Something that has settings: its kind and its name; of a group, its queue and its name. */
+export type SettingsName = readonly [
+  kind: "queue" | "group" | "type" | "resource" | "schedule" | "calendar",
+  name: string,
+  part?: string,
+];

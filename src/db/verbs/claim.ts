@@ -8,7 +8,7 @@ import { EnqueueVerbs } from "./enqueue.js";
  * A claim that promoted or reaped does not wait for busy lanes, because it holds what others may wait for; the next one
  * does. One that met lanes without jobs only, of very many, looks elsewhere the next time.
  */
-const mostClaimTries = 10;
+const maxClaimTries = 10;
 export const claimKeys = new Set<string>([
   "queues",
   "types",
@@ -33,7 +33,7 @@ export abstract class ClaimVerbs extends EnqueueVerbs {
     for (let tries = 1; ; tries += 1) {
       const { jobs, busy, more } = await this.claimOnce(options, call);
       const mayHaveMore = more || (busy && !call?.tx);
-      if (jobs.length > 0 || !mayHaveMore || tries === mostClaimTries) return jobs;
+      if (jobs.length > 0 || !mayHaveMore || tries === maxClaimTries) return jobs;
     }
   }
 

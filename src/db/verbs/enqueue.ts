@@ -1,6 +1,7 @@
 import { checkList, checkObject, checkPayload } from "../check-options.js";
 import { decodeEnqueued } from "../decode.js";
 import { checkType, encodeJob, encodeOptions, hasLargePayload, toJson, toJsonList } from "../encode.js";
+import { withCellsOf } from "../elsewhere.js";
 import { InvalidArgumentError, PayloadError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { bounds } from "../limits.js";
@@ -9,23 +10,18 @@ import type { Queryable } from "../queryable.js";
 import type { EnqueueOptions, Enqueued, JobId, NewJob } from "../types.js";
 import { Verbs } from "./verbs.js";
 
-/** A queue whose workers a commit wakes; or who is told the number of the transaction, to wake them after its end. */
-export type Wake = string | ((xid: string) => void);
-
-/** What a statement that enqueues does besides, as its n-th parameter. A statement of another text has another name. */
-function toldBy(wake: Wake | undefined, n: number): { name: string; told: string; more: string[] } {
-  if (wake === undefined) return { name: "", told: "", more: [] };
-  if (typeof wake === "string") return { name: "", told: `, :queue_notify(array[$${n}::text])`, more: [wake] };
-  return { name: "_xid", told: ", pg_current_xact_id()::text as xid", more: [] };
+/** A queue whose workers the commit wakes, as the n-th parameter. Another text, told by the number of its values. */
+function woken(wake: string | undefined, n: number): { told: string; more: string[] } {
+  return wake === undefined ? { told: "", more: [] } : { told: `, :queue_notify(array[$${n}::text])`, more: [wake] };
 }
 
 /** Jobs come in (`sql/enqueue`). */
 export abstract class EnqueueVerbs extends Verbs {
   /**
    * Append one job. Returns its id before anything commits. `wake`: a queue whose sleeping workers this very commit
-   * wakes; or, in a transaction of the caller's, who is told its number.
+   * wakes.
    */
-  async enqueue(job: NewJob, call?: CallOptions, wake?: Wake): Promise<Enqueued> {
+  async enqueue(job: NewJob, call?: CallOptions, wake?: string): Promise<Enqueued> {
     checkObject(job, "the job");
     const { type, input, payload, ...options } = job;
     checkPayload(payload);
@@ -40,7 +36,7 @@ export abstract class EnqueueVerbs extends Verbs {
     inputs: readonly unknown[],
     options: Omit<EnqueueOptions, "payload"> = {},
     call?: CallOptions,
-    wake?: Wake,
+    wake?: string,
   ): Promise<Enqueued[]> {
     checkList(inputs, "inputs");
     checkObject(options, "options");
@@ -113,29 +109,28 @@ export abstract class EnqueueVerbs extends Verbs {
     values: readonly string[],
     payload: Uint8Array | undefined,
     call: CallOptions | undefined,
-    wake?: Wake,
+    wake?: string,
   ): Promise<Enqueued> {
-    const { name, told, more } = toldBy(wake, 5);
+    const { told, more } = woken(wake, 5);
     const [row] = await this.db.rows(
-      `job_enqueue${name}`,
+      "job_enqueue",
       `select job_id::text, duplicate${told} from :job_enqueue($1::text, $2::json, $3::json, $4::bytea)`,
       [...values, payload ?? null, ...more],
       call,
     );
-    if (typeof wake === "function") wake(String(row?.["xid"]));
-    return { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
+    const enqueued = { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
+    return enqueued.duplicate ? (await withCellsOf(this.db, [enqueued], call))[0]! : enqueued;
   }
 
-  async #enqueueMany(inputs: string, options: string, call?: CallOptions, wake?: Wake): Promise<Enqueued[]> {
-    const { name, told, more } = toldBy(wake, 3);
+  async #enqueueMany(inputs: string, options: string, call?: CallOptions, wake?: string): Promise<Enqueued[]> {
+    const { told, more } = woken(wake, 3);
     const [row] = await this.db.rows(
-      `job_enqueue_many${name}`,
+      "job_enqueue_many",
       `select to_json(job_ids::text[]) as job_ids, to_json(duplicates) as duplicates${told} from :job_enqueue_many($1::json, $2::json)`,
       [inputs, options, ...more],
       call,
     );
-    if (typeof wake === "function") wake(String(row?.["xid"]));
-    return decodeEnqueued(row);
+    return withCellsOf(this.db, decodeEnqueued(row), call);
   }
 
   /** Send a payload in pieces, in the transaction that enqueued its job. Returns its length. */

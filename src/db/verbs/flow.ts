@@ -10,7 +10,7 @@ import { StepVerbs } from "./steps.js";
 /** Jobs that wait for each other (`sql/flow`). */
 export abstract class FlowVerbs extends StepVerbs {
   /** Store jobs that wait for each other, all of them or none. */
-  async enqueueFlow(jobs: readonly NewFlowJob[], target: FlowTarget = {}, call?: CallOptions): Promise<EnqueuedFlow> {
+  async flowEnqueue(jobs: readonly NewFlowJob[], target: FlowTarget = {}, call?: CallOptions): Promise<EnqueuedFlow> {
     checkList(jobs, "jobs");
     const stored = await this.db.value<{ flow: JobId; jobs: JobId[] }>(
       "flow_enqueue",
@@ -22,7 +22,7 @@ export abstract class FlowVerbs extends StepVerbs {
   }
 
   /** A flow with its jobs and what each waits for; null when there is none. */
-  async getFlow(id: JobId, limit = 1000, call?: CallOptions): Promise<FlowGraph | null> {
+  async flowGet(id: JobId, limit = 1000, call?: CallOptions): Promise<FlowGraph | null> {
     const [row] = await this.db.rows(
       "flow_get",
       "select :flow_get($1::bigint, $2::int) as flow",
@@ -36,7 +36,7 @@ export abstract class FlowVerbs extends StepVerbs {
   }
 
   /** The jobs that a job of a flow has waited for, and how each has ended. */
-  async waitedFor(id: JobId, call?: CallOptions): Promise<WaitedJob[]> {
+  async waited(id: JobId, call?: CallOptions): Promise<WaitedJob[]> {
     const rows = await this.db.rows(
       "job_waited",
       "select job_id::text, type, state, result, error from :job_waited($1::bigint)",

@@ -46,17 +46,25 @@ export abstract class HoldVerbs extends OutcomeVerbs {
    * Give failed and expired jobs more attempts and a renewed expiry: the given ids, or all of a type. Discarded ones
    * are left alone. Returns how many; `decisions` tells who and why.
    */
-  async addRetries(
+  async retry(
     attempts: number,
     which: ({ readonly ids: readonly JobId[] } | { readonly type: string; readonly queue?: string }) &
-      DecisionNote & { readonly perSecond?: number },
+      DecisionNote & {
+        readonly perSecond?: number;
+        readonly startAt?: Date | string;
+        /** Jobs of finished queues are left alone instead of refused. Default false. */
+        readonly skipFinished?: boolean;
+      },
     call?: CallOptions,
   ): Promise<number> {
     const byId = "ids" in which;
-    checkKeys(which, new Set([...(byId ? ["ids"] : ["type", "queue"]), "by", "because", "perSecond"]));
+    checkKeys(
+      which,
+      new Set([...(byId ? ["ids"] : ["type", "queue"]), "by", "because", "perSecond", "startAt", "skipFinished"]),
+    );
     return this.db.count(
-      "job_add_retries",
-      "select :job_add_retries($1::int, $2::bigint[], $3::text, $4::text, p_by => $5::text, p_because => $6::text, p_per_second => $7::float8) as n",
+      "job_retry",
+      "select :job_retry($1::int, $2::bigint[], $3::text, $4::text, p_by => $5::text, p_because => $6::text, p_per_second => $7::float8, p_start_at => $8::timestamptz, p_skip_finished => $9::boolean) as n",
       [
         attempts,
         byId ? encodeIds(which.ids) : null,
@@ -65,13 +73,15 @@ export abstract class HoldVerbs extends OutcomeVerbs {
         which.by ?? null,
         which.because ?? null,
         which.perSecond ?? null,
+        which.startAt ?? null,
+        which.skipFinished ?? false,
       ],
       call,
     );
   }
 
   /** Give failed jobs more attempts, oldest first, one batch of them. Ask with `next` until it is null. */
-  async retryFailures(which: FailureRetry, call?: CallOptions): Promise<FailuresRetried> {
+  async failureRetry(which: FailureRetry, call?: CallOptions): Promise<FailuresRetried> {
     checkKeys(
       which,
       new Set(["fingerprint", "queue", "type", "attempts", "perSecond", "limit", "after", "startAt", "by", "because"]),
@@ -143,6 +153,14 @@ export abstract class HoldVerbs extends OutcomeVerbs {
       [encodeIds(ids), ...noted(note)],
       call,
     );
+  }
+
+  /**
+   * Let jobs run now that wait for a time, their first or that of a retry; their workers are woken. Returns how many;
+   * others are left alone.
+   */
+  async runNow(ids: readonly JobId[], call?: CallOptions): Promise<number> {
+    return this.db.count("job_run_now", "select :job_run_now($1::bigint[]) as n", [encodeIds(ids)], call);
   }
 
   /** Let the jobs of a stage go, ten thousand in each statement. Returns how many. */

@@ -30,6 +30,7 @@ import type {
   JobCounts,
   JobDetails,
   JobId,
+  JobLog,
   JobOutcome,
   JobRecord,
   JobStep,
@@ -38,7 +39,9 @@ import type {
   LimitRecord,
   ListFilter,
   PauseRecord,
+  QueuePart,
   QueueRecord,
+  Reason,
   RunStats,
   RunStatsFilter,
   StageRecord,
@@ -205,9 +208,9 @@ export abstract class LookVerbs extends QueueVerbs {
   async failures(filter: FailureFilter = {}, call?: CallOptions): Promise<FailureGroup[]> {
     checkKeys(filter, new Set(["queue", "type", "since", "until", "limit"]));
     const rows = await this.db.rows(
-      "failure_groups",
+      "job_failures",
       `select fingerprint, name, code, message, jobs, first_at, last_at, to_json(types) as types, to_json(queues) as queues, last_job_id::text
-         from :failure_groups($1::text, $2::text, $3::timestamptz, $4::timestamptz, $5::int)`,
+         from :job_failures($1::text, $2::text, $3::timestamptz, $4::timestamptz, $5::int)`,
       [filter.queue ?? null, filter.type ?? null, filter.since ?? null, filter.until ?? null, filter.limit ?? 100],
       call,
     );
@@ -215,11 +218,11 @@ export abstract class LookVerbs extends QueueVerbs {
   }
 
   /** How long attempts took, per type and window, from the records of attempts. */
-  async runStats(filter: RunStatsFilter = {}, call?: CallOptions): Promise<RunStats[]> {
+  async durations(filter: RunStatsFilter = {}, call?: CallOptions): Promise<RunStats[]> {
     checkKeys(filter, new Set(["type", "queue", "windowsSeconds"]));
     const rows = await this.db.rows(
-      "run_stats",
-      "select * from :run_stats($1::text, $2::text, $3::float8[])",
+      "job_durations",
+      "select * from :job_durations($1::text, $2::text, $3::float8[])",
       [filter.type ?? null, filter.queue ?? null, filter.windowsSeconds ?? [60, 3600, 86_400]],
       call,
     );
@@ -227,14 +230,29 @@ export abstract class LookVerbs extends QueueVerbs {
   }
 
   /** The latest progress of a job; null when there is none. */
-  async progressGet(id: JobId, call?: CallOptions): Promise<{ value: Json; updatedAt: Date } | null> {
+  async progress(id: JobId, call?: CallOptions): Promise<{ value: Json; updatedAt: Date } | null> {
     const [row] = await this.db.rows(
-      "progress_get",
-      "select value, updated_at from :progress_get($1::bigint)",
+      "job_progress",
+      "select value, updated_at from :job_progress($1::bigint)",
       [checkId(id)],
       call,
     );
     return row?.["updated_at"] ? { value: row["value"] as Json, updatedAt: asDate(row["updated_at"])! } : null;
+  }
+
+  /** The newest lines that a job has logged: of its run, or else of its last attempt. */
+  async log(id: JobId, call?: CallOptions): Promise<JobLog> {
+    const [row] = await this.db.rows(
+      "job_log",
+      "select is_running, lines, updated_at from :job_log($1::bigint)",
+      [checkId(id)],
+      call,
+    );
+    return {
+      isRunning: row!["is_running"] === true,
+      lines: ((row!["lines"] ?? []) as Json[]).map((line) => (typeof line === "string" ? line : JSON.stringify(line))),
+      updatedAt: asDate(row!["updated_at"]),
+    };
   }
 
   /** A part of a job's payload; null when it has none, empty past its end. */
@@ -262,7 +280,7 @@ export abstract class LookVerbs extends QueueVerbs {
   }
 
   /** How much waits and runs, at constant cost. */
-  async depth(queue = "default", call?: CallOptions): Promise<Depth> {
+  async queueDepth(queue = "default", call?: CallOptions): Promise<Depth> {
     const [row] = await this.db.rows("queue_depth", "select * from :queue_depth($1::text)", [queue], call);
     return {
       ready: Number(row?.["ready"]),
@@ -318,12 +336,34 @@ export abstract class LookVerbs extends QueueVerbs {
   }
 
   /** All queues with their state and counts, by name. */
-  async queueList(call?: CallOptions): Promise<QueueRecord[]> {
+  async queues(call?: CallOptions): Promise<QueueRecord[]> {
     return (await this.db.rows("queues", "select * from :queues order by name", [], call)).map(decodeQueue);
   }
 
+  /**
+   * Why a job waits, what a person has to end first; nothing when it runs or has ended, null when there is none.
+   * `whyText` puts a reason into words.
+   */
+  async why(id: JobId, call?: CallOptions): Promise<Reason[] | null> {
+    const [row] = await this.db.rows("job_why", "select :job_why($1::bigint) as why", [checkId(id)], call);
+    return (row?.["why"] ?? null) as Reason[] | null;
+  }
+
+  /** Why jobs of a queue wait, or of a type or a group of it, and how many for each reason. */
+  async queueWhy(queue = "default", part: QueuePart = {}, call?: CallOptions): Promise<Reason[]> {
+    checkKeys(part, new Set(["type", "group"]));
+    const values = [queue, part.type ?? null, part.group ?? null];
+    const [row] = await this.db.rows(
+      "queue_why",
+      "select :queue_why($1::text, $2::text, $3::text) as why",
+      values,
+      call,
+    );
+    return row!["why"] as Reason[];
+  }
+
   /** The stages of queues that hold jobs. */
-  async stageList(call?: CallOptions): Promise<StageRecord[]> {
+  async stages(call?: CallOptions): Promise<StageRecord[]> {
     return (await this.db.rows("stages", "select * from :stages order by queue, stage", [], call)).map(decodeStage);
   }
 
@@ -343,7 +383,7 @@ export abstract class LookVerbs extends QueueVerbs {
   }
 
   /** The groups that something was set for. */
-  async groupList(call?: CallOptions): Promise<GroupRecord[]> {
+  async groups(call?: CallOptions): Promise<GroupRecord[]> {
     const text =
       'select queue, "group", weight, max_running as "maxRunning", rate from :groups order by queue, "group"';
     return (await this.db.rows("groups", text, [], call)) as unknown as GroupRecord[];

@@ -15,7 +15,7 @@ import {
 import { LeaseLostError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { bounds } from "../limits.js";
-import type { ClaimOptions, ClaimedJob, Held, JobError, JobId, Settlement } from "../types.js";
+import type { ClaimOptions, ClaimedJob, Held, JobError, JobId, RunningLog, Settlement } from "../types.js";
 import { ClaimVerbs, claimKeys } from "./claim.js";
 
 const settlementKeys = new Set([
@@ -33,7 +33,7 @@ const settlementKeys = new Set([
 /** What becomes of a job that somebody holds (`sql/outcome`). */
 export abstract class OutcomeVerbs extends ClaimVerbs {
   /** Prolong leases. Returns the ids of the jobs each token still holds; a missing token or job is lost. */
-  async extend(
+  async claimExtend(
     tokens: readonly string[],
     seconds = 30,
     call?: CallOptions,
@@ -102,10 +102,10 @@ export abstract class OutcomeVerbs extends ClaimVerbs {
   }
 
   /** The attempt failed; try again after the policy's delay, or an explicit one. */
-  async retry(job: Held, error?: JobError, delaySeconds?: number, call?: CallOptions): Promise<void> {
+  async retryLater(job: Held, error?: JobError, delaySeconds?: number, call?: CallOptions): Promise<void> {
     await this.#report(
-      "job_retry",
-      "select to_json(:job_retry($1::uuid, $2::bigint[], $3::json, $4::float8)::text[]) as refused",
+      "job_retry_later",
+      "select to_json(:job_retry_later($1::uuid, $2::bigint[], $3::json, $4::float8)::text[]) as refused",
       job,
       [encodeError(error), delaySeconds === undefined ? null : checkSeconds("delaySeconds", delaySeconds)],
       call,
@@ -199,11 +199,21 @@ export abstract class OutcomeVerbs extends ClaimVerbs {
     if (!row?.["held"]) throw new LeaseLostError([job.id]);
   }
 
+  /** Tell what running jobs have logged lately. Those that their tokens do not hold are left out. */
+  async logPut(logs: readonly RunningLog[], call?: CallOptions): Promise<void> {
+    await this.db.rows(
+      "log_put",
+      "select :log_put($1::json)",
+      [JSON.stringify(logs.map(({ token, id, lines }) => ({ token, job: id, lines })))],
+      call,
+    );
+  }
+
   /**
    * Close circuit breakers and forget what they have counted: all, or those of a queue, a type, or both. Returns how
    * many.
    */
-  async resetBreakers(
+  async breakerReset(
     which: { readonly queue?: string; readonly type?: string } = {},
     call?: CallOptions,
   ): Promise<number> {

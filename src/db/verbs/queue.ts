@@ -32,7 +32,7 @@ export abstract class QueueVerbs extends HoldVerbs {
   }
 
   /** Wake workers that sleep on these queues. Jobs are found without it, by polling. */
-  async notify(queues: readonly string[], call?: CallOptions): Promise<void> {
+  async queueNotify(queues: readonly string[], call?: CallOptions): Promise<void> {
     await this.db.rows("queue_notify", "select :queue_notify($1::text[])", [queues], call);
   }
 
@@ -195,12 +195,12 @@ export abstract class QueueVerbs extends HoldVerbs {
    * types is purged in steps; in a transaction of the caller that is not possible, and it is refused
    * (`InvalidArgumentError`).
    */
-  async purge(queue: string, call?: CallOptions): Promise<number> {
+  async queuePurge(queue: string, call?: CallOptions): Promise<number> {
     if (call?.tx) return this.db.count("queue_purge", "select :queue_purge($1::text) as n", [queue], call);
     let jobs = 0;
     let next: PurgeStep | null = {};
     while (next) {
-      const step: PurgeStepped = await this.purgeStep(queue, next);
+      const step: PurgeStepped = await this.queuePurgeStep(queue, next);
       jobs += step.jobs;
       next = step.next;
     }
@@ -211,7 +211,7 @@ export abstract class QueueVerbs extends HoldVerbs {
    * Purge some hundred lanes (types, priorities, sets of resources) of a queue. Ask with `next` until it is null, each
    * time in a transaction of its own. What is enqueued after the first step stays.
    */
-  async purgeStep(queue: string, from: PurgeStep = {}, call?: CallOptions): Promise<PurgeStepped> {
+  async queuePurgeStep(queue: string, from: PurgeStep = {}, call?: CallOptions): Promise<PurgeStepped> {
     checkKeys(from, new Set(["before", "since", "after"]));
     const [row] = await this.db.rows(
       "queue_purge_step",
@@ -231,7 +231,7 @@ export abstract class QueueVerbs extends HoldVerbs {
   }
 
   /** Move waiting dead letters back to where they came from, or to `target`. Returns how many. */
-  async redrive(
+  async queueRedrive(
     queue: string,
     options: { readonly target?: string; readonly limit?: number } = {},
     call?: CallOptions,

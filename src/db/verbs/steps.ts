@@ -98,8 +98,8 @@ export abstract class StepVerbs extends AccessVerbs {
   /** End the wait that a callback token was given out for. Returns the job and the name of the signal it was sent. */
   async answer(token: string, value?: unknown, call?: CallOptions): Promise<Answered> {
     return this.db.value<Answered>(
-      "token_answer",
-      "select :token_answer($1::text, $2::json) as value",
+      "job_answer",
+      "select :job_answer($1::text, $2::json) as value",
       [checkCallbackToken(token), value === undefined ? null : toJson(value, "value of a signal", bounds.stepBytes)],
       call,
     );
@@ -140,13 +140,26 @@ export abstract class StepVerbs extends AccessVerbs {
     return String(row?.["queue"]);
   }
 
-  /** Let go on what waits for something that has happened. Returns how many jobs may. */
-  async deliver(): Promise<number> {
-    return (await this.deliverNotices()).resumed;
+  /**
+   * Let runs go back to a step, those of the given jobs that have done it and can; the others are left alone. Returns
+   * how many, and the queues whose workers may be woken.
+   */
+  async rewindMany(
+    ids: readonly JobId[],
+    to: string,
+    { by, because, dryRun = false, ...call }: CallOptions & DecisionNote & { readonly dryRun?: boolean } = {},
+  ): Promise<{ readonly count: number; readonly queues: readonly string[] }> {
+    const [row] = await this.db.rows(
+      "job_rewind_many",
+      "select rewound, to_json(queues) as queues from :job_rewind_many($1::bigint[], $2::text, $3::text, $4::text, $5::boolean)",
+      [encodeIds(ids), to, by ?? null, because ?? null, dryRun],
+      call,
+    );
+    return { count: Number(row!["rewound"]), queues: row!["queues"] as string[] };
   }
 
-  /** The same; also how many notices were read. */
-  async deliverNotices(): Promise<{ notices: number; resumed: number }> {
+  /** Let go on what waits for something that has happened. Returns how many notices were read, and how many may go. */
+  async noticesDeliver(): Promise<{ notices: number; resumed: number }> {
     const all = { notices: 0, resumed: 0 };
     for (;;) {
       const told = await this.db.value<{ notices: number; resumed: number; more: boolean }>(

@@ -1,41 +1,23 @@
 import type { CallOptions } from "../foreign.js";
-import type { MaintenanceReport, ProcessFacts, ProcessState, SpaceReport } from "../types.js";
-import { FlowVerbs } from "./flow.js";
+import type { MaintenanceReport, SpaceReport } from "../types.js";
+import { AlertVerbs } from "./alerts.js";
 
 /** What any process may do for all (`sql/upkeep`). */
-export abstract class UpkeepVerbs extends FlowVerbs {
+export abstract class UpkeepVerbs extends AlertVerbs {
   /**
    * What any process may do for all, once: promote, reap, expire, fold, finish. With `everySeconds`, unless anybody did
-   * within that time.
+   * within that time. With `spaceSeconds` it tells when nobody has given space back for that long.
    */
   async maintain({
     everySeconds,
+    spaceSeconds,
     ...call
-  }: CallOptions & { readonly everySeconds?: number } = {}): Promise<MaintenanceReport> {
-    return this.db.value("maintain", "select :maintain($1::float8) as value", [everySeconds ?? null], call);
-  }
-
-  /**
-   * A process that runs workers is alive. Its facts are given at first, and when they have changed. Tells whether the
-   * database has them, and when to come again.
-   */
-  async workerBeat(
-    id: string,
-    facts: ProcessFacts | null,
-    { running, memoryBytes, stalledSeconds }: ProcessState,
-    call?: CallOptions,
-  ): Promise<{ readonly known: boolean; readonly inSeconds: number }> {
-    return this.db.value(
-      "worker_beat",
-      "select :worker_beat($1::text, $2::jsonb, $3::int, $4::bigint, $5::float8) as value",
-      [id, facts === null ? null : JSON.stringify(facts), running, memoryBytes, stalledSeconds],
-      call,
-    );
-  }
-
-  /** The process runs no workers any more. */
-  async workerLeave(id: string, call?: CallOptions): Promise<void> {
-    await this.db.rows("worker_leave", "select :worker_leave($1::text)", [id], call);
+  }: CallOptions & {
+    readonly everySeconds?: number;
+    readonly spaceSeconds?: number;
+  } = {}): Promise<MaintenanceReport> {
+    const values = [everySeconds ?? null, spaceSeconds ?? null];
+    return this.db.value("maintain", "select :maintain($1::float8, $2::float8) as value", values, call);
   }
 
   /**
@@ -76,7 +58,7 @@ export abstract class UpkeepVerbs extends FlowVerbs {
   /**
    * After a dump was restored into another server: give waiting jobs new tickets. Run it once, while nothing else runs.
    */
-  async repair(call?: CallOptions): Promise<number> {
+  async cellRepair(call?: CallOptions): Promise<number> {
     return this.db.count("cell_repair", "select :cell_repair() as n", [], call);
   }
 }

@@ -7,14 +7,14 @@ import { NoRoomError } from "../http/shares.js";
 
 /** Several may be under way: a large one, or one that finds nothing at first, is not in the way of all that follow. */
 const together = {
-  mostRuns: 3,
-  mostCalls: 500,
-  mostSize: 4_000_000,
+  maxRuns: 3,
+  maxCalls: 500,
+  maxSize: 4_000_000,
   isForAll: (error: unknown) => error instanceof DatabaseUnavailableError || error instanceof NoRoomError,
 };
 
 /** What claims in one statement may bring, in bytes; each may bring as much as it says. */
-const mostClaimedBytes = 134_217_728;
+const maxClaimedBytes = 134_217_728;
 
 /** A claim, and whether somebody still waits for it. */
 interface WantedClaim {
@@ -33,7 +33,7 @@ export class Calls {
 
   constructor(private readonly engine: Engine) {
     this.#enqueues = new Combine((jobs) => this.#enqueue(jobs), together);
-    this.#claims = new Combine((claims) => this.#claim(claims), { ...together, mostSize: mostClaimedBytes });
+    this.#claims = new Combine((claims) => this.#claim(claims), { ...together, maxSize: maxClaimedBytes });
     this.#settlements = new Combine((reports) => this.#settle(reports), together);
   }
 

@@ -1,4 +1,6 @@
-import type { FindFilter, JobId, JobRecord } from "../../db/types.js";
+import type { FindFilter, Found, JobId, JobRecord, Reason } from "../../db/types.js";
+import { whyText } from "../../db/why-text.js";
+import { inCellOf } from "./over-cells.js";
 import type { Call } from "./route.js";
 
 /** Counting goes no further than this. */
@@ -6,15 +8,25 @@ const countedMost = 10_000;
 /** A page has no more than this, so that jobs with large inputs make more pages and not larger ones. */
 export const pageBytes = 8_388_608;
 
+/** One look, in the cell that the filter names, or in all. */
+export function look(
+  { mill, looks }: Looking,
+  { cell, ...filter }: JobFilter,
+  page: Pick<FindFilter, "before" | "limit">,
+): Promise<Found> {
+  return inCellOf(mill, cell, () => looks(() => mill.engine.server.find({ ...filter, ...page })));
+}
+
 type Looking = Pick<Call, "mill" | "looks">;
-export type JobFilter = Omit<FindFilter, "before" | "limit" | "seconds">;
+/** Which jobs; with several cells, of all or of one. */
+export type JobFilter = Omit<FindFilter, "before" | "limit" | "seconds"> & { readonly cell?: string };
 
 /**
  * Jobs that match, newest first, and where to go on. A look takes two seconds at most, so that a page may be short, or
  * empty, and have a next one.
  */
 export async function findJobs(
-  { mill: { engine }, looks }: Looking,
+  looking: Looking,
   filter: JobFilter,
   {
     limit,
@@ -22,9 +34,8 @@ export async function findJobs(
     isBrief,
   }: { readonly limit: number; readonly before?: JobId | undefined; readonly isBrief?: boolean | undefined },
 ): Promise<{ readonly items: readonly JobRecord[]; readonly next?: string }> {
-  const { ids, next } = await looks(() =>
-    engine.server.find({ ...filter, limit, ...(before === undefined ? {} : { before }) }),
-  );
+  const { engine } = looking.mill;
+  const { ids, next } = await look(looking, filter, { limit, ...(before === undefined ? {} : { before }) });
   if (isBrief) {
     const found = ids.length === 0 ? [] : await engine.server.briefByIds(ids);
     return { items: found, ...(next === null ? {} : { next }) };
@@ -37,9 +48,14 @@ export async function findJobs(
 
 /** How many jobs match: exactly up to ten thousand, as long as that takes two seconds at most. */
 export async function countJobs(
-  { mill: { engine }, looks }: Looking,
+  looking: Looking,
   filter: JobFilter,
 ): Promise<{ readonly count: number; readonly isExact: boolean }> {
-  const { ids, next } = await looks(() => engine.server.find({ ...filter, limit: countedMost }));
+  const { ids, next } = await look(looking, filter, { limit: countedMost });
   return { count: ids.length, isExact: next === null };
+}
+
+/** Reasons for waiting with their words. */
+export function toldReasons(reasons: readonly Reason[]): (Reason & { readonly text: string })[] {
+  return reasons.map((reason) => ({ ...reason, text: whyText(reason) }));
 }

@@ -1,13 +1,13 @@
 import { z } from "../zod.js";
-import { type Kind, type Option, type OwnKind, type Scope, mostOf, optionsOf } from "../../db/option-table.js";
+import { type Kind, type Option, type OwnKind, type Scope, maxOf, optionsOf } from "../../db/option-table.js";
 import { rate } from "./schemas.js";
 
-const mostResources = 100;
+const maxResources = 100;
 
 /** Counted first: every member of a record is looked at, however many mistakes there are. */
 function refuseMany(value: unknown, context: z.RefinementCtx): unknown {
-  if (typeof value !== "object" || value === null || Object.keys(value).length <= mostResources) return value;
-  context.addIssue({ code: "custom", message: `a job needs at most ${mostResources} resources`, input: undefined });
+  if (typeof value !== "object" || value === null || Object.keys(value).length <= maxResources) return value;
+  context.addIssue({ code: "custom", message: `a job needs at most ${maxResources} resources`, input: undefined });
   return z.NEVER;
 }
 
@@ -54,7 +54,7 @@ function schemaOf({ name, kind }: Option, isOfJob: boolean): z.ZodType {
   if (name === "enqueueRate") return z.strictObject({ ...rate.shape, spillPriority: z.number().optional() });
   switch (kind.is) {
     case "text":
-      return z.string().meta(kind.most === undefined ? {} : { minLength: 1, maxLength: mostOf(kind.most) });
+      return z.string().meta(kind.most === undefined ? {} : { minLength: 1, maxLength: maxOf(kind.most) });
     case "time":
       return z.iso.datetime({ offset: true });
     case "number":
@@ -71,7 +71,7 @@ function numberSchema(
   { is, least, most, word, isWordOfJobs }: Extract<Kind, { readonly least: number }>,
   isOfJob: boolean,
 ): z.ZodType {
-  const number = z.number().meta({ type: is, minimum: least, maximum: mostOf(most) });
+  const number = z.number().meta({ type: is, minimum: least, maximum: maxOf(most) });
   return word === undefined || (isWordOfJobs && !isOfJob) ? number : z.union([number, z.literal(word)]);
 }
 

@@ -8,7 +8,7 @@ import {
 } from "../../db/errors.js";
 import { clip } from "../http/clip.js";
 import { BodyTooLargeError, BodyTooSlowError } from "../http/exchange.js";
-import { mostDetailCharacters } from "../http/limits.js";
+import { maxDetailCharacters } from "../http/limits.js";
 import { NoRoomError } from "../http/shares.js";
 
 /**
@@ -29,6 +29,7 @@ export const apiErrors = {
   tooSlow: { code: "MR111", status: 504, title: "it took too long" },
   range: { code: "MR112", status: 416, title: "there is no such range" },
   slowBody: { code: "MR113", status: 408, title: "the body came too slowly" },
+  noUser: { code: "MR114", status: 401, title: "nobody is signed in" },
 } as const;
 
 /** The server refuses a request. */
@@ -70,6 +71,12 @@ const engineProblems: Readonly<Record<string, readonly [status: number, title: s
   MR019: [422, "more than one job may have"],
   MR020: [410, "the callback token ends no wait any more"],
   MR021: [503, "the server's own role lacks a right"],
+  MR022: [404, "no such worker"],
+  MR023: [409, "the cells do not fit"],
+  MR024: [404, "no such rule or web hook"],
+  MR030: [409, "the queue lives in another cell"],
+  MR031: [409, "the fingerprint lives in another cell"],
+  MR032: [409, "the queue cannot be moved"],
 };
 
 /** A callback token that nobody was given is as a path that there is not. */
@@ -104,8 +111,8 @@ export function problemOf(
   const shownRemedy = queue === undefined ? remedy : `create it with PUT /queues/${encodeURIComponent(queue)}`;
   // The message of an error ends with its remedy, which has a member of its own here.
   const message = remedy === undefined ? error.message : error.message.slice(0, -` (${remedy})`.length);
-  const detail = clip(message, mostDetailCharacters);
-  const told = shownRemedy === undefined ? {} : { remedy: clip(shownRemedy, mostDetailCharacters) };
+  const detail = clip(message, maxDetailCharacters);
+  const told = shownRemedy === undefined ? {} : { remedy: clip(shownRemedy, maxDetailCharacters) };
   return {
     problem: { type: `urn:millrace:${code}`, title, status, code, detail, ...told, requestId },
     headers: error instanceof ApiError ? error.headers : retryAfter(error, status),

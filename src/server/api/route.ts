@@ -1,6 +1,7 @@
-import type { z } from "../zod.js";
+import { z } from "../zod.js";
 import type { Millrace } from "../../client/millrace.js";
 import type { Queryable } from "../../db/queryable.js";
+import type { SettingsName } from "../../db/types.js";
 import type { Auth } from "../auth/auth.js";
 import type { Role, anyone } from "../auth/roles.js";
 import type { Identity } from "../auth/tokens.js";
@@ -9,12 +10,16 @@ import type { Line, Shares } from "../http/shares.js";
 import type { Live } from "../live/live.js";
 import type { Log } from "../log.js";
 import type { Checkup } from "../operations/checkup.js";
+import type { DeclaredInputs } from "../../client/declared-inputs.js";
 import type { Calls } from "./calls.js";
+import { cellFilter, missingCells } from "./schemas.js";
 
 /** The client, as far as handlers need it. */
-export interface Mill extends Pick<Millrace, "engine" | "schedules" | "result"> {
+export interface Mill extends Pick<Millrace, "engine" | "cells" | "schedules" | "result"> {
   /** What goes together with others of the same token. */
   readonly calls: Calls;
+  /** What workers have declared of inputs; one for all. */
+  readonly inputs: DeclaredInputs;
 }
 
 /** What there is for all who ask. Each has a share of it, by their name. */
@@ -63,11 +68,18 @@ export interface Call<Query = unknown, Body = unknown> extends Omit<ApiParts, "m
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
+  /** The only cell that is meant, where there are several. */
+  readonly cell: string | undefined;
   /**
    * Do something that belongs on record: in one transaction with its entry in the audit, which names `object`. What
    * fails is on record too, where it was known beforehand what it would be done to.
    */
-  readonly act: <T>(object: string | ((done: T) => string), work: (tx: Queryable) => Promise<T>) => Promise<T>;
+  readonly act: <T>(
+    object: string | ((done: T) => string),
+    work: (tx: Queryable) => Promise<T>,
+    /** What has settings that it may change: those that it has changed are noted as they were, and as they are. */
+    settings?: SettingsName,
+  ) => Promise<T>;
   /** Do it in a transaction, and take it all back: its answer is what would happen. */
   readonly pretend: <T>(work: (tx: Queryable) => Promise<T>) => Promise<T>;
 }
@@ -82,6 +94,11 @@ export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.Z
   readonly summary: string;
   readonly query?: Query;
   readonly body?: Body;
+  /**
+   * What it does over several cells. `named`: its answer names those that did not answer (`missing`). `filtered`: it
+   * takes a `cell` too, to ask one. Default: it is about something that is in one cell.
+   */
+  readonly cells?: "named" | "filtered";
   /** The longest body, in bytes. Default 1 MiB. */
   readonly bodyLimit?: number;
   /**
@@ -96,5 +113,13 @@ export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.Z
 
 /** A route with the types of its own schemas. */
 export function route<Query extends z.ZodObject, Body extends z.ZodType>(definition: Route<Query, Body>): Route {
-  return definition;
+  const { cells, method, query, answer } = definition;
+  if (cells === undefined) return definition;
+  const isFiltered = cells === "filtered";
+  const isNamed = (method === "GET" || !isFiltered) && answer instanceof z.ZodObject && !("missing" in answer.shape);
+  return {
+    ...definition,
+    ...(isFiltered && { query: (query ?? z.strictObject({})).extend({ cell: cellFilter }) }),
+    ...(isNamed && { answer: answer.extend({ missing: missingCells }) }),
+  } as unknown as Route;
 }

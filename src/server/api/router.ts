@@ -7,6 +7,7 @@ import { anyone } from "../auth/roles.js";
 import { type Exchange, type Part, answer, pathForLog, readBody } from "../http/exchange.js";
 import { usualBodyBytes } from "../http/limits.js";
 import type { Holding } from "../http/shares.js";
+import { overCells } from "./over-cells.js";
 import { ApiError, problemOf } from "./problem.js";
 import { checkValue } from "./check.js";
 import { fromJson, toJsonText } from "./json.js";
@@ -128,7 +129,7 @@ async function serve(route: Route, params: Record<string, string>, exchange: Exc
   const identity = route.role === anyone ? parts.auth.admitAnyone(exchange) : parts.auth.admit(exchange, route.role);
   route.precheck?.(params);
   const { name } = identity;
-  const query = checkValue(route.query ?? noQuery, queryOf(exchange), "the query");
+  const { cell, query } = cellIn(route, checkValue(route.query ?? noQuery, queryOf(exchange), "the query"));
   const { millOf, ...rest } = parts;
   const mill = millOf(name);
   const memory = parts.shares.memory.hold(name);
@@ -139,7 +140,7 @@ async function serve(route: Route, params: Record<string, string>, exchange: Exc
         ? undefined
         : checkValue(route.body, await jsonBody(exchange, limit, memory), "the body");
     const [looks, waits] = [parts.shares.looks.lineOf(name), parts.shares.waits.lineOf(name)];
-    const value = await route.handle({
+    const call = {
       ...rest,
       mill,
       looks,
@@ -149,12 +150,23 @@ async function serve(route: Route, params: Record<string, string>, exchange: Exc
       params,
       query,
       body,
-      ...recorder(route, exchange, identity, mill, parts),
-    });
+      cell,
+      ...recorder(route, exchange, identity, mill, parts, body),
+    };
+    const value = await overCells(route, mill, cell, () => route.handle(call));
     if (!("raw" in route.answer)) await sendJson(exchange, 200, value);
   } finally {
     memory.end();
   }
+}
+
+/** The cell that is meant is none of the handler's business: it asks all, and one answers. */
+function cellIn(
+  route: Route,
+  { cell, ...query }: Record<string, unknown>,
+): { readonly cell: string | undefined; readonly query: Record<string, unknown> } {
+  if (route.cells === "filtered") return { cell: cell as string | undefined, query };
+  return { cell: undefined, query: cell === undefined ? query : { ...query, cell } };
 }
 
 function queryOf({ query }: Exchange): Record<string, string> {

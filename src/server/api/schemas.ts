@@ -1,3 +1,4 @@
+import { reasonCodes } from "../../db/types/why.js";
 import { z } from "../zod.js";
 
 /** Shapes of what goes in and out, as JSON. Those with an id appear under that name in the OpenAPI document. */
@@ -6,8 +7,11 @@ export const time = z.iso.datetime({ offset: true }).meta({ description: "ISO 86
 export const jobId = z
   .string()
   // the first wrong one of a list is the last that is looked at
-  .regex(/^\d{1,19}$/, { error: "a job's id is a string of digits", abort: true })
-  .meta({ description: "64 bits, as a string of digits" });
+  .regex(/^(?:[a-z][a-z0-9-]{0,30}:)?\d{1,19}$/, {
+    error: "a job's id is a string of digits, after its cell where there are several",
+    abort: true,
+  })
+  .meta({ description: "64 bits, as a string of digits; of several cells, after the name of its cell: a:123" });
 /** What a request gives as a time becomes a Date. */
 export const timeInput = z.iso
   .datetime({ offset: true, error: "give an ISO 8601 time such as 2026-03-01T08:00:00Z" })
@@ -22,6 +26,16 @@ export const flag = z.enum(["true", "false"]).transform((text) => text === "true
 const text = z.string();
 const maybe = <Schema extends z.ZodType>(schema: Schema) => schema.nullable();
 const count = z.number().int();
+
+/** Which of several cells something is in. With one, no answer has it. */
+const cell = text.optional().meta({ description: "with several cells: the one it is in, or those" });
+export const inCell = { cell };
+/** The only cell that is asked. */
+export const cellFilter = z.string().optional().meta({ description: "with several cells: what is in this one, only" });
+export const missingCells = z
+  .array(z.strictObject({ cell: text, because: text }))
+  .optional()
+  .meta({ description: "with several cells: those that did not answer, and are left out" });
 
 export const jobStates = [
   "delayed",
@@ -72,7 +86,7 @@ export const jobRecord = z
     discardedAt: maybe(time),
     lastError: maybe(z.looseObject({})),
     result: jsonValue,
-    attemptTimeoutMs: maybe(z.number()),
+    attemptTimeoutSeconds: maybe(z.number()),
     retry: jsonValue,
     fingerprint: maybe(text),
     schedule: maybe(text),
@@ -87,6 +101,7 @@ export const jobRecord = z
     parent: maybe(jobId),
     waits: maybe(jobWaits),
     suspendedAt: maybe(time),
+    cell,
   })
   .meta({ id: "Job" });
 
@@ -149,7 +164,7 @@ export const decisionRecord = z
   })
   .meta({ id: "Decision" });
 
-export const queueState = z.enum(["active", "paused", "waiting", "closed", "finished"]);
+export const queueState = z.enum(["active", "paused", "waiting", "closed", "finished", "moved"]);
 
 export const pauseRecord = z
   .strictObject({
@@ -160,6 +175,7 @@ export const pauseRecord = z
     pausedBy: maybe(text),
     pausedBecause: maybe(text),
     jobId: maybe(jobId),
+    cell,
   })
   .meta({ id: "Pause" });
 
@@ -175,6 +191,16 @@ export const depth = z
   })
   .meta({ id: "Depth" });
 
+/** Why something waits. */
+export const reason = z
+  .looseObject({
+    code: z.enum(reasonCodes).meta({ description: "docs/queue-states.md says what each has besides" }),
+    text: text.meta({ description: "the same in words" }),
+    jobs: count.optional(),
+    isExact: z.boolean().optional().meta({ description: "false: there are more jobs" }),
+  })
+  .meta({ id: "Reason" });
+
 const queueFields = {
   name: text,
   state: queueState,
@@ -183,7 +209,9 @@ const queueFields = {
   pausedBy: maybe(text),
   pausedBecause: maybe(text),
   createdAt: time,
-  waiting: count,
+  waiting: count.meta({ description: "ready and blocked together" }),
+  ready: count,
+  blocked: count,
   delayed: count,
   running: count,
   staged: count,
@@ -198,6 +226,7 @@ const queueFields = {
   out: maybe(z.number()),
   failed: maybe(z.number()),
   pauses: z.array(pauseRecord),
+  cell,
 };
 export const queueRecord = z.strictObject(queueFields).meta({ id: "Queue" });
 export const queueDetails = z.strictObject({ ...queueFields, depth }).meta({ id: "QueueDetails" });
@@ -209,6 +238,7 @@ export const rate = z
 /** What is measured of a queue, or of all of them. */
 const measured = {
   ready: count,
+  blocked: count,
   delayed: count,
   suspended: count,
   running: count,
@@ -217,13 +247,14 @@ const measured = {
   out: maybe(z.number()),
   failed: maybe(z.number()),
 };
-const liveQueue = z.strictObject({ queue: text, state: queueState, ...measured }).meta({ id: "LiveQueue" });
+const liveQueue = z.strictObject({ queue: text, state: queueState, ...measured, cell }).meta({ id: "LiveQueue" });
 
 export const overview = z
   .strictObject({
     at: time,
     queues: count,
     ready: count,
+    blocked: count,
     delayed: count,
     suspended: count,
     running: count,
@@ -237,13 +268,27 @@ export const overview = z
     latency: z.strictObject({ p50: maybe(z.number()), p95: maybe(z.number()) }),
     workers: count,
     warnings: count,
+    missing: missingCells,
   })
   .meta({ id: "Overview" });
 
 export const moment = z.strictObject({ overview, queues: z.array(liveQueue) }).meta({ id: "Moment" });
 
 export const point = z
-  .strictObject({ at: time, ...measured, p50: maybe(z.number()), p95: maybe(z.number()) })
+  .strictObject({
+    at: time,
+    ...measured,
+    ready: maybe(count),
+    blocked: maybe(count),
+    delayed: maybe(count),
+    suspended: maybe(count),
+    running: maybe(count),
+    p50: maybe(z.number()).meta({ description: "how long jobs had waited for their first attempt" }),
+    p95: maybe(z.number()),
+    runP50: maybe(z.number()).optional().meta({ description: "how long attempts took; by the minute and the hour" }),
+    runP95: maybe(z.number()).optional(),
+    kinds: maybe(z.record(text, count)).optional().meta({ description: "failures by kind, likewise" }),
+  })
   .meta({ id: "Point" });
 
 export const runningJob = z
@@ -259,6 +304,7 @@ export const runningJob = z
     leaseEndsAt: time,
     isStarted: z.boolean(),
     progress: jsonValue,
+    cell,
   })
   .meta({ id: "RunningJob" });
 
@@ -274,8 +320,25 @@ export const processRecord = z
         queues: z.array(text),
         types: maybe(z.array(text)).meta({ description: "null when there are too many to tell" }),
         concurrency: count,
+        held: z
+          .enum(["paused", "draining", "drained"])
+          .optional()
+          .meta({ description: "it takes no jobs, as it was ordered" }),
       }),
     ),
+    orders: z
+      .array(
+        z.strictObject({
+          process: maybe(text),
+          worker: maybe(text),
+          hold: maybe(z.enum(["pause", "drain"])),
+          concurrency: maybe(count),
+          at: time,
+          by: maybe(text),
+          because: maybe(text),
+        }),
+      )
+      .meta({ description: "what its workers were ordered to do, the closest order first" }),
     state: z.enum(["idle", "busy", "stalled", "lost"]),
     running: count,
     memoryBytes: count,
@@ -283,6 +346,7 @@ export const processRecord = z
     startedAt: time,
     seenAt: time,
     expectedAt: time,
+    cell,
   })
   .meta({ id: "Process" });
 
@@ -305,6 +369,7 @@ export const unhandledType = z
     waiting: count,
     oldestReadyAt: maybe(time),
     oldestAgeSeconds: maybe(z.number()),
+    cell,
   })
   .meta({ id: "UnhandledType" });
 
@@ -317,6 +382,7 @@ export const workerRecord = z
     types: z.array(text),
     queues: z.array(text),
     since: time,
+    cell,
   })
   .meta({ id: "Worker" });
 
@@ -342,6 +408,13 @@ export const done = z.strictObject({ done: z.boolean() });
 export const counted = z
   .strictObject({ count, isExact: z.boolean().meta({ description: "false: at least so many" }) })
   .meta({ id: "Counted" });
+export const batched = z
+  .strictObject({
+    count,
+    isExact: z.boolean().meta({ description: "false: there are more" }),
+    next: z.looseObject({}).optional().meta({ description: "the body of the request that continues" }),
+  })
+  .meta({ id: "Batched" });
 export const dryRun = z
   .boolean()
   .default(false)

@@ -8,7 +8,7 @@ import { Slots } from "../../schedule/slots.js";
  * Slots that are rare are searched for, up to the year 9999: whoever asks gets those that were found after so much
  * work.
  */
-const mostMs = 1000;
+const maxMs = 1000;
 /** So long at a stretch; then others are served. */
 const stretchMs = 20;
 /** A rule with COUNT is counted from its anchor, in one go, up to where the answer begins. */
@@ -42,7 +42,7 @@ export async function upcoming(
     const ms = performance.now() - began;
     if (ms < stretchMs) continue;
     workedMs += ms;
-    if (workedMs > mostMs) break;
+    if (workedMs > maxMs) break;
     await turn();
     began = performance.now();
   }

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from "node:http";
 import { ApiError } from "../api/problem.js";
+import type { Incoming } from "../http/exchange.js";
 
 /** This machine, by name or address. */
 export function isLoopback(host: string): boolean {
@@ -17,7 +17,7 @@ export function isLoopback(host: string): boolean {
  * Without tokens, everybody on this machine may do everything, and so may a page in their browser: a name of the page's
  * own that points to 127.0.0.1 (Host), or a form sent from elsewhere (Origin). Both are refused.
  */
-export function refuseForeign(request: IncomingMessage): void {
+export function refuseForeign(request: Incoming): void {
   const { host = "", origin } = request.headers;
   const url = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : undefined;
   if (!url || host === "" || !isLoopback(url.hostname))

@@ -15,7 +15,7 @@ export class RateLimit {
     bucket.level = Math.min(this.burst, bucket.level + ((at - bucket.at) / 1000) * this.perSecond);
     bucket.at = at;
     this.#buckets.set(name, bucket);
-    if (this.#buckets.size > mostNames) this.#forget(at);
+    if (this.#buckets.size > maxNames) this.#forget(at);
     if (bucket.level < 1) return (1 - bucket.level) / this.perSecond;
     bucket.level -= 1;
     return 0;
@@ -32,10 +32,10 @@ export class RateLimit {
   /** Buckets that are full by now say nothing; when all are in use, the oldest go. */
   #forget(at: number): void {
     for (const [name, { level, at: since }] of this.#buckets) {
-      if (level + ((at - since) / 1000) * this.perSecond >= this.burst || this.#buckets.size > mostNames * 2)
+      if (level + ((at - since) / 1000) * this.perSecond >= this.burst || this.#buckets.size > maxNames * 2)
         this.#buckets.delete(name);
     }
   }
 }
 
-const mostNames = 10_000;
+const maxNames = 10_000;

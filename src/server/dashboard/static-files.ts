@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import type { Auth } from "../auth/auth.js";
 import { type Exchange, type Part, answer } from "../http/exchange.js";
 
 const home = "/dashboard/";
@@ -65,21 +66,29 @@ export function takesDashboard({ request, path: at }: Exchange): boolean {
  * The files of the dashboard. They are read once; a path is looked up among their names and never reaches the file
  * system. Redirects are relative, so that they hold behind any proxy and prefix.
  */
-export function dashboardPart(...folders: readonly string[]): Part {
-  const folder = (folders.length > 0 ? folders : builtFolders).find((one) => existsSync(path.join(one, "index.html")));
+export function dashboardPart(auth: Pick<Auth, "isMounted">, folders: readonly string[] = builtFolders): Part {
+  const folder = folders.find((one) => existsSync(path.join(one, "index.html")));
   const files = folder === undefined ? new Map<string, StaticFile>() : readFiles(folder);
+  // Next.js takes slashes off the ends of addresses, where relative ones would then lead elsewhere.
+  const page = auth.isMounted ? "dashboard/index.html" : "dashboard/";
   return async (exchange) => {
-    const { request, path: at } = exchange;
-    if (request.method !== "GET" && request.method !== "HEAD")
+    const { request, path: at, target } = exchange;
+    if (auth.isMounted && !exchange.user)
+      answer(
+        exchange,
+        401,
+        { ...always, "cache-control": "no-store", "content-type": "text/plain" },
+        "sign in to the application first\n",
+      );
+    else if (request.method !== "GET" && request.method !== "HEAD")
       answer(exchange, 405, { ...always, allow: "GET, HEAD", "content-type": "text/plain" }, "only GET\n");
-    else if (at === "/" || at === "/dashboard")
-      redirect(exchange, at === "/" ? `${lastWord(request.url)}dashboard/` : "dashboard/");
+    else if (at === "/" || at === "/dashboard") redirect(exchange, at === "/" ? `${lastWord(target)}${page}` : page);
     else if (files.size === 0)
       answer(
         exchange,
         503,
         { ...always, "content-type": "text/plain" },
-        "the dashboard was not built; run npm run build\n",
+        "the files of the dashboard are not here: leave the package outside of your bundle, or build it (npm run build)\n",
       );
     else serve(exchange, files, at.slice(home.length));
   };
@@ -121,8 +130,8 @@ function send({ request, response }: Exchange, { type, body, packed, tag, isHash
 }
 
 /** What a relative address must repeat: a prefix that was asked for without a slash at its end. */
-function lastWord(url = "/"): string {
-  const word = url.replace(/\?.*/s, "").split("/").at(-1)!;
+function lastWord(target: string): string {
+  const word = target.split("/").at(-1)!;
   return word === "" ? "" : `${word}/`;
 }
 

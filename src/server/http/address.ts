@@ -1,6 +1,6 @@
-import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import { InvalidArgumentError } from "../../db/errors.js";
+import type { Incoming } from "./exchange.js";
 
 /** How a server comes to know what its clients call it. */
 export interface AddressOptions {
@@ -16,11 +16,7 @@ export interface AddressOptions {
  * What the client of a request calls this server, without a slash at the end: the public URL if there is one, else what
  * a proxy says that is trusted, else `http://` and what the client itself says.
  */
-export function addressOf({
-  publicUrl,
-  trustProxy = [],
-  prefix,
-}: AddressOptions): (request: IncomingMessage) => string {
+export function addressOf({ publicUrl, trustProxy = [], prefix }: AddressOptions): (request: Incoming) => string {
   if (publicUrl !== undefined) {
     const address = checkPublicUrl(publicUrl);
     return () => address;
@@ -81,7 +77,7 @@ function isAmong(list: BlockList, address = ""): boolean {
 }
 
 /** What the nearest proxy says: it appends to what it was given, and what stands before may be anybody's. */
-function lastOf(request: IncomingMessage, name: string, pattern: RegExp): string | undefined {
+function lastOf(request: Incoming, name: string, pattern: RegExp): string | undefined {
   const last = request.headersDistinct[name]?.at(-1)?.split(",").at(-1)?.trim();
   return last !== undefined && pattern.test(last) ? last : undefined;
 }

@@ -1,20 +1,56 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Readable, Writable } from "node:stream";
+import type { Identity } from "../auth/tokens.js";
 import { patienceMs, slowestBytesPerSecond } from "./limits.js";
 import type { Holding } from "./shares.js";
 
+/** What the server reads of a request: Node's own, or one that was made of a `Request`. */
+export interface Incoming extends Readable {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly headersDistinct: NodeJS.Dict<string[]>;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+  /** All of it has arrived. */
+  readonly complete: boolean;
+}
+
+/** What the server writes an answer to: Node's own, or one that becomes a `Response`. */
+export interface Outgoing extends Writable {
+  statusCode: number;
+  readonly headersSent: boolean;
+  setHeader(name: string, value: string): unknown;
+  writeHead(status: number, headers?: Readonly<Record<string, string | number>>): this;
+}
+
 /** One request and its answer, on its way through the server. */
 export interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: Incoming;
+  readonly response: Outgoing;
   /** A UUID: in the answer's headers, in the log, and in what the user is told of an error. */
   readonly id: string;
   /** As the client asked for it, the prefix taken off. */
   readonly path: string;
+  /** The whole path, as far as it is known here. */
+  readonly target: string;
   readonly query: URLSearchParams;
+  /** Of the client, as far as it is known. */
+  readonly address: string;
+  /** Whom the application has signed in, where there is one; null for nobody. Known before any part is asked. */
+  user?: Identity | null;
+  /** The body, where the application has read it already. */
+  readonly body?: ReadBody | undefined;
   /** Fires when the client has gone, or when the server has waited long enough for it to finish. */
   readonly signal: AbortSignal;
   /** Fires when the server stops: whoever waits for something to happen answers now. */
   readonly stopping: AbortSignal;
+}
+
+/** A body that somebody has read. */
+export interface ReadBody {
+  readonly bytes: Buffer;
+  /** As it was sent, and not put together again of what a parser made of it. */
+  readonly isExact: boolean;
 }
 
 /**
@@ -43,7 +79,9 @@ export class BodyTooSlowError extends Error {
  * than the rest of the request. `memory` holds what has arrived, and never what was announced: a length costs nothing
  * to say.
  */
-export function readBody({ request }: Exchange, limit: number, memory: Holding): Promise<Buffer> {
+export function readBody({ request, body }: Exchange, limit: number, memory: Holding): Promise<Buffer> {
+  if (body)
+    return body.bytes.length > limit ? Promise.reject(new BodyTooLargeError(limit)) : Promise.resolve(body.bytes);
   return new Promise((resolve, reject) => {
     const announced = request.headers["content-length"];
     const most = announced === undefined ? limit : Number(announced);
@@ -119,4 +157,19 @@ export function answer(
     "content-length": String(typeof body === "string" ? Buffer.byteLength(body) : body.length),
   });
   response.end(body);
+}
+
+/** A part and the paths it takes. */
+export interface PartRoute {
+  readonly takes: (exchange: Exchange) => boolean;
+  readonly part: Part;
+}
+
+/** The first that takes a path has it. */
+export function firstOf(routes: readonly PartRoute[]): Part {
+  return async (exchange) => {
+    const found = routes.find(({ takes }) => takes(exchange));
+    if (found) await found.part(exchange);
+    else answer(exchange, 404, { "content-type": "text/plain" }, "there is nothing here\n");
+  };
 }

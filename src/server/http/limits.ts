@@ -12,11 +12,11 @@ export const jobBodyBytes = 16_777_216;
 /** The longest body that carries a signal: its value has 1 MiB at most, and may be written longer than it is stored. */
 export const signalBodyBytes = 2 * bounds.stepBytes;
 /** Objects and lists within each other. The engine takes 500 levels of an input; the rest is what it is wrapped in. */
-export const mostLevels = bounds.jsonDepth + 10;
+export const maxLevels = bounds.jsonDepth + 10;
 /** Of what an answer tells of a mistake: a value that is told in full may be as long as the body was. */
-export const mostDetailCharacters = 2000;
+export const maxDetailCharacters = 2000;
 /** Of what the audit notes of an object. */
-export const mostObjectCharacters = 500;
+export const maxObjectCharacters = 500;
 
 /** All bodies that are in memory at once. */
 export const usualBodyMemoryBytes = 268_435_456;
@@ -30,4 +30,4 @@ export const slowestBytesPerSecond = 1024;
 /** Viewers of `GET /live`. */
 export const usualViewers = 200;
 /** Payloads on their way in; each holds a connection of the pool for as long as its client takes. */
-export const mostUploads = 4;
+export const maxUploads = 4;

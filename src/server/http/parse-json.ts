@@ -1,5 +1,5 @@
 import { parseExact } from "../../db/exact-json.js";
-import { mostLevels } from "./limits.js";
+import { maxLevels } from "./limits.js";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 const quote = 0x22;
@@ -19,7 +19,7 @@ export class TooDeepError extends Error {
  * TooDeepError. Levels are counted before it is parsed: a parser makes an object of each, a gigabyte of 16 MB of
  * brackets, and whoever walks along them comes to the end of the stack.
  */
-export function parseJson(bytes: Uint8Array, levels = mostLevels): unknown {
+export function parseJson(bytes: Uint8Array, levels = maxLevels): unknown {
   if (isDeeper(bytes, levels)) throw new TooDeepError(levels);
   return parseExact(utf8.decode(bytes));
 }

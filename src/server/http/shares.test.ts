@@ -111,7 +111,7 @@ describe("Shares", () => {
 
   it("a line has an end, and waiting too", async () => {
     vi.useFakeTimers();
-    const shares = new Shares("places", 1, { mostWaiting: 1, waitMs: 1000 });
+    const shares = new Shares("places", 1, { maxWaiting: 1, waitMs: 1000 });
     await shares.wait("a");
     const waiting = expect(shares.wait("a")).rejects.toMatchObject({ name: "NoRoomError", who: "a", what: "places" });
     await expect(shares.wait("a")).rejects.toThrow(NoRoomError);

@@ -15,7 +15,7 @@ export type Line = <T>(work: () => Promise<T>) => Promise<T>;
 /** How long somebody may wait, and how many of them. */
 export interface LineOptions {
   /** Of each who waits. Default 2000. */
-  readonly mostWaiting?: number;
+  readonly maxWaiting?: number;
   /** Default 30,000. */
   readonly waitMs?: number;
 }
@@ -32,7 +32,7 @@ export interface LineOptions {
 export class Shares {
   readonly #held = new Map<string, number>();
   readonly #lines = new Map<string, Set<() => void>>();
-  readonly #mostWaiting: number;
+  readonly #maxWaiting: number;
   readonly #waitMs: number;
   #free: number;
 
@@ -40,10 +40,10 @@ export class Shares {
   constructor(
     readonly what: string,
     readonly total: number,
-    { mostWaiting = 2000, waitMs = 30_000 }: LineOptions = {},
+    { maxWaiting = 2000, waitMs = 30_000 }: LineOptions = {},
   ) {
     this.#free = total;
-    this.#mostWaiting = mostWaiting;
+    this.#maxWaiting = maxWaiting;
     this.#waitMs = waitMs;
   }
 
@@ -73,7 +73,7 @@ export class Shares {
   async wait(who: string): Promise<void> {
     if (!this.#lines.has(who) && this.take(who)) return;
     const line = this.#lines.get(who) ?? new Set();
-    if (line.size >= this.#mostWaiting) throw new NoRoomError(who, this.what);
+    if (line.size >= this.#maxWaiting) throw new NoRoomError(who, this.what);
     this.#lines.set(who, line);
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {

@@ -1,18 +1,28 @@
+import type { HistoryPoint } from "../../db/types.js";
+
 /** One point of a queue's history. Rates are per second; null when nothing is known. */
 export interface Point {
   /** Milliseconds. */
   readonly at: number;
-  readonly ready: number;
-  readonly delayed: number;
+  /** Of what is stored: all that waited and was due, blocked ones among them. */
+  readonly ready: number | null;
+  /** Behind a pause, an open breaker, or a queue that is waited for; not stored. */
+  readonly blocked: number | null;
+  readonly delayed: number | null;
   /** Of the delayed ones. */
-  readonly suspended: number;
-  readonly running: number;
+  readonly suspended: number | null;
+  readonly running: number | null;
   readonly oldestReadySeconds: number | null;
   readonly in: number | null;
   readonly out: number | null;
   readonly failed: number | null;
   readonly p50: number | null;
   readonly p95: number | null;
+  /** How long attempts took; only of what is stored. */
+  readonly runP50?: number | null;
+  readonly runP95?: number | null;
+  /** Failures by kind; only of what is stored. */
+  readonly kinds?: Readonly<Record<string, number>> | null;
 }
 
 /** The newest points, so many at most, no two of them in the same step. */
@@ -41,40 +51,60 @@ class Ring {
   }
 }
 
-const fine = { stepMs: 1000, most: 600 };
-const coarse = { stepMs: 60_000, most: 1440 };
+const stepMs = 1000;
+const maxPoints = 600;
 /** So many queues have a history of their own; beyond that only all together. */
-const mostQueues = 500;
+const maxQueues = 500;
 
-/** What was sampled, by queue: every second for ten minutes, every minute for a day. `""` is all queues together. */
+/**
+ * What was sampled, by queue: every second for ten minutes. `""` is all queues together. What is older is in the
+ * database (`engine.historyGet`).
+ */
 export class History {
-  readonly #queues = new Map<string, { readonly fine: Ring; readonly coarse: Ring }>();
+  readonly #queues = new Map<string, Ring>();
 
   add(queue: string, point: Point): void {
-    let rings = this.#queues.get(queue);
-    if (!rings) {
-      if (this.#queues.size >= mostQueues) return;
-      this.#queues.set(
-        queue,
-        (rings = { fine: new Ring(fine.stepMs, fine.most), coarse: new Ring(coarse.stepMs, coarse.most) }),
-      );
+    let ring = this.#queues.get(queue);
+    if (!ring) {
+      if (this.#queues.size >= maxQueues) return;
+      this.#queues.set(queue, (ring = new Ring(stepMs, maxPoints)));
     }
-    rings.fine.add(point);
-    rings.coarse.add(point);
+    ring.add(point);
   }
 
-  /** Forget queues that were not seen for a day. */
+  /** Forget queues that were not seen for ten minutes. */
   forget(now: number): void {
-    for (const [queue, { coarse: ring }] of this.#queues)
-      if (now - ring.isEmptySince > coarse.stepMs * coarse.most) this.#queues.delete(queue);
+    for (const [queue, ring] of this.#queues)
+      if (now - ring.isEmptySince > stepMs * maxPoints) this.#queues.delete(queue);
   }
 
-  /** The points of the last so many seconds: in steps of a second up to ten minutes, else of a minute. */
-  of(queue: string, seconds: number, now: number): { readonly step: number; readonly points: readonly Point[] } {
-    const kind = seconds * 1000 <= fine.stepMs * fine.most ? "fine" : "coarse";
-    return {
-      step: kind === "fine" ? 1 : 60,
-      points: this.#queues.get(queue)?.[kind].since(now - seconds * 1000) ?? [],
-    };
+  /** The points of the last so many seconds. */
+  of(queue: string, seconds: number, now: number): readonly Point[] {
+    return this.#queues.get(queue)?.since(now - seconds * 1000) ?? [];
   }
+}
+
+/** How far back it goes, in seconds. */
+export const liveSeconds = (stepMs * maxPoints) / 1000;
+
+/** A minute or an hour of the stored history, as a point of a chart. */
+export function pointOf(stored: HistoryPoint): Point {
+  const perSecond = (n: number): number => Math.round((n / stored.stepSeconds) * 1000) / 1000;
+  return {
+    at: stored.at.getTime(),
+    ready: stored.waiting,
+    blocked: null,
+    delayed: null,
+    suspended: null,
+    running: stored.running,
+    oldestReadySeconds: stored.oldestReadySeconds,
+    in: perSecond(stored.enqueued),
+    out: perSecond(stored.finished),
+    failed: perSecond(stored.failed),
+    p50: stored.waitP50Seconds,
+    p95: stored.waitP95Seconds,
+    runP50: stored.runP50Seconds,
+    runP95: stored.runP95Seconds,
+    kinds: stored.kinds,
+  };
 }

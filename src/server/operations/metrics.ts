@@ -1,10 +1,18 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { Engine } from "../../db/engine.js";
+import { patienceMs, within } from "../../cells/ask.js";
+import type { AlertRecord, UnhandledType } from "../../db/types.js";
+import type { ServedCell } from "../cells.js";
 import type { Live } from "../live/live.js";
+import type { LiveQueue } from "../live/moment.js";
 
 /** What `/metrics` tells. Every name is listed in docs/observability.md; a test compares. */
 export const serverMetrics = {
-  ready: { name: "millrace_queue_ready", kind: "gauge", help: "Jobs that are ready or blocked, by queue." },
+  ready: { name: "millrace_queue_ready", kind: "gauge", help: "Jobs that are ready, by queue." },
+  blocked: {
+    name: "millrace_queue_blocked",
+    kind: "gauge",
+    help: "Jobs behind a pause, an open breaker, or a queue that is waited for, by queue.",
+  },
   delayed: {
     name: "millrace_queue_delayed",
     kind: "gauge",
@@ -25,6 +33,11 @@ export const serverMetrics = {
     name: "millrace_jobs_unhandled",
     kind: "gauge",
     help: "Jobs that have been ready for a minute, of types that no worker handles, by queue and type.",
+  },
+  alerts: {
+    name: "millrace_alerts_firing",
+    kind: "gauge",
+    help: "Alerts that fire, by rule and subject; 1 each, whether silenced or not.",
   },
   viewers: { name: "millrace_live_viewers", kind: "gauge", help: "Open streams of live samples." },
   loopDelay: {
@@ -86,30 +99,51 @@ export class ServerMetrics {
     for (const [i, limit] of buckets.entries()) if (seconds <= limit) timing.below[i]! += 1;
   }
 
-  async text(live: Live, engine: Engine): Promise<string> {
-    // Without the database there is still something to tell: how the server does.
-    const { queues } = await live.now().catch(() => ({ queues: [] }));
-    const unhandled = await engine.server.unhandled().catch(() => []);
-    const gauge = (
-      key: "ready" | "delayed" | "suspended" | "running" | "oldest",
-      value: (queue: (typeof queues)[number]) => number,
+  async text(live: Live, served: () => Promise<readonly ServedCell[]>): Promise<string> {
+    const cells = await seen(live, served);
+    const each = <Row>(
+      key: keyof typeof serverMetrics,
+      rows: (cell: SeenCell) => readonly Row[],
+      labelsOf: (row: Row) => Readonly<Record<string, string>>,
+      value: (row: Row) => number,
     ): string[] =>
       metric(
         key,
-        queues.map((queue) => `${serverMetrics[key].name}{${labels({ queue: queue.queue })}} ${value(queue)}`),
+        cells.flatMap((cell) =>
+          rows(cell).map(
+            (row) => `${serverMetrics[key].name}{${labels({ ...cell.label, ...labelsOf(row) })}} ${value(row)}`,
+          ),
+        ),
+      );
+    const gauge = (
+      key: "ready" | "blocked" | "delayed" | "suspended" | "running" | "oldest",
+      value: (queue: LiveQueue) => number,
+    ): string[] =>
+      each(
+        key,
+        ({ queues }) => queues,
+        ({ queue }) => ({ queue }),
+        value,
       );
     const { name: durationName } = serverMetrics.duration;
     const lines = [
       ...gauge("ready", ({ ready }) => ready),
+      ...gauge("blocked", ({ blocked }) => blocked),
       ...gauge("delayed", ({ delayed }) => delayed),
       ...gauge("suspended", ({ suspended }) => suspended),
       ...gauge("running", ({ running }) => running),
       ...gauge("oldest", ({ oldestReadySeconds }) => oldestReadySeconds ?? 0),
-      ...metric(
+      ...each(
         "unhandled",
-        unhandled.map(
-          ({ queue, type, waiting }) => `${serverMetrics.unhandled.name}{${labels({ queue, type })}} ${waiting}`,
-        ),
+        ({ unhandled }) => unhandled,
+        ({ queue, type }) => ({ queue, type }),
+        ({ waiting }) => waiting,
+      ),
+      ...each(
+        "alerts",
+        ({ alerts }) => alerts.filter(({ state }) => state === "firing"),
+        ({ rule, subject, silenced }) => ({ rule, subject, silenced: String(silenced) }),
+        () => 1,
       ),
       ...metric("viewers", [`${serverMetrics.viewers.name} ${live.viewers}`]),
       ...metric("loopDelay", this.#loopDelays()),
@@ -141,6 +175,32 @@ export class ServerMetrics {
     delay.reset();
     return values.map(([quantile, value]) => `${serverMetrics.loopDelay.name}{quantile="${quantile}"} ${value}`);
   }
+}
+
+/** What is told of one cell; where there are several, each of its series says which. */
+interface SeenCell {
+  readonly label: Readonly<Record<string, string>>;
+  readonly queues: readonly LiveQueue[];
+  readonly unhandled: readonly UnhandledType[];
+  readonly alerts: readonly AlertRecord[];
+}
+
+/** Without a database there is still something to tell: how the server does. */
+async function seen(live: Live, served: () => Promise<readonly ServedCell[]>): Promise<readonly SeenCell[]> {
+  const moment = await live.now().catch(() => undefined);
+  const missing = new Set(moment?.overview.missing?.map(({ cell }) => cell));
+  return Promise.all(
+    (await served().catch(() => [])).map(async ({ name, engine }) => {
+      const there = async <Row>(ask: () => Promise<readonly Row[]>): Promise<readonly Row[]> =>
+        name === undefined ? ask() : missing.has(name) ? [] : within(patienceMs, { name }, ask());
+      const [unhandled, alerts] = await Promise.all([
+        there(() => engine.server.unhandled()).catch(() => []),
+        there(() => engine.alerts()).catch(() => []),
+      ]);
+      const here = name === undefined ? moment : missing.has(name) ? undefined : live.cells.get(name);
+      return { label: name === undefined ? {} : { cell: name }, queues: here?.queues ?? [], unhandled, alerts };
+    }),
+  );
 }
 
 function metric(key: keyof typeof serverMetrics, lines: readonly string[]): string[] {

@@ -1,7 +1,7 @@
-import type { Engine } from "../../db/engine.js";
 import { problemOf } from "../api/problem.js";
 import type { Auth } from "../auth/auth.js";
 import { type Exchange, type Part, answer } from "../http/exchange.js";
+import type { ServedCell } from "../cells.js";
 import type { Live } from "../live/live.js";
 import type { ServerMetrics } from "./metrics.js";
 
@@ -11,7 +11,7 @@ const readyMs = 1000;
 const patienceMs = 5000;
 
 export interface OperationParts {
-  readonly engine: Engine;
+  readonly served: () => Promise<readonly ServedCell[]>;
   readonly auth: Auth;
   readonly live: Live;
   readonly metrics: ServerMetrics;
@@ -20,8 +20,8 @@ export interface OperationParts {
 }
 
 /** What orchestrators, load balancers and Prometheus ask for. */
-export function operationsPart({ engine, auth, live, metrics, isStopping }: OperationParts): Part {
-  const ready = readiness(engine);
+export function operationsPart({ served, auth, live, metrics, isStopping }: OperationParts): Part {
+  const ready = readiness(served);
   return async (exchange) => {
     const { path, request } = exchange;
     if (request.method !== "GET" && request.method !== "HEAD")
@@ -35,7 +35,7 @@ export function operationsPart({ engine, auth, live, metrics, isStopping }: Oper
     }
     try {
       auth.admit(exchange, "reader");
-      const text = await metrics.text(live, engine);
+      const text = await metrics.text(live, served);
       return answer(
         exchange,
         200,
@@ -59,8 +59,8 @@ function say(exchange: Exchange, status: number, text: string, headers: Readonly
   );
 }
 
-/** Why no work can be taken, if so: asked of the database once a second at most, however many ask. */
-function readiness(engine: Engine): () => Promise<string | undefined> {
+/** Why no work can be taken, if so, in no cell: asked of the database once a second at most, however many ask. */
+function readiness(served: OperationParts["served"]): () => Promise<string | undefined> {
   let known: { readonly at: number; readonly problem: Promise<string | undefined> } | undefined;
   return async () => {
     if (!known || performance.now() - known.at > readyMs) {
@@ -68,17 +68,17 @@ function readiness(engine: Engine): () => Promise<string | undefined> {
         setTimeout(() => resolve("the database does not answer"), patienceMs).unref(),
       );
       // Whoever asks need not be known, so that they are not told where the database is.
-      const look = engine.check().then(
-        () => undefined,
-        (error: { readonly code?: string }) =>
-          error.code === "MR009"
-            ? "the database is not available"
-            : error.code === "MR008"
-              ? "the schema does not fit this release"
-              : "the database cannot be used",
-      );
+      const look = served()
+        .then((cells) => Promise.any(cells.map(({ engine }) => engine.check())))
+        .then(() => undefined, problemText);
       known = { at: performance.now(), problem: Promise.race([look, late]) };
     }
     return known.problem;
   };
+}
+
+function problemText(thrown: unknown): string {
+  const { code } = (thrown instanceof AggregateError ? thrown.errors[0] : thrown) as { readonly code?: string };
+  if (code === "MR009") return "the database is not available";
+  return code === "MR008" ? "the schema does not fit this release" : "the database cannot be used";
 }

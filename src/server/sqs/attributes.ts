@@ -65,7 +65,7 @@ export interface SqsQueue {
   readonly queue: string;
   readonly isFifo: boolean;
   readonly delaySeconds: number;
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   readonly waitSeconds: number;
   readonly visibilitySeconds: number;
   readonly hashesBodies: boolean;
@@ -81,7 +81,7 @@ export function readQueue(record: SqsQueueRecord): SqsQueue {
     queue: record.queue,
     isFifo: isFifoName(record.name),
     delaySeconds: number("DelaySeconds"),
-    mostBytes: number("MaximumMessageSize"),
+    maxBytes: number("MaximumMessageSize"),
     waitSeconds: number("ReceiveMessageWaitTimeSeconds"),
     visibilitySeconds: number("VisibilityTimeout"),
     hashesBodies: record.attributes["ContentBasedDeduplication"] === "true",

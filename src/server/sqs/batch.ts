@@ -1,7 +1,7 @@
 import { SqsError } from "./wire/errors.js";
 import type { FailedEntry } from "./wire/model.js";
 
-const mostEntries = 10;
+const maxEntries = 10;
 
 interface Entry {
   readonly Id: string;
@@ -11,10 +11,10 @@ interface Entry {
 export function checkEntries(kind: string, entries: readonly Entry[]): void {
   if (entries.length === 0)
     throw new SqsError("EmptyBatchRequest", `There should be at least one ${kind} in the request.`);
-  if (entries.length > mostEntries) {
+  if (entries.length > maxEntries) {
     throw new SqsError(
       "TooManyEntriesInBatchRequest",
-      `Maximum number of entries per request are ${mostEntries}. You have sent ${entries.length}.`,
+      `Maximum number of entries per request are ${maxEntries}. You have sent ${entries.length}.`,
     );
   }
   for (const { Id } of entries) if (!/^[\w-]{1,80}$/.test(Id)) throw new SqsError("InvalidBatchEntryId");

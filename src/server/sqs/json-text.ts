@@ -15,7 +15,7 @@ export function isStorableJson(text: string): boolean {
 
 const pair = /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}/g;
 const halfPair = /\\u[dD][89a-fA-F]/;
-const mostLevels = 100;
+const maxLevels = 100;
 
 /** A backslash that is escaped escapes nothing: it would make a pair of what is half of one. */
 function hasHalfPair(json: string): boolean {
@@ -30,7 +30,7 @@ function isDeep(json: string): boolean {
     if (code === 0x22) i = endOfText(json, i);
     else if (code === 0x7b || code === 0x5b) {
       level += 1;
-      if (level > mostLevels) return true;
+      if (level > maxLevels) return true;
     } else if (code === 0x7d || code === 0x5d) level -= 1;
   }
   return false;

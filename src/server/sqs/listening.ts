@@ -16,7 +16,7 @@ export class Listening {
 
   constructor(
     private readonly options: {
-      readonly connection: string | pg.ClientConfig;
+      readonly connection: pg.ClientConfig;
       readonly schema: string;
       readonly log: Log;
       /** Called with the name of a queue, and without one when something may have been missed. */
@@ -36,7 +36,7 @@ export class Listening {
   async #run(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures += 1) {
       const client = new pg.Client({
-        ...configOf(this.options.connection),
+        ...this.options.connection,
         application_name: "millrace sqs",
         connectionTimeoutMillis: answerMs,
         query_timeout: answerMs,
@@ -65,8 +65,4 @@ export class Listening {
       await sleep(Math.min(5000, 100 * 2 ** failures), undefined, { signal }).catch(() => {});
     }
   }
-}
-
-function configOf(connection: string | pg.ClientConfig): pg.ClientConfig {
-  return typeof connection === "string" ? { connectionString: connection } : connection;
 }

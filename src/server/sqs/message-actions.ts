@@ -1,16 +1,14 @@
-import type { SqsMessageRecord } from "../../db/sqs-engine.js";
 import type { JobId } from "../../db/types.js";
 import type { SqsQueue } from "./attributes.js";
 import { checkEntries, eachEntry } from "./batch.js";
 import type { ActionHandlers } from "./context.js";
 import { type Prepared, checkFifo, prepare, receivedAs, sentAs, showEach, sizeOf, wantedBy } from "./message.js";
 import { arnOf, externalName } from "./names.js";
-import type { Receipts } from "./receipt.js";
 import type { SqsService } from "./service.js";
 import { SqsError, invalidParameter, missingParameter } from "./wire/errors.js";
 import type { FailedEntry, Message, SentEntry } from "./wire/model.js";
 
-const mostBatchBytes = 1_048_576;
+const maxBatchBytes = 1_048_576;
 
 type MessageActions = Pick<
   ActionHandlers,
@@ -39,10 +37,10 @@ export function messageActions(
       const queue = await service.queueOf(input, context);
       checkEntries("SendMessageBatchRequestEntry", input.Entries);
       const bytes = input.Entries.reduce((sum, entry) => sum + sizeOf(entry), 0);
-      if (bytes > mostBatchBytes) {
+      if (bytes > maxBatchBytes) {
         throw new SqsError(
           "BatchRequestTooLong",
-          `Batch requests cannot be longer than ${mostBatchBytes} bytes. You have sent ${bytes} bytes.`,
+          `Batch requests cannot be longer than ${maxBatchBytes} bytes. You have sent ${bytes} bytes.`,
         );
       }
       for (const entry of input.Entries) checkFifo(queue, entry, true);
@@ -83,16 +81,20 @@ export function messageActions(
       checkVisibility(seconds);
       if (input.ReceiveRequestAttemptId !== undefined) checkAttemptId(queue, input.ReceiveRequestAttemptId);
       service.heed(context.stopping);
-      const receipts = await service.receipts();
       const received = await service.receive(
         queue,
         { most, visibilitySeconds: seconds, waitSeconds, signal: context.signal },
         input.ReceiveRequestAttemptId,
       );
       const wanted = wantedBy(input);
+      const ids = received.map(({ id }) => id);
+      const handleOf = await service.receipts.writer(queue.name, ids).catch(async (error: unknown) => {
+        await service.release(queue.queue, received);
+        throw error;
+      });
       const arnOfSource = (source: string) => arnOf(externalName(source), context);
       const { messages, records, broken } = showEach(received, (record) =>
-        receivedAs(queue, record, handleOf(receipts, queue, record), context.account, arnOfSource, wanted),
+        receivedAs(queue, record, handleOf(record), context.account, arnOfSource, wanted),
       );
       for (const { record, error } of broken) await service.putAside(queue.queue, record, error);
       // Whoever named the attempt asks again when the answer got lost, and may have asked already.
@@ -103,53 +105,46 @@ export function messageActions(
 
     async DeleteMessage(input, context) {
       const queue = await service.queueOf(input, context);
-      await remove(queue, input, await service.receipts());
+      await remove(queue, input);
     },
 
     async DeleteMessageBatch(input, context) {
       const queue = await service.queueOf(input, context);
       checkEntries("DeleteMessageBatchRequestEntry", input.Entries);
-      const receipts = await service.receipts();
       return eachEntry(
         input.Entries,
-        (entry) => remove(queue, entry, receipts),
+        (entry) => remove(queue, entry),
         (error) => service.refusal(error),
       );
     },
 
     async ChangeMessageVisibility(input, context) {
       const queue = await service.queueOf(input, context);
-      await hide(queue, input, input.VisibilityTimeout, await service.receipts());
+      await hide(queue, input, input.VisibilityTimeout);
     },
 
     async ChangeMessageVisibilityBatch(input, context) {
       const queue = await service.queueOf(input, context);
       checkEntries("ChangeMessageVisibilityBatchRequestEntry", input.Entries);
-      const receipts = await service.receipts();
       return eachEntry(
         input.Entries,
-        (entry) => hide(queue, entry, entry.VisibilityTimeout, receipts),
+        (entry) => hide(queue, entry, entry.VisibilityTimeout),
         (error) => service.refusal(error),
       );
     },
   };
 
-  async function remove(queue: SqsQueue, { ReceiptHandle: handle }: Handled, receipts: Receipts): Promise<void> {
-    const { id, token } = receipts.read(queue.name, handle);
+  async function remove(queue: SqsQueue, { ReceiptHandle: handle }: Handled): Promise<void> {
+    const { id, token } = await service.receipts.read(queue.name, handle);
     if ((await service.delete(queue.queue, { id, token, strict: queue.isFifo })) === "expired") {
       throw invalidHandle(handle, "The receipt handle has expired.");
     }
   }
 
-  async function hide(
-    queue: SqsQueue,
-    { ReceiptHandle: handle }: Handled,
-    seconds: number | undefined,
-    receipts: Receipts,
-  ): Promise<void> {
+  async function hide(queue: SqsQueue, { ReceiptHandle: handle }: Handled, seconds: number | undefined): Promise<void> {
     if (seconds === undefined) throw missingParameter("VisibilityTimeout");
     checkVisibility(seconds);
-    const { id, token, receivedAt } = receipts.read(queue.name, handle);
+    const { id, token, receivedAt } = await service.receipts.read(queue.name, handle);
     const outcome = await service.hide({ id, token, strict: queue.isFifo, seconds, receivedAt });
     if (outcome === "gone")
       throw invalidHandle(handle, "Message does not exist or is not available for visibility timeout change.");
@@ -167,9 +162,6 @@ export function messageActions(
 interface Handled {
   readonly ReceiptHandle: string;
 }
-
-const handleOf = (receipts: Receipts, queue: SqsQueue, { id, token, receivedAt }: SqsMessageRecord): string =>
-  receipts.write(queue.name, { id, token, receivedAt });
 
 function idOf(result: PromiseSettledResult<JobId>): JobId {
   if (result.status === "rejected") throw result.reason;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { splitHandle } from "../../cells/handle.js";
 import type { SqsMessageRecord } from "../../db/sqs-engine.js";
 import { createdAt } from "../../db/decode.js";
 import type { JobId, Json } from "../../db/types.js";
@@ -14,9 +15,9 @@ import type { AttributeValue, Input, Message, SentEntry } from "./wire/model.js"
 export const messageType = "message";
 /** How long a duplicate is recognised, whatever became of the first. */
 const duplicateSeconds = 300;
-const mostAttributes = 10;
+const maxAttributes = 10;
 /** It counts towards no other limit. */
-const mostTraceLength = 2048;
+const maxTraceLength = 2048;
 
 /** What SendMessage and an entry of its batch have in common. */
 export type Outgoing = Omit<Input<"SendMessage">, "QueueUrl">;
@@ -58,9 +59,9 @@ export function prepare(
   const { MessageBody: body, MessageAttributes: attributes, DelaySeconds: delay, MessageGroupId: group } = message;
   if (!body) throw missingParameter("MessageBody");
   const bytes = sizeOf(message);
-  if (bytes > queue.mostBytes) {
+  if (bytes > queue.maxBytes) {
     throw invalidParameter(
-      `One or more parameters ${isEntry ? "cannot be validated" : "are invalid"}. Reason: Message must be shorter than ${queue.mostBytes} bytes.`,
+      `One or more parameters ${isEntry ? "cannot be validated" : "are invalid"}. Reason: Message must be shorter than ${queue.maxBytes} bytes.`,
     );
   }
   if (hasIllegalCharacters(body)) throw illegalContents(body);
@@ -162,8 +163,8 @@ function checkIdentity(parameter: string, value: string): void {
 
 function checkAttributes(attributes: Attributes): void {
   const count = Object.keys(attributes).length;
-  if (count > mostAttributes)
-    throw invalidParameter(`Number of message attributes [${count}] exceeds the allowed maximum [${mostAttributes}].`);
+  if (count > maxAttributes)
+    throw invalidParameter(`Number of message attributes [${count}] exceeds the allowed maximum [${maxAttributes}].`);
   for (const [name, value] of Object.entries(attributes)) {
     checkAttributeName(name);
     checkAttributeValue("user", name, value);
@@ -234,9 +235,9 @@ function checkSystemAttributes(attributes: Attributes): void {
         `Message (system) attribute '${name}' is invalid. You must use only the following supported attributes: AWSTraceHeader.`,
       );
     checkAttributeValue("system", name, value);
-    if ((value.StringValue?.length ?? 0) > mostTraceLength)
+    if ((value.StringValue?.length ?? 0) > maxTraceLength)
       throw invalidParameter(
-        `Message (system) attribute '${name}' is invalid. Reason: It must be at most ${mostTraceLength} characters.`,
+        `Message (system) attribute '${name}' is invalid. Reason: It must be at most ${maxTraceLength} characters.`,
       );
     if (!value.DataType.startsWith("String"))
       throw invalidParameter(
@@ -303,7 +304,7 @@ export function sentAs(queue: SqsQueue, message: Outgoing, id: JobId): Omit<Sent
 }
 
 /** Twenty digits that rise with the job's id, which rises with time. */
-const sequenceOf = (id: JobId): string => `1${id.padStart(19, "0")}`;
+const sequenceOf = (id: JobId): string => `1${splitHandle(id).id.padStart(19, "0")}`;
 
 /** Which attributes a receiver wants. */
 export interface Wanted {
@@ -347,7 +348,7 @@ export function receivedAs(
     MessageDeduplicationId: queue.isFifo ? (record.fingerprint?.split(" ").at(-1) ?? messageIdOf(first)) : undefined,
     MessageGroupId: record.group ?? undefined,
     SenderId: account,
-    SentTimestamp: String(createdAt(first).getTime()),
+    SentTimestamp: String(createdAt(splitHandle(first).id).getTime()),
     SequenceNumber: queue.isFifo ? sequenceOf(record.id) : undefined,
   };
   const attributes = Object.fromEntries(

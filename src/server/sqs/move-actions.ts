@@ -3,8 +3,8 @@ import { arnOf, nameOfArn } from "./names.js";
 import type { SqsService } from "./service.js";
 import { SqsError, invalidParameter } from "./wire/errors.js";
 
-const mostTasks = 10;
-const mostPerSecond = 500;
+const maxTasks = 10;
+const maxPerSecond = 500;
 
 /** Actions that move dead letters. `onStart`: there is something to do. */
 export function moveActions(
@@ -26,9 +26,9 @@ export function moveActions(
         throw invalidParameter(
           `Value ${destination} for parameter DestinationArn is invalid. Reason: It is the source itself.`,
         );
-      if (perSecond !== undefined && (perSecond < 1 || perSecond > mostPerSecond)) {
+      if (perSecond !== undefined && (perSecond < 1 || perSecond > maxPerSecond)) {
         throw invalidParameter(
-          `Value ${perSecond} for parameter MaxNumberOfMessagesPerSecond is invalid. Reason: You must enter a value between 1 and ${mostPerSecond}.`,
+          `Value ${perSecond} for parameter MaxNumberOfMessagesPerSecond is invalid. Reason: You must enter a value between 1 and ${maxPerSecond}.`,
         );
       }
       const id = await sqs.moveStart(from, to, perSecond);
@@ -42,9 +42,9 @@ export function moveActions(
 
     async ListMessageMoveTasks({ SourceArn: source, MaxResults: most = 1 }, context) {
       const from = await queueOfArn("SourceArn", source);
-      if (most < 1 || most > mostTasks) {
+      if (most < 1 || most > maxTasks) {
         throw invalidParameter(
-          `Value ${most} for parameter MaxResults is invalid. Reason: The MaxResults value must be between 1 and ${mostTasks}.`,
+          `Value ${most} for parameter MaxResults is invalid. Reason: The MaxResults value must be between 1 and ${maxTasks}.`,
         );
       }
       const tasks = await sqs.moveList(from, most);

@@ -3,7 +3,7 @@ import { arnOf } from "./names.js";
 import type { SqsService } from "./service.js";
 import { SqsError, invalidParameter, missingParameter } from "./wire/errors.js";
 
-const mostActions = 7;
+const maxActions = 7;
 const allowed = new Set([
   "*",
   "SendMessage",
@@ -38,8 +38,8 @@ export function permissionActions(service: SqsService): Pick<ActionHandlers, "Ad
           label,
           "The label can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.",
         );
-      if (actions.length > mostActions)
-        throw new SqsError("OverLimit", `${actions.length} Actions were found, maximum allowed is ${mostActions}.`);
+      if (actions.length > maxActions)
+        throw new SqsError("OverLimit", `${actions.length} Actions were found, maximum allowed is ${maxActions}.`);
       for (const action of actions) {
         if (!allowed.has(action))
           throw invalidParameter(

@@ -25,11 +25,11 @@ import { SqsError, invalidParameter, missingParameter } from "./wire/errors.js";
 
 /** How long a name is not given out again, and how often a queue may be purged. */
 const pauseSeconds = 60;
-const mostResults = 1000;
-const mostTags = 50;
+const maxResults = 1000;
+const maxTags = 50;
 const cancelAtOnce = 1000;
 /** As many as one look at those in flight shows. */
-const mostInFlight = 100_000;
+const maxInFlight = 100_000;
 
 type QueueActions = Pick<
   ActionHandlers,
@@ -213,7 +213,7 @@ export function queueActions(service: SqsService, { isPatient }: { readonly isPa
     for (;;) {
       for (let at = 0; at < ids.length; at += cancelAtOnce)
         await engine.sqs.deleteLate(ids.slice(at, at + cancelAtOnce), false);
-      if (ids.length < mostInFlight) return;
+      if (ids.length < maxInFlight) return;
       ids = await engine.sqs.inFlight(queue);
     }
   }
@@ -235,7 +235,7 @@ function strip(changes: AttributeChanges): Record<string, string> {
 const secondsOf = (time: string): string => String(Math.floor(Date.parse(time) / 1000));
 
 function checkTags(name: string, tags: Readonly<Record<string, string>>): void {
-  if (Object.keys(tags).length > mostTags) throw invalidParameter(`Too many tags added for queue ${name}.`);
+  if (Object.keys(tags).length > maxTags) throw invalidParameter(`Too many tags added for queue ${name}.`);
 }
 
 /** Some names after a token, and the token of the next ones: only where the caller said how many it wants. */
@@ -244,12 +244,12 @@ async function page(
   token: string | undefined,
   list: (after: string, limit: number) => Promise<string[]>,
 ): Promise<{ readonly names: readonly string[]; readonly next: string | undefined }> {
-  if (most !== undefined && (most < 1 || most > mostResults)) {
+  if (most !== undefined && (most < 1 || most > maxResults)) {
     throw invalidParameter(
-      `Value ${most} for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and ${mostResults}.`,
+      `Value ${most} for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and ${maxResults}.`,
     );
   }
-  const limit = most ?? mostResults;
+  const limit = most ?? maxResults;
   const names = await list(token ? readToken(token) : "", limit + 1);
   const shown = names.slice(0, limit);
   const isMore = most !== undefined && names.length > limit;

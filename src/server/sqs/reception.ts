@@ -10,8 +10,8 @@ const lookMs = 1000;
 const horizonMs = 60_000;
 const grainMs = 50;
 /** The most messages in one claim. */
-const mostAtOnce = 500;
-const mostTries = 10;
+const maxAtOnce = 500;
+const maxTries = 10;
 /** A visibility timeout of 0: the message stays visible, and the shortest claim there is tells that it was received. */
 const shortestSeconds = 0.001;
 
@@ -143,7 +143,7 @@ export class Reception {
       if (receiver.seen === this.#round || (next[0] && receiver.seconds !== next[0].seconds)) continue;
       if (this.isFifo && next[0] && (receiver.most > 1 || next[0].most > 1)) continue;
       most += receiver.most;
-      if (next.length > 0 && most > mostAtOnce) break;
+      if (next.length > 0 && most > maxAtOnce) break;
       next.push(receiver);
     }
     return next;
@@ -178,7 +178,7 @@ export class Reception {
   async #claim(wanted: number, seconds: number, groupLimit: number | undefined): ReturnType<SqsEngine["receive"]> {
     for (let tries = 1; ; tries += 1) {
       const claimed = await this.engine.receive(this.queue, wanted, seconds, groupLimit);
-      if (claimed.messages.length > 0 || !claimed.more || tries === mostTries) return claimed;
+      if (claimed.messages.length > 0 || !claimed.more || tries === maxTries) return claimed;
       await sleep(tries * 3);
     }
   }

@@ -8,6 +8,7 @@ import { type Line, NoRoomError } from "../http/shares.js";
 import type { Log } from "../log.js";
 import { type SqsQueue, isFifoName, readQueue } from "./attributes.js";
 import type { ActionContext } from "./context.js";
+import { EachCell } from "./each-cell.js";
 import type { Prepared } from "./message.js";
 import { queueNameOf } from "./names.js";
 import { Receipts } from "./receipt.js";
@@ -20,18 +21,18 @@ const knownMs = 1000;
 /** How long the answer to an attempt is remembered. */
 const attemptMs = 300_000;
 /** Whoever names more attempts than fit in here gets other messages when one of the first is repeated. */
-const mostAttempts = 10_000;
-const mostAttemptBytes = 67_108_864;
+const maxAttempts = 10_000;
+const maxAttemptBytes = 67_108_864;
 /** The database is away, or there is no room for us: nobody's message is at fault. */
 const isForAll = (error: unknown): boolean => error instanceof DatabaseUnavailableError || error instanceof NoRoomError;
-const sending = { mostCalls: 500, mostSize: 4_000_000, isForAll };
+const sending = { maxCalls: 500, maxSize: 4_000_000, isForAll };
 /**
  * How long messages wait together for somebody who has one of them, or its fingerprint, in an open transaction; and how
  * long a send that is held waits alone.
  */
 const heldMs = 250;
 const heldAloneMs = 5000;
-const changing = { mostCalls: 500, isForAll };
+const changing = { maxCalls: 500, isForAll };
 
 interface Known {
   readonly queue: Promise<SqsQueue | undefined>;
@@ -56,13 +57,14 @@ export class SqsService {
   readonly #known = new Map<string, Known>();
   readonly #receptions = new Map<string, Reception>();
   readonly #sends = new Map<string, Combine<Prepared, JobId>>();
-  readonly #deletes: Combine<SqsReceipt, "deleted" | "late" | "held">;
-  readonly #lateDeletes: Combine<Pick<SqsReceipt, "id" | "strict">, Deleted>;
-  readonly #hides: Combine<SqsVisibility, "ok" | "beyond" | "late" | "held">;
+  readonly #deletes: EachCell<SqsReceipt, "deleted" | "late" | "held">;
+  readonly #lateDeletes: EachCell<Pick<SqsReceipt, "id" | "strict">, Deleted>;
+  readonly #hides: EachCell<SqsVisibility, "ok" | "beyond" | "late" | "held">;
   readonly #attempts = new Map<string, Attempt>();
   readonly #heeded = new WeakSet<AbortSignal>();
   readonly #wakeUp: WakeUp;
-  #receipts: Promise<Receipts> | undefined;
+  /** Handles of messages. */
+  readonly receipts: Receipts;
   #isStopping = false;
 
   constructor(
@@ -72,21 +74,10 @@ export class SqsService {
     private readonly waits: Line,
   ) {
     this.#wakeUp = new WakeUp(engine);
-    this.#deletes = new Combine((receipts) => this.#delete(receipts), changing);
-    this.#lateDeletes = new Combine((receipts) => this.#deleteLate(receipts), changing);
-    this.#hides = new Combine((changes) => this.#hide(changes), changing);
-  }
-
-  /** Read once: it never changes. */
-  receipts(): Promise<Receipts> {
-    this.#receipts ??= this.engine.sqs.secret().then(
-      (secret) => new Receipts(secret),
-      (error: unknown) => {
-        this.#receipts = undefined;
-        throw error;
-      },
-    );
-    return this.#receipts;
+    this.receipts = new Receipts((cell) => this.engine.sqs.secret(cell));
+    this.#deletes = new EachCell((receipts) => this.#delete(receipts), changing);
+    this.#lateDeletes = new EachCell((receipts) => this.#deleteLate(receipts), changing);
+    this.#hides = new EachCell((changes) => this.#hide(changes), changing);
   }
 
   /** The queue a request is about. */
@@ -242,8 +233,8 @@ export class SqsService {
     for (const [key, attempt] of this.#attempts) {
       if (
         performance.now() - attempt.since < attemptMs &&
-        bytes <= mostAttemptBytes &&
-        this.#attempts.size <= mostAttempts
+        bytes <= maxAttemptBytes &&
+        this.#attempts.size <= maxAttempts
       )
         break;
       this.#attempts.delete(key);

@@ -1,8 +1,15 @@
-import type { IncomingMessage } from "node:http";
 import type pg from "pg";
 import type { Engine } from "../../db/engine.js";
 import { type Tracing, traceHeader } from "../../observe/tracing.js";
-import { BodyTooLargeError, BodyTooSlowError, type Exchange, type Part, answer, readBody } from "../http/exchange.js";
+import {
+  BodyTooLargeError,
+  BodyTooSlowError,
+  type Exchange,
+  type Incoming,
+  type Part,
+  answer,
+  readBody,
+} from "../http/exchange.js";
 import { type Holding, type Line, NoRoomError, type Shares } from "../http/shares.js";
 import type { Log } from "../log.js";
 import type { ActionContext, ActionHandlers } from "./context.js";
@@ -15,7 +22,7 @@ import { refusalOf } from "./refusal.js";
 import { SqsService } from "./service.js";
 import { MoveUpkeep } from "./upkeep.js";
 import { SqsError } from "./wire/errors.js";
-import { mostBodyBytes } from "./wire/limits.js";
+import { maxBodyBytes } from "./wire/limits.js";
 import type { Action, Message, Output } from "./wire/model.js";
 import type { WireHead } from "./wire/request.js";
 import type { AccessKey, CheckedClaim } from "./wire/sigv4.js";
@@ -50,10 +57,10 @@ export interface SqsParts {
   readonly memory: Shares;
   /** For what may have to wait for somebody's transaction. */
   readonly waits: Line;
-  /** For the one connection that listens. */
-  readonly connection: string | pg.ClientConfig;
+  /** For the one connection that listens, to each cell. */
+  readonly connections: readonly pg.ClientConfig[];
   /** What the client of a request calls this server: queue URLs begin with it. */
-  readonly addressOf: (request: IncomingMessage) => string;
+  readonly addressOf: (request: Incoming) => string;
   readonly log: Log;
   /** Makes each request a span, below the one of its `traceparent`. */
   readonly tracing?: Tracing | undefined;
@@ -66,7 +73,7 @@ type Deliveries = WeakMap<readonly Message[], () => Promise<void>>;
 export class Sqs {
   readonly #service: SqsService;
   readonly #upkeep: MoveUpkeep;
-  readonly #listening: Listening;
+  readonly #listening: readonly Listening[];
   readonly #actions: ActionHandlers;
   readonly #access: Access;
   readonly #deliveries: Deliveries = new WeakMap();
@@ -75,11 +82,14 @@ export class Sqs {
     options: SqsOptions,
     private readonly parts: SqsParts,
   ) {
-    const { engine, connection, log, waits } = parts;
+    const { engine, connections, log, waits } = parts;
     const service = new SqsService(engine, log, waits);
     this.#service = service;
     this.#upkeep = new MoveUpkeep(service, log);
-    this.#listening = new Listening({ connection, schema: engine.schema, log, onWake: (queue) => service.hear(queue) });
+    const onWake = (queue?: string): void => service.hear(queue);
+    this.#listening = connections.map(
+      (connection) => new Listening({ connection, schema: engine.schema, log, onWake }),
+    );
     this.#access = options.anyKey ? "open" : { keys: options.keys ?? [] };
     this.#actions = {
       ...queueActions(service, { isPatient: options.refuseRecentNames ?? true }),
@@ -90,12 +100,12 @@ export class Sqs {
   }
 
   start(): void {
-    this.#listening.start();
+    for (const listening of this.#listening) listening.start();
     this.#upkeep.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#listening.stop(), this.#upkeep.stop()]);
+    await Promise.all([...this.#listening.map((listening) => listening.stop()), this.#upkeep.stop()]);
     await this.#service.close();
   }
 
@@ -128,7 +138,7 @@ export class Sqs {
     claim: CheckedClaim | undefined,
   ): Promise<ReturnType<typeof readRequest>> {
     try {
-      const body = await readBody(exchange, mostBodyBytes, memory);
+      const body = await readBody(exchange, maxBodyBytes, memory);
       return readRequest({ ...head, body }, this.#access, Date.now(), claim);
     } catch (error) {
       if (error instanceof BodyTooLargeError) return { refusal: refuseBody(head) };

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { useServer } from "./server.js";
 
@@ -49,6 +50,32 @@ describe("the audit", () => {
     ).toEqual([pause!.id, put!.id]);
   });
 
+  it("says why, and what was before and after; and is found by who, what, why, result and time", async () => {
+    await server.ask("PUT", "/queues/letters", { maxRunning: 3, priority: 4 });
+    await server.ask("PUT", "/queues/letters", { maxRunning: 9, priority: 4 });
+    await server.ask("POST", "/queues/letters/pause", { because: "the printer burns" });
+    await sleep(2); // times are told in milliseconds: the next one must be another
+    const since = new Date().toISOString();
+    await server.ask("POST", "/queues/letters/pause", { type: "print" });
+    const rule = { every: "1h" };
+    await server.ask("PUT", "/schedules/hourly", { rule, job: { type: "print" }, input: { text: "x".repeat(2000) } });
+    await server.ask("DELETE", "/schedules/hourly", { because: "nobody reads it" });
+    const found = async (query: Record<string, string>) =>
+      (await server.ask("GET", `/audit?${new URLSearchParams(query).toString()}`)).body.items;
+    const [removed, put, part, paused, changed, made] = await found({ limit: "6" });
+    expect(made).toMatchObject({ before: null, after: { maxRunning: 3, priority: 4 }, because: null });
+    expect([changed.before, changed.after]).toEqual([{ maxRunning: 3 }, { maxRunning: 9 }]);
+    expect(paused).toMatchObject({ because: "the printer burns", before: { paused: false }, after: { paused: true } });
+    expect(part).toMatchObject({ after: { pausedParts: [{ type: "print" }] } });
+    expect(put).toMatchObject({ before: null, after: { input: "(2,011 letters)", job: { type: "print" } } });
+    expect(removed).toMatchObject({ because: "nobody reads it", before: { paused: false }, after: null });
+    expect(await found({ object: "PRINTER" })).toEqual([paused]);
+    expect(await found({ action: "delete /sched" })).toEqual([removed]);
+    expect(await found({ since, object: "letters" })).toEqual([part]);
+    expect((await found({ result: "refused" })).map(({ result }: { result: string }) => result)).not.toContain("done");
+    expect(await found({ who: "nobody" })).toEqual([]);
+  });
+
   it("has nothing of what is only asked, or only pretended", async () => {
     const before = (await entries()).length;
     await server.db.engine.enqueueMany("send", [1, 2], { queue: "mail" });
@@ -57,7 +84,7 @@ describe("the audit", () => {
       isExact: true,
     });
     await server.ask("GET", "/queues/mail");
-    expect((await server.db.engine.depth("mail")).ready).toBe(2);
+    expect((await server.db.engine.queueDepth("mail")).ready).toBe(2);
     expect(await entries()).toHaveLength(before);
   });
 
@@ -131,7 +158,7 @@ describe("Idempotency-Key", () => {
     ]);
     expect(await jobs("once")).toBe(1);
     const batch = { jobs: [{ type: "many" }, { type: "many" }] };
-    expect((await send("b", batch, "/jobs/batch")).body).toEqual((await send("b", batch, "/jobs/batch")).body);
+    expect((await send("b", batch, "/jobs/many")).body).toEqual((await send("b", batch, "/jobs/many")).body);
     expect(await jobs("many")).toBe(2);
   });
 

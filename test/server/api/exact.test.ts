@@ -42,7 +42,7 @@ it("integers beyond 2^53 pass unchanged: enqueued, shown, listed, claimed, repor
 
 it("many at once are exact too, and an option or a name is not a place for one", async () => {
   const { items } = JSON.parse(
-    await text("POST", "/jobs/batch", `{"jobs":[{"type":"b","input":${large}},{"type":"b","input":[${large}]}]}`),
+    await text("POST", "/jobs/many", `{"jobs":[{"type":"b","input":${large}},{"type":"b","input":[${large}]}]}`),
   ) as { items: { id: string }[] };
   expect(await text("GET", `/jobs/${items[0]!.id}`)).toContain(`"input":${large}`);
   expect(await text("GET", `/jobs/${items[1]!.id}`)).toContain(`"input":[${large}]`);

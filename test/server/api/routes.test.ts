@@ -58,7 +58,7 @@ beforeAll(async () => {
     60,
   );
   await server.db.engine.queuePut("in-flow");
-  flow = await server.db.engine.enqueueFlow(
+  flow = await server.db.engine.flowEnqueue(
     [
       { type: "a", options: { queue: "in-flow" } },
       { type: "b", options: { queue: "in-flow" }, after: [0], when: "ended" },
@@ -88,6 +88,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     {},
     { query: "queue=work&seconds=60" },
     { query: "seconds=86400", expected: { step: 60 } },
+    { query: "queue=work&type=t&seconds=2592000", expected: { step: 3600, points: [] } },
     { query: "queue=none", expected: { points: [] } },
   ],
   "GET /running": () => [{ query: "limit=5" }],
@@ -112,6 +113,36 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
       },
     },
   ],
+  "POST /workers/pause": () => [
+    { body: { worker: "host:7", because: "test" }, expected: { workers: 1 } },
+    { body: { process: "host:7:x" }, expected: { workers: 1 } },
+  ],
+  "POST /workers/drain": () => [{ body: { process: "host:7:x", worker: "host:7" }, expected: { workers: 1 } }],
+  "POST /workers/resume": () => [
+    { body: { worker: "host:7" }, expected: { workers: 1 } },
+    { body: { process: "host:7:x" }, expected: { workers: 1 } },
+    { body: { process: "host:7:x" }, expected: { workers: 0 } },
+  ],
+  "POST /workers/concurrency": () => [
+    { body: { worker: "host:7", concurrency: 3 }, expected: { workers: 1 } },
+    { body: { worker: "host:7", concurrency: null }, expected: { workers: 1 } },
+  ],
+  "GET /alerts": () => [{}],
+  "GET /alerts/events": () => [{ query: "limit=1" }],
+  "GET /alerts/rules": () => [
+    { expected: { items: expect.arrayContaining([expect.objectContaining({ name: "oldest-job", on: true })]) } },
+  ],
+  "PUT /alerts/rules/{name}": () => [
+    { params: { name: "mine" }, body: { kind: "oldest", queue: "work", seconds: 60 }, expected: { done: true } },
+  ],
+  "POST /alerts/rules/{name}/silence": () => [{ params: { name: "mine" }, body: { seconds: 60, because: "test" } }],
+  "DELETE /alerts/rules/{name}": () => [{ params: { name: "mine" } }],
+  "GET /alerts/hooks": () => [{}],
+  "PUT /alerts/hooks/{name}": () => [
+    { params: { name: "ops" }, body: { url: "http://127.0.0.1:9/x" }, expected: { secret: expect.any(String) } },
+  ],
+  "POST /alerts/hooks/{name}/test": () => [{ params: { name: "ops" }, expected: { job: expect.any(String) } }],
+  "DELETE /alerts/hooks/{name}": () => [{ params: { name: "ops" } }],
   "GET /definitions": () => [
     { query: "type=none", expected: { items: [] } },
     {
@@ -164,6 +195,16 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { params: { queue: "letters" }, body: { dryRun: true }, expected: { count: 1 } },
     { params: { queue: "letters" }, body: { limit: 10 }, expected: { count: 1, isExact: true } },
   ],
+  "GET /groups": () => [
+    {
+      query: "limit=1000",
+      expected: { items: expect.arrayContaining([expect.objectContaining({ group: "acme", queues: ["grouped"] })]) },
+    },
+  ],
+  "GET /queues/{queue}/why": () => [
+    { params: { queue: "work" } },
+    { params: { queue: "grouped" }, query: "group=acme", expected: { items: expect.any(Array) } },
+  ],
   "GET /queues/{queue}/types": () => [{ params: { queue: "work" } }],
   "GET /queues/{queue}/groups": () => [
     { params: { queue: "grouped" }, query: "limit=3", expected: { items: [{ group: "acme", waiting: 1 }] } },
@@ -203,7 +244,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     },
     { body: { type: "made", payloadBase64: "AAEC", contentType: "application/x" } },
   ],
-  "POST /jobs/batch": () => [
+  "POST /jobs/many": () => [
     {
       body: {
         jobs: [
@@ -252,12 +293,30 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { body: { filter: { type: "work", queue: "work" }, dryRun: true }, expected: { count: 1 } },
     { body: { filter: { type: "nothing" }, attempts: 2, perSecond: 1 }, expected: { count: 0 } },
   ],
+  "GET /names": () => [
+    { query: "kind=queue&part=WOR", expected: { items: expect.arrayContaining(["work"]) } },
+    { query: "kind=type&part=or&limit=5", expected: { items: expect.arrayContaining(["work"]) } },
+    { query: "kind=group&part=no+such+group", expected: { items: [] } },
+    { query: "kind=tenant", expected: { items: expect.any(Array) } },
+  ],
+  "POST /jobs/discard": () => [
+    { body: { filter: { type: "work", queue: "work" }, dryRun: true }, expected: { count: 1, isExact: true } },
+    { body: { filter: { type: "nothing" } }, expected: { count: 0, isExact: true } },
+  ],
+  "POST /jobs/rewind": () => [
+    { body: { filter: { type: "work" }, to: "never done", dryRun: true }, expected: { count: 0, isExact: true } },
+    { body: { ids: [ids.failed], to: "never done" }, expected: { count: 0, isExact: true } },
+  ],
   "GET /jobs/{id}": () => [
     {
       params: { id: ids.failed },
       expected: { job: { state: "failed" }, attempts: [{ outcome: "failed", error: { message: "could not" } }] },
     },
     { params: { id: held.id }, expected: { job: { state: "running" }, progress: { percent: 7 } } },
+  ],
+  "GET /jobs/{id}/log": () => [
+    { params: { id: held.id }, expected: { isRunning: true, lines: [] } },
+    { params: { id: ids.failed }, expected: { isRunning: false } },
   ],
   "GET /jobs/{id}/steps": () => [
     {
@@ -283,6 +342,12 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
       expected: { items: [{ step: "pack", state: "ready" }, {}], next: run.children[1]! },
     },
     { params: { id: run.children[0]! }, expected: { items: [] } },
+  ],
+  "GET /jobs/{id}/why": () => [
+    {
+      params: { id: run.id },
+      expected: { items: expect.arrayContaining([expect.objectContaining({ text: expect.any(String) })]) },
+    },
   ],
   "GET /jobs/{id}/below": () => [
     { params: { id: run.id }, expected: { count: 3, isExact: true } },
@@ -333,6 +398,9 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { params: { id: ids.failed }, body: { because: "enough" }, expected: { done: true } },
   ],
   "POST /jobs/{id}/retry": () => [{ params: { id: ids.failed }, expected: { done: false } }],
+  "POST /jobs/{id}/run-now": () => [
+    { params: { id: ids.failed }, body: { because: "it is urgent" }, expected: { done: false } },
+  ],
   "POST /jobs/{id}/cancel": () => [{ params: { id: ids.withPayload }, expected: { done: true } }],
   "POST /claims": () => [
     { body: { queues: ["work", "default"], limit: 2, leaseSeconds: 10 } },
@@ -361,7 +429,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
       expected: { refused: [] },
     },
     {
-      body: { settlements: [{ token: held.token, outcome: "retry", jobs: [held.id], delaySeconds: 1 }] },
+      body: { settlements: [{ token: held.token, outcome: "retryLater", jobs: [held.id], delaySeconds: 1 }] },
       expected: { refused: [held.id] },
     },
   ],
@@ -375,7 +443,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { body: { type: "work", dryRun: true }, expected: { count: 1, isExact: true } },
     { body: { fingerprint: "0123456789abcdef" }, expected: { count: 0 } },
   ],
-  "POST /replay": () => [
+  "POST /jobs/replay": () => [
     { body: { from: "2020-01-01T00:00:00Z", dryRun: true, states: ["failed"] }, expected: { isExact: true } },
     { body: { from: "2020-01-01T00:00:00Z", type: "nothing" }, expected: { count: 0 } },
   ],
@@ -402,7 +470,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "DELETE /schedules/{name}": () => [{ params: { name: "other" }, expected: { done: true } }],
   "POST /schedules/{name}/pause": () => [{ params: { name: "nightly" }, body: { because: "x" } }],
   "POST /schedules/{name}/resume": () => [{ params: { name: "nightly" }, body: { catchUp: true } }],
-  "POST /schedules/{name}/run": () => [{ params: { name: "nightly" } }],
+  "POST /schedules/{name}/trigger": () => [{ params: { name: "nightly" } }],
   "POST /schedules/{name}/backfill": () => [
     {
       params: { name: "nightly" },
@@ -440,6 +508,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "GET /breakers": () => [{}],
   "POST /breakers/reset": () => [{ body: { queue: "work", dryRun: true } }, {}],
   "GET /pauses": () => [{}],
+  "GET /cells": () => [{}],
   "GET /doctor": () => [
     { expected: { items: expect.arrayContaining([expect.objectContaining({ name: "schema", state: "ok" })]) } },
   ],
@@ -450,7 +519,7 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
 /** Those that answer with something else than JSON have tests of their own: live.test.ts, payloads.test.ts. */
 const elsewhere = ["GET /live", "GET /jobs/{id}/payload", "POST /jobs/stream"];
 /** What comes first, because others need it, and what comes late, because it takes away what others need. */
-const first = ["PUT /schedules/{name}"];
+const first = ["PUT /schedules/{name}", "PUT /alerts/rules/{name}"];
 const last = [
   "POST /claims/extend",
   "POST /claims/progress",
@@ -461,6 +530,10 @@ const last = [
   "POST /jobs/{id}/cancel",
   "POST /claims",
   "DELETE /schedules/{name}",
+  "DELETE /alerts/rules/{name}",
+  "PUT /alerts/hooks/{name}",
+  "POST /alerts/hooks/{name}/test",
+  "DELETE /alerts/hooks/{name}",
 ];
 
 const keyOf = ({ method, path }: Route): string => `${method} ${path}`;

@@ -10,6 +10,7 @@ import { until } from "../../support/wait.js";
 import { useServer } from "./server.js";
 
 const server = useServer();
+const second = useServer(); // a server allows a hundred wrong tokens in a row, and there are more routes than that
 const open = useServer({ isOpen: true });
 
 const concrete = (path: string): string =>
@@ -43,12 +44,13 @@ async function expectServes(): Promise<void> {
 }
 
 describe("who may ask", () => {
-  for (const route of routes) {
+  for (const [n, route] of routes.entries()) {
     const needs = route.role;
     if (needs === anyone) continue;
+    const asked = n % 2 === 0 ? server : second;
     it(`${route.method} ${route.path}: nobody without a token, and no role below ${needs}`, async () => {
       const path = concrete(route.path);
-      const without = await server.ask(route.method, path, undefined, { role: "nobody" });
+      const without = await asked.ask(route.method, path, undefined, { role: "nobody" });
       expect(without).toMatchObject({
         status: 401,
         body: { code: "MR101", status: 401, remedy: expect.any(String), requestId: expect.any(String) },
@@ -56,7 +58,7 @@ describe("who may ask", () => {
       expect(without.headers.get("www-authenticate")).toContain("Bearer");
       const lower = roles[roles.indexOf(needs) - 1];
       if (lower !== undefined)
-        expect(await server.ask(route.method, path, undefined, { role: lower })).toMatchObject({
+        expect(await asked.ask(route.method, path, undefined, { role: lower })).toMatchObject({
           status: 403,
           body: { code: "MR102" },
         });
@@ -64,7 +66,7 @@ describe("who may ask", () => {
   }
 
   it("no wrong token, in whatever form", async () => {
-    const { admin } = server.tokens;
+    const { admin } = second.tokens;
     for (const authorization of [
       `Bearer ${admin}x`,
       `Bearer ${admin.slice(0, -1)}`,
@@ -75,10 +77,10 @@ describe("who may ask", () => {
       `Bearer ${"x".repeat(8000)}`,
     ])
       expect(
-        await server.ask("GET", "/session", undefined, { role: "nobody", headers: { authorization } }),
+        await second.ask("GET", "/session", undefined, { role: "nobody", headers: { authorization } }),
       ).toMatchObject({ status: 401 });
     for (const path of [`/session?token=${admin}`, `/session?access_token=${admin}`])
-      expect((await server.ask("GET", path, undefined, { role: "nobody" })).status).toBe(401);
+      expect((await second.ask("GET", path, undefined, { role: "nobody" })).status).toBe(401);
   });
 
   it("without tokens only this machine may listen", async () => {
@@ -164,7 +166,7 @@ describe("bad requests", () => {
     ["a filter nobody knows", "GET", "/jobs?que=a", undefined, 400, "MR001"],
     ["a cursor that is none", "GET", "/jobs?cursor=x'--", undefined, 400, "MR001"],
     ["a cursor of events that is none", "GET", "/queues/default/events?cursor=x", undefined, 400, "MR001"],
-    ["cancelling everything", "POST", "/jobs/cancel", { filter: { queue: "default" } }, 400, "MR001"],
+    ["cancelling everything", "POST", "/jobs/cancel", { filter: {} }, 400, "MR001"],
     ["neither ids nor a filter", "POST", "/jobs/retry", {}, 400, "MR001"],
     ["a token that is none", "POST", "/claims/extend", { tokens: ["x"] }, 400, "MR001"],
     ["a rule that is none", "POST", "/schedules/preview", { rule: { cron: "x" } }, 400, "MR001"],
@@ -208,7 +210,7 @@ describe("bad requests", () => {
       // A browser, and fetch, resolve ".." themselves.
       if (group !== "..") expect(answer.status, group).toBe(200);
     }
-    const stored = (await server.db.engine.groupList()).map(({ group }) => group);
+    const stored = (await server.db.engine.groups()).map(({ group }) => group);
     expect(stored).toEqual(
       expect.arrayContaining(["../../etc/passwd", "a/b", "a'; drop table job; --", "ä€😀", "%2e%2e", "__proto__"]),
     );

@@ -88,7 +88,7 @@ describe("over HTTP", () => {
   it("whatever pgmq can do: send with a delay and in batches, read with a timeout, set it, pop, archive, delete, purge, measure [#107]", async () => {
     await queue("pgmq");
     const batch = Array.from({ length: 5 }, (_, i) => ({ type: "message", queue: "pgmq", input: { i } }));
-    expect((await server.ask("POST", "/jobs/batch", { jobs: batch })).body.items).toHaveLength(5);
+    expect((await server.ask("POST", "/jobs/many", { jobs: batch })).body.items).toHaveLength(5);
     const later = await enqueue("pgmq", { delaySeconds: 30 });
     const [read, popped, archived] = await claim("pgmq", { limit: 3, leaseSeconds: 20 });
     const extended = (await server.ask("POST", "/claims/extend", { tokens: [read!.token], seconds: 90 })).body.items;

@@ -44,10 +44,10 @@ describe("what makes jobs claimable wakes workers, wherever it is called", () =>
     ["POST /failures/retry", ({ queue }) => server.ask("POST", "/failures/retry", { queue })],
     ["mill.retry", ({ id }) => server.running.mill.retry(id)],
     [
-      "POST /replay",
-      ({ queue }) => server.ask("POST", "/replay", { from: new Date(0).toISOString(), queue, states: ["failed"] }),
+      "POST /jobs/replay",
+      ({ queue }) => server.ask("POST", "/jobs/replay", { from: new Date(0).toISOString(), queue, states: ["failed"] }),
     ],
-    ["job_add_retries in plain SQL", ({ id }) => server.db.sql("select job_add_retries(1, array[$1::bigint])", [id])],
+    ["job_retry in plain SQL", ({ id }) => server.db.sql("select job_retry(1, array[$1::bigint])", [id])],
   ])("%s", async (_name, act) => {
     const failed = await failedIn();
     expect(new Set(await told(() => act(failed)))).toEqual(new Set([failed.queue]));
@@ -78,9 +78,7 @@ describe("what makes jobs claimable wakes workers, wherever it is called", () =>
     const { id, queue } = await failedIn();
     expect(await told(() => server.ask("POST", "/jobs/retry", { ids: [id], dryRun: true }))).toEqual([]);
     const later = () =>
-      server.db.sql("select job_add_retries(1, array[$1::bigint], p_start_at => clock_now() + interval '1 hour')", [
-        id,
-      ]);
+      server.db.sql("select job_retry(1, array[$1::bigint], p_start_at => clock_now() + interval '1 hour')", [id]);
     expect(await told(later)).toEqual([]);
     expect(await server.db.engine.claim({ queues: [queue] })).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SqsError } from "../../../src/server/sqs/wire/errors.js";
-import { mostBodyBytes, mostItems, mostParameters } from "../../../src/server/sqs/wire/limits.js";
+import { maxBodyBytes, maxItems, maxParameters } from "../../../src/server/sqs/wire/limits.js";
 import type { WireRequest } from "../../../src/server/sqs/wire/request.js";
 import {
   type Call,
@@ -230,21 +230,21 @@ describe("reading JSON", () => {
 
   it("bounds lists and maps", () => {
     expect(
-      refused("UntagQueue", { QueueUrl: "q", TagKeys: Array.from({ length: mostItems + 1 }, String) })[2],
-    ).toContain(`${mostItems} items`);
+      refused("UntagQueue", { QueueUrl: "q", TagKeys: Array.from({ length: maxItems + 1 }, String) })[2],
+    ).toContain(`${maxItems} items`);
     expect(
       refused("TagQueue", {
         QueueUrl: "q",
-        Tags: Object.fromEntries(Array.from({ length: mostItems + 1 }, (_, at) => [`t${at}`, ""])),
+        Tags: Object.fromEntries(Array.from({ length: maxItems + 1 }, (_, at) => [`t${at}`, ""])),
       })[2],
-    ).toContain(`${mostItems} items`);
+    ).toContain(`${maxItems} items`);
     expect(
       (
-        inputOf(jsonRequest("UntagQueue", { QueueUrl: "q", TagKeys: Array.from({ length: mostItems }, String) })) as {
+        inputOf(jsonRequest("UntagQueue", { QueueUrl: "q", TagKeys: Array.from({ length: maxItems }, String) })) as {
           TagKeys: string[];
         }
       ).TagKeys,
-    ).toHaveLength(mostItems);
+    ).toHaveLength(maxItems);
   });
 });
 
@@ -314,15 +314,15 @@ describe("reading forms", () => {
   });
 
   it("bounds the number of parameters, and ignores names deeper than any it knows", () => {
-    expect(error(`Action=ListQueues${"&a=b".repeat(mostParameters)}`)?.[0]).toBe("MalformedQueryString");
-    expect(error(`Action=ListQueues${"&".repeat(mostParameters)}`)?.[0]).toBe("MalformedQueryString");
-    expect(inputOf(post(`Action=ListQueues${"&a=b".repeat(mostParameters - 1)}`))).toEqual({});
+    expect(error(`Action=ListQueues${"&a=b".repeat(maxParameters)}`)?.[0]).toBe("MalformedQueryString");
+    expect(error(`Action=ListQueues${"&".repeat(maxParameters)}`)?.[0]).toBe("MalformedQueryString");
+    expect(inputOf(post(`Action=ListQueues${"&a=b".repeat(maxParameters - 1)}`))).toEqual({});
     expect(inputOf(post(`Action=ListQueues&${"a.".repeat(100_000)}=b`))).toEqual({});
   });
 
   it("reads the largest requests in time", () => {
     const began = performance.now();
-    const text = "é".repeat(mostBodyBytes / 6 - 1000);
+    const text = "é".repeat(maxBodyBytes / 6 - 1000);
     expect(
       (
         inputOf(post(`Action=SendMessage&QueueUrl=q&MessageBody=${encodeURIComponent(text)}`)) as {
@@ -331,7 +331,7 @@ describe("reading forms", () => {
       ).MessageBody,
     ).toBe(text);
     for (const body of ["&", "=", "%41", "a.", "+", "1.1.1.1.1.1.1=&"])
-      readRequest(post(`Action=ListQueues&${body.repeat(mostBodyBytes / body.length)}`), "open");
+      readRequest(post(`Action=ListQueues&${body.repeat(maxBodyBytes / body.length)}`), "open");
     for (const [begin, item, end] of [
       ['{"TagKeys":[', '"",', '""]}'],
       ['{"Tags":{', '"":"",', '"":""}}'],
@@ -340,7 +340,7 @@ describe("reading forms", () => {
       ['"', "\\u0041", '"'],
     ] as const)
       readRequest(
-        { ...jsonRequest("TagQueue", {}), body: Buffer.from(begin + item.repeat(mostBodyBytes / item.length) + end) },
+        { ...jsonRequest("TagQueue", {}), body: Buffer.from(begin + item.repeat(maxBodyBytes / item.length) + end) },
         "open",
       );
     expect(performance.now() - began).toBeLessThan(20_000);

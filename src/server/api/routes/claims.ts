@@ -27,7 +27,7 @@ const claimed = z
     tenant: z.string().optional(),
     headers: jsonValue.optional(),
     deadline: time.optional(),
-    attemptTimeoutMs: z.number().optional(),
+    attemptTimeoutSeconds: z.number().optional(),
     payloadBase64: z.string().optional().meta({ description: "up to 64 KiB; larger ones: GET /jobs/{id}/payload" }),
     payloadSize: z.number().int().optional(),
     contentType: z.string().optional(),
@@ -42,10 +42,10 @@ const settlement = z
   .strictObject({
     token,
     jobs: z.array(jobId).min(1).max(10_000),
-    outcome: z.enum(["succeeded", "failed", "retry", "released", "deadLetter"]),
+    outcome: z.enum(["succeeded", "failed", "retryLater", "released", "deadLetter"]),
     results: z.array(z.unknown()).optional().meta({ description: "one for each job that succeeded" }),
     error: z.looseObject({ message: z.string() }).optional(),
-    delaySeconds: z.number().optional().meta({ description: "of retry and released" }),
+    delaySeconds: z.number().optional().meta({ description: "of retryLater and released" }),
     queue: z.string().optional().meta({ description: "where dead letters go" }),
   })
   .refine(({ outcome, queue }) => (outcome === "deadLetter") === (queue !== undefined), {
@@ -63,7 +63,7 @@ const settlement = z
   .meta({ id: "Settlement" });
 
 /** Each is a statement of its own, all in one transaction. */
-const mostLetters = 1000;
+const maxLetters = 1000;
 
 function lettersOf(settlements: readonly z.output<typeof settlement>[]): z.output<typeof settlement>[] {
   return settlements.filter(({ outcome }) => outcome === "deadLetter");
@@ -108,7 +108,7 @@ export const claimRoutes = [
     }),
     answer: listOf(z.strictObject({ token, leaseEndsAt: time, jobIds: z.array(jobId) })),
     async handle({ mill, body }) {
-      const held = await mill.engine.extend(body.tokens, body.seconds);
+      const held = await mill.engine.claimExtend(body.tokens, body.seconds);
       return { items: [...held].map(([held, lease]) => ({ token: held, ...lease })) };
     },
   }),
@@ -132,9 +132,9 @@ export const claimRoutes = [
     body: z
       .strictObject({ settlements: z.array(settlement).min(1).max(1000) })
       .refine(
-        ({ settlements }) => lettersOf(settlements).reduce((sum, { jobs }) => sum + jobs.length, 0) <= mostLetters,
+        ({ settlements }) => lettersOf(settlements).reduce((sum, { jobs }) => sum + jobs.length, 0) <= maxLetters,
         {
-          error: `at most ${mostLetters} dead letters at once`,
+          error: `at most ${maxLetters} dead letters at once`,
           path: ["settlements"],
         },
       ),

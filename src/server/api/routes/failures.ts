@@ -2,12 +2,12 @@ import { z } from "../../zod.js";
 import type { FailureFilter, FailureGroup, FailureRetry, Replay } from "../../../db/types.js";
 import { given } from "../given.js";
 import { type Call, route } from "../route.js";
-import { because, dryRun, jobId, limitOf, listOf, time, timeInput } from "../schemas.js";
+import { batched, because, dryRun, jobId, limitOf, listOf, time, timeInput } from "../schemas.js";
 
 /** A batch commits by itself, with its entry in the audit. */
 const batch = 1000;
 /** A request does so many at most, so that it has an end; `next` is the body of the one that continues. */
-const mostJobs = 100_000;
+const maxJobs = 100_000;
 
 const failureGroup = z
   .strictObject({
@@ -25,31 +25,24 @@ const failureGroup = z
   .meta({ id: "FailureGroup" });
 
 /** The newest so many failures are looked at. */
-const mostLooked = 10_000;
+const maxLooked = 10_000;
 
 /** Groups of failures, all of them; whether those are all failures there are. */
 async function looked(
   { mill }: Pick<Call, "mill">,
   filter: Omit<FailureFilter, "limit">,
 ): Promise<{ groups: readonly FailureGroup[]; total: number; isExact: boolean }> {
-  const groups = await mill.engine.failures({ ...filter, limit: mostLooked });
+  const groups = await mill.engine.failures({ ...filter, limit: maxLooked });
   const total = groups.reduce((sum, { jobs }) => sum + jobs, 0);
-  return { groups, total, isExact: total < mostLooked };
+  return { groups, total, isExact: total < maxLooked };
 }
-
-const batched = z
-  .strictObject({
-    count: z.number().int(),
-    isExact: z.boolean(),
-    next: z.looseObject({}).optional().meta({ description: "the body of the request that continues" }),
-  })
-  .meta({ id: "Batched" });
 
 export const failureRoutes = [
   route({
     method: "GET",
     path: "/failures",
     role: "reader",
+    cells: "filtered",
     summary:
       "failed jobs that wait for a decision, those with alike errors together; of the newest 10,000 that match: when there are more, `isExact` is false and all counts are at least so many",
     query: z.strictObject({
@@ -73,6 +66,7 @@ export const failureRoutes = [
     method: "POST",
     path: "/failures/retry",
     role: "admin",
+    cells: "filtered",
     summary:
       "give failed jobs more attempts, oldest first: those of a group of failures, a queue or a type; `perSecond` spreads them over time",
     body: z.strictObject({
@@ -99,10 +93,10 @@ export const failureRoutes = [
       }
       let count = 0;
       let next: FailureRetry | null = { ...given(which), by: identity.name, ...given({ because: why }), limit: batch };
-      while (next && count < mostJobs) {
+      while (next && count < maxJobs) {
         const now: FailureRetry = next;
         const retried = await act(`failures ${JSON.stringify(given({ fingerprint, queue, type }))}`, async (tx) => {
-          const done = await mill.engine.retryFailures(now, { tx });
+          const done = await mill.engine.failureRetry(now, { tx });
           return { ...done, count: done.jobs };
         });
         count += retried.count;
@@ -115,7 +109,7 @@ export const failureRoutes = [
   }),
   route({
     method: "POST",
-    path: "/replay",
+    path: "/jobs/replay",
     role: "admin",
     summary: "enqueue copies of jobs that ended within a time, in the order in which they were enqueued",
     body: z.strictObject({
@@ -140,7 +134,7 @@ export const failureRoutes = [
       const object = `jobs that ended ${JSON.stringify(given({ from, to, queue, type }))}`;
       let count = 0;
       let next: Replay | null = { ...given(body), limit: batch };
-      while (next && count < mostJobs) {
+      while (next && count < maxJobs) {
         const now: Replay = next;
         const replayed = body.dryRun
           ? await mill.engine.replay(now)

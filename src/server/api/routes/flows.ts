@@ -7,7 +7,7 @@ import { optionSchemas } from "../option-schemas.js";
 import { enqueueOnce } from "../once.js";
 import { route } from "../route.js";
 import { jobId, jobState, limitOf, time } from "../schemas.js";
-import { mostJobs, noJob, traced } from "./jobs.js";
+import { maxJobs, noJob, traced } from "./jobs.js";
 
 const flow = z
   .strictObject({
@@ -59,15 +59,18 @@ export const flowRoutes = [
       name: z.string().optional().meta({ description: "what people know the flow by" }),
       queue: z.string().optional().meta({ description: "where the flow itself is kept (default default)" }),
       flow: jobId.optional().meta({ description: "add to this one, which has not ended" }),
-      jobs: z.array(flowJob).max(mostJobs),
+      jobs: z.array(flowJob).max(maxJobs),
     }),
     bodyLimit: jobBodyBytes,
     answer: z.strictObject({ id: jobId, jobs: z.array(jobId) }),
     async handle(call) {
       const { jobs: named, ...target } = call.body;
       const { jobs, places } = flowPlan(named.map((job) => traced(call, given(job) as NamedFlowJob)));
+      await call.mill.inputs.check(
+        jobs.map(({ type, input, options }) => ({ type, input, headers: options?.headers })),
+      );
       const stored = await enqueueOnce(call, [], (options) =>
-        call.mill.engine.enqueueFlow(jobs, given(target), options),
+        call.mill.engine.flowEnqueue(jobs, given(target), options),
       );
       call.deliver();
       for (const queue of new Set(jobs.map(({ options }) => options?.queue ?? "default"))) call.wake(queue);
@@ -83,7 +86,7 @@ export const flowRoutes = [
     answer: flow,
     async handle({ mill, params, looks, query: { limit } }) {
       const id = params["id"]!;
-      const found = await looks(() => mill.engine.getFlow(id, limit));
+      const found = await looks(() => mill.engine.flowGet(id, limit));
       if (!found) throw noJob(id);
       return found;
     },

@@ -2,6 +2,7 @@ import { z } from "../../zod.js";
 import { openApi } from "../openapi.js";
 import { type Route, route } from "../route.js";
 import { answerRoutes } from "./answers.js";
+import { cellRoutes } from "./cells.js";
 import { claimRoutes } from "./claims.js";
 import { failureRoutes } from "./failures.js";
 import { jobRoutes } from "./jobs.js";
@@ -14,11 +15,16 @@ import { scheduleRoutes } from "./schedules.js";
 import { sessionRoutes } from "./session.js";
 import { stepRoutes } from "./steps.js";
 import { flowRoutes } from "./flows.js";
+import { workerRoutes } from "./workers.js";
+import { alertRoutes } from "./alerts.js";
 
 /** Every route of the API, in the order of the documentation. */
 export const routes: readonly Route[] = [
   ...sessionRoutes,
+  ...cellRoutes,
   ...liveRoutes,
+  ...workerRoutes,
+  ...alertRoutes,
   ...queueRoutes,
   ...jobRoutes,
   ...stepRoutes,

@@ -1,12 +1,12 @@
 import { z } from "../../zod.js";
-import { InvalidArgumentError, JobFailedError, JobNotFoundError, TimeoutError } from "../../../db/errors.js";
-import type { Transaction } from "../../../db/foreign.js";
-import type { Enqueued, JobId, NewJob } from "../../../db/types.js";
+import { JobFailedError, JobNotFoundError, TimeoutError } from "../../../db/errors.js";
+import type { Enqueued, NewJob } from "../../../db/types.js";
 import { traceHeader } from "../../../observe/tracing.js";
 import { bodyBytesOf } from "../../http/exchange.js";
 import { jobBodyBytes } from "../../http/limits.js";
 import { given } from "../given.js";
-import { type JobFilter, countJobs, findJobs } from "../look.js";
+import { filterOf, jobFilter } from "../job-filter.js";
+import { countJobs, findJobs, toldReasons } from "../look.js";
 import { newJob, toNewJob } from "../new-job.js";
 import { enqueueOnce } from "../once.js";
 import { type Call, route } from "../route.js";
@@ -16,34 +16,23 @@ import {
   counted,
   decisionRecord,
   done,
-  dryRun,
   enqueued,
   flag,
   jobId,
   jobRecord,
   jobState,
+  jobStates,
   jsonValue,
   limitOf,
   listOf,
+  reason,
   time,
-  timeInput,
   windows,
 } from "../schemas.js";
+import { bulkRoutes } from "./bulk.js";
 
 /** In one request. */
-export const mostJobs = 10_000;
-
-const jobFilter = {
-  state: jobState.optional(),
-  queue: z.string().optional(),
-  type: z.string().optional(),
-  tenant: z.string().optional(),
-  group: z.string().optional(),
-  key: z.string().optional().meta({ description: "the fingerprint" }),
-  since: timeInput.optional().meta({ description: "enqueued at this time or later" }),
-  until: timeInput.optional().meta({ description: "enqueued before this time" }),
-  error: z.string().max(200).optional().meta({ description: "a part of the last error's message" }),
-};
+export const maxJobs = 10_000;
 
 const details = z
   .strictObject({
@@ -51,17 +40,12 @@ const details = z
     attempts: z.array(attemptRecord),
     progress: jsonValue,
     decisions: z.array(decisionRecord),
+    failure: z
+      .string()
+      .nullable()
+      .meta({ description: "the kind of its last error, as /failures has it: jobs with the same failed alike" }),
   })
   .meta({ id: "JobDetails" });
-
-const ids = z.array(jobId).min(1).max(1000);
-const cancelFilter = z.strictObject({
-  queue: z.string().optional(),
-  type: z.string().optional(),
-  tenant: z.string().optional(),
-  key: z.string().optional(),
-});
-const retryFilter = z.strictObject({ type: z.string(), queue: z.string().optional() });
 
 export const jobRoutes = [
   route({
@@ -74,7 +58,8 @@ export const jobRoutes = [
     answer: enqueued,
     async handle(call) {
       const job = traced(call, toNewJob(call.body));
-      const { engine, calls } = call.mill;
+      const { engine, calls, inputs } = call.mill;
+      await inputs.check([job]);
       const answer = await enqueueOnce(call, [job], (options) =>
         options || job.payload !== undefined
           ? engine.enqueue(job, options)
@@ -86,14 +71,15 @@ export const jobRoutes = [
   }),
   route({
     method: "POST",
-    path: "/jobs/batch",
+    path: "/jobs/many",
     role: "producer",
     summary: "enqueue up to 10,000 jobs, all of them or none; Idempotency-Key as for one",
-    body: z.strictObject({ jobs: z.array(newJob).min(1).max(mostJobs) }),
+    body: z.strictObject({ jobs: z.array(newJob).min(1).max(maxJobs) }),
     bodyLimit: jobBodyBytes,
     answer: listOf(enqueued),
     async handle(call) {
       const jobs: NewJob[] = call.body.jobs.map((job) => traced(call, toNewJob(job)));
+      await call.mill.inputs.check(jobs);
       const items = await enqueueOnce<Enqueued[]>(call, jobs, (options) => call.mill.engine.enqueueEach(jobs, options));
       for (const queue of new Set(jobs.map((job) => job.queue ?? "default"))) call.wake(queue);
       return { items };
@@ -103,6 +89,7 @@ export const jobRoutes = [
     method: "GET",
     path: "/jobs",
     role: "reader",
+    cells: "named",
     summary:
       "jobs that match every filter given, newest first. It looks for two seconds: a page with `next` may be short, or empty",
     query: z.strictObject({
@@ -124,6 +111,7 @@ export const jobRoutes = [
     method: "POST",
     path: "/jobs/count",
     role: "reader",
+    cells: "named",
     summary: "how many jobs match every filter given: exactly up to 10,000, as long as it does not take too long",
     body: z.strictObject({ ...jobFilter, undecided: z.boolean().optional() }),
     answer: counted,
@@ -133,6 +121,7 @@ export const jobRoutes = [
     method: "GET",
     path: "/jobs/counts",
     role: "reader",
+    cells: "filtered",
     summary: "how many jobs of a tenant are in each state",
     query: z.strictObject({
       tenant: z.string(),
@@ -140,13 +129,14 @@ export const jobRoutes = [
       type: z.string().optional(),
       group: z.string().optional(),
     }),
-    answer: z.record(jobState, z.number().int()),
+    answer: z.strictObject(Object.fromEntries(jobStates.map((state) => [state, z.number().int()]))),
     handle: async ({ mill, query }) => mill.engine.count(given(query)),
   }),
   route({
     method: "GET",
     path: "/jobs/durations",
     role: "reader",
+    cells: "filtered",
     summary: "how many attempts of each type ended within windows up to now, and how long they took",
     query: z.strictObject({ type: z.string().optional(), queue: z.string().optional(), windows: windows.optional() }),
     answer: listOf(
@@ -165,71 +155,10 @@ export const jobRoutes = [
         .meta({ id: "Durations" }),
     ),
     handle: async ({ mill, query: { windows: windowsSeconds, ...rest } }) => ({
-      items: await mill.engine.runStats(given({ ...rest, windowsSeconds })),
+      items: await mill.engine.durations(given({ ...rest, windowsSeconds })),
     }),
   }),
-  route({
-    method: "POST",
-    path: "/jobs/cancel",
-    role: "producer",
-    summary:
-      "cancel jobs by id, or all that match: a filter needs a type, a tenant or a key. 100,000 at most in one request",
-    body: z.strictObject({ ids: ids.optional(), filter: cancelFilter.optional(), because, dryRun }),
-    answer: counted,
-    async handle({ mill, looks, body, identity: { name: by }, act, pretend, deliver }) {
-      if (body.ids !== undefined) {
-        oneOf(body);
-        const cancel = (tx: Transaction) => mill.engine.cancel(body.ids!, body.because, { tx, by });
-        if (body.dryRun) return exactly(await pretend(cancel));
-        const count = await act(jobsName(body.ids), cancel);
-        deliver();
-        return exactly(count);
-      }
-      const { key: fingerprint, ...rest } = oneOf(body);
-      const filter = given({ ...rest, fingerprint });
-      if (filter.type === undefined && filter.tenant === undefined && fingerprint === undefined)
-        throw new InvalidArgumentError(
-          "cancelling needs a type, a tenant or a key",
-          "use POST /queues/{queue}/purge to drop all waiting jobs of a queue",
-        );
-      if (body.dryRun) return countJobs({ mill, looks }, { ...filter, isLive: true });
-      const count = await act(`jobs ${JSON.stringify(filter)}`, (tx) =>
-        mill.engine.cancelWhere({ ...filter, by, ...given({ because: body.because }) }, { tx }),
-      );
-      deliver();
-      return upToMost(count);
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/jobs/retry",
-    role: "admin",
-    summary: "give failed and expired jobs more attempts: by id, or all of a type, 100,000 at most in one request",
-    body: z.strictObject({
-      ids: ids.optional(),
-      filter: retryFilter.optional(),
-      attempts: z.number().int().min(1).max(1000).default(1),
-      perSecond: z.number().positive().optional(),
-      because,
-      dryRun,
-    }),
-    answer: counted,
-    async handle({ mill, looks, body, identity, act, pretend }) {
-      const note = { by: identity.name, ...given({ because: body.because, perSecond: body.perSecond }) };
-      if (body.ids !== undefined) {
-        oneOf(body);
-        const retry = (tx: Transaction) => mill.engine.addRetries(body.attempts, { ids: body.ids!, ...note }, { tx });
-        return exactly(body.dryRun ? await pretend(retry) : await act(jobsName(body.ids), retry));
-      }
-      const filter = given(oneOf(body));
-      if (body.dryRun) return countJobs({ mill, looks }, { ...filter, undecided: true });
-      return upToMost(
-        await act(`jobs ${JSON.stringify(filter)}`, (tx) =>
-          mill.engine.addRetries(body.attempts, { ...filter, ...note }, { tx }),
-        ),
-      );
-    },
-  }),
+  ...bulkRoutes,
   route({
     method: "GET",
     path: "/jobs/{id}",
@@ -245,8 +174,31 @@ export const jobRoutes = [
       const id = params["id"]!;
       const [found, decisions] = await Promise.all([mill.engine.get(id), mill.engine.decisions(id)]);
       if (!found) throw noJob(id);
+      const failure = found.job.lastError === null ? null : await mill.engine.server.failureOf(id);
       const job = brief ? { ...found.job, input: null, result: null, headers: null, source: null } : found.job;
-      return { ...found, job, decisions };
+      return { ...found, job, decisions, failure };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/jobs/{id}/log",
+    role: "reader",
+    summary: "the newest lines that a job has logged: of its run, a second late, or else of its last attempt",
+    answer: z
+      .strictObject({ isRunning: z.boolean(), lines: z.array(z.string()), updatedAt: time.nullable() })
+      .meta({ id: "Log" }),
+    handle: async ({ mill, params }) => mill.engine.log(params["id"]!),
+  }),
+  route({
+    method: "GET",
+    path: "/jobs/{id}/why",
+    role: "reader",
+    summary: "why a job waits; nothing when it runs or has ended. docs/queue-states.md lists the codes",
+    answer: listOf(reason),
+    async handle({ mill, params }) {
+      const reasons = await mill.engine.why(params["id"]!);
+      if (!reasons) throw noJob(params["id"]!);
+      return { items: toldReasons(reasons) };
     },
   }),
   route({
@@ -271,7 +223,7 @@ export const jobRoutes = [
     handle: async ({ mill, params, body, identity, act }) =>
       one(
         await act(`job ${params["id"]}`, (tx) =>
-          mill.engine.addRetries(
+          mill.engine.retry(
             body.attempts,
             { ids: [params["id"]!], by: identity.name, ...given({ because: body.because }) },
             { tx },
@@ -293,6 +245,16 @@ export const jobRoutes = [
       deliver(); // its children end too
       return one(count);
     },
+  }),
+  route({
+    method: "POST",
+    path: "/jobs/{id}/run-now",
+    role: "admin",
+    summary: "let a delayed job run now; not done when it is not delayed, or waits for the release of a stage",
+    body: z.strictObject({ because }),
+    answer: done,
+    handle: async ({ mill, params, act }) =>
+      one(await act(`job ${params["id"]}`, (tx) => mill.engine.runNow([params["id"]!], { tx }))),
   }),
   route({
     method: "POST",
@@ -342,34 +304,6 @@ export function traced<Job extends Pick<NewJob, "headers">>({ exchange }: Call, 
 }
 
 const one = (count: number) => ({ done: count === 1 });
-const exactly = (count: number) => ({ count, isExact: true });
-/** One statement of the engine touches no more than this; whoever wants the rest asks again. */
-const upToMost = (count: number) => ({ count, isExact: count < 100_000 });
-const jobsName = (jobs: readonly JobId[]): string =>
-  jobs.length === 1 ? `job ${jobs[0]}` : `${jobs.length} jobs from ${jobs[0]} on`;
-
-/** Ids or a filter, never both. */
-function oneOf<Filter>({
-  ids: given,
-  filter,
-}: {
-  readonly ids?: unknown;
-  readonly filter?: Filter | undefined;
-}): Filter {
-  if ((given === undefined) === (filter === undefined))
-    throw new InvalidArgumentError("which jobs is not clear", "give either ids or a filter");
-  return filter as Filter;
-}
-
-function filterOf({
-  since,
-  until,
-  key: fingerprint,
-  ...rest
-}: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): JobFilter {
-  return given({ ...rest, fingerprint, createdFrom: since, createdTo: until });
-}
-
 export function noJob(id: string): JobNotFoundError {
   return new JobNotFoundError(`there is no job ${id}, or no longer`, "it may have been removed after its retention");
 }

@@ -4,7 +4,7 @@ import type { ResourceOptions } from "../../../db/types.js";
 import { given } from "../given.js";
 import { optionSchemas } from "../option-schemas.js";
 import { route } from "../route.js";
-import { dryRun, listOf, pauseRecord, rate, time } from "../schemas.js";
+import { dryRun, inCell, listOf, pauseRecord, rate, time } from "../schemas.js";
 
 const limitRecord = z
   .strictObject({
@@ -14,6 +14,7 @@ const limitRecord = z
     maxRunning: z.number().int().nullable(),
     rate: rate.nullable(),
     inUse: z.number().int().nullable(),
+    ...inCell,
   })
   .meta({ id: "Limit" });
 
@@ -29,6 +30,7 @@ const breakerRecord = z
     pauseSeconds: z.number().nullable(),
     failedAt: time.nullable(),
     lastError: z.looseObject({}).nullable(),
+    ...inCell,
   })
   .meta({ id: "Breaker" });
 
@@ -37,6 +39,7 @@ export const limitRoutes = [
     method: "GET",
     path: "/limits",
     role: "reader",
+    cells: "filtered",
     summary: "all limits that were set, and how much of each is in use",
     answer: listOf(limitRecord),
     handle: async ({ mill }) => ({ items: await mill.engine.limits() }),
@@ -50,13 +53,17 @@ export const limitRoutes = [
     answer: z.looseObject({}),
     async handle({ mill, params, body, act }) {
       const name = params["name"]!;
-      return act(`resource ${name}`, (tx) => mill.engine.resourcePut(name, given(body) as ResourceOptions, { tx }));
+      return act(`resource ${name}`, (tx) => mill.engine.resourcePut(name, given(body) as ResourceOptions, { tx }), [
+        "resource",
+        name,
+      ]);
     },
   }),
   route({
     method: "GET",
     path: "/breakers",
     role: "reader",
+    cells: "filtered",
     summary: "circuit breakers that have counted something, or hold a type back",
     answer: listOf(breakerRecord),
     handle: async ({ mill }) => ({ items: await mill.engine.breakers() }),
@@ -69,7 +76,7 @@ export const limitRoutes = [
     body: z.strictObject({ queue: z.string().optional(), type: z.string().optional(), dryRun }),
     answer: z.strictObject({ count: z.number().int(), isExact: z.boolean() }),
     async handle({ mill, body: { dryRun: isPretended, ...which }, act, pretend }) {
-      const reset = (tx: Transaction) => mill.engine.resetBreakers(given(which), { tx });
+      const reset = (tx: Transaction) => mill.engine.breakerReset(given(which), { tx });
       return {
         count: isPretended ? await pretend(reset) : await act(`breakers ${JSON.stringify(given(which))}`, reset),
         isExact: true,
@@ -80,6 +87,7 @@ export const limitRoutes = [
     method: "GET",
     path: "/pauses",
     role: "reader",
+    cells: "filtered",
     summary: "what is paused, by whom and why: whole queues, and types and groups of them",
     answer: listOf(pauseRecord),
     handle: async ({ mill }) => ({ items: await mill.engine.pauses() }),

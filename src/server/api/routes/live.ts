@@ -1,26 +1,17 @@
 import { once } from "node:events";
 import { z } from "../../zod.js";
-import type { Moment } from "../../live/live.js";
+import { type Point, liveSeconds, pointOf } from "../../live/history.js";
+import type { Moment } from "../../live/moment.js";
+import { given } from "../given.js";
 import { ApiError } from "../problem.js";
 import { toJsonText } from "../json.js";
 import { route } from "../route.js";
-import {
-  definitionRecord,
-  limitOf,
-  listOf,
-  moment,
-  overview,
-  point,
-  processRecord,
-  runningJob,
-  unhandledType,
-  workerRecord,
-} from "../schemas.js";
+import { definitionRecord, limitOf, listOf, moment, overview, point, runningJob, unhandledType } from "../schemas.js";
 
 /** A proxy that hears nothing for a minute closes the connection. */
 const beatMs = 15_000;
 /** A viewer this far behind has a dead connection: it is let go instead of being kept in memory. */
-const mostBehindBytes = 1_048_576;
+const maxBehindBytes = 1_048_576;
 
 export const liveRoutes = [
   route({
@@ -36,7 +27,7 @@ export const liveRoutes = [
     path: "/live",
     role: "reader",
     summary:
-      "every second what it looks like, as server-sent events: `sample` with `{ overview, queues }`, two seconds apart while nothing changes, and `blind` while the database does not answer",
+      "every second what it looks like, as server-sent events: `sample` with `{ overview, queues }`, two seconds apart while nothing changes, `blind` while the database does not answer, and `again` before an end after which one may ask again at once",
     answer: { raw: "text/event-stream", shape: moment },
     async handle({ auth, live, exchange, identity, shares: { viewers } }) {
       const { response, signal, stopping, request } = exchange;
@@ -52,13 +43,13 @@ export const liveRoutes = [
       response.once("close", () => viewers.give(identity.name));
       response.writeHead(200, {
         "content-type": "text/event-stream",
-        "cache-control": "no-store",
+        "cache-control": "no-store, no-transform", // what packs answers would keep them back
         "x-accel-buffering": "no",
         "x-content-type-options": "nosniff",
       });
       if (request.method === "HEAD") return;
       const show = (moment: Moment | undefined): void => {
-        if (response.writableLength > mostBehindBytes || !auth.knows(exchange)) response.destroy();
+        if (response.writableLength > maxBehindBytes || !auth.knows(exchange)) response.destroy();
         else if (moment) response.write(`event: sample\ndata: ${toJsonText(moment)}\n\n`);
         else response.write("event: blind\ndata: {}\n\n");
       };
@@ -66,10 +57,14 @@ export const liveRoutes = [
       if (live.last) show(live.last);
       const beat = setInterval(() => response.write(":\n\n"), beatMs);
       const leave = live.watch(show);
-      const end = AbortSignal.any([signal, stopping]);
+      const again = new AbortController();
+      const timer = auth.longestMs === undefined ? undefined : setTimeout(() => again.abort(), auth.longestMs);
+      const end = AbortSignal.any([signal, stopping, again.signal]);
       if (!end.aborted) await once(end, "abort");
       leave();
       clearInterval(beat);
+      clearTimeout(timer);
+      if (again.signal.aborted) response.write("event: again\ndata: {}\n\n");
       response.end();
     },
   }),
@@ -77,20 +72,30 @@ export const liveRoutes = [
     method: "GET",
     path: "/history",
     role: "reader",
+    cells: "named",
     summary:
-      "what was seen of a queue, or of all, within the last seconds: by the second up to ten minutes, by the minute up to a day",
-    query: z.strictObject({ queue: z.string().optional(), seconds: limitOf(86_400, 600) }),
+      "what was seen of a queue, of a type of it, or of all, within the last seconds: by the second up to ten minutes (not of a type), by the minute up to a day, by the hour up to thirty days; where nobody looked there is no point",
+    query: z.strictObject({
+      queue: z.string().optional(),
+      type: z.string().optional(),
+      seconds: limitOf(2_592_000, 600),
+    }),
     answer: z.strictObject({ step: z.number().int(), points: z.array(point) }),
-    async handle({ live, query }) {
-      await live.now();
-      const { step, points } = live.history(query.queue, query.seconds);
-      return { step, points: points.map(({ at, ...rest }) => ({ at: new Date(at), ...rest })) };
+    async handle({ live, mill, query: { queue, type, seconds } }) {
+      const wire = ({ at, ...rest }: Point) => ({ at: new Date(at), ...rest });
+      if (seconds <= liveSeconds && type === undefined) {
+        await live.now();
+        return { step: 1, points: live.history(queue, seconds).map(wire) };
+      }
+      const stored = await mill.engine.historyGet(given({ queue, type, seconds }));
+      return { step: seconds <= 86_400 ? 60 : 3600, points: stored.map((one) => wire(pointOf(one))) };
     },
   }),
   route({
     method: "GET",
     path: "/running",
     role: "reader",
+    cells: "filtered",
     summary: "jobs that somebody holds, those that began first ahead",
     query: z.strictObject({ limit: limitOf(1000, 100) }),
     answer: listOf(runningJob),
@@ -98,26 +103,9 @@ export const liveRoutes = [
   }),
   route({
     method: "GET",
-    path: "/workers",
-    role: "reader",
-    summary: "those who hold jobs, by the names of their claims; processes are at /processes",
-    answer: listOf(workerRecord),
-    handle: async ({ mill }) => ({
-      items: (await mill.engine.server.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })),
-    }),
-  }),
-  route({
-    method: "GET",
-    path: "/processes",
-    role: "reader",
-    summary: "processes that run workers, idle ones too, by their heartbeat; those not seen for a day are forgotten",
-    answer: listOf(processRecord),
-    handle: async ({ mill }) => ({ items: await mill.engine.server.processes() }),
-  }),
-  route({
-    method: "GET",
     path: "/definitions",
     role: "reader",
+    cells: "filtered",
     summary: "what workers have declared of the types they handle: queue, defaults, version and schema of the input",
     query: z.strictObject({ type: z.string().optional() }),
     answer: listOf(definitionRecord),
@@ -125,16 +113,29 @@ export const liveRoutes = [
   }),
   route({
     method: "GET",
+    path: "/names",
+    role: "reader",
+    cells: "filtered",
+    summary:
+      "names of queues, types, groups or tenants with a part in them: for completing a search. Groups and tenants are those of the newest 5,000 jobs, and groups with settings",
+    query: z.strictObject({
+      kind: z.enum(["queue", "type", "group", "tenant"]),
+      part: z.string().max(200).default(""),
+      limit: limitOf(100, 20),
+    }),
+    answer: listOf(z.string()),
+    handle: async ({ mill, query }) => ({
+      items: await mill.engine.server.names(query.kind, query.part, query.limit),
+    }),
+  }),
+  route({
+    method: "GET",
     path: "/unhandled",
     role: "reader",
+    cells: "filtered",
     summary: "types of which something has been ready for a while, and that no worker that is known handles",
     query: z.strictObject({ minAgeSeconds: z.coerce.number().min(0).max(1e9).default(60) }),
     answer: listOf(unhandledType),
     handle: async ({ mill, query }) => ({ items: await mill.engine.server.unhandled(query.minAgeSeconds) }),
   }),
 ];
-
-/** The host in a name that a worker gave itself: "host:4711". */
-function hostOf(name: string | null): string | null {
-  return /^(.+):\d+$/.exec(name ?? "")?.[1] ?? null;
-}

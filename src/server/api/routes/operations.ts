@@ -1,6 +1,7 @@
 import { z } from "../../zod.js";
+import { given } from "../given.js";
 import { route } from "../route.js";
-import { limitOf, listOf, time } from "../schemas.js";
+import { inCell, jsonValue, limitOf, listOf, time, timeInput } from "../schemas.js";
 
 const finding = z
   .strictObject({
@@ -8,6 +9,7 @@ const finding = z
     state: z.enum(["ok", "wrong", "skipped"]),
     message: z.string(),
     remedy: z.string().optional(),
+    ...inCell,
   })
   .meta({ id: "Finding" });
 
@@ -22,6 +24,10 @@ const auditRecord = z
     count: z.number().int().nullable(),
     address: z.string().nullable(),
     requestId: z.string().nullable(),
+    because: z.string().nullable(),
+    before: jsonValue.meta({ description: "of settings, those that it has changed, as they were" }),
+    after: jsonValue.meta({ description: "and as they are since" }),
+    ...inCell,
   })
   .meta({ id: "AuditEntry" });
 
@@ -40,22 +46,24 @@ export const operationRoutes = [
     method: "GET",
     path: "/audit",
     role: "reader",
+    cells: "filtered",
     summary: "who did what through this API, newest first: the newest 100,000 entries of the last 90 days",
     query: z.strictObject({
       who: z.string().optional(),
+      action: z.string().max(200).optional().meta({ description: "a part of the route" }),
+      object: z.string().max(200).optional().meta({ description: "a part of what it was done to, or of why" }),
+      result: z.enum(["done", "refused"]).optional(),
+      since: timeInput.optional(),
+      until: timeInput.optional(),
       limit: limitOf(1000, 100),
       cursor: z
         .string()
-        .regex(/^\d{1,19}$/)
+        .regex(/^(?:\d{1,16}:[a-z][a-z0-9-]{0,30}:)?\d{1,19}$/)
         .optional(),
     }),
     answer: listOf(auditRecord),
-    async handle({ mill, query: { who, limit, cursor } }) {
-      const items = await mill.engine.server.audit({
-        limit,
-        ...(who === undefined ? {} : { who }),
-        ...(cursor === undefined ? {} : { before: cursor }),
-      });
+    async handle({ mill, query: { limit, cursor: before, ...filter } }) {
+      const items = await mill.engine.server.audit({ limit, ...given({ ...filter, before }) });
       return { items, ...(items.length === limit ? { next: items.at(-1)!.id } : {}) };
     },
   }),

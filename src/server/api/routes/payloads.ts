@@ -23,13 +23,19 @@ export const payloadRoutes = [
     answer: enqueued,
     async handle(call) {
       const { mill, query, wake, identity, shares } = call;
-      const { request } = call.exchange;
+      const { request, body } = call.exchange;
+      if (body && !body.isExact)
+        throw new InvalidArgumentError(
+          "the application has parsed the body, and what was sent is not known any more",
+          "mount the handler before parsers of bodies, or have them keep the bytes (rawBody)",
+        );
       if (request.headers["idempotency-key"] !== undefined)
         throw new InvalidArgumentError(
           "a stream cannot be compared with an earlier one, so that an Idempotency-Key would promise too much",
           "give the job a fingerprint",
         );
       const job = traced(call, toNewJob(checkValue(streamedJob, parsed(query.job), "job")));
+      await mill.inputs.check([job]);
       const size = Number(request.headers["content-length"] ?? Number.NaN);
       if (!Number.isSafeInteger(size))
         throw new InvalidArgumentError("the length of the payload is not known", "send Content-Length");
@@ -42,7 +48,7 @@ export const payloadRoutes = [
         const contentType = job.contentType ?? request.headers["content-type"];
         const typed = { ...job, ...(contentType === undefined ? {} : { contentType }) };
         const answer = await bounded(mill.engine, (tx) =>
-          mill.engine.enqueueStream(typed, size, request as AsyncIterable<Uint8Array>, { tx }),
+          mill.engine.enqueueStream(typed, size, body ? [body.bytes] : request, { tx }),
         );
         wake(job.queue ?? "default");
         return answer;

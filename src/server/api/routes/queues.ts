@@ -3,7 +3,7 @@ import { QueueNotFoundError } from "../../../db/errors.js";
 import type { Transaction } from "../../../db/foreign.js";
 import type { GroupOptions, PauseRecord, PurgeStep, QueuePart, QueueRecord } from "../../../db/types.js";
 import { given } from "../given.js";
-import { pageBytes } from "../look.js";
+import { pageBytes, toldReasons } from "../look.js";
 import { optionSchemas } from "../option-schemas.js";
 import type { Call } from "../route.js";
 import { route } from "../route.js";
@@ -12,12 +12,15 @@ import {
   counted,
   done,
   dryRun,
+  inCell,
   jobId,
   jobRecord,
   limitOf,
   listOf,
   queueDetails,
   queueRecord,
+  rate,
+  reason,
   time,
   timeInput,
 } from "../schemas.js";
@@ -47,8 +50,27 @@ const groupDepth = z
     oldestAgeSeconds: z.number().nullable(),
     share: z.number(),
     estimated: z.boolean(),
+    settings: z
+      .strictObject({
+        weight: z.number().int(),
+        maxRunning: z.number().int().nullable(),
+        rate: rate.nullable(),
+      })
+      .nullable()
+      .meta({ description: "what was set for the group itself; null when nothing was" }),
   })
   .meta({ id: "GroupDepth" });
+const cellGroup = z
+  .strictObject({
+    group: z.string(),
+    queues: z.array(z.string()),
+    waiting: z.number().int(),
+    delayed: z.number().int(),
+    running: z.number().int(),
+    oldestAgeSeconds: z.number().nullable(),
+    estimated: z.boolean(),
+  })
+  .meta({ id: "CellGroup" });
 const queueOptions = z.strictObject(optionSchemas("queue")).meta({ id: "QueueOptions" });
 const groupOptions = z.strictObject(optionSchemas("group"));
 const queueEvent = z
@@ -63,6 +85,7 @@ const queueEvent = z
     jobId: jobId.optional(),
     stage: z.string().optional(),
     jobs: z.number().int().optional(),
+    ...inCell,
   })
   .meta({ id: "QueueEvent" });
 
@@ -71,6 +94,7 @@ export const queueRoutes = [
     method: "GET",
     path: "/queues",
     role: "reader",
+    cells: "filtered",
     summary: "all queues, by name: state, counts, rates and what is paused",
     query: z.strictObject({ limit: limitOf(10_000, 1000), cursor: z.string().optional() }),
     answer: listOf(queueRecord),
@@ -87,6 +111,7 @@ export const queueRoutes = [
     method: "GET",
     path: "/queues/{queue}",
     role: "reader",
+    cells: "named",
     summary: "one queue, with how much waits, is blocked, delayed and runs right now",
     answer: queueDetails,
     async handle(call) {
@@ -96,8 +121,21 @@ export const queueRoutes = [
           `there is no queue "${call.params["queue"]}"`,
           "GET /queues tells those there are; PUT makes one",
         );
-      return { ...found, depth: await call.mill.engine.depth(found.name) };
+      return { ...found, depth: await call.mill.engine.queueDepth(found.name) };
     },
+  }),
+  route({
+    method: "GET",
+    path: "/queues/{queue}/why",
+    role: "reader",
+    cells: "named",
+    summary:
+      "why jobs of a queue wait, or of a type or a group of it, what holds all of them first; docs/queue-states.md lists the codes",
+    query: z.strictObject(part),
+    answer: listOf(reason),
+    handle: async ({ mill, params, query }) => ({
+      items: toldReasons(await mill.engine.queueWhy(params["queue"], partOf(query))),
+    }),
   }),
   route({
     method: "PUT",
@@ -108,7 +146,10 @@ export const queueRoutes = [
     answer: z.strictObject({ name: z.string(), options: z.unknown() }),
     async handle({ mill, params, body, act }) {
       const name = params["queue"]!;
-      return act(`queue ${name}`, async (tx) => ({ name, options: await mill.engine.queuePut(name, body, { tx }) }));
+      return act(`queue ${name}`, async (tx) => ({ name, options: await mill.engine.queuePut(name, body, { tx }) }), [
+        "queue",
+        name,
+      ]);
     },
   }),
   route({
@@ -120,8 +161,10 @@ export const queueRoutes = [
     answer: done,
     async handle(call) {
       const name = call.params["queue"]!;
-      await call.act(partName(name, call.body), (tx) =>
-        call.mill.engine.queuePause(name, { ...partOf(call.body), ...noted(call) }, { tx }),
+      await call.act(
+        partName(name, call.body),
+        (tx) => call.mill.engine.queuePause(name, { ...partOf(call.body), ...noted(call) }, { tx }),
+        ["queue", name],
       );
       return { done: true };
     },
@@ -135,8 +178,10 @@ export const queueRoutes = [
     answer: done,
     async handle(call) {
       const name = call.params["queue"]!;
-      await call.act(partName(name, call.body), (tx) =>
-        call.mill.engine.queueResume(name, { ...partOf(call.body), ...noted(call) }, { tx }),
+      await call.act(
+        partName(name, call.body),
+        (tx) => call.mill.engine.queueResume(name, { ...partOf(call.body), ...noted(call) }, { tx }),
+        ["queue", name],
       );
       return { done: true };
     },
@@ -150,7 +195,7 @@ export const queueRoutes = [
     answer: done,
     async handle(call) {
       const name = call.params["queue"]!;
-      await call.act(`queue ${name}`, (tx) => call.mill.engine.queueClose(name, noted(call), { tx }));
+      await call.act(`queue ${name}`, (tx) => call.mill.engine.queueClose(name, noted(call), { tx }), ["queue", name]);
       return { done: true };
     },
   }),
@@ -163,7 +208,7 @@ export const queueRoutes = [
     answer: done,
     async handle(call) {
       const name = call.params["queue"]!;
-      await call.act(`queue ${name}`, (tx) => call.mill.engine.queueOpen(name, noted(call), { tx }));
+      await call.act(`queue ${name}`, (tx) => call.mill.engine.queueOpen(name, noted(call), { tx }), ["queue", name]);
       return { done: true };
     },
   }),
@@ -177,7 +222,7 @@ export const queueRoutes = [
     async handle({ mill: { engine }, params, body, act }) {
       const name = params["queue"]!;
       if (body.dryRun) {
-        const { ready, blocked, delayed } = await engine.depth(name);
+        const { ready, blocked, delayed } = await engine.queueDepth(name);
         return exactly(ready + blocked + delayed);
       }
       let count = 0;
@@ -185,7 +230,7 @@ export const queueRoutes = [
       while (next) {
         const from: PurgeStep = next;
         count += await act(`queue ${name}`, async (tx) => {
-          const step = await engine.purgeStep(name, from, { tx });
+          const step = await engine.queuePurgeStep(name, from, { tx });
           next = step.next;
           return step.jobs;
         });
@@ -237,7 +282,7 @@ export const queueRoutes = [
       const name = params["queue"]!;
       const { target, limit } = body;
       const redrive = (tx: Transaction) =>
-        mill.engine.redrive(name, { limit, ...(target === undefined ? {} : { target }) }, { tx });
+        mill.engine.queueRedrive(name, { limit, ...(target === undefined ? {} : { target }) }, { tx });
       const count = body.dryRun ? await pretend(redrive) : await act(`queue ${name}`, redrive);
       return { count, isExact: count < limit };
     },
@@ -246,6 +291,7 @@ export const queueRoutes = [
     method: "GET",
     path: "/queues/{queue}/types",
     role: "reader",
+    cells: "named",
     summary: "how much of a queue waits, is delayed and runs for each type",
     answer: listOf(typeDepth),
     handle: async ({ mill, params }) => ({ items: await mill.engine.queueTypes(params["queue"]) }),
@@ -254,10 +300,28 @@ export const queueRoutes = [
     method: "GET",
     path: "/queues/{queue}/groups",
     role: "reader",
+    cells: "named",
     summary: "how much of a queue waits, is delayed and runs for each group, the one with the most waiting first",
     query: z.strictObject({ limit: limitOf(1000, 100) }),
     answer: listOf(groupDepth),
-    handle: async ({ mill, params, query }) => ({ items: await mill.engine.queueGroups(params["queue"], query.limit) }),
+    async handle({ mill: { engine }, params, query }) {
+      const [groups, set] = await Promise.all([engine.queueGroups(params["queue"], query.limit), engine.groups()]);
+      const settings = new Map(
+        set.filter(({ queue }) => queue === params["queue"]).map(({ queue: _queue, group, ...rest }) => [group, rest]),
+      );
+      return { items: groups.map((one) => ({ ...one, settings: settings.get(one.group ?? "") ?? null })) };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/groups",
+    role: "reader",
+    cells: "filtered",
+    summary:
+      "who has how much in all queues together, the group with the most waiting first; estimated from one sample where more than 10,000 jobs wait",
+    query: z.strictObject({ limit: limitOf(1000, 100) }),
+    answer: listOf(cellGroup),
+    handle: async ({ mill, query }) => ({ items: await mill.engine.server.cellGroups(query.limit) }),
   }),
   route({
     method: "PUT",
@@ -268,8 +332,10 @@ export const queueRoutes = [
     answer: z.looseObject({}),
     async handle({ mill, params, body, act }) {
       const { queue, group } = params as { queue: string; group: string };
-      return act(`queue ${queue}, group ${group}`, (tx) =>
-        mill.engine.groupPut(queue, group, given(body) as GroupOptions, { tx }),
+      return act(
+        `queue ${queue}, group ${group}`,
+        (tx) => mill.engine.groupPut(queue, group, given(body) as GroupOptions, { tx }),
+        ["group", queue, group],
       );
     },
   }),
@@ -277,6 +343,7 @@ export const queueRoutes = [
     method: "GET",
     path: "/queues/{queue}/peek",
     role: "reader",
+    cells: "named",
     summary: "the jobs a claim would look at next, untouched; fewer where their inputs are large",
     query: z.strictObject({ limit: limitOf(1000, 10) }),
     answer: listOf(jobRecord),
@@ -288,6 +355,7 @@ export const queueRoutes = [
     method: "GET",
     path: "/queues/{queue}/events",
     role: "reader",
+    cells: "named",
     summary:
       "what happened to a queue since the cursor of an earlier answer, or all of what is kept; `next` is always there",
     query: z.strictObject({ cursor: z.string().max(10_000).optional() }),
@@ -301,6 +369,7 @@ export const queueRoutes = [
     method: "GET",
     path: "/events",
     role: "reader",
+    cells: "filtered",
     summary:
       "what happened to all queues since the cursor of an earlier answer, or all of what is kept; `next` is always there",
     query: z.strictObject({ cursor: z.string().max(10_000).optional() }),
@@ -314,13 +383,14 @@ export const queueRoutes = [
     method: "GET",
     path: "/stages",
     role: "reader",
+    cells: "filtered",
     summary: "the stages of queues that hold jobs",
     answer: listOf(
       z
-        .strictObject({ queue: z.string(), stage: z.string(), jobs: z.number().int(), since: time })
+        .strictObject({ queue: z.string(), stage: z.string(), jobs: z.number().int(), since: time, ...inCell })
         .meta({ id: "Stage" }),
     ),
-    handle: async ({ mill }) => ({ items: await mill.engine.stageList() }),
+    handle: async ({ mill }) => ({ items: await mill.engine.stages() }),
   }),
   ...(["release", "cancel"] as const).map((verb) =>
     route({
@@ -334,7 +404,7 @@ export const queueRoutes = [
         const { queue, stage } = call.params as { queue: string; stage: string };
         if (call.body.dryRun)
           return exactly(
-            (await call.mill.engine.stageList()).find((one) => one.queue === queue && one.stage === stage)?.jobs ?? 0,
+            (await call.mill.engine.stages()).find((one) => one.queue === queue && one.stage === stage)?.jobs ?? 0,
           );
         const count = await call.act(`queue ${queue}, stage ${stage}`, (tx) =>
           verb === "release"
@@ -348,9 +418,10 @@ export const queueRoutes = [
 ];
 
 /** Queues with what the sampler knows of them. */
-async function described({ mill, live }: Call): Promise<(QueueRecord & Record<string, unknown>)[]> {
-  const [queues, pauses, moment] = await Promise.all([mill.engine.queueList(), mill.engine.pauses(), live.now()]);
-  const seen = new Map(moment.queues.map((queue) => [queue.queue, queue]));
+async function described({ mill, live, cell }: Call): Promise<(QueueRecord & Record<string, unknown>)[]> {
+  const [queues, pauses, all] = await Promise.all([mill.engine.queues(), mill.engine.pauses(), live.now()]);
+  const moment = cell === undefined ? all : live.cells.get(cell);
+  const seen = new Map(moment?.queues.map((queue) => [queue.queue, queue]));
   const paused = new Map<string, PauseRecord[]>();
   for (const pause of pauses) {
     const list = paused.get(pause.queue);

@@ -14,6 +14,7 @@ import {
   counted,
   done,
   dryRun,
+  inCell,
   jobId,
   jsonValue,
   limitOf,
@@ -49,7 +50,7 @@ const scheduleRecord = z
     pausedBecause: text,
     finishedAt: time.nullable(),
     finishedBecause: text,
-    health: z.enum(["healthy", "failing", "paused", "stopped", "finished"]),
+    health: z.enum(["healthy", "failing", "blocked", "paused", "stopped", "finished"]),
     message: text,
     error: jsonValue,
     nextSlot: time.nullable(),
@@ -69,6 +70,7 @@ const scheduleRecord = z
     openJobs: z.array(jobId),
     pending: z.number().int(),
     description: text.meta({ description: "the rule in words" }),
+    ...inCell,
   })
   .meta({ id: "Schedule" });
 
@@ -97,6 +99,7 @@ const scheduleEvent = z
     slots: z.number().int().nullable(),
     by: text,
     because: text,
+    ...inCell,
   })
   .meta({ id: "ScheduleEvent" });
 
@@ -147,6 +150,7 @@ export const scheduleRoutes = [
     method: "GET",
     path: "/schedules",
     role: "reader",
+    cells: "filtered",
     summary: "schedules by name, with what is known of their runs; fewer where their inputs are large",
     query: z.strictObject({ limit: limitOf(1000, 100), cursor: z.string().optional() }),
     answer: listOf(scheduleRecord),
@@ -219,8 +223,10 @@ export const scheduleRoutes = [
         by: identity.name,
         ...given({ input, version, app }),
       };
-      const { change } = await act(`schedule ${name}`, (tx) =>
-        mill.engine.schedules.put(name, schedule as unknown as PutSchedule, { tx }),
+      const { change } = await act(
+        `schedule ${name}`,
+        (tx) => mill.engine.schedules.put(name, schedule as unknown as PutSchedule, { tx }),
+        ["schedule", name],
       );
       return { name, change, next };
     },
@@ -233,8 +239,10 @@ export const scheduleRoutes = [
     body: z.strictObject({ because }),
     answer: done,
     async handle(call) {
-      await call.act(`schedule ${nameOf(call)}`, (tx) =>
-        call.mill.engine.schedules.remove(nameOf(call), noteOf(call), { tx }),
+      await call.act(
+        `schedule ${nameOf(call)}`,
+        (tx) => call.mill.engine.schedules.remove(nameOf(call), noteOf(call), { tx }),
+        ["schedule", nameOf(call)],
       );
       return { done: true };
     },
@@ -247,8 +255,10 @@ export const scheduleRoutes = [
     body: z.strictObject({ because }),
     answer: done,
     async handle(call) {
-      await call.act(`schedule ${nameOf(call)}`, (tx) =>
-        call.mill.engine.schedules.pause(nameOf(call), noteOf(call), { tx }),
+      await call.act(
+        `schedule ${nameOf(call)}`,
+        (tx) => call.mill.engine.schedules.pause(nameOf(call), noteOf(call), { tx }),
+        ["schedule", nameOf(call)],
       );
       return { done: true };
     },
@@ -262,13 +272,17 @@ export const scheduleRoutes = [
     answer: done,
     async handle(call) {
       const note = { ...noteOf(call), catchUp: call.body.catchUp };
-      await call.act(`schedule ${nameOf(call)}`, (tx) => call.mill.engine.schedules.resume(nameOf(call), note, { tx }));
+      await call.act(
+        `schedule ${nameOf(call)}`,
+        (tx) => call.mill.engine.schedules.resume(nameOf(call), note, { tx }),
+        ["schedule", nameOf(call)],
+      );
       return { done: true };
     },
   }),
   route({
     method: "POST",
-    path: "/schedules/{name}/run",
+    path: "/schedules/{name}/trigger",
     role: "admin",
     summary: "run it now, beside whatever runs of it",
     body: z.strictObject({ because }),
@@ -339,7 +353,7 @@ export const scheduleRoutes = [
         .meta({ id: "ScheduleDurations" }),
     ),
     handle: async (call) => ({
-      items: await call.mill.engine.schedules.stats(nameOf(call), {
+      items: await call.mill.engine.schedules.durations(nameOf(call), {
         runs: call.query.runs,
         ...given({ windows: call.query.windows }),
       }),
@@ -362,8 +376,10 @@ export const scheduleRoutes = [
     body: z.strictObject({ days: z.array(z.iso.date()).max(10_000) }),
     answer: done,
     async handle(call) {
-      await call.act(`calendar ${nameOf(call)}`, (tx) =>
-        call.mill.engine.schedules.calendarPut(nameOf(call), call.body.days, { tx }),
+      await call.act(
+        `calendar ${nameOf(call)}`,
+        (tx) => call.mill.engine.schedules.calendarPut(nameOf(call), call.body.days, { tx }),
+        ["calendar", nameOf(call)],
       );
       return { done: true };
     },

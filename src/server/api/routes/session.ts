@@ -14,12 +14,16 @@ export const sessionRoutes = [
       version: z.string(),
       schema: z.string(),
       isOpen: z.boolean(),
+      isMounted: z.boolean(),
+      cells: z.array(z.string()).meta({ description: "their names, where there are several" }),
     }),
     handle: async ({ identity, version, mill, auth }) => ({
       ...identity,
       version,
       schema: mill.engine.schema,
       isOpen: auth.isOpen,
+      isMounted: auth.isMounted,
+      cells: (await mill.cells?.names()) ?? [],
     }),
   }),
 ];

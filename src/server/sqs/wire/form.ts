@@ -1,5 +1,5 @@
 import { SqsError } from "./errors.js";
-import { mostNameParts, mostParameters } from "./limits.js";
+import { maxNameParts, maxParameters } from "./limits.js";
 
 /**
  * Parameters as a tree: `Tag.1.Key=a` is the value `a` below `Tag`, `1`, `Key`. Maps, because names come from outside.
@@ -26,11 +26,11 @@ export function valueOf(form: FormNode, name: string): string | undefined {
 
 /** The pairs of a query string, still escaped. */
 export function pairsOf(text: string): [name: string, value: string][] {
-  const pairs = text.split("&", mostParameters + 1);
-  if (pairs.length > mostParameters)
+  const pairs = text.split("&", maxParameters + 1);
+  if (pairs.length > maxParameters)
     throw new SqsError(
       "MalformedQueryStringException",
-      `A request can not have more than ${mostParameters} parameters.`,
+      `A request can not have more than ${maxParameters} parameters.`,
     );
   return pairs
     .filter((pair) => pair !== "")
@@ -42,8 +42,8 @@ export function pairsOf(text: string): [name: string, value: string][] {
 
 /** The node of a name, made as needed; none for a name that is deeper than any we know. */
 function nodeAt(root: FormNode, name: string): FormNode | undefined {
-  const parts = name.split(".", mostNameParts + 1);
-  if (parts.length > mostNameParts) return undefined;
+  const parts = name.split(".", maxNameParts + 1);
+  if (parts.length > maxNameParts) return undefined;
   let node = root;
   for (const part of parts) {
     const next = node.children.get(part) ?? { children: new Map() };

@@ -2,7 +2,7 @@ import { TooDeepError, parseJson } from "../../http/parse-json.js";
 import { type Source, decodeMembers, isInteger, malformed } from "./decode.js";
 import { plainMembers } from "./encode.js";
 import type { SqsError } from "./errors.js";
-import { mostItems, mostLevels } from "./limits.js";
+import { maxItems, maxLevels } from "./limits.js";
 import type { Members } from "./model.js";
 
 /** AWS JSON 1.0: the body is the input, and the answer's body the output. */
@@ -29,10 +29,10 @@ export function encodeJsonError(error: SqsError): string {
 function parse(body: Buffer): unknown {
   if (body.length === 0) return {};
   try {
-    return parseJson(body, mostLevels);
+    return parseJson(body, maxLevels);
   } catch (error) {
     throw malformed(
-      error instanceof TooDeepError ? `The body has more than ${mostLevels} levels` : "The body is not JSON in UTF-8",
+      error instanceof TooDeepError ? `The body has more than ${maxLevels} levels` : "The body is not JSON in UTF-8",
     );
   }
 }
@@ -69,7 +69,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function refuseLonger(length: number): void {
-  if (length > mostItems) throw malformed(`A list or map can not have more than ${mostItems} items`);
+  if (length > maxItems) throw malformed(`A list or map can not have more than ${maxItems} items`);
 }
 
 function tokenOf(value: unknown): string {

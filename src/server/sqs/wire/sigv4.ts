@@ -33,7 +33,7 @@ const defaultRegion = "us-east-1";
 /** How far a client's clock may be from ours, either way. */
 const windowMs = 15 * 60_000;
 /** The longest a presigned URL may be good for: a week. */
-const mostExpirySeconds = 604_800;
+const maxExpirySeconds = 604_800;
 
 const algorithm = "AWS4-HMAC-SHA256";
 const unsignedPayload = "UNSIGNED-PAYLOAD";
@@ -158,8 +158,8 @@ function presignedClaim(request: WireHead, search: string): Claim {
   };
   if (field("X-Amz-Algorithm") !== algorithm) throw incomplete(`Unsupported AWS 'algorithm': it must be ${algorithm}.`);
   const expiry = field("X-Amz-Expires");
-  if (!/^\d{1,6}$/.test(expiry) || Number(expiry) > mostExpirySeconds)
-    throw incomplete(`'X-Amz-Expires' must be at most ${mostExpirySeconds} seconds.`);
+  if (!/^\d{1,6}$/.test(expiry) || Number(expiry) > maxExpirySeconds)
+    throw incomplete(`'X-Amz-Expires' must be at most ${maxExpirySeconds} seconds.`);
   return {
     ...scopeOf(field("X-Amz-Credential")),
     ...datesOf(field("X-Amz-Date")),
@@ -311,7 +311,7 @@ const scopeText = ({ day, region, service, end }: Claim): string => `${day}/${re
 
 /** Each is good for one day and region, and costs as much as all the rest: the latest are kept. */
 const signingKeys = new WeakMap<AccessKey, Map<string, KeyObject>>();
-const mostSigningKeys = 100;
+const maxSigningKeys = 100;
 
 function signingKeyOf(claim: Claim, key: AccessKey): KeyObject {
   let kept = signingKeys.get(key);
@@ -325,7 +325,7 @@ function signingKeyOf(claim: Claim, key: AccessKey): KeyObject {
       Buffer.from(`AWS4${key.secretAccessKey}`),
     );
     made = createSecretKey(secret); // bytes would be made a key each time
-    if (kept.size === mostSigningKeys) kept.clear();
+    if (kept.size === maxSigningKeys) kept.clear();
     kept.set(scope, made);
   }
   return made;

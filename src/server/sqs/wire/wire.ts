@@ -2,7 +2,7 @@ import { textOf } from "./characters.js";
 import { SqsError, invalidParameter } from "./errors.js";
 import { type FormNode, malformedForm, parseForm, valueOf } from "./form.js";
 import { decodeJson, encodeJson, encodeJsonError, jsonType } from "./json.js";
-import { mostBodyBytes, mostErrorCharacters, mostMessageBytes } from "./limits.js";
+import { maxBodyBytes, maxErrorCharacters, maxMessageBytes } from "./limits.js";
 import { type Action, type ActionModel, type Input, type Members, type Output, actions, isAction } from "./model.js";
 import { decodeQuery } from "./query.js";
 import { encodeQueryJson, encodeQueryJsonError, queryJsonType } from "./query-json.js";
@@ -96,17 +96,17 @@ export function refuse(head: WireHead, error: SqsError): WireAnswer {
   return writeError(replyFormOf(head), error);
 }
 
-/** Refuse a request whose body is longer than `mostBodyBytes`, unread. */
+/** Refuse a request whose body is longer than `maxBodyBytes`, unread. */
 export function refuseBody(request: WireHead): WireAnswer {
-  const bytes = headerOf(request, "content-length") ?? mostBodyBytes;
+  const bytes = headerOf(request, "content-length") ?? maxBodyBytes;
   const isBatch = headerOf(request, "x-amz-target")?.endsWith("Batch") ?? false;
   const error = isBatch
     ? new SqsError(
         "BatchRequestTooLong",
-        `Batch requests cannot be longer than ${mostMessageBytes} bytes. You have sent ${bytes} bytes.`,
+        `Batch requests cannot be longer than ${maxMessageBytes} bytes. You have sent ${bytes} bytes.`,
       )
     : invalidParameter(
-        `One or more parameters are invalid. Reason: Message must be shorter than ${mostMessageBytes} bytes.`,
+        `One or more parameters are invalid. Reason: Message must be shorter than ${maxMessageBytes} bytes.`,
       );
   return writeError(replyFormOf(request), error);
 }
@@ -125,7 +125,7 @@ export function writeOutput<A extends Action>(
 
 /** Answer an error. One that is none of ours tells nothing of itself. */
 export function writeError(replyTo: ReplyTo, thrown: unknown): WireAnswer {
-  const error = thrown instanceof SqsError ? thrown.clipped(mostErrorCharacters) : new SqsError("InternalFailure");
+  const error = thrown instanceof SqsError ? thrown.clipped(maxErrorCharacters) : new SqsError("InternalFailure");
   const { form, requestId } = replyTo;
   if (form === "json")
     return answer(replyTo, error.status, jsonType, encodeJsonError(error), { "x-amzn-query-error": error.queryError });

@@ -1,5 +1,0 @@
--- worker_leave: a process runs no workers any more. Writes: worker_process.
-create or replace function worker_leave(p_id text) returns void
-language sql security definer set search_path from current set jit = off as $$
-  delete from worker_process where id = p_id
-$$;

@@ -1,0 +1,234 @@
+import { CellError, DatabaseUnavailableError, MillraceError } from "../db/errors.js";
+import { type CallOptions, type FollowedCall, asQueryable } from "../db/foreign.js";
+import { type Queryable, runQuery } from "../db/queryable.js";
+import type { JobId, JobRecord } from "../db/types.js";
+import { askAll, askEach, askOne, isPartial } from "./ask.js";
+import type { Cell } from "./cell.js";
+import { handleOf } from "./handle.js";
+import { type Router, isUnknownQueue } from "./router.js";
+import type { Address } from "./tenants.js";
+import { CellsTransaction } from "./transaction.js";
+
+type Call<More> = (CallOptions & More) | undefined;
+
+/** The number of a transaction tells its end in its own cell only: it is told as a handle. */
+function followedIn<More extends object>(cell: Cell, call: Call<More>): Call<More> {
+  const { follow }: FollowedCall = call ?? {};
+  if (call === undefined || follow === undefined) return call;
+  return { ...call, follow: (xid: string) => follow(handleOf(cell.name, xid)) };
+}
+
+/** What tells servers and databases apart, for everybody to ask. Another one after a restart. */
+const placeText =
+  "select current_database() || ' ' || extract(epoch from pg_postmaster_start_time())::text || ' ' || coalesce(inet_server_port()::text, '') as place";
+
+const longestLookMs = 1000;
+/** One that hangs is not asked again for so long, where it is not the one that matters. */
+const lateMs = 10_000;
+
+/** The ways that calls take to cells: that of a queue, of a job, of many jobs, to all. */
+export class Ways {
+  readonly #places = new Map<string, string>();
+  readonly #placeOf = new WeakMap<object, string>();
+  readonly #lateUntil = new Map<Cell, number>();
+
+  constructor(readonly router: Router) {}
+
+  /** What is asked of one cell, in the caller's transaction if it has one there. */
+  async to<T, More extends object>(
+    cell: Cell,
+    call: Call<More>,
+    ask: (cell: Cell, call: Call<More>) => Promise<T>,
+  ): Promise<T> {
+    const { tx } = call ?? {};
+    if (tx === undefined) return askOne(cell, () => ask(cell, call));
+    if (tx instanceof CellsTransaction) {
+      const own = await tx.on(cell);
+      return askOne(cell, () => ask(cell, followedIn(cell, { ...call!, tx: own }))).catch((error: unknown) => {
+        tx.break(cell);
+        throw error;
+      });
+    }
+    await this.#mustBeOf(cell, tx);
+    return ask(cell, followedIn(cell, call));
+  }
+
+  /** A transaction of the caller's must be one of the cell's database: in another one, the job would be nowhere. */
+  async #mustBeOf(cell: Cell, tx: NonNullable<CallOptions["tx"]>): Promise<void> {
+    let given = this.#placeOf.get(tx);
+    if (given === undefined) this.#placeOf.set(tx, (given = await placeOf(asQueryable(tx))));
+    if (given === this.#places.get(cell.name)) return;
+    this.#places.set(cell.name, await placeOf(cell.pool));
+    if (given === this.#places.get(cell.name)) return;
+    throw new CellError(
+      `the transaction is not one of cell "${cell.name}"`,
+      "begin it on the server of that cell: mill.cells.whereIs(queue) tells which that is",
+      undefined,
+      "foreign",
+      cell.name,
+    );
+  }
+
+  /** To the cell of a queue, or of a tenant of it; once more where the queue has gone, if it has. */
+  async queue<T, More extends object>(
+    address: Address,
+    call: Call<More>,
+    ask: (cell: Cell, call: Call<More>) => Promise<T>,
+  ): Promise<T> {
+    const name = address.queue ?? "default";
+    const cell = await this.router.cellOf(address);
+    try {
+      return await this.to(cell, call, ask);
+    } catch (error) {
+      const next = movedTo(error);
+      if (next === undefined) {
+        if (isUnknownQueue(error)) this.router.forget(name);
+        throw error;
+      }
+      const there = this.router.moved(name, next);
+      if (call?.tx !== undefined && !(call.tx instanceof CellsTransaction)) throw error; // it is another database's
+      return this.to(there, call, ask);
+    }
+  }
+
+  /** To the cell of a job, with its id there. */
+  async job<T, More extends object>(
+    handle: JobId,
+    call: Call<More>,
+    ask: (cell: Cell, id: JobId, call: Call<More>) => Promise<T>,
+  ): Promise<T> {
+    const { cell, id } = await this.router.jobAt(handle);
+    return this.to(cell, call, (at, own) => ask(at, id, own));
+  }
+
+  /** To the cells of several jobs, each once. */
+  async jobs<T, More extends object>(
+    handles: readonly JobId[],
+    call: Call<More>,
+    ask: (cell: Cell, ids: JobId[], call: Call<More>) => Promise<T>,
+  ): Promise<{ readonly cell: Cell; readonly answer: T }[]> {
+    const parts = new Map<Cell, JobId[]>();
+    for (const handle of handles) {
+      const { cell, id } = await this.router.jobAt(handle);
+      parts.set(cell, [...(parts.get(cell) ?? []), id]);
+    }
+    return askEach([...parts.keys()], (cell) => this.to(cell, call, (at, own) => ask(at, parts.get(cell)!, own)));
+  }
+
+  /** To all cells at once. */
+  async all<T, More extends object>(
+    call: Call<More>,
+    ask: (cell: Cell, call: Call<More>) => Promise<T>,
+  ): Promise<{ readonly cell: Cell; readonly answer: T }[]> {
+    if (call?.tx !== undefined && !(call.tx instanceof CellsTransaction)) throw seesOneCell();
+    await this.router.ready();
+    return askAll(this.router.list, (cell) => this.to(cell, call, ask));
+  }
+
+  /** To all cells that have a queue: its own, and others in which something of it is left. */
+  async everywhere<T, More extends object>(
+    queue: string | undefined,
+    call: Call<More>,
+    ask: (cell: Cell, call: Call<More>) => Promise<T>,
+  ): Promise<{ readonly cell: Cell; readonly answer: T }[]> {
+    const name = queue ?? "default";
+    const home = await this.router.homeOf(name).catch((error: unknown) => {
+      // where it would be cannot be asked: there is what others have of it
+      if (!isPartial() || !(error instanceof DatabaseUnavailableError)) throw error;
+    });
+    if (call?.tx !== undefined && !(call.tx instanceof CellsTransaction)) {
+      if (!home) throw seesOneCell();
+      return [{ cell: home, answer: await this.queue({ queue }, call, ask) }];
+    }
+    const members = home ? undefined : new Set((await this.router.members()).names);
+    const answers = await askAll(this.router.list, async (cell) => {
+      if (cell === home)
+        return this.queue({ queue }, call, async (at, own) => ({ cell: at, answer: await ask(at, own) }));
+      const hasIt = members?.has(cell.name) || (await this.#has(cell, name));
+      return hasIt ? { cell, answer: await this.to(cell, call, ask) } : undefined;
+    });
+    return answers.map(({ answer }) => answer).filter((one) => one !== undefined);
+  }
+
+  /** One that cannot be asked, and is not the queue's own, does not keep the others waiting. */
+  async #has(cell: Cell, queue: string): Promise<boolean> {
+    if (performance.now() < (this.#lateUntil.get(cell) ?? 0)) return false;
+    const question = { cells: 0, queues: [queue], seconds: 1 };
+    const asked = cell.engine.cellHold("nobody", "look", question).then(
+      ({ queues }) => queues.length > 0,
+      () => false,
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => {
+        this.#lateUntil.set(cell, performance.now() + lateMs);
+        resolve(false);
+      }, longestLookMs);
+    });
+    return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+  }
+}
+
+function seesOneCell(): CellError {
+  return new CellError(
+    "a transaction sees one cell, and this is about several",
+    "ask without tx, or for a queue that is in one cell",
+    undefined,
+    "across",
+  );
+}
+
+async function placeOf(db: Queryable): Promise<string> {
+  const [row] = await runQuery(db, placeText, []);
+  return String(row?.["place"]);
+}
+
+/** The cell that a queue has moved to, where that is what an error says. */
+function movedTo(error: unknown): string | undefined {
+  return error instanceof MillraceError && error.code === "MR030"
+    ? (error as MillraceError & { readonly cell?: string }).cell
+    : undefined;
+}
+
+/** What several cells answered, each with the cell that it is of. */
+export function labelled<T extends object>(
+  found: readonly { readonly cell: Cell; readonly answer: readonly T[] }[],
+): (T & { readonly cell: string })[] {
+  return found.flatMap(({ cell, answer }) => answer.map((one) => ({ ...one, cell: cell.name })));
+}
+
+/** What a cell answered, with handles for the ids in these places. */
+export function withHandles<T extends object>(cell: Cell, record: T, ...keys: readonly (keyof T)[]): T {
+  const changed: Partial<Record<keyof T, unknown>> = {};
+  for (const key of keys) {
+    const value = record[key];
+    if (typeof value === "string") changed[key] = handleOf(cell.name, value);
+    else if (Array.isArray(value)) changed[key] = value.map((id: JobId) => handleOf(cell.name, id));
+  }
+  return { ...record, ...changed };
+}
+
+/** A job of a cell as everybody sees it. */
+export const jobIn = (cell: Cell, job: JobRecord): JobRecord => ({
+  ...withHandles(cell, job, "id", "parent"),
+  cell: cell.name,
+});
+
+/** A job's place among those of all cells: ids follow the time, in each cell by itself. */
+export function compareHandles(a: JobId, b: JobId): number {
+  const [cellA, idA] = splitAt(a);
+  const [cellB, idB] = splitAt(b);
+  if (idA !== idB) return idA < idB ? 1 : -1;
+  return cellA < cellB ? -1 : cellA > cellB ? 1 : 0;
+}
+
+function splitAt(handle: JobId): [cell: string, id: bigint] {
+  const at = handle.indexOf(":");
+  return [handle.slice(0, at), BigInt(handle.slice(at + 1))];
+}
+
+/** The `before` that a cell is asked with, for a page that goes on after a handle. */
+export function beforeIn(cell: Cell, handle: { readonly cell: string | undefined; readonly id: JobId }): JobId {
+  const isAfter = handle.cell !== undefined && cell.name > handle.cell;
+  return isAfter ? String(BigInt(handle.id) + 1n) : handle.id;
+}

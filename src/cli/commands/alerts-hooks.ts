@@ -1,0 +1,31 @@
+import { type Command, databaseOptions } from "../command.js";
+import { withDatabase } from "../database.js";
+import { time } from "../format.js";
+import { textTable } from "../text-table.js";
+
+export const alertsHooksCommand: Command = {
+  name: "alerts hooks",
+  summary: "list where alerts are sent to, without secrets and whole addresses",
+  arguments: [],
+  options: databaseOptions,
+  examples: ["millrace alerts hooks"],
+  async run({ options, out }) {
+    return withDatabase(options, async ({ engine }) => {
+      const hooks = await engine.hooks();
+      const table = () =>
+        textTable(
+          [{ title: "HOOK" }, { title: "LEADS TO" }, { title: "RULES" }, { title: "SET" }, { title: "BY" }],
+          hooks.map(({ name, origin, rules, putAt, putBy }) => [
+            name,
+            origin,
+            rules.join(", "),
+            time(putAt),
+            putBy ?? "",
+          ]),
+          out.width,
+        );
+      out.result(hooks, hooks.length === 0 ? "there is no web hook" : table());
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,42 @@
+import { type Command, databaseOptions } from "../command.js";
+import { withDatabase } from "../database.js";
+import { time } from "../format.js";
+import { textTable } from "../text-table.js";
+
+export const alertsRulesCommand: Command = {
+  name: "alerts rules",
+  summary: "list rules: what they look at, whom they tell, and whether they are on or silenced",
+  arguments: [],
+  options: databaseOptions,
+  examples: ["millrace alerts rules"],
+  async run({ options, out }) {
+    return withDatabase(options, async ({ engine }) => {
+      const rules = await engine.alertRules();
+      out.result(
+        rules,
+        textTable(
+          [
+            { title: "RULE" },
+            { title: "KIND" },
+            { title: "STATE" },
+            { title: "FOR" },
+            { title: "HOOKS" },
+            { title: "LOOKS AT" },
+          ],
+          rules.map(({ name, kind, on, silencedUntil, forSeconds, hooks, options: what }) => [
+            name,
+            kind,
+            !on ? "off" : silencedUntil ? `silenced until ${time(silencedUntil)}` : "on",
+            `${forSeconds} s`,
+            hooks.join(", "),
+            Object.entries(what)
+              .map(([key, value]) => `${key} ${value}`)
+              .join(", "),
+          ]),
+          out.width,
+        ),
+      );
+      return 0;
+    });
+  },
+};

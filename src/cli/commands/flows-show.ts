@@ -1,0 +1,39 @@
+import { type Command, databaseOptions } from "../command.js";
+import { withDatabase } from "../database.js";
+import { count, time } from "../format.js";
+import { textTable } from "../text-table.js";
+
+const columns = ["JOB", "TYPE", "QUEUE", "STATE", "AFTER"].map((title) => ({ title }));
+
+export const flowsShowCommand: Command = {
+  name: "flows show",
+  summary: "show the jobs of a flow, and what each waits for",
+  details: ["The exit code is 1 when there is no such flow."],
+  arguments: [{ name: "ID", help: "the flow" }],
+  options: {
+    limit: { value: "N", help: "at most this many jobs", default: "100" },
+    ...databaseOptions,
+  },
+  examples: ["millrace flows show 880123456789012345", "millrace flows show 880123456789012345 --json | jq .state"],
+  async run({ args, options, out }) {
+    const [id] = args as [string];
+    const limit = options.integer("limit", 1, 10_000);
+    return withDatabase(options, async ({ engine }) => {
+      const flow = await engine.flowGet(id, limit);
+      if (!flow) {
+        out.result(null, `there is no flow ${id}`);
+        return 1;
+      }
+      const title = `flow ${flow.id}${flow.name === null ? "" : ` "${flow.name}"`}: ${flow.state}, ${count(flow.total)} jobs, since ${time(flow.createdAt)}`;
+      const rows = flow.jobs.map(({ id: job, type, queue, state, after }) => [
+        job,
+        type,
+        queue,
+        state,
+        after.join(" "),
+      ]);
+      out.result(flow, [title, "", ...textTable(columns, rows, out.width)].join("\n"));
+      return 0;
+    });
+  },
+};

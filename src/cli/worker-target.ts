@@ -1,0 +1,22 @@
+import type { WorkerTarget } from "../db/types.js";
+import type { OptionTable } from "./command.js";
+import type { Options } from "./options.js";
+import { UsageError } from "./usage-error.js";
+
+/** Options that say which workers are meant, beside a name. */
+export const targetOptions: OptionTable = {
+  process: { value: "ID", help: "only workers of this process, as `millrace workers` lists it" },
+};
+
+export function targetOf([worker]: readonly string[], options: Options): WorkerTarget {
+  const target = { ...options.pick("process"), ...(worker === undefined ? {} : { worker }) };
+  if (Object.keys(target).length === 0)
+    throw new UsageError("neither a name nor a process is given", "give the name of workers, or --process ID");
+  return target;
+}
+
+export function targetName({ process, worker }: WorkerTarget): string {
+  return [worker !== undefined && `worker ${worker}`, process !== undefined && `process ${process}`]
+    .filter(Boolean)
+    .join(" of ");
+}

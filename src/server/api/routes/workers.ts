@@ -1,0 +1,107 @@
+import { z } from "../../zod.js";
+import type { DecisionNote, WorkerTarget } from "../../../db/types.js";
+import { given } from "../given.js";
+import { type Call, route } from "../route.js";
+import { because, listOf, processRecord, workerRecord } from "../schemas.js";
+
+const target = {
+  process: z.string().optional().meta({ description: "the id of a process; any when it is left out" }),
+  worker: z.string().optional().meta({ description: "the name of workers; all of the process when it is left out" }),
+};
+const answer = z.strictObject({ workers: z.number().int().meta({ description: "how many workers it is for" }) });
+
+type Body = { readonly process?: string | undefined; readonly worker?: string | undefined };
+const targetOf = ({ process, worker }: Body): WorkerTarget => given({ process, worker });
+const noted = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>): DecisionNote =>
+  given({ by: identity.name, because: body.because });
+const nameOf = ({ process, worker }: Body): string =>
+  [worker !== undefined && `worker ${worker}`, process !== undefined && `process ${process}`]
+    .filter(Boolean)
+    .join(" of ") || "workers";
+
+export const workerRoutes = [
+  route({
+    method: "GET",
+    path: "/workers",
+    role: "reader",
+    cells: "filtered",
+    summary: "those who hold jobs, by the names of their claims; processes are at /processes",
+    answer: listOf(workerRecord),
+    handle: async ({ mill }) => ({
+      items: (await mill.engine.server.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })),
+    }),
+  }),
+  route({
+    method: "GET",
+    path: "/processes",
+    role: "reader",
+    cells: "filtered",
+    summary:
+      "processes that run workers, idle ones too, by their heartbeat, and what they were ordered to do; those not seen for a day are forgotten",
+    answer: listOf(processRecord),
+    handle: async ({ mill }) => ({ items: await mill.engine.server.processes() }),
+  }),
+  route({
+    method: "POST",
+    path: "/workers/pause",
+    role: "admin",
+    summary:
+      "let workers take no more jobs: of a process, of a name, or of a name in a process; running handlers go on",
+    body: z.strictObject({ ...target, because }),
+    answer,
+    async handle(call) {
+      const workers = await call.act(nameOf(call.body), (tx) =>
+        call.mill.engine.workerPause(targetOf(call.body), noted(call), { tx }),
+      );
+      return { workers };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/workers/drain",
+    role: "admin",
+    summary: "the same for workers that shall come to an end: they are drained when the last handler has ended",
+    body: z.strictObject({ ...target, because }),
+    answer,
+    async handle(call) {
+      const workers = await call.act(nameOf(call.body), (tx) =>
+        call.mill.engine.workerDrain(targetOf(call.body), noted(call), { tx }),
+      );
+      return { workers };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/workers/resume",
+    role: "admin",
+    summary: "let workers take jobs again that were paused or drained",
+    body: z.strictObject(target),
+    answer,
+    async handle(call) {
+      const workers = await call.act(nameOf(call.body), (tx) =>
+        call.mill.engine.workerResume(targetOf(call.body), { tx }),
+      );
+      return { workers };
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/workers/concurrency",
+    role: "admin",
+    summary: "how many handlers each of these workers may run at once; null for what its code says",
+    body: z.strictObject({ ...target, concurrency: z.number().int().min(1).max(9000).nullable(), because }),
+    answer,
+    async handle(call) {
+      const { concurrency } = call.body;
+      const workers = await call.act(nameOf(call.body), (tx) =>
+        call.mill.engine.workerConcurrency(targetOf(call.body), concurrency, noted(call), { tx }),
+      );
+      return { workers };
+    },
+  }),
+];
+
+/** The host in a name that a worker gave itself: "host:4711". */
+function hostOf(name: string | null): string | null {
+  return /^(.+):\d+$/.exec(name ?? "")?.[1] ?? null;
+}

@@ -1,0 +1,50 @@
+import type { MissingCell, QueueState } from "../../db/types.js";
+
+/** One queue at one moment; rates are per second, null while nothing is known. */
+export interface LiveQueue {
+  readonly queue: string;
+  readonly state: QueueState;
+  readonly ready: number;
+  /** Behind a pause, an open breaker, or a queue that is waited for. */
+  readonly blocked: number;
+  readonly delayed: number;
+  /** Of the delayed ones. */
+  readonly suspended: number;
+  readonly running: number;
+  readonly oldestReadySeconds: number | null;
+  readonly in: number | null;
+  readonly out: number | null;
+  readonly failed: number | null;
+  /** With several cells: those that have something of it. */
+  readonly cell?: string;
+}
+
+/** All queues at one moment. */
+export interface Overview {
+  readonly at: Date;
+  readonly queues: number;
+  readonly ready: number;
+  readonly blocked: number;
+  readonly delayed: number;
+  /** Of the delayed ones. */
+  readonly suspended: number;
+  readonly running: number;
+  readonly failedLastHour: number;
+  readonly oldestReadySeconds: number | null;
+  readonly rates: {
+    readonly enqueuedPerSecond: number | null;
+    readonly finishedPerSecond: number | null;
+    readonly failedPerSecond: number | null;
+  };
+  readonly latency: { readonly p50: number | null; readonly p95: number | null };
+  readonly workers: number;
+  readonly warnings: number;
+  /** With several cells: those that do not answer. */
+  readonly missing?: readonly MissingCell[];
+}
+
+/** What viewers get. */
+export interface Moment {
+  readonly overview: Overview;
+  readonly queues: readonly LiveQueue[];
+}
