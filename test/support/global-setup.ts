@@ -4,6 +4,7 @@ import { migrate } from "../../src/db/migrate.js";
 import { startEmbeddedServer } from "../../src/embedded/server.js";
 import { buildIfStale } from "./build.js";
 import { inDatabase, onServer } from "./server.js";
+import { writeToMemory } from "./temporary-folder.js";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -22,6 +23,7 @@ declare module "vitest" {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   buildIfStale();
+  const clear = writeToMemory();
   const server = process.env["DATABASE_URL"]
     ? undefined
     : await startEmbeddedServer({
@@ -44,5 +46,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     if (server) await server.stop();
     else await onServer(url, `drop database if exists ${template}`);
+    clear();
   };
 }
