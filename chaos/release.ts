@@ -23,21 +23,29 @@ const migration = `
   alter table lane_cursor add column newer text;
   create table newer (id bigint primary key);`;
 
-const generated = `
-  import { functionsChecksum as checksum, functionsText as text, migrations as released } from "./sql.released.js";
+/** What takes the place of the two generated modules; `NAME.released.js` is the one of this release. */
+const generated = {
+  sql: `
+  import { functionsText as text, migrations as released } from "./sql.released.js";
   const number = released.at(-1).number + 1;
   export const migrations = [...released, { number, name: "newer", checksum: "newer", text: ${JSON.stringify(migration)} }];
-  export const functionsText = text + "create or replace function newer_release() returns int language sql as $$ select 1 $$;";
-  export const functionsChecksum = checksum + "newer";`;
+  export const functionsText = text + "create or replace function newer_release() returns int language sql as $$ select 1 $$;";`,
+  release: `
+  import { functionsChecksum as checksum, schemaVersion as version } from "./release.released.js";
+  export const schemaVersion = version + 1;
+  export const functionsChecksum = checksum + "newer";`,
+};
 
 export function makeNewerRelease(): NewerRelease {
   const folder = mkdtempSync(path.join(tmpdir(), "millrace-newer-"));
   for (const part of ["dist", "dist-chaos", "package.json"])
     cpSync(path.join(home, part), path.join(folder, part), { recursive: true });
   symlinkSync(path.join(home, "node_modules"), path.join(folder, "node_modules"));
-  const module = path.join(folder, "dist/db/sql.generated.js");
-  renameSync(module, path.join(folder, "dist/db/sql.released.js"));
-  writeFileSync(module, generated);
+  for (const [name, text] of Object.entries(generated)) {
+    const module = path.join(folder, `dist/db/${name}.generated.js`);
+    renameSync(module, path.join(folder, `dist/db/${name}.released.js`));
+    writeFileSync(module, text);
+  }
   return {
     suite: path.join(folder, "dist-chaos"),
     cli: path.join(folder, "dist/cli/main.js"),
