@@ -3,13 +3,13 @@ import { defineJob } from "../job/define-job.js";
 import type { Engine } from "../db/engine.js";
 import type { ClaimedJob } from "../db/types.js";
 import { Dispatcher } from "./dispatcher.js";
-import { checkWorkerOptions } from "./worker-options.js";
+import { type WorkerOptions, checkWorkerOptions } from "./worker-options.js";
 
 const concurrency = 10;
 const prefetch = 1000;
 
-function makeDispatcher(handler: () => unknown): Dispatcher {
-  const settings = checkWorkerOptions({ concurrency, prefetch: prefetch / concurrency }, "test");
+function makeDispatcher(handler: () => unknown, options: WorkerOptions = {}): Dispatcher {
+  const settings = checkWorkerOptions({ concurrency, prefetch: prefetch / concurrency, ...options }, "test");
   const hooks = { onStart: () => {}, onOutcome: () => {}, onAbandoned: () => {}, onChange: () => {} };
   const dispatcher = new Dispatcher(settings, {} as Engine, undefined, undefined, hooks);
   dispatcher.register({ definition: defineJob("noop"), run: { one: handler }, size: 1, concurrency: undefined });
@@ -55,5 +55,14 @@ describe("the dispatcher", () => {
     await vi.waitFor(() => expect(started).toBe(300));
     dispatcher.accept(makeJobs(5), performance.now());
     expect(started).toBe(305);
+  });
+
+  it("does not hoard jobs because of one slow round trip, and follows when all are slow", () => {
+    const dispatcher = makeDispatcher(() => {}, { prefetch: "auto" });
+    const before = dispatcher.prefetch;
+    dispatcher.noteRoundTrip(10_000); // frozen, or behind a silent network
+    expect(dispatcher.prefetch).toBeLessThan(2 * before);
+    for (let i = 0; i < 60; i += 1) dispatcher.noteRoundTrip(500);
+    expect(dispatcher.prefetch).toBeGreaterThan(90 * before);
   });
 });

@@ -216,8 +216,12 @@ export class Dispatcher implements RunObserver, Sharer {
     return held;
   }
 
+  /**
+   * One round trip tells little: a process that was frozen for ten seconds would claim for each of its slots what
+   * takes them ten seconds, and where it dies, each of these jobs is a suspect.
+   */
   noteRoundTrip(ms: number): void {
-    this.#roundTripMs += smoothing * (ms - this.#roundTripMs);
+    this.#roundTripMs += smoothing * (Math.min(ms, 2 * this.#roundTripMs) - this.#roundTripMs);
   }
 
   /** As many as the handlers would finish during two round trips. */
