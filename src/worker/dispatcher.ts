@@ -521,6 +521,7 @@ export class Dispatcher implements RunObserver, Sharer {
   reported(left: readonly Settlement[] = []): void {
     this.#outbox.returned(left);
     if (this.#quarantine.waiting) this.startWaiting();
+    this.slots.recorded(this);
   }
 
   /** Jobs that were taken away: tell their handlers, and report nothing on them. Returns those that had not started. */

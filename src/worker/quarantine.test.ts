@@ -4,6 +4,7 @@ import type { Engine } from "../db/engine.js";
 import type { ClaimedJob } from "../db/types.js";
 import { Dispatcher } from "./dispatcher.js";
 import { suspectMs } from "./quarantine.js";
+import { Slots } from "./slots.js";
 import { checkWorkerOptions } from "./worker-options.js";
 
 const second = 1000;
@@ -17,20 +18,24 @@ class Bench {
   readonly #ends = new Map<string, () => void>();
   #jobs = 0;
   changes = 0;
-  readonly dispatcher = new Dispatcher(
-    checkWorkerOptions({ concurrency: 3, prefetch: 1 }, "bench"),
-    {} as Engine,
-    undefined,
-    undefined,
-    {
-      onStart: (job) => void this.started.push(job.id),
-      onOutcome: () => {},
-      onAbandoned: () => {},
-      onChange: () => void (this.changes += 1),
-    },
-  );
+  readonly dispatcher: Dispatcher;
 
-  constructor() {
+  constructor(slots = new Slots(3)) {
+    this.dispatcher = new Dispatcher(
+      checkWorkerOptions({ concurrency: 3, prefetch: 1 }, "bench"),
+      {} as Engine,
+      undefined,
+      undefined,
+      {
+        onStart: (job) => void this.started.push(job.id),
+        onOutcome: () => {},
+        onAbandoned: () => {},
+        onChange: () => void (this.changes += 1),
+      },
+      undefined,
+      undefined,
+      slots,
+    );
     const one = ({ id }: { readonly id: string }) => new Promise<void>((resolve) => this.#ends.set(id, resolve));
     for (const type of types)
       this.dispatcher.register({
@@ -107,6 +112,17 @@ describe("a suspect", () => {
     expect(bench.started).not.toContain("suspect");
     bench.report();
     expect([bench.started.at(-1), bench.wants]).toEqual(["suspect", false]);
+  });
+
+  it("starts once what was here in other cells has run and is recorded, too", async () => {
+    const slots = new Slots(3);
+    const [here, there] = [new Bench(slots), new Bench(slots)];
+    there.dispatcher.accept([there.job("job")], performance.now());
+    here.dispatcher.accept([here.suspect("suspect")], performance.now());
+    await there.end("job");
+    expect([here.started, there.wants]).toEqual([[], false]);
+    expect(there.report()).toEqual(["job succeeded"]);
+    expect(here.started).toEqual(["suspect"]);
   });
 
   it("that survives its first second is joined by others, and the fetcher is told", async () => {

@@ -53,7 +53,10 @@ export class Slots {
   leave(sharer: Sharer): void {
     this.#sharers.delete(sharer);
     this.#others = this.#sharers.size > 1 ? [...this.#sharers] : [];
-    for (const other of this.#sharers) other.changed();
+    for (const other of this.#sharers) {
+      other.startWaiting();
+      other.changed();
+    }
   }
 
   get isShared(): boolean {
@@ -87,6 +90,11 @@ export class Slots {
   /** Nothing runs or waits in the other parts. */
   isLeftTo(me: Sharer): boolean {
     return this.#others.every((other) => other === me || other.isIdle);
+  }
+
+  /** Outcomes of this part are recorded, which a job that must be alone in another one may have waited for. */
+  recorded(me: Sharer): void {
+    for (const other of this.#others) if (other !== me && other.hasSuspect) other.startWaiting();
   }
 
   /** A slot is free: whoever has the oldest job goes first. */
