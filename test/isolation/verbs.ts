@@ -346,6 +346,11 @@ export const verbs: readonly Verb[] = [
       };
     },
   },
+  { name: "run the delayed job now", run: ({ engine, call }, { delayed }) => said(engine.runNow([delayed], call)) },
+  {
+    name: "run all now",
+    run: ({ engine, call }, { ids }) => said(engine.runNow(ids, call)),
+  },
   {
     name: "cancel where",
     run: async ({ engine, call }, { queue, type }) => ({ cancelled: await engine.cancelWhere({ queue, type }, call) }),

@@ -273,7 +273,8 @@ class MoveSimulation {
         to ??= (await new Router(this.cells).cellOf({ queue })).name === "a" ? "b" : "a";
         let steps = this.#random.chance(0.4) ? this.#random.between(1, 4) : Infinity;
         const onProgress = (): void => {
-          if ((steps -= 1) <= 0) throw brokenOff;
+          // once nobody claims any more, the old cell never gets empty
+          if (this.#stopped() || (steps -= 1) <= 0) throw brokenOff;
         };
         try {
           const detach = this.#random.chance(0.2);
