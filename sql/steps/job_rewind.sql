@@ -2,7 +2,8 @@
 -- appended. Children that those steps have started, and that have not ended, are cancelled. Signals that were got stay
 -- got. A job that has failed or expired gets one more attempt. Returns its queue, whose workers may be woken.
 -- Locks: as job_hold, or as job_retry. Writes: step, agenda, and as job_cancel and job_retry. Raises: MR001
--- while the job runs, for a flow or when there is no such step, MR002, MR017 when it has succeeded or was cancelled.
+-- while the job runs, for a flow, when there is no such step, or when one before it was undone; MR002; MR017 when it
+-- has succeeded or was cancelled.
 create or replace function job_rewind(p_job bigint, p_to text, p_by text default null, p_because text default null)
   returns text
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
@@ -10,6 +11,7 @@ declare
   v_slot constant smallint := job_slot(p_job);
   v_state text;
   v_from bigint;
+  v_undone text;
 begin
   perform job_must_exist(array[p_job]);
   perform name_check('by', p_by), name_check('because', p_because, 2000);
@@ -20,6 +22,11 @@ begin
   if v_from is null then
     perform raise_error('MR001', format('job %s has done no step "%s"', p_job, left(p_to, 200)),
       'give the name of a step that it has done, with its number where it is used again, such as poll#2');
+  end if;
+  v_undone := step_undone(p_job, v_from);
+  if v_undone is not null then
+    perform raise_error('MR001', format('step "%s" was undone, and comes before "%s"', v_undone, left(p_to, 200)),
+      format('rewind to "%s", so that it is done again', v_undone));
   end if;
   v_state := job_state(p_job);
   if v_state in ('failed', 'expired') then
@@ -63,6 +70,23 @@ begin
     select min(s.id) from step s
      where s.slot = job_slot(p_job) and s.job_id = p_job and step_name(s.key) = p_to
        and s.kind in ('done', 'try', 'due', 'started') and (v_void is null or not s.id <@ v_void));
+end $$;
+
+-- step_undone: of the steps before p_before, the first that was undone, well or not; null when there is none. What such
+-- a step gave would be taken for done.
+create or replace function step_undone(p_job bigint, p_before bigint) returns text
+language plpgsql stable as $$
+declare
+  v_slot constant smallint := job_slot(p_job);
+  v_void constant int8multirange := coalesce(steps_void(p_job), '{}');
+begin
+  return (
+    select step_name(s.key) from step u
+      join step s on s.slot = v_slot and s.job_id = p_job and s.kind = 'done' and s.id < p_before
+       and step_name(s.key) = step_name(substr(u.key, length('#undo ') + 1))
+     where u.slot = v_slot and u.job_id = p_job and u.kind = 'done' and starts_with(u.key, '#undo ')
+       and not u.id <@ v_void and not s.id <@ v_void
+     order by s.id limit 1);
 end $$;
 
 -- step_name: the step of a key, as its handler counts: without the number of rewinds before it.

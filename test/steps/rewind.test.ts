@@ -56,6 +56,28 @@ describe("a rewind", () => {
     await expect.poll(() => stateOf(test.db, id)).toBe("failed");
   });
 
+  it("to a step after one that was undone is refused, and names that one [#214]", async () => {
+    const queue = await test.queue();
+    const calls: string[] = [];
+    const worker = test.worker(queue).handle(order, async (_job, { step }) => {
+      await step.run("flight", () => calls.push("flight"), { undo: () => calls.push("cancel flight") });
+      await step.run("pay", () => calls.push("pay"));
+      if (calls.length < 4) throw new PermanentError("no");
+    });
+    await worker.start();
+    const { id } = await test.mill.enqueue(order, null, { queue });
+    await expect(test.mill.result(id, { timeout: "20s" })).rejects.toMatchObject({ state: "failed" });
+    await expect(test.mill.jobs.rewind(id, { to: "pay" })).rejects.toMatchObject({
+      code: "MR001",
+      message: expect.stringContaining('rewind to "flight"'),
+    });
+    expect(await stateOf(test.db, id)).toBe("failed");
+    await test.mill.jobs.rewind(id, { to: "flight" });
+    await expect.poll(() => stateOf(test.db, id)).toBe("succeeded");
+    expect(calls).toEqual(["flight", "pay", "cancel flight", "flight", "pay"]);
+    await expect(test.mill.jobs.rewind(id, { to: "flight" })).rejects.toMatchObject({ code: "MR017" });
+  });
+
   it("cancels the children that are not wanted any more", async () => {
     const queue = await test.queue();
     const elsewhere = await test.queue();
