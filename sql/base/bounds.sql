@@ -17,7 +17,8 @@ language sql immutable parallel safe as $$
     when 'stepBytes' then 1048576         -- the value of a step or a signal
     when 'children' then 100000           -- of one step, or jobs added to a flow at once
     when 'edges' then 1000                -- jobs that one job of a flow waits for
-    when 'signals' then 1000              -- of one name, sent to one job
+    when 'signals' then 1000              -- of one name, sent to one job that has not taken them yet
+    when 'signalsEver' then 10000         -- of one name, sent to one job
     when 'optionsBytes' then 1048576      -- of a queue, a type, the cell, a resource or a schedule
   end
 $$;

@@ -1,7 +1,7 @@
 -- job_tell: send a signal to a job. It is kept until the job waits for it. With p_id it counts once, however often it
 -- is sent. Commits with the caller's transaction, and takes no lock: whoever delivers it does so later
 -- (notices_deliver). Returns whether it is new. Writes: step, ticket. Raises: MR001, MR002, MR004, MR017 when the job
--- has ended, MR019 when too many are kept.
+-- has ended, MR019 when it was sent too many.
 create or replace function job_tell(p_job bigint, p_name text, p_value json default null, p_id text default null)
   returns boolean
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
@@ -47,16 +47,24 @@ begin
     execute format($function$
       create or replace function signal_append_%1$s(p_job bigint, p_name text, p_value json, p_id text) returns boolean
       language plpgsql as $body$
+      declare
+        v_sent bigint;
+        v_got bigint;
       begin
         if p_id is not null and exists (
           select from step_%1$s s
            where s.job_id = p_job and s.key = p_name and s.kind = 'signal' and s.about = p_id) then
           return false;
         end if;
-        if (select count(*) >= bound('signals') from step_%1$s s
-             where s.job_id = p_job and s.key = p_name and s.kind = 'signal') then
-          perform raise_error('MR019', format('job %%s was sent %%s signals "%%s"', p_job, bound('signals'), p_name),
-            'send fewer, or start a job for each');
+        select count(*) filter (where s.kind = 'signal'), count(*) filter (where s.kind = 'got') into v_sent, v_got
+          from step_%1$s s where s.job_id = p_job and s.key = p_name and s.kind in ('signal', 'got');
+        if v_sent - v_got >= bound('signals') then
+          perform raise_error('MR019',
+            format('job %%s has %%s signals "%%s" that it has not waited for yet', p_job, v_sent - v_got, p_name),
+            'wait until it has taken some, or start a job for each');
+        elsif v_sent >= bound('signalsEver') then
+          perform raise_error('MR019', format('job %%s was sent %%s signals "%%s"', p_job, v_sent, p_name),
+            'let the job end, and start another one');
         end if;
         insert into step_%1$s (job_id, slot, key, kind, n, at, about, value)
         values (p_job, %2$s, p_name, 'signal', nextval('step_id_seq'), clock_now(), p_id, p_value);

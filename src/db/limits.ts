@@ -23,8 +23,10 @@ export const bounds = Object.freeze({
   children: 100_000,
   /** Jobs that one job of a flow waits for. */
   edges: 1000,
-  /** Signals of one name, sent to one job. */
+  /** Signals of one name, sent to one job that has not taken them yet. */
   signals: 1000,
+  /** Signals of one name, sent to one job. */
+  signalsEver: 10_000,
   /** Of a queue, a type, the cell, a resource or a schedule. */
   optionsBytes: 1_048_576,
 });

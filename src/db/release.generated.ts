@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "4a99cae2d68e17e1";
+export const functionsChecksum = "954db10a43f511c8";

@@ -226,11 +226,26 @@ describe("a signal", () => {
     expect(await test.mill.result(ids[1]!, patience)).toBe(1);
   });
 
-  it("is kept up to a thousand times for a name [#201]", async () => {
+  it("is kept up to a thousand times for a name, and heard ten thousand times [#201]", async () => {
     const queue = await test.queue();
     const id = await enqueue(test.db, queue);
-    await test.db.sql("select job_tell($1, 'go') from generate_series(1, 1000)", [id]);
-    await expect(test.mill.tell(id, "go")).rejects.toMatchObject({ name: "RunLimitError" });
+    const tell = (times: number) => test.db.sql("select job_tell($1, 'go') from generate_series(1, $2)", [id, times]);
+    const past = (kinds: string[], from: number, to: number) =>
+      // as if that had happened before
+      test.db.sql(
+        `insert into step (job_id, slot, key, kind, n, at)
+         select s.job_id, s.slot, s.key, k::step_kind, -i, s.at
+           from (select * from step where job_id = $1 and kind = 'signal' and key = 'go' limit 1) s,
+                unnest($2::text[]) k, generate_series($3::int, $4::int) i`,
+        [id, kinds, from, to],
+      );
+    await tell(1000);
+    await expect(test.mill.tell(id, "go")).rejects.toMatchObject({ name: "RunLimitError", code: "MR019" });
     expect(await test.mill.tell(id, "other")).toBe(true);
+    await past(["signal", "got"], 1, 8999);
+    await expect(test.mill.tell(id, "go")).rejects.toMatchObject({ message: expect.stringContaining("1000 signals") });
+    await past(["got"], 9000, 9999);
+    await tell(1);
+    await expect(test.mill.tell(id, "go")).rejects.toMatchObject({ message: expect.stringContaining("10000 signals") });
   });
 });
