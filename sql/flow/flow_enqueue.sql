@@ -52,13 +52,24 @@ begin
         select case when json_typeof(a) = 'string' then (a #>> '{}')::bigint
                     else v_jobs[(a #>> '{}')::int + 1] end as target) x;
   end if;
-  insert into step (job_id, slot, key, kind, n, at, jobs)
-  values (v_flow, job_slot(v_flow), 'job', 'started', nextval('step_id_seq'), clock_now(), v_jobs);
+  insert into step (job_id, slot, key, kind, n, at, value, jobs)
+  values (v_flow, job_slot(v_flow), 'job', 'started', nextval('step_id_seq'), clock_now(), flow_apart(v_lines, v_jobs),
+          v_jobs);
   perform notice_append(
     v_flow || array(select v_jobs[k.i] from unnest(v_waits) with ordinality w (waits, kind)
                       join unnest(v_kinds) with ordinality k (kind, i) on k.kind = w.kind where w.waits ? 'check'), 2);
   return json_build_object('flow', v_flow::text, 'jobs', v_jobs::text[]);
 end $$;
+
+-- flow_apart: what edges between jobs of the flow do not tell (flow_get): {id: {"when", "after": [ids of jobs that were
+-- there]}} of those jobs that have such a thing; null when none has.
+create or replace function flow_apart(p_lines flow_line[], p_jobs bigint[]) returns json
+language sql stable as $$
+  select json_object_agg(p_jobs[l.i], json_build_object('when', l."when", 'after', array(
+           select a #>> '{}' from json_array_elements(l.after) a where json_typeof(a) = 'string')))
+    from unnest(p_lines) with ordinality l (type, input, options, after, "when", i)
+   where l."when" <> 'succeeded' or strpos(l.after::text, '"') > 0
+$$;
 
 -- flow_lines: the jobs of a flow as they were given. Raises: MR001.
 create or replace function flow_lines(p_jobs json) returns flow_line[]

@@ -371,6 +371,7 @@ export class CellsEngine extends Engine {
         graph && {
           ...withHandles(cell, graph, "id"),
           jobs: graph.jobs.map((one) => withHandles(cell, one, "id", "after")),
+          others: graph.others.map((one) => withHandles(cell, one, "id", "flow")),
         }
       );
     });

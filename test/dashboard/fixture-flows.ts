@@ -42,6 +42,7 @@ export function flowOf(id: string, odd: string | null): FlowGraph | undefined {
     queue: type === "report" ? "reports" : "default",
     state,
     after: after.map((other) => memberId(name, other)),
+    when: type === "report" ? "ended" : "succeeded",
   }));
   return {
     id,
@@ -51,6 +52,7 @@ export function flowOf(id: string, odd: string | null): FlowGraph | undefined {
     finishedAt: null,
     total: jobs.length,
     jobs,
+    others: [],
   };
 }
 

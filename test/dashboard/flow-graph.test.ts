@@ -13,7 +13,7 @@ const flows = fc
   .map((lines) =>
     lines.map(([type, back], n): FlowJob => {
       const after = n === 0 ? [] : [...new Set(back.map((far) => String(n - 1 - (far % n))))];
-      return { id: String(n), type, queue: "q", state: "ready", after };
+      return { id: String(n), type, queue: "q", state: "ready", after, when: "succeeded" };
     }),
   );
 
@@ -61,6 +61,7 @@ describe("a flow that is folded", () => {
       queue: "q",
       state,
       after,
+      when: "succeeded",
     });
     const [, alike] = foldings([
       ...["1", "2", "3", "4"].map((id) => job(id, "extract", [], id === "2" ? "failed" : "ready")),
@@ -118,6 +119,7 @@ describe("the layout of a graph", () => {
         type: `t${n}`,
         queue: "q",
         state: "ready",
+        when: "succeeded" as const,
         after: n === 0 ? [] : ["0", String(n - 1)].slice(n === 1 ? 1 : 0),
       };
     });

@@ -53,6 +53,33 @@ describe("a flow", () => {
     });
   });
 
+  it("is told with the jobs outside of it that it waits for, and how they have to end [#216] [#218]", async () => {
+    const queue = await test.queue();
+    const inner = test.mill.flow({ queue });
+    inner.add(work, {}, { queue });
+    const other = await inner.enqueue();
+    const alone = await test.mill.enqueue(work, {}, { queue });
+    const flow = test.mill.flow({ queue });
+    const first = flow.add(work, {}, { queue, after: [alone.id, other.jobs[0]!] });
+    flow.add(work, {}, { queue, after: [first, alone.id], when: "ended" });
+    const { id, jobs } = await flow.enqueue();
+    const byId = (...ids: JobId[]) => ids.toSorted((a, b) => Number(BigInt(a) - BigInt(b)));
+    const told = {
+      jobs: [
+        { id: jobs[0], after: byId(alone.id, other.jobs[0]!), when: "succeeded" },
+        { id: jobs[1], after: byId(alone.id, jobs[0]!), when: "ended" },
+      ],
+      others: [
+        { id: other.jobs[0], type: "work", queue, flow: other.id },
+        { id: alone.id, type: "work", queue, flow: null },
+      ].toSorted((a, b) => Number(BigInt(a.id!) - BigInt(b.id!))),
+    };
+    expect(await test.mill.engine.flowGet(id)).toMatchObject(told);
+    await working(queue);
+    await test.mill.result(id, { timeout: "20s" });
+    expect(await test.mill.engine.flowGet(id)).toMatchObject(told);
+  });
+
   it.each<{ when: FlowWhen; fails: boolean; runs: boolean }>([
     { when: "succeeded", fails: false, runs: true },
     { when: "succeeded", fails: true, runs: false },

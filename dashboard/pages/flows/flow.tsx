@@ -11,9 +11,9 @@ import { Table } from "../../parts/table.js";
 import { Choice } from "../../parts/tabs.js";
 import { to } from "../../router.js";
 import type { FlowGraph, FlowJob, JobState } from "../../wire.js";
-import { type FlowNode, type Folding, foldings, usualFolding } from "./fold.js";
+import { type DrawnJob, type FlowNode, type Folding, drawnOf, foldings, usualFolding } from "./fold.js";
 import { Graph } from "./graph.js";
-import { hasEnded, statesOf } from "./states.js";
+import { hasEnded, statesOf, whenOf } from "./states.js";
 
 /** So many jobs of a flow are drawn and listed. */
 const most = 1000;
@@ -28,12 +28,13 @@ const words: Readonly<Record<Folding, string>> = { jobs: "Each job", alike: "Ali
 
 /** The jobs of a flow: as a graph, and as a list of those that are chosen there. */
 export function Flow({ flow }: { flow: FlowGraph }): JSX.Element {
-  const shape = flow.jobs.map(({ id, after }) => `${id} ${after.length}`).join();
-  const ways = useMemo(() => foldings(flow.jobs), [shape]);
+  const drawn = drawnOf(flow);
+  const shape = drawn.map(({ id, after }) => `${id} ${after.length}`).join();
+  const ways = useMemo(() => foldings(drawn), [shape]);
   const [asked, setAsked] = useState<Folding | null>(null);
   const [chosen, setChosen] = useState<string | null>(null);
   const way = ways.find(({ folding }) => folding === (asked ?? usualFolding(ways))) ?? ways.at(-1)!;
-  const nodes = useMemo(() => withStates(way.nodes, flow.jobs), [way, flow]);
+  const nodes = useMemo(() => withStates(way.nodes, drawn), [way, flow]);
   const node = nodes.find(({ key }) => key === chosen);
   const ended = flow.jobs.filter(hasEnded).length;
   return (
@@ -88,7 +89,7 @@ export function Flow({ flow }: { flow: FlowGraph }): JSX.Element {
 }
 
 /** Where nodes stand depends on who waits for whom; their states are those of now. */
-function withStates(nodes: readonly FlowNode[], jobs: readonly FlowJob[]): readonly FlowNode[] {
+function withStates(nodes: readonly FlowNode[], jobs: readonly DrawnJob[]): readonly FlowNode[] {
   const now = new Map(jobs.map((job) => [job.id, job]));
   return nodes.map((node) => ({ ...node, jobs: node.jobs.map((job) => now.get(job.id) ?? job) }));
 }
@@ -146,12 +147,16 @@ function Members({
           {
             head: "After",
             rank: 2,
-            cell: ({ after }) =>
-              after.length === 1 ? (
-                <JobLink id={after[0]!} />
-              ) : (
-                <span class="muted">{after.length === 0 ? "nothing" : plural(after.length, "job")}</span>
-              ),
+            cell: (job) => (
+              <>
+                {job.after.length === 1 ? (
+                  <JobLink id={job.after[0]!} />
+                ) : (
+                  <span class="muted">{job.after.length === 0 ? "nothing" : plural(job.after.length, "job")}</span>
+                )}
+                {whenOf(job) !== null && <span class="muted"> {whenOf(job)}</span>}
+              </>
+            ),
           },
         ]}
         empty={null}

@@ -1,11 +1,26 @@
 /** What of a flow is drawn as one: jobs that are alike fold into one node, so that five hundred can be looked at. */
-import type { FlowJob } from "../../wire.js";
+import type { FlowGraph, FlowJob } from "../../wire.js";
+
+/** A job that is drawn: one of the flow, or one outside of it that others wait for. */
+export type DrawnJob = FlowJob & { readonly isOutside?: boolean };
+
+/** What is drawn of a flow: its jobs, and those outside that are still known. */
+export const drawnOf = ({ jobs, others }: FlowGraph): readonly DrawnJob[] => [
+  ...jobs,
+  ...others.flatMap(({ id, type, queue, state }): DrawnJob[] =>
+    type === null || queue === null || state === null
+      ? []
+      : [{ id, type, queue, state, after: [], when: "succeeded", isOutside: true }],
+  ),
+];
 
 /** A node of the graph: one job, or several that stand at the same place. */
 export interface FlowNode {
   readonly key: string;
   readonly type: string;
   readonly queue: string;
+  /** Of jobs outside of the flow. */
+  readonly isOutside: boolean;
   readonly jobs: readonly FlowJob[];
   /** How many nodes stand before it, on the longest way. */
   readonly layer: number;
@@ -30,7 +45,7 @@ export interface Folded {
 }
 
 /** The ways to look at a flow that differ much from each other, the finest first. */
-export function foldings(jobs: readonly FlowJob[]): readonly Folded[] {
+export function foldings(jobs: readonly DrawnJob[]): readonly Folded[] {
   const deep = depths(jobs);
   const found: Folded[] = [];
   for (const folding of ["jobs", "alike", "types"] as const) {
@@ -66,12 +81,12 @@ function depths(jobs: readonly FlowJob[]): ReadonlyMap<string, number> {
 
 /** A colour for each job, such that those of one colour are drawn as one. */
 function colours(
-  jobs: readonly FlowJob[],
+  jobs: readonly DrawnJob[],
   deep: ReadonlyMap<string, number>,
   folding: Folding,
 ): ReadonlyMap<string, number> {
-  const colour = number(jobs, ({ id, type, queue }) =>
-    folding === "jobs" ? id : JSON.stringify([deep.get(id), type, queue]),
+  const colour = number(jobs, ({ id, type, queue, when, isOutside = false }) =>
+    folding === "jobs" ? id : JSON.stringify([deep.get(id), type, queue, when, isOutside]),
   );
   if (folding !== "alike") return colour;
   const before = new Map(jobs.map(({ id, after }) => [id, after.filter((other) => deep.has(other))]));
@@ -89,7 +104,7 @@ function colours(
 }
 
 /** Numbers for what the jobs say, the same for the same. */
-function number(jobs: readonly FlowJob[], say: (job: FlowJob) => string): Map<string, number> {
+function number(jobs: readonly DrawnJob[], say: (job: DrawnJob) => string): Map<string, number> {
   const numbers = new Map<string, number>();
   return new Map(
     jobs.map((job) => {
@@ -102,11 +117,11 @@ function number(jobs: readonly FlowJob[], say: (job: FlowJob) => string): Map<st
 
 /** One node for each colour, named by its first job, so that it stays the same while the flow grows. */
 function join(
-  jobs: readonly FlowJob[],
+  jobs: readonly DrawnJob[],
   deep: ReadonlyMap<string, number>,
   colour: ReadonlyMap<string, number>,
 ): FlowNode[] {
-  const members = new Map<number, FlowJob[]>();
+  const members = new Map<number, DrawnJob[]>();
   for (const job of jobs) {
     const known = members.get(colour.get(job.id)!);
     if (known) known.push(job);
@@ -114,8 +129,8 @@ function join(
   }
   const keyOf = (id: string): string | undefined => members.get(colour.get(id) ?? -1)?.[0]!.id;
   return [...members.values()].map((all) => {
-    const { id, type, queue } = all[0]!;
+    const { id, type, queue, isOutside = false } = all[0]!;
     const after = new Set(all.flatMap((job) => job.after.flatMap((other) => keyOf(other) ?? [])));
-    return { key: id, type, queue, jobs: all, layer: deep.get(id)!, after: [...after] };
+    return { key: id, type, queue, isOutside, jobs: all, layer: deep.get(id)!, after: [...after] };
   });
 }

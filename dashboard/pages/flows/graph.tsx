@@ -7,7 +7,7 @@ import { StateMark } from "../../parts/state-mark.js";
 import { to } from "../../router.js";
 import type { FlowNode } from "./fold.js";
 import { type Layout, layout } from "./layout.js";
-import { statesOf } from "./states.js";
+import { statesOf, whenOf } from "./states.js";
 
 const size = { width: 196, height: 54 } as const;
 const zooms = [0.1, 0.15, 0.25, 0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.6] as const;
@@ -174,7 +174,12 @@ function NodeBox({
   const states = statesOf(node.jobs);
   const [worst] = states[0]!;
   const isOne = node.jobs.length === 1;
-  const told = isOne ? worst : states.map(([state, n]) => `${count(n)} ${state}`).join(", ");
+  const when = whenOf(node.jobs[0]!);
+  const told = [
+    isOne ? worst : states.map(([state, n]) => `${count(n)} ${state}`).join(", "),
+    ...(node.isOutside ? ["not of this flow"] : []),
+    ...(when === null ? [] : [when]),
+  ].join(" · ");
   const inside = (
     <>
       <span class="graph-title">
@@ -194,7 +199,7 @@ function NodeBox({
     </>
   );
   const shared = {
-    class: `graph-node ${toneOf(worst)}${isOne ? "" : " graph-many"}`,
+    class: `graph-node ${toneOf(worst)}${isOne ? "" : " graph-many"}${node.isOutside ? " graph-outside" : ""}`,
     title: `${node.type} in ${node.queue}: ${told}`,
     tabIndex: isStop ? 0 : -1,
     "data-key": node.key,

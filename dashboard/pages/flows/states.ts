@@ -20,5 +20,9 @@ export function statesOf(jobs: readonly FlowJob[]): readonly (readonly [state: J
   return inOrder.flatMap((state) => (counts.has(state) ? [[state, counts.get(state)!] as const] : []));
 }
 
+/** How what a job waits for has to end, where it is not the usual. */
+export const whenOf = ({ when }: FlowJob): string | null =>
+  when === "succeeded" ? null : when === "failed" ? "if one fails" : "however they end";
+
 export const hasEnded = ({ state }: FlowJob): boolean =>
   state === "succeeded" || state === "failed" || state === "expired" || state === "cancelled";

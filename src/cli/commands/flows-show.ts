@@ -4,6 +4,8 @@ import { count, time } from "../format.js";
 import { textTable } from "../text-table.js";
 
 const columns = ["JOB", "TYPE", "QUEUE", "STATE", "AFTER"].map((title) => ({ title }));
+const outside = ["JOB", "TYPE", "QUEUE", "STATE", "FLOW"].map((title) => ({ title }));
+const wording = { failed: "if one fails", ended: "however they end" } as const;
 
 export const flowsShowCommand: Command = {
   name: "flows show",
@@ -25,14 +27,22 @@ export const flowsShowCommand: Command = {
         return 1;
       }
       const title = `flow ${flow.id}${flow.name === null ? "" : ` "${flow.name}"`}: ${flow.state}, ${count(flow.total)} jobs, since ${time(flow.createdAt)}`;
-      const rows = flow.jobs.map(({ id: job, type, queue, state, after }) => [
+      const rows = flow.jobs.map(({ id: job, type, queue, state, after, when }) => [
         job,
         type,
         queue,
         state,
-        after.join(" "),
+        when === "succeeded" ? after.join(" ") : `${after.join(" ")} (${wording[when]})`,
       ]);
-      out.result(flow, [title, "", ...textTable(columns, rows, out.width)].join("\n"));
+      const others = flow.others.map((one) => [
+        one.id,
+        one.type ?? "",
+        one.queue ?? "",
+        one.state ?? "no longer known",
+        one.flow === null ? "" : `of flow ${one.flow}`,
+      ]);
+      const apart = others.length > 0 ? ["", "outside of the flow:", ...textTable(outside, others, out.width)] : [];
+      out.result(flow, [title, "", ...textTable(columns, rows, out.width), ...apart].join("\n"));
       return 0;
     });
   },

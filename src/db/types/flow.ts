@@ -44,8 +44,20 @@ export interface FlowGraph {
     readonly type: string;
     readonly queue: string;
     readonly state: JobState;
-    /** The jobs of the flow that it waits for. */
+    /** What it waits for: jobs of the flow, and of `others`. */
     readonly after: readonly JobId[];
+    /** How that has to end for it to begin. */
+    readonly when: FlowWhen;
+  }[];
+  /** Jobs outside of the flow that its jobs wait for. */
+  readonly others: readonly {
+    readonly id: JobId;
+    /** Null of one that is no longer known. */
+    readonly type: string | null;
+    readonly queue: string | null;
+    readonly state: JobState | null;
+    /** The flow that it is a job of. */
+    readonly flow: JobId | null;
   }[];
 }
 

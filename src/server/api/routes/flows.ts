@@ -23,9 +23,21 @@ const flow = z
         type: z.string(),
         queue: z.string(),
         state: jobState,
-        after: z.array(jobId).meta({ description: "the jobs of the flow that it waits for" }),
+        after: z.array(jobId).meta({ description: "what it waits for: jobs of the flow, and of `others`" }),
+        when: z.enum(["succeeded", "failed", "ended"]).meta({ description: "how that has to end for it to begin" }),
       }),
     ),
+    others: z
+      .array(
+        z.strictObject({
+          id: jobId,
+          type: z.string().nullable().meta({ description: "null of one that is no longer known" }),
+          queue: z.string().nullable(),
+          state: jobState.nullable(),
+          flow: jobId.nullable().meta({ description: "the flow that it is a job of" }),
+        }),
+      )
+      .meta({ description: "jobs outside of the flow that its jobs wait for" }),
   })
   .meta({ id: "Flow" });
 
