@@ -14,7 +14,7 @@ import type { RateOptions } from "./auth/auth.js";
 import { isLoopback } from "./auth/loopback.js";
 import { TokenAuth } from "./auth/token-auth.js";
 import type { TokenEntry } from "./auth/tokens.js";
-import { addressOf } from "./http/address.js";
+import { addressOf, clientAddressOf } from "./http/address.js";
 import { type Part, firstOf } from "./http/exchange.js";
 import { Listener } from "./http/listener.js";
 import { servedCells } from "./cells.js";
@@ -43,8 +43,8 @@ export interface ServerOptions extends Pick<MillraceOptions, "connection" | "cel
    */
   readonly publicUrl?: string;
   /**
-   * Addresses and networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are believed,
-   * where there is no `publicUrl`. Default none.
+   * Addresses and networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For` is believed, and, where there is no
+   * `publicUrl`, their `X-Forwarded-Proto` and `X-Forwarded-Host`. Default none.
    */
   readonly trustProxy?: readonly string[];
   /** How long requests in progress may take after `stop`, in milliseconds. Default 10,000. */
@@ -149,7 +149,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     tracing,
   });
   const listener = new Listener(
-    { host, port, prefix, graceMs, log },
+    { host, port, prefix, graceMs, log, client: clientAddressOf(options.trustProxy) },
     firstOf([
       { takes: ({ path }) => operationPaths.includes(path), part: counted(metrics, operations) },
       ...queue.routes,

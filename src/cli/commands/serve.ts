@@ -39,7 +39,7 @@ export const serveCommand: Command = {
     },
     "trust-proxy": {
       value: "ADDRESSES",
-      help: "proxies whose X-Forwarded-Proto and X-Forwarded-Host are believed: addresses and networks, with commas",
+      help: "proxies whose X-Forwarded-For, -Proto and -Host are believed: addresses and networks, with commas",
     },
     tokens: {
       value: "FILE",

@@ -99,6 +99,8 @@ export interface Route<Query extends z.ZodObject = z.ZodObject, Body extends z.Z
    * takes a `cell` too, to ask one. Default: it is about something that is in one cell.
    */
   readonly cells?: "named" | "filtered";
+  /** Whether the body may be a form (`application/x-www-form-urlencoded`): an object of texts. Default not. */
+  readonly takesForms?: boolean;
   /** The longest body, in bytes. Default 1 MiB. */
   readonly bodyLimit?: number;
   /**

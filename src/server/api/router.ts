@@ -138,7 +138,7 @@ async function serve(route: Route, params: Record<string, string>, exchange: Exc
     const body =
       route.body === undefined
         ? undefined
-        : checkValue(route.body, await jsonBody(exchange, limit, memory), "the body");
+        : checkValue(route.body, await bodyOf(route, exchange, limit, memory), "the body");
     const [looks, waits] = [parts.shares.looks.lineOf(name), parts.shares.waits.lineOf(name)];
     const call = {
       ...rest,
@@ -178,12 +178,25 @@ function queryOf({ query }: Exchange): Record<string, string> {
   return Object.fromEntries(values);
 }
 
-async function jsonBody(exchange: Exchange, limit: number, memory: Holding): Promise<unknown> {
+async function bodyOf(route: Route, exchange: Exchange, limit: number, memory: Holding): Promise<unknown> {
   const bytes = await readBody(exchange, limit, memory);
   if (bytes.length === 0) return {};
-  if (!/^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? ""))
+  const type = exchange.request.headers["content-type"] ?? "";
+  if (route.takesForms && /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) return formOf(bytes);
+  if (!/^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i.test(type))
     throw new ApiError("mediaType", "the body is not announced as JSON", "send Content-Type: application/json");
   return fromJson(bytes, "the body", "send one JSON value in UTF-8");
+}
+
+/** The fields of a form. One that is there more than once has a list of texts. */
+function formOf(bytes: Buffer): Record<string, string | string[]> {
+  const form = new URLSearchParams(bytes.toString("utf8"));
+  return Object.fromEntries(
+    [...new Set(form.keys())].map((key) => {
+      const values = form.getAll(key);
+      return [key, values.length === 1 ? values[0]! : values];
+    }),
+  );
 }
 
 const safeHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;

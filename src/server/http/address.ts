@@ -6,7 +6,7 @@ import type { Incoming } from "./exchange.js";
 export interface AddressOptions {
   /** The whole address, the path included. */
   readonly publicUrl?: string | undefined;
-  /** Addresses and networks of proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are believed. */
+  /** Addresses and networks of proxies whose `X-Forwarded-…` headers are believed. */
   readonly trustProxy?: readonly string[] | undefined;
   /** What everything is served under. */
   readonly prefix: string;
@@ -30,6 +30,26 @@ export function addressOf({ publicUrl, trustProxy = [], prefix }: AddressOptions
     const host =
       forwarded("x-forwarded-host", /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i) ?? request.headers.host ?? "localhost";
     return `${scheme}://${host}${prefix}`;
+  };
+}
+
+/**
+ * Where a request comes from: the address of its connection; behind proxies that are trusted, the last address of
+ * `X-Forwarded-For` that is none of theirs. What stands before it may be invented.
+ */
+export function clientAddressOf(trustProxy: readonly string[] = []): (request: Incoming) => string | undefined {
+  const trusted = proxiesOf(trustProxy);
+  return (request) => {
+    const { remoteAddress } = request.socket;
+    if (trustProxy.length === 0 || !isAmong(trusted, remoteAddress)) return remoteAddress;
+    const told = (request.headersDistinct["x-forwarded-for"] ?? []).flatMap((value) => value.split(","));
+    let client = remoteAddress;
+    for (const one of told.map((entry) => entry.trim()).toReversed()) {
+      if (isIP(one) === 0) break;
+      client = one;
+      if (!isAmong(trusted, one)) break;
+    }
+    return client;
   };
 }
 

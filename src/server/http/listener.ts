@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Server, createServer } from "node:http";
 import { type AddressInfo, Server as NetServer } from "node:net";
 import type { Log } from "../log.js";
-import type { Part } from "./exchange.js";
+import type { Incoming, Part } from "./exchange.js";
 import { Exchanges } from "./exchanges.js";
 
 /** How a listener behaves towards clients that are slow, greedy or gone. */
@@ -11,6 +11,8 @@ export interface ListenerOptions {
   readonly port: number;
   /** Taken off every path; requests elsewhere get 404. */
   readonly prefix: string;
+  /** The address of who asks. Default that of the connection. */
+  readonly client?: (request: Incoming) => string | undefined;
   /** How long requests in progress may take after `stop`. */
   readonly graceMs: number;
   readonly log: Log;
@@ -32,7 +34,7 @@ export class Listener {
     private readonly options: ListenerOptions,
     part: Part,
   ) {
-    const { prefix, log } = options;
+    const { prefix, client, log } = options;
     this.#exchanges = new Exchanges(log, part);
     this.#server = createServer(
       {
@@ -42,7 +44,7 @@ export class Listener {
         maxHeaderSize: maxHeaderBytes,
         connectionsCheckingInterval: 5000,
       },
-      (request, response) => void this.#exchanges.serve(request, response, { prefix }),
+      (request, response) => void this.#exchanges.serve(request, response, { prefix, address: client?.(request) }),
     );
     this.#server.maxConnections = maxConnections;
   }

@@ -54,6 +54,47 @@ describe("a web hook", () => {
     ).toBe(401);
   });
 
+  it("may be a form, whose fields its job is told [#202]", async () => {
+    const { id, token } = await waiting();
+    const form = await server.ask("POST", `/answers/${token}`, "paid=7&to=ann&to=b%C3%B6rje&__proto__=x&empty=", {
+      role: "nobody",
+      headers: { "content-type": "application/x-www-form-urlencoded; charset=utf-8" },
+    });
+    expect(form).toMatchObject({ status: 200 });
+    await until("the server has delivered it", async () => (await jobOf(server.db, id)).state === "ready");
+    const [signal] = await server.db.engine.steps(id, { key: "approved" });
+    expect(JSON.stringify(signal!.value)).toBe('{"paid":"7","to":["ann","börje"],"__proto__":"x","empty":""}');
+    expect(
+      await server.ask("POST", "/jobs", "type=x", { headers: { "content-type": "application/x-www-form-urlencoded" } }),
+    ).toMatchObject({ status: 415 });
+  });
+
+  it("that guesses behind a proxy keeps only itself waiting [#202]", async () => {
+    const { token } = await waiting();
+    const other = await startServer({
+      connection: { connectionString: server.db.url, max: 4 },
+      port: 0,
+      tokens: parseTokens(makeToken("a", "admin").line),
+      trustProxy: ["127.0.0.0/8", "10.0.0.7"],
+    });
+    try {
+      const hook = (path: string, told: string) =>
+        fetch(`${other.url}/api/v1/answers/${path}`, { method: "POST", headers: { "x-forwarded-for": told } });
+      const forged = token.slice(0, -1) + (token.endsWith("0") ? "1" : "0");
+      await until("who guesses is told to wait", async () => {
+        // what stands before the last address is the client's own invention
+        const asked = await Promise.all(
+          Array.from({ length: 30 }, (_, n) => hook(forged, `192.0.2.${n}, 198.51.100.1`)),
+        );
+        return asked.some(({ status }) => status === 429);
+      });
+      expect((await hook(token, "198.51.100.1")).status).toBe(429);
+      expect((await hook(token, "198.51.100.2, 10.0.0.7")).status).toBe(200);
+    } finally {
+      await other.stop();
+    }
+  });
+
   it("of 100 at once one counts [#202]", async () => {
     const { token } = await waiting();
     const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => answer(token, { n })));
@@ -99,11 +140,11 @@ describe("a web hook", () => {
     const { id, token } = await waiting();
     expect(await answer(token, JSON.stringify("x".repeat(1_048_577)))).toMatchObject({ status: 413 });
     expect(await answer(token, "{not json")).toMatchObject({ status: 400, body: { code: "MR001" } });
-    const form = await server.ask("POST", `/answers/${token}`, "a=1", {
+    const text = await server.ask("POST", `/answers/${token}`, "a=1", {
       role: "nobody",
-      headers: { "content-type": "application/x-www-form-urlencoded" },
+      headers: { "content-type": "text/plain" },
     });
-    expect(form).toMatchObject({ status: 415, body: { code: "MR107" } });
+    expect(text).toMatchObject({ status: 415, body: { code: "MR107" } });
     expect(await server.ask("GET", `/answers/${token}`, undefined, { role: "nobody" })).toMatchObject({ status: 405 });
     await server.db.engine.cancel([id]);
     expect(await answer(token, {})).toMatchObject({

@@ -11,8 +11,9 @@ export const answerRoutes = [
     path: "/answers/{token}",
     role: anyone,
     summary:
-      "end the wait that a callback token was given out for: the body is what its job is told. Needs no other token; counts once, until it expires",
+      "end the wait that a callback token was given out for: the body, JSON or the fields of a form, is what its job is told. Needs no other token; counts once, until it expires",
     body: jsonValue,
+    takesForms: true,
     answer: done,
     precheck: ({ token }) => void checkCallbackToken(token!),
     async handle({ mill, params, body, act, auth, exchange, deliver, waits }) {
