@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "ae1a2259a2169c2c";
+export const functionsChecksum = "8c007353c93ba04d";

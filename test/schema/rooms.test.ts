@@ -50,6 +50,15 @@ describe("rooms of the engine", () => {
     for (const room of rooms) expect(read(`sql/${room}/README.md`)).toContain("\n## Invariants\n");
   });
 
+  it("name each of their files in their README", () => {
+    const files = [...new Set(functions.map(({ room, file }) => `${room}/${file}`))];
+    const isNamed = (path: string): boolean => {
+      const [room, file] = path.split("/") as [string, string];
+      return read(`sql/${room}/README.md`).includes(`\`${file}`);
+    };
+    expect(files.filter((path) => !isNamed(path))).toEqual([]);
+  });
+
   it("have their words in the glossary", () => {
     const glossary = read("sql/README.md").split("\n## Glossary\n")[1]!;
     const words = functions.filter(({ room, file }) => room === "base" && file === "words").map(({ name }) => name);
