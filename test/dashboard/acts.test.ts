@@ -106,6 +106,29 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("counts on when nothing was found yet, until it is exact, and stops when somebody goes ahead", async () => {
+    const { page, fixture, complaints } = await visit("jobs?state=failed&error=rare", { countsLate: true });
+    const dialog = page.getByRole("dialog");
+    const act = dialog.getByRole("button", { name: "Retry them" });
+    await button(page, "Retry all").click();
+    await dialog.getByText("Counting… no job found yet").waitFor();
+    expect(await act.isDisabled(), "it is not known that there is one").toBe(true);
+    fixture.letStep();
+    await dialog.getByText("Counting… 10,000 jobs so far").waitFor();
+    expect(await act.isDisabled(), "there are some").toBe(false);
+    fixture.letStep();
+    await dialog.getByText("Touches 10,007 jobs").waitFor();
+    expect(await dialog.getByText("nothing to do").count()).toBe(0);
+    await dialog.getByRole("button", { name: "Keep as it is" }).click();
+    await button(page, "Discard all").click();
+    fixture.letStep();
+    await dialog.getByText("Counting… 10,000 jobs so far").waitFor();
+    await dialog.getByRole("button", { name: "Discard them" }).click();
+    await page.getByText("2,500 jobs discarded").waitFor();
+    expect(new Set(fixture.acts.map(({ path }) => path))).toEqual(new Set(["/jobs/discard"]));
+    expect(complaints).toEqual([]);
+  });
+
   it("goes from row to row, opens and chooses them by keyboard, and acts on those that were chosen", async () => {
     const { page, fixture } = await visit("jobs?state=failed");
     await page.locator("tbody tr").first().waitFor();

@@ -2,7 +2,7 @@ import { send } from "../../api.js";
 import { chosenCell } from "../../cells.js";
 import { count } from "../../format.js";
 import { type Act, type Values, because, filled } from "../../parts/act.js";
-import { type Stepped, inSteps } from "../../parts/in-steps.js";
+import { type Stepped, countInSteps, inSteps } from "../../parts/in-steps.js";
 import type { Failure, Touch } from "../../wire.js";
 import { momentFilledIn, zoneWords } from "../../zone.js";
 
@@ -48,8 +48,7 @@ export const replay = (): Act => ({
     { name: "type", label: "Only of a type" },
     { name: "perSecond", label: "Per second", kind: "number", min: 0, hint: "empty: all at once" },
   ],
-  count: (values) =>
-    values["from"] ? send<Touch>("POST", "jobs/replay", { ...range(values), dryRun: true }) : undefined,
+  count: (values, pace) => (values["from"] ? countInSteps("jobs/replay", range(values), pace) : undefined),
   button: "Replay",
   isStepwise: true,
   run: (values, pace) => inSteps("jobs/replay", range(values), pace),

@@ -75,6 +75,21 @@ describe("acts on all jobs that match", () => {
     expect(await post("discard", { filter, dryRun: true })).toEqual({ count: 30, isExact: true });
   });
 
+  it("says where to count on when one look was not enough, so that the sum is exact", async () => {
+    await server.db.engine.queuePut("surges");
+    await server.db.engine.enqueueMany(
+      "surge",
+      Array.from({ length: 10_020 }, () => ({})),
+      { queue: "surges" },
+    );
+    const filter = { queue: "surges" };
+    const first = await post("cancel", { filter, dryRun: true });
+    expect(first).toMatchObject({ isExact: false, next: { filter, dryRun: true } });
+    const counts = await all("cancel", { filter, dryRun: true });
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(10_020);
+    await server.db.engine.queuePurge("surges");
+  });
+
   it("spreads a retry over all of its steps", async () => {
     const filter = { type: "mail" };
     const startAt = "2099-01-01T00:00:00.000Z";
