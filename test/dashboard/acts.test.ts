@@ -129,6 +129,40 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("shows six concerns first, says what the rest is, and shows it all when it is asked to", async () => {
+    const fixture = await startFixture({ size: "normal" });
+    fixtures.push(fixture);
+    const { page, complaints } = await open();
+    const alert = { rule: "oldest-job", kind: "oldest", value: 1, silenced: false, state: "firing", message: "late" };
+    const at = new Date(0).toISOString();
+    const items = Array.from({ length: 6 }, (_, n) => ({ ...alert, subject: `q${n}`, since: at, firedAt: at }));
+    await page.route("**/api/v1/alerts", (route) => route.fulfill({ json: { items } }));
+    await page.goto(`${fixture.url}/dashboard/#/`);
+    const panel = page.locator("section, .panel").filter({ has: page.getByRole("heading", { name: "Worth a look" }) });
+    await panel.getByText(/^and \d+ findings?, .*pauses?$/).waitFor();
+    expect(await panel.getByRole("listitem").count()).toBe(6);
+    await panel.getByRole("button", { name: /^Show all \d+$/ }).click();
+    await panel.getByText("paused", { exact: true }).first().waitFor();
+    await panel.getByRole("button", { name: "Show fewer" }).click();
+    expect(await panel.getByRole("listitem").count()).toBe(6);
+    expect(complaints).toEqual([]);
+  });
+
+  it("counts on the side what fires, beside what the doctor found", async () => {
+    const { page } = await visit("");
+    const side = page.getByRole("navigation", { name: "Pages" });
+    await side.getByRole("link", { name: /^Alerts 1 alert fires$/ }).waitFor();
+    await side.getByRole("link", { name: /^Health \d+ warnings?$/ }).waitFor();
+    const tile = (name: string) => page.locator(".totals > div").filter({ hasText: name }).locator("dd");
+    expect(Number(await tile("Workers").innerText())).toBeGreaterThan(0);
+    expect(await tile("Failed, last hour").innerText()).toBe("37");
+  });
+
+  it("says of failures that there are more where it is not all of them", async () => {
+    const { page } = await visit("", { size: "huge" });
+    await page.locator(".totals").getByText("37+").waitFor();
+  });
+
   it("goes from row to row, opens and chooses them by keyboard, and acts on those that were chosen", async () => {
     const { page, fixture } = await visit("jobs?state=failed");
     await page.locator("tbody tr").first().waitFor();

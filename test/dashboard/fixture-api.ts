@@ -335,6 +335,7 @@ function momentOf(world: World, tick: number): { overview: Overview; queues: rea
       suspended: sum(queues, "suspended"),
       running: sum(queues, "running"),
       failedLastHour: isEmpty ? 0 : 37,
+      failedLastHourIsExact: world.failures.length < 100,
       oldestReadySeconds: isEmpty ? null : Math.max(...ages),
       rates: {
         enqueuedPerSecond: sum(queues, "in"),
@@ -344,8 +345,10 @@ function momentOf(world: World, tick: number): { overview: Overview; queues: rea
       latency: isEmpty
         ? { p50: null, p95: null }
         : { p50: 0.012 + 0.004 * Math.sin(tick / 11), p95: 0.09 + 0.05 * Math.sin(tick / 19) ** 2 },
-      workers: world.workers.length,
+      workers: world.processes.flatMap(({ workers, state }) => (state === "lost" ? [] : workers)).length,
+      holders: world.workers.length,
       warnings: world.findings.filter(({ state }) => state === "wrong").length,
+      alerts: isEmpty ? 0 : 1,
     },
     queues,
   };
