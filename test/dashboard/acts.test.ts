@@ -427,6 +427,46 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     expect(isolated).toBe("isolate");
   });
 
+  it("retries and discards the failures that are listed, and no others", async () => {
+    const { page, fixture, complaints } = await visit("failures");
+    const asked: URLSearchParams[] = [];
+    page.on("request", (request) => {
+      const url = new URL(request.url());
+      if (url.pathname.endsWith("/failures")) asked.push(url.searchParams);
+    });
+    await page.getByLabel("Queue").fill("mail");
+    await page.getByLabel("Type").fill("send-mail");
+    await page.getByLabel("Failed before").fill("2m");
+    await button(page, "Find").click();
+    await page.waitForURL(/queue=mail/);
+    await button(page, "1 h").click();
+    await page.waitForURL(/since=1h/);
+    await expect.poll(() => asked.at(-1)?.get("since") ?? null).not.toBeNull();
+    await page.locator("tbody tr").first().waitFor();
+    await button(page, /^Retry 420 jobs/).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/of send-mail in mail since .* before /).waitFor();
+    await dialog.getByRole("button", { name: "Retry them" }).click();
+    await page.getByText("42 will be tried again").waitFor();
+    await button(page, /^Discard 420 jobs/).click();
+    await dialog.getByRole("button", { name: "Discard them" }).click();
+    await page.getByText("2,500 jobs discarded").waitFor();
+    const { queue, type, since, until } = Object.fromEntries(asked.at(-1)!);
+    const [retry, discard] = fixture.acts;
+    expect(retry!.body).toMatchObject({ queue, type, fingerprint: expect.any(String) });
+    expect(discard!.body["filter"]).toMatchObject({ state: "failed", queue, type, failure: expect.any(String) });
+    expect([queue, type, Date.parse(until!) - Date.parse(since!)]).toEqual(["mail", "send-mail", 3_480_000]);
+    const spans = [
+      [retry!.body["since"], retry!.body["until"]],
+      [(discard!.body["filter"] as any)["endedSince"], (discard!.body["filter"] as any)["endedUntil"]],
+    ];
+    for (const [from, to] of spans)
+      expect(asked.map((one) => [one.get("since"), one.get("until")])).toContainEqual([from, to]);
+    const jobs = await page.getByTitle("All jobs of this kind").first().getAttribute("href");
+    expect(jobs).toMatch(/state=failed&queue=mail&type=send-mail&failure=\w+&endedSince=.*&endedUntil=/);
+    expect(complaints).toEqual([]);
+  });
+
   it("retries a kind of failure at a pace", async () => {
     const { page, fixture } = await visit("failures");
     await button(page, /^Retry 420 jobs/).click();
