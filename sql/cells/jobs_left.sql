@@ -1,8 +1,9 @@
 -- jobs_left: failed and expired jobs that nobody has decided on, of queues that have left this cell and have ended
 -- here: by ids, or all (p_queue, p_type, p_fingerprint: those of a group of failures, p_since and p_until: by the time
--- they failed), oldest first after p_after. They cannot be retried here, where the queue's order and limits are not counted any more; job_carry enqueues them anew
--- where the queue is. has_steps: it has done steps, which cannot come along. input and options are texts, because
--- numbers of users go through them that programs would round. Raises: MR003.
+-- they failed), oldest first after p_after. They cannot be retried here, where the queue's order and limits are not
+-- counted any more; job_carry enqueues them anew where the queue is. has_steps: it has done steps, which cannot come
+-- along. input and options are texts, because numbers of users go through them that programs would round. Raises:
+-- MR003.
 create or replace function jobs_left(p_jobs bigint[] default null, p_queue text default null, p_type text default null,
   p_fingerprint text default null, p_after bigint default 0, p_limit int default 1000,
   p_since timestamptz default null, p_until timestamptz default null)

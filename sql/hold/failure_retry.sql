@@ -1,9 +1,9 @@
 -- failure_retry: give failed jobs more attempts, those of one group of failures (error_fingerprint) or all, oldest
 -- first, in batches of p_limit jobs. Those of finished queues are left alone. p_since and p_until are about the time
--- they failed, as in job_failures. p_per_second spreads them over time, from p_start_at on. With p_dry_run they are only
--- counted. A call looks at 50,000 failures at most, so that it has an end, and may do less than p_limit, or nothing.
--- Returns how many, and what to give to the next call: after (null: that was all) and start_at. Locks, writes: as
--- job_retry. Raises: MR001, MR003, MR007.
+-- they failed, as in job_failures. p_per_second spreads them over time, from p_start_at on. With p_dry_run they are
+-- only counted. A call looks at 50,000 failures at most, so that it has an end, and may do less than p_limit, or
+-- nothing. Returns how many, and what to give to the next call: after (null: that was all) and start_at. Locks, writes:
+-- as job_retry. Raises: MR001, MR003, MR007.
 create or replace function failure_retry(p_fingerprint text default null, p_queue text default null,
   p_type text default null, p_attempts int default 1, p_per_second float8 default null, p_limit int default 1000,
   p_after bigint default 0, p_start_at timestamptz default null, p_by text default null, p_because text default null,

@@ -124,8 +124,8 @@ end $$;
 
 -- live_ended: what ended between two times, by queue: { queue: { ended, failed, failedJobs, isSample, p50, p95 } }, and
 -- of all queues as "". ended: jobs, by the report of an attempt; failed: attempts that failed; failedJobs: jobs that
--- were seen to fail for good; isSample: not all attempts were looked at; p50 and p95: how long jobs had waited for their
--- first attempt.
+-- were seen to fail for good; isSample: not all attempts were looked at; p50 and p95: how long jobs had waited for
+-- their first attempt.
 -- It reads the pages that the logs have got since p_ends, and some before, because pages at the end are filled in no
 -- order. Of more than 1000 pages the last 1000 stand for all; of more than 2000 rows every n-th is looked up.
 create or replace function live_ended(p_from timestamptz, p_to timestamptz, p_ends int[], p_now_ends int[]) returns json
@@ -149,7 +149,8 @@ begin
       from tail t cross join lateral live_tail(((t.i - 1) % 32)::smallint, t.i > 32, t.first, p_from, p_to) r
   )
   select json_object_agg(x.name, json_build_object(
-           'ended', round(x.ended), 'failed', round(x.failed), 'failedJobs', x.failed_jobs, 'isSample', x.is_sample, 'p50', x.waits[1], 'p95', x.waits[2]))
+           'ended', round(x.ended), 'failed', round(x.failed), 'failedJobs', x.failed_jobs,
+           'isSample', x.is_sample, 'p50', x.waits[1], 'p95', x.waits[2]))
     into v_ended
     from (select coalesce(q.name, '') as name, coalesce(sum(r.jobs) filter (where r.final), 0) as ended,
                  coalesce(sum(r.jobs) filter (where r.failed), 0) as failed,
@@ -160,7 +161,8 @@ begin
 end $$;
 
 -- live_tail: what ended between two times according to one child of a log, from a page on; jobs: how many a row stands
--- for; part: of so many attempts one was looked up. Planned anew each time: with the child known, 31 others need not be looked at.
+-- for; part: of so many attempts one was looked up. Planned anew each time: with the child known, 31 others need not be
+-- looked at.
 create or replace function live_tail(p_slot smallint, p_streak boolean, p_page int, p_from timestamptz,
   p_to timestamptz) returns table (queue_id int, jobs float8, final boolean, failed boolean, for_good boolean,
   part int, waited float8)

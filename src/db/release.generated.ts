@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "e7b7ed02b9753961";
+export const functionsChecksum = "7ccdb7ece0cacfc9";

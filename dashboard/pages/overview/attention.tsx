@@ -33,7 +33,7 @@ const kinds = {
   pause: ["pause", "pauses"],
 } as const;
 
-/** What somebody should look at: alerts, findings, pauses, breakers, schedules. Nothing is shown when there is nothing. */
+/** What somebody should look at: alerts, findings, breakers, schedules, pauses. Nothing when there is nothing. */
 export function Attention(): JSX.Element | null {
   const concerns = [...useAlerts(), ...useFindings(), ...useBreakers(), ...useFailing(), ...usePauses()];
   const [isWhole, setIsWhole] = useState(false);
