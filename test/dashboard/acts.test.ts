@@ -439,7 +439,7 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     await page.getByLabel("Failed before").fill("2m");
     await button(page, "Find").click();
     await page.waitForURL(/queue=mail/);
-    await button(page, "1 h").click();
+    await button(page, "last hour").click();
     await page.waitForURL(/since=1h/);
     await expect.poll(() => asked.at(-1)?.get("since") ?? null).not.toBeNull();
     await page.locator("tbody tr").first().waitFor();

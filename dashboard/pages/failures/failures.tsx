@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { get } from "../../api.js";
 import { CellFilter, chosenCell } from "../../cells.js";
 import { now } from "../../clock.js";
-import { count, plural } from "../../format.js";
+import { count, exact, plural } from "../../format.js";
 import { perform } from "../../parts/act.js";
 import { Button } from "../../parts/button.js";
 import { Empty } from "../../parts/empty.js";
@@ -50,7 +50,7 @@ export function Failures(): JSX.Element {
           failures.data &&
           (failures.data.isExact
             ? plural(failures.data.total, "job")
-            : `more than ${plural(failures.data.total, "job")}: these are the newest`)
+            : `${exact(failures.data.total)} jobs or more: these are the newest`)
         }
         actions={
           <>
@@ -208,9 +208,9 @@ function Filters({ query, kind }: { query: Readonly<Record<string, string>>; kin
         value={query["since"] ?? ""}
         onChange={ask}
         of={[
-          { value: "1h", title: "1 h" },
-          { value: "1d", title: "1 day" },
-          { value: "7d", title: "7 days" },
+          { value: "1h", title: "last hour" },
+          { value: "1d", title: "last day" },
+          { value: "7d", title: "last 7 days" },
           { value: "", title: "any time" },
         ]}
       />

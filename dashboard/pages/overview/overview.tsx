@@ -61,7 +61,7 @@ export function OverviewPage(): JSX.Element {
         </Panel>
       ) : (
         <>
-          <div class="grid-2">
+          <div class="grid-2 charts">
             <div class="panel panel-body">
               <Chart title="Jobs per second" points={points} series={flow} kind="rate" seconds={seconds} />
             </div>
