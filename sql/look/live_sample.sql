@@ -146,7 +146,7 @@ begin
   ), run as materialized (
     select r.queue_id, r.jobs * t.factor as jobs, r.final, r.failed, r.for_good, r.part > 1 or t.factor > 1 as is_part,
            r.waited
-      from tail t cross join lateral live_tail(((t.i - 1) % 32)::smallint, t.i > 32, t.first, p_from, p_to) r
+      from tail t cross join lateral live_ended_rows(((t.i - 1) % 32)::smallint, t.i > 32, t.first, p_from, p_to) r
   )
   select json_object_agg(x.name, json_build_object(
            'ended', round(x.ended), 'failed', round(x.failed), 'failedJobs', x.failed_jobs,
@@ -160,10 +160,10 @@ begin
   return coalesce(v_ended, '{}');
 end $$;
 
--- live_tail: what ended between two times according to one child of a log, from a page on; jobs: how many a row stands
--- for; part: of so many attempts one was looked up. Planned anew each time: with the child known, 31 others need not be
--- looked at.
-create or replace function live_tail(p_slot smallint, p_streak boolean, p_page int, p_from timestamptz,
+-- live_ended_rows: what ended between two times according to one child of a log, from a page on; jobs: how many a row
+-- stands for; part: of so many attempts one was looked up. Planned anew each time: with the child known, 31 others need
+-- not be looked at.
+create or replace function live_ended_rows(p_slot smallint, p_streak boolean, p_page int, p_from timestamptz,
   p_to timestamptz) returns table (queue_id int, jobs float8, final boolean, failed boolean, for_good boolean,
   part int, waited float8)
 language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off

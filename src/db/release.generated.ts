@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "7ccdb7ece0cacfc9";
+export const functionsChecksum = "52d61c07f481a861";
