@@ -147,7 +147,10 @@ function Page(): JSX.Element {
 
 function Side({ open }: { open: boolean }): JSX.Element {
   const here = route.value.path[0];
-  const warnings = overview.value?.warnings ?? 0;
+  const told: Readonly<Record<string, readonly [count: number, one: string, many: string]>> = {
+    Health: [overview.value?.warnings ?? 0, "warning", "warnings"],
+    Alerts: [overview.value?.alerts ?? 0, "alert fires", "alerts fire"],
+  };
   return (
     <nav class={open ? "side side-open" : "side"} aria-label="Pages">
       <a class="brand" href={to([])}>
@@ -160,12 +163,7 @@ function Side({ open }: { open: boolean }): JSX.Element {
             <a href={to(path)} aria-current={path[0] === here ? "page" : undefined}>
               <Icon name={icon} />
               {title}
-              {title === "Health" && warnings > 0 && (
-                <span class="count">
-                  {warnings}
-                  <span class="sr"> {warnings === 1 ? "warning" : "warnings"}</span>
-                </span>
-              )}
+              {told[title] && <Told of={told[title]} />}
             </a>
           </li>
         ))}
@@ -190,6 +188,17 @@ function Side({ open }: { open: boolean }): JSX.Element {
         )}
       </div>
     </nav>
+  );
+}
+
+/** How many things somebody should look at on a page. */
+function Told({ of: [n, one, many] }: { of: readonly [count: number, one: string, many: string] }): JSX.Element | null {
+  if (n === 0) return null;
+  return (
+    <span class="count">
+      {n}
+      <span class="sr"> {n === 1 ? one : many}</span>
+    </span>
   );
 }
 

@@ -156,8 +156,10 @@ export interface List<T> {
   readonly next?: string;
 }
 
-/** How many jobs an act has touched, or would touch. */
+/** How many jobs an act has touched, or would touch; at least so many, perhaps none yet, where that is not exact. */
 export interface Touch {
   readonly count: number;
   readonly isExact: boolean;
+  /** The body of the request that goes on. */
+  readonly next?: object;
 }

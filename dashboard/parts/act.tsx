@@ -39,8 +39,11 @@ export interface Act {
   /** What will happen, in a sentence or two. */
   readonly explain: ComponentChildren;
   readonly fields?: readonly Field[];
-  /** What it would touch now; asked again when a field changes. Undefined while too little is filled in. */
-  readonly count?: (values: Values) => Promise<Touch> | undefined;
+  /**
+   * What it would touch now; asked again when a field changes. Undefined while too little is filled in. What takes
+   * long tells how many it has found until then.
+   */
+  readonly count?: (values: Values, pace: Pace) => Promise<Touch> | undefined;
   /** What is counted. */
   readonly unit?: readonly [one: string, many: string];
   readonly button: string;
@@ -85,7 +88,7 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
   const [isStopping, setIsStopping] = useState(false);
   const fields = (act.fields ?? []).filter(({ when }) => when?.(values) ?? true);
   const given = Object.fromEntries(fields.map(({ name }) => [name, values[name]!]));
-  const touch = useCount(act, given);
+  const touch = useCount(act, given, busy);
 
   useEffect(() => dialog.current!.showModal(), []);
 
@@ -115,7 +118,8 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
       if (act.isStepwise) changes.value += 1; // what was done before stays done
     }
   };
-  const nothing = typeof touch === "object" && touch.count === 0;
+  // None found yet is not nothing: it is still counted.
+  const nothing = typeof touch === "object" && touch.count === 0 && (touch.isExact || touch.isCounting);
   const isUncounted = act.count !== undefined && (touch === "counting" || touch === "incomplete");
   return (
     <dialog
@@ -183,24 +187,42 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
   );
 }
 
-/** What an act would touch, or why that is not known. */
-function useCount(act: Act, values: Values): Touch | "counting" | "unknown" | "incomplete" {
+/** What was counted, and whether it is counted on. */
+interface Counted extends Touch {
+  readonly isCounting?: boolean;
+}
+
+/** What an act would touch, or why that is not known. It is counted until the act begins. */
+function useCount(act: Act, values: Values, isDone: boolean): Counted | keyof typeof notCounted {
   const { because: _why, ...counted } = values; // it touches the same, whatever the reason
-  const [touch, setTouch] = useState<Touch | "counting" | "unknown" | "incomplete">("counting");
+  const [touch, setTouch] = useState<Counted | keyof typeof notCounted>("counting");
+  const stop = useRef(() => {});
   useEffect(() => {
     if (!act.count) return;
-    let current = true;
+    let isStopped = false;
+    stop.current = () => (isStopped = true);
     setTouch("counting");
+    const pace: Pace = {
+      get isStopped() {
+        return isStopped;
+      },
+      tell: (count) => !isStopped && setTouch({ count, isExact: false, isCounting: true }),
+    };
     const timer = setTimeout(async () => {
-      const asked = act.count!(values);
+      const asked = act.count!(values, pace);
       const answer = asked === undefined ? "incomplete" : await asked.catch(() => "unknown" as const);
-      if (current) setTouch(answer);
+      if (!isStopped) setTouch(answer);
     }, 150);
     return () => {
-      current = false;
+      stop.current();
       clearTimeout(timer);
     };
   }, [act, JSON.stringify(counted)]);
+  useEffect(() => {
+    if (!isDone) return;
+    stop.current();
+    setTouch((last) => (typeof last === "object" ? { count: last.count, isExact: last.isExact } : last));
+  }, [isDone]);
   return touch;
 }
 
@@ -214,7 +236,7 @@ function Touched({
   touch,
   unit: [one, many],
 }: {
-  touch: Touch | keyof typeof notCounted;
+  touch: Counted | keyof typeof notCounted;
   unit: readonly [string, string];
 }): JSX.Element {
   if (typeof touch === "string")
@@ -223,10 +245,21 @@ function Touched({
         {notCounted[touch]}
       </p>
     );
+  if (touch.isCounting)
+    return (
+      <div class="touch" role="status">
+        <progress />
+        <span>
+          {touch.count === 0 ? `Counting… no ${one} found yet` : `Counting… ${plural(touch.count, one, many)} so far`}
+        </span>
+      </div>
+    );
   return (
     <p class="touch" role="status">
-      {touch.count === 0 ? (
+      {touch.count === 0 && touch.isExact ? (
         <>There is nothing to do: it touches no {one}.</>
+      ) : touch.count === 0 ? (
+        <>No {one} was found within the time of a look; there may be some.</>
       ) : (
         <>
           Touches{" "}

@@ -17,7 +17,7 @@ export async function inSteps(path: string, first: object, pace: Pace): Promise<
   let count = 0;
   let body: object | undefined = first;
   while (body && !pace.isStopped) {
-    let answer: Touch & { readonly next?: object };
+    let answer: Touch;
     try {
       answer = await send("POST", path, body);
     } catch (error) {
@@ -30,4 +30,20 @@ export async function inSteps(path: string, first: object, pace: Pace): Promise<
     body = answer.next;
   }
   return { count, isWhole: body === undefined };
+}
+
+/**
+ * How many an act would touch, all of them: one request counts so many, or looks so long, and may have found none yet.
+ * Counts on until that was all, or somebody wants it to stop.
+ */
+export async function countInSteps(path: string, first: object, pace: Pace): Promise<Touch> {
+  let count = 0;
+  let body: object | undefined = { ...first, dryRun: true };
+  for (;;) {
+    const answer: Touch = await send("POST", path, body);
+    count += answer.count;
+    body = answer.next;
+    if (body === undefined || pace.isStopped) return { count, isExact: answer.isExact };
+    pace.tell(count);
+  }
 }

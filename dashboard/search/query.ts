@@ -28,6 +28,8 @@ export const terms: readonly Term[] = [
   { key: "cell", hint: "which of several cells it is in" },
   { key: "since", hint: "enqueued at or after: 2026-03-01, 2026-03-01T08:00Z, 15m, 2h, 3d" },
   { key: "until", hint: "enqueued before: the same" },
+  { key: "endedSince", hint: "ended at or after: the same" },
+  { key: "endedUntil", hint: "ended before: the same" },
 ];
 
 export type Filter = Readonly<Record<string, string>>;

@@ -1,10 +1,12 @@
 -- jobs_left: failed and expired jobs that nobody has decided on, of queues that have left this cell and have ended
--- here: by ids, or all (p_queue, p_type, p_fingerprint: those of a group of failures), oldest first after p_after. They
--- cannot be retried here, where the queue's order and limits are not counted any more; job_carry enqueues them anew
--- where the queue is. has_steps: it has done steps, which cannot come along. input and options are texts, because
--- numbers of users go through them that programs would round. Raises: MR003.
+-- here: by ids, or all (p_queue, p_type, p_fingerprint: those of a group of failures, p_since and p_until: by the time
+-- they failed), oldest first after p_after. They cannot be retried here, where the queue's order and limits are not
+-- counted any more; job_carry enqueues them anew where the queue is. has_steps: it has done steps, which cannot come
+-- along. input and options are texts, because numbers of users go through them that programs would round. Raises:
+-- MR003.
 create or replace function jobs_left(p_jobs bigint[] default null, p_queue text default null, p_type text default null,
-  p_fingerprint text default null, p_after bigint default 0, p_limit int default 1000)
+  p_fingerprint text default null, p_after bigint default 0, p_limit int default 1000,
+  p_since timestamptz default null, p_until timestamptz default null)
   returns table (job_id bigint, queue text, cell text, attempt int, has_steps boolean, has_payload boolean, type text,
     input text, options text)
 language plpgsql security definer set search_path from current set jit = off as $$
@@ -27,8 +29,11 @@ begin
     join job j on j.slot = e.slot and j.id = e.id
     left join amendment a on a.slot = j.slot and a.job_id = j.id
    where m.is_leaving and (v_queue_id is null or q.id = v_queue_id) and j.id > p_after
-     and (p_fingerprint is null or p_fingerprint = (
-           select error_fingerprint(t.error) from attempt t
-            where t.slot = j.slot and t.job_id = j.id and t.attempt = e.attempt and t.state = 'failed'))
+     and (num_nonnulls(p_fingerprint, p_since, p_until) = 0 or exists (
+           select from attempt t
+            where t.slot = j.slot and t.job_id = j.id and t.attempt = e.attempt and t.state = 'failed'
+              and (p_fingerprint is null or error_fingerprint(t.error) = p_fingerprint)
+              and (p_since is null or t.finished_at >= p_since)
+              and (p_until is null or t.finished_at < p_until)))
    order by j.id limit p_limit;
 end $$;

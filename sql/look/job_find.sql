@@ -6,13 +6,15 @@
 -- p_input: a part of the input as it is written, whatever the case; a JSON object or list: one that the input contains.
 -- p_text: a part of the name of its queue, type, group or tenant, its fingerprint, its input or the message of its last
 -- error. Both read the input of each job that is looked at; parts become smaller where that takes long.
--- p_failure: those whose last error is of this kind (error_fingerprint). Raises: MR001, MR003.
+-- p_failure: those whose last error is of this kind (error_fingerprint). p_ended_from, p_ended_to: those that ended at
+-- that time or later, or before. Raises: MR001, MR003.
 create or replace function job_find(p_queue text default null, p_state text default null, p_type text default null,
   p_tenant text default null, p_group text default null, p_fingerprint text default null, p_error text default null,
   p_undecided boolean default false, p_live boolean default false, p_created_from timestamptz default null,
   p_created_to timestamptz default null, p_before bigint default null, p_limit int default 100,
   p_seconds float8 default 2, p_input text default null, p_text text default null,
-  p_failure text default null, out ids bigint[], out next bigint)
+  p_failure text default null, p_ended_from timestamptz default null, p_ended_to timestamptz default null,
+  out ids bigint[], out next bigint)
 language plpgsql security definer set search_path from current set jit = off set plan_cache_mode = force_custom_plan
   set enable_sort = off as $$
 declare
@@ -79,6 +81,8 @@ begin
          and (p_fingerprint is null or v.fingerprint = p_fingerprint)
          and (p_error is null or strpos(lower(v.last_error ->> 'message'), lower(p_error)) > 0)
          and (p_failure is null or error_fingerprint(v.last_error) = p_failure)
+         and (p_ended_from is null or v.finished_at >= p_ended_from)
+         and (p_ended_to is null or v.finished_at < p_ended_to)
          and (p_text is null or strpos(lower(concat_ws(chr(10), v.queue, v.type, v."group", v.tenant, v.fingerprint,
                 v.input, coalesce(v.last_error ->> 'message', v.last_error #>> '{}'))), lower(p_text)) > 0)
        order by v.id desc);

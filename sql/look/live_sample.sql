@@ -4,8 +4,9 @@
 -- The cost depends on the number of queues and lanes and on the work in flight, not on the backlog or the history.
 -- Counts are the folded ones. The age of the oldest is looked up in the 100 fullest lanes, only with p_ages. At most
 -- 20,000 new jobs are counted; more are estimated from those. What ended is read from the ends of the logs (log_ends),
--- from p_ends on, which is an earlier answer's "ends". failedLastHour (of the newest 10,000 failures) is told only with
--- p_failures. p_ages and p_failures cost most.
+-- from p_ends on, which is an earlier answer's "ends". failedLastHour, up to "to", is told only with p_failures, with
+-- whether it is exact. p_ages and p_failures cost most. workers: of processes whose heartbeat is not late; holders: who
+-- holds jobs, by the names of their claims; alerts: those that fire and are not silenced.
 -- Changes nothing. Raises: nothing.
 create or replace function live_sample(p_from timestamptz default null, p_ends int[] default null,
   p_ages boolean default true, p_failures boolean default true) returns json
@@ -25,8 +26,11 @@ begin
   end if;
   return json_build_object('now', v_now, 'from', case when p_from < v_to then v_from end, 'to', v_to, 'ends', v_ends,
     'made', v_made, 'ended', v_ended,
-    'failedLastHour', case when p_failures then live_failures(v_now - interval '1 hour') end,
-    'workers', (select count(distinct coalesce(c.worker, '')) from claim c),
+    'failedLastHour', case when p_failures then live_failures(v_to - interval '1 hour', v_to) end,
+    'workers', (select coalesce(sum(jsonb_array_length(p.facts -> 'workers')), 0)
+                  from worker_process p where p.expected_at > v_now),
+    'holders', (select count(distinct coalesce(c.worker, '')) from claim c),
+    'alerts', (select count(*) from alerts a where a.state = 'firing' and not a.silenced),
     'queues', (
       select json_agg(json_build_object(
                'queue', q.name, 'state', q.state, 'waiting', q.waiting, 'blocked', q.blocked, 'delayed', q.delayed,
@@ -47,13 +51,18 @@ language sql stable as $$
     select s.attributes ->> 'deadLetterTarget' from sqs_queue s where s.deleted_at is null)
 $$;
 
--- live_failures: how many of the newest 10,000 failures, by the time their jobs were enqueued, are younger than this.
-create or replace function live_failures(p_since timestamptz) returns bigint
+-- live_failures: how often jobs failed for good between two times, whatever was decided on them since. Reads the newest
+-- 50,000 jobs, by the time they were enqueued, of which an attempt ended otherwise than well; isExact: those were all.
+create or replace function live_failures(p_from timestamptz, p_to timestamptz) returns json
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off as $$
+declare
+  c_most constant int := 50000;
 begin
-  return (select count(*) from (select f.finished_at from job_failure f order by f.job_id desc limit 10000) f
-           where f.finished_at > p_since);
+  return (select json_build_object('isExact', count(*) < c_most, 'count',
+                   count(*) filter (where a.state = 'failed' and a.finished_at > p_from and a.finished_at <= p_to))
+            from (select a.state, a.finished_at from attempt a
+                   where a.state <> 'succeeded' order by a.job_id desc limit c_most) a);
 end $$;
 
 -- live_oldest: since when the oldest ready job of each queue waits, in the 100 lanes that have most.
@@ -113,8 +122,9 @@ begin
      where i.inhparent in ('attempt'::regclass, 'streak'::regclass));
 end $$;
 
--- live_ended: what ended between two times, by queue: { queue: { ended, failed, p50, p95 } }, and of all queues as "".
--- ended: jobs, by the report of an attempt; failed: attempts that failed; p50 and p95: how long jobs had waited for
+-- live_ended: what ended between two times, by queue: { queue: { ended, failed, failedJobs, isSample, p50, p95 } }, and
+-- of all queues as "". ended: jobs, by the report of an attempt; failed: attempts that failed; failedJobs: jobs that
+-- were seen to fail for good; isSample: not all attempts were looked at; p50 and p95: how long jobs had waited for
 -- their first attempt.
 -- It reads the pages that the logs have got since p_ends, and some before, because pages at the end are filled in no
 -- order. Of more than 1000 pages the last 1000 stand for all; of more than 2000 rows every n-th is looked up.
@@ -134,23 +144,28 @@ begin
            case when e.now_end - e.then_end > 1000 then (e.now_end - e.then_end) / 1000.0 else 1 end as factor
       from unnest(p_ends, p_now_ends) with ordinality e (then_end, now_end, i) where e.now_end > 0
   ), run as materialized (
-    select r.queue_id, r.jobs * t.factor as jobs, r.final, r.failed, r.waited
-      from tail t cross join lateral live_tail(((t.i - 1) % 32)::smallint, t.i > 32, t.first, p_from, p_to) r
+    select r.queue_id, r.jobs * t.factor as jobs, r.final, r.failed, r.for_good, r.part > 1 or t.factor > 1 as is_part,
+           r.waited
+      from tail t cross join lateral live_ended_rows(((t.i - 1) % 32)::smallint, t.i > 32, t.first, p_from, p_to) r
   )
   select json_object_agg(x.name, json_build_object(
-           'ended', round(x.ended), 'failed', round(x.failed), 'p50', x.waits[1], 'p95', x.waits[2]))
+           'ended', round(x.ended), 'failed', round(x.failed), 'failedJobs', x.failed_jobs,
+           'isSample', x.is_sample, 'p50', x.waits[1], 'p95', x.waits[2]))
     into v_ended
     from (select coalesce(q.name, '') as name, coalesce(sum(r.jobs) filter (where r.final), 0) as ended,
                  coalesce(sum(r.jobs) filter (where r.failed), 0) as failed,
+                 count(*) filter (where r.for_good) as failed_jobs, bool_or(r.is_part) as is_sample,
                  percentile_disc(array[0.5, 0.95]) within group (order by r.waited) as waits
             from run r join queue q on q.id = r.queue_id group by grouping sets ((q.name), ())) x;
   return coalesce(v_ended, '{}');
 end $$;
 
--- live_tail: what ended between two times according to one child of a log, from a page on; jobs: how many a row stands
--- for. Planned anew each time: with the child known, 31 others need not be looked at.
-create or replace function live_tail(p_slot smallint, p_streak boolean, p_page int, p_from timestamptz,
-  p_to timestamptz) returns table (queue_id int, jobs float8, final boolean, failed boolean, waited float8)
+-- live_ended_rows: what ended between two times according to one child of a log, from a page on; jobs: how many a row
+-- stands for; part: of so many attempts one was looked up. Planned anew each time: with the child known, 31 others need
+-- not be looked at.
+create or replace function live_ended_rows(p_slot smallint, p_streak boolean, p_page int, p_from timestamptz,
+  p_to timestamptz) returns table (queue_id int, jobs float8, final boolean, failed boolean, for_good boolean,
+  part int, waited float8)
 language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -160,7 +175,7 @@ declare
 begin
   if p_streak then
     return query
-    select j.queue_id, s.length::float8, true, false,
+    select j.queue_id, s.length::float8, true, false, false, 1,
            greatest(0, date_part('epoch', s.started_at - greatest(job_created_at(j.id), j.run_at)))
       from streak s join job j on j.slot = s.slot and j.id = job_at(s.first_place)
      where s.slot = p_slot and s.ctid >= v_first and s.finished_at > p_from and s.finished_at <= p_to;
@@ -170,6 +185,7 @@ begin
      where a.slot = p_slot and a.ctid >= v_first and a.finished_at > p_from and a.finished_at <= p_to;
     return query
     select j.queue_id, v_every::float8, a.state is not null, a.outcome in ('failed', 'lost'),
+           coalesce(a.state = 'failed', false), v_every,
            case when a.attempt = 1
                   then greatest(0, date_part('epoch', a.started_at - greatest(job_created_at(j.id), j.run_at))) end
       from attempt a join job j on j.slot = a.slot and j.id = a.job_id

@@ -53,6 +53,17 @@ export async function carryLeft(
   }
 }
 
+/** How many that would be. */
+export async function countLeft(old: Cell, filter: LeftFilter): Promise<number> {
+  let count = 0;
+  for (let after: JobId = "0"; ;) {
+    const left = await askOne(old, () => old.engine.moves.left(filter, after));
+    if (left.length === 0) return count;
+    count += left.filter(({ hasSteps: has }) => !has).length;
+    after = left.at(-1)!.id;
+  }
+}
+
 /** Once. Returns the new job; null when another live job has its fingerprint. */
 async function enqueueIn(
   next: Cell,

@@ -18,7 +18,7 @@ import type { LeftFilter } from "../db/move-engine.js";
 import type { ConnectionPool, Queryable } from "../db/queryable.js";
 import type * as T from "../db/types.js";
 import { askAll, askOne, chosen, patienceMs, within } from "./ask.js";
-import { type Carrying, type InCell, carryLeft } from "./carry.js";
+import { type Carrying, type InCell, carryLeft, countLeft } from "./carry.js";
 import type { Cell } from "./cell.js";
 import { CellsSchedules } from "./cells-schedules.js";
 import { CellsServer } from "./cells-server.js";
@@ -524,7 +524,9 @@ export class CellsEngine extends Engine {
       this.ways.to(cell, call, async (at, its) => {
         const answer = await at.engine.failureRetry(own, its);
         if (answer.next !== null || isForeign(call)) return answer;
-        const carried = await this.#carry(at, which, { ...which, attempts: which.attempts ?? 1 }, call);
+        const carried = which.dryRun
+          ? await countLeft(at, which)
+          : await this.#carry(at, which, { ...which, attempts: which.attempts ?? 1 }, call);
         return { ...answer, jobs: answer.jobs + carried };
       }),
     );

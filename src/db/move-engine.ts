@@ -69,6 +69,9 @@ export interface LeftFilter {
   readonly type?: string | undefined;
   /** Of a group of failures. */
   readonly fingerprint?: string | undefined;
+  /** That failed within this time. */
+  readonly since?: Date | string | undefined;
+  readonly until?: Date | string | undefined;
 }
 
 /** A failed job of a queue that has left its cell, and has ended there. */
@@ -217,10 +220,10 @@ export class MoveEngine extends Verbs {
   }
 
   /** Failed jobs of queues that have left, and ended here; a thousand at most. */
-  async left({ ids, queue, type, fingerprint }: LeftFilter, after: JobId = "0"): Promise<LeftJob[]> {
+  async left({ ids, queue, type, fingerprint, since, until }: LeftFilter, after: JobId = "0"): Promise<LeftJob[]> {
     const text =
-      "select *, job_id::text as id from :jobs_left($1::bigint[], $2::text, $3::text, $4::text, $5::bigint, 1000)";
-    const values = [ids ?? null, queue ?? null, type ?? null, fingerprint ?? null, after];
+      "select *, job_id::text as id from :jobs_left($1::bigint[], $2::text, $3::text, $4::text, $5::bigint, 1000, $6::timestamptz, $7::timestamptz)";
+    const values = [ids, queue, type, fingerprint, after, since, until].map((value) => value ?? null);
     return (await this.db.rows("jobs_left", text, values)).map((row) => ({
       id: String(row["id"]),
       queue: String(row["queue"]),

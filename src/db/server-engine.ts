@@ -47,6 +47,8 @@ const findKeys = new Set<string>([
   "isLive",
   "createdFrom",
   "createdTo",
+  "endedFrom",
+  "endedTo",
   "before",
   "limit",
   "seconds",
@@ -78,6 +80,8 @@ export class ServerEngine extends Verbs {
       isLive = false,
       createdFrom,
       createdTo,
+      endedFrom,
+      endedTo,
       before,
       limit = 100,
       seconds = 2,
@@ -100,9 +104,11 @@ export class ServerEngine extends Verbs {
       input,
       words,
       failure,
+      endedFrom,
+      endedTo,
     ];
     const text = `select to_json(ids::text[]) as ids, next::text
-                    from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8, $15::text, $16::text, $17::text)`;
+                    from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8, $15::text, $16::text, $17::text, $18::timestamptz, $19::timestamptz)`;
     const [row] = await this.db.rows(
       "job_find",
       text,

@@ -150,7 +150,11 @@ it(
     expect(await mill.jobs.retry({ type: "work", queue })).toBe(1);
     expect(await again()).toMatchObject({ input: { n: 3 }, group: "g", source: { id: grouped } });
     await cells.dbs.a.sql("delete from step");
-    expect(await mill.jobs.failureRetry({ queue })).toBe(1);
+    const past = new Date(0);
+    expect(await mill.jobs.failureRetry({ queue, until: past, dryRun: true })).toBe(0);
+    expect(await mill.jobs.failureRetry({ queue, until: past })).toBe(0);
+    expect(await mill.jobs.failureRetry({ queue, since: past, dryRun: true })).toBe(1);
+    expect(await mill.jobs.failureRetry({ queue, since: past })).toBe(1);
     expect(await again()).toMatchObject({ source: { id: stepped } });
     expect(await mill.jobs.failures({ queue })).toEqual([]);
     expect(await again()).toBeUndefined();

@@ -106,6 +106,63 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("counts on when nothing was found yet, until it is exact, and stops when somebody goes ahead", async () => {
+    const { page, fixture, complaints } = await visit("jobs?state=failed&error=rare", { countsLate: true });
+    const dialog = page.getByRole("dialog");
+    const act = dialog.getByRole("button", { name: "Retry them" });
+    await button(page, "Retry all").click();
+    await dialog.getByText("Counting… no job found yet").waitFor();
+    expect(await act.isDisabled(), "it is not known that there is one").toBe(true);
+    fixture.letStep();
+    await dialog.getByText("Counting… 10,000 jobs so far").waitFor();
+    expect(await act.isDisabled(), "there are some").toBe(false);
+    fixture.letStep();
+    await dialog.getByText("Touches 10,007 jobs").waitFor();
+    expect(await dialog.getByText("nothing to do").count()).toBe(0);
+    await dialog.getByRole("button", { name: "Keep as it is" }).click();
+    await button(page, "Discard all").click();
+    fixture.letStep();
+    await dialog.getByText("Counting… 10,000 jobs so far").waitFor();
+    await dialog.getByRole("button", { name: "Discard them" }).click();
+    await page.getByText("2,500 jobs discarded").waitFor();
+    expect(new Set(fixture.acts.map(({ path }) => path))).toEqual(new Set(["/jobs/discard"]));
+    expect(complaints).toEqual([]);
+  });
+
+  it("shows six concerns first, says what the rest is, and shows it all when it is asked to", async () => {
+    const fixture = await startFixture({ size: "normal" });
+    fixtures.push(fixture);
+    const { page, complaints } = await open();
+    const alert = { rule: "oldest-job", kind: "oldest", value: 1, silenced: false, state: "firing", message: "late" };
+    const at = new Date(0).toISOString();
+    const items = Array.from({ length: 6 }, (_, n) => ({ ...alert, subject: `q${n}`, since: at, firedAt: at }));
+    await page.route("**/api/v1/alerts", (route) => route.fulfill({ json: { items } }));
+    await page.goto(`${fixture.url}/dashboard/#/`);
+    const panel = page.locator("section, .panel").filter({ has: page.getByRole("heading", { name: "Worth a look" }) });
+    await panel.getByText(/^and \d+ findings?, .*pauses?$/).waitFor();
+    expect(await panel.getByRole("listitem").count()).toBe(6);
+    await panel.getByRole("button", { name: /^Show all \d+$/ }).click();
+    await panel.getByText("paused", { exact: true }).first().waitFor();
+    await panel.getByRole("button", { name: "Show fewer" }).click();
+    expect(await panel.getByRole("listitem").count()).toBe(6);
+    expect(complaints).toEqual([]);
+  });
+
+  it("counts on the side what fires, beside what the doctor found", async () => {
+    const { page } = await visit("");
+    const side = page.getByRole("navigation", { name: "Pages" });
+    await side.getByRole("link", { name: /^Alerts 1 alert fires$/ }).waitFor();
+    await side.getByRole("link", { name: /^Health \d+ warnings?$/ }).waitFor();
+    const tile = (name: string) => page.locator(".totals > div").filter({ hasText: name }).locator("dd");
+    expect(Number(await tile("Workers").innerText())).toBeGreaterThan(0);
+    expect(await tile("Failed, last hour").innerText()).toBe("37");
+  });
+
+  it("says of failures that there are more where it is not all of them", async () => {
+    const { page } = await visit("", { size: "huge" });
+    await page.locator(".totals").getByText("37+").waitFor();
+  });
+
   it("goes from row to row, opens and chooses them by keyboard, and acts on those that were chosen", async () => {
     const { page, fixture } = await visit("jobs?state=failed");
     await page.locator("tbody tr").first().waitFor();
@@ -368,6 +425,46 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
     expect(rightEdges[0], "the id stands to the right of the name").toBeLessThanOrEqual(rightEdges[1]!);
     const isolated = await page.locator("h1 > :first-child").evaluate((name) => getComputedStyle(name).unicodeBidi);
     expect(isolated).toBe("isolate");
+  });
+
+  it("retries and discards the failures that are listed, and no others", async () => {
+    const { page, fixture, complaints } = await visit("failures");
+    const asked: URLSearchParams[] = [];
+    page.on("request", (request) => {
+      const url = new URL(request.url());
+      if (url.pathname.endsWith("/failures")) asked.push(url.searchParams);
+    });
+    await page.getByLabel("Queue").fill("mail");
+    await page.getByLabel("Type").fill("send-mail");
+    await page.getByLabel("Failed before").fill("2m");
+    await button(page, "Find").click();
+    await page.waitForURL(/queue=mail/);
+    await button(page, "last hour").click();
+    await page.waitForURL(/since=1h/);
+    await expect.poll(() => asked.at(-1)?.get("since") ?? null).not.toBeNull();
+    await page.locator("tbody tr").first().waitFor();
+    await button(page, /^Retry 420 jobs/).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/of send-mail in mail since .* before /).waitFor();
+    await dialog.getByRole("button", { name: "Retry them" }).click();
+    await page.getByText("42 will be tried again").waitFor();
+    await button(page, /^Discard 420 jobs/).click();
+    await dialog.getByRole("button", { name: "Discard them" }).click();
+    await page.getByText("2,500 jobs discarded").waitFor();
+    const { queue, type, since, until } = Object.fromEntries(asked.at(-1)!);
+    const [retry, discard] = fixture.acts;
+    expect(retry!.body).toMatchObject({ queue, type, fingerprint: expect.any(String) });
+    expect(discard!.body["filter"]).toMatchObject({ state: "failed", queue, type, failure: expect.any(String) });
+    expect([queue, type, Date.parse(until!) - Date.parse(since!)]).toEqual(["mail", "send-mail", 3_480_000]);
+    const spans = [
+      [retry!.body["since"], retry!.body["until"]],
+      [(discard!.body["filter"] as any)["endedSince"], (discard!.body["filter"] as any)["endedUntil"]],
+    ];
+    for (const [from, to] of spans)
+      expect(asked.map((one) => [one.get("since"), one.get("until")])).toContainEqual([from, to]);
+    const jobs = await page.getByTitle("All jobs of this kind").first().getAttribute("href");
+    expect(jobs).toMatch(/state=failed&queue=mail&type=send-mail&failure=\w+&endedSince=.*&endedUntil=/);
+    expect(complaints).toEqual([]);
   });
 
   it("retries a kind of failure at a pace", async () => {

@@ -18,6 +18,8 @@ export interface FixtureOptions {
   readonly refuses?: boolean;
   /** A step of an act on many is answered when the test says so (`letStep`), so that somebody can see it. */
   readonly holdsSteps?: boolean;
+  /** What an act on many would touch is found late: none at first, then ten thousand, then all (each by `letStep`). */
+  readonly countsLate?: boolean;
 }
 
 export interface Fixture {
@@ -40,6 +42,7 @@ export async function startFixture({
   role = "admin",
   refuses = false,
   holdsSteps = false,
+  countsLate = false,
 }: FixtureOptions): Promise<Fixture> {
   const world = makeWorld(size);
   const acts: Fixture["acts"] = [];
@@ -86,6 +89,15 @@ export async function startFixture({
       return;
     }
     const body = JSON.parse((await text(request)) || "{}") as Record<string, unknown>;
+    if (body["dryRun"] === true && countsLate) {
+      const looked = Number(body["cursor"] ?? 0);
+      const next = { ...body, cursor: String(looked + 1) };
+      if (looked === 0) return answer(response, 200, { count: 0, isExact: false, next });
+      held.push(() =>
+        answer(response, 200, looked === 1 ? { count: 10_000, isExact: false, next } : { count: 7, isExact: true }),
+      );
+      return letHeld();
+    }
     if (body["dryRun"] === true && words[0] === "jobs" && words.length === 2 && words[1] !== "replay")
       return answer(response, 200, wouldTouch(body, size));
     if (body["dryRun"] === true)
@@ -323,6 +335,7 @@ function momentOf(world: World, tick: number): { overview: Overview; queues: rea
       suspended: sum(queues, "suspended"),
       running: sum(queues, "running"),
       failedLastHour: isEmpty ? 0 : 37,
+      failedLastHourIsExact: world.failures.length < 100,
       oldestReadySeconds: isEmpty ? null : Math.max(...ages),
       rates: {
         enqueuedPerSecond: sum(queues, "in"),
@@ -332,8 +345,10 @@ function momentOf(world: World, tick: number): { overview: Overview; queues: rea
       latency: isEmpty
         ? { p50: null, p95: null }
         : { p50: 0.012 + 0.004 * Math.sin(tick / 11), p95: 0.09 + 0.05 * Math.sin(tick / 19) ** 2 },
-      workers: world.workers.length,
+      workers: world.processes.flatMap(({ workers, state }) => (state === "lost" ? [] : workers)).length,
+      holders: world.workers.length,
       warnings: world.findings.filter(({ state }) => state === "wrong").length,
+      alerts: isEmpty ? 0 : 1,
     },
     queues,
   };

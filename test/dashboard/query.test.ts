@@ -36,7 +36,7 @@ describe("the search line", () => {
       "queue:images ",
     ]);
     expect(suggest("queue:my", { queue: ["my queue"] }).map(({ line }) => line)).toEqual(['queue:"my queue" ']);
-    expect(suggest("", {}).length, "an empty line says all that can be asked").toBe(13);
+    expect(suggest("", {}).length, "an empty line says all that can be asked").toBe(15);
     expect(suggest("cel", {}), "with one cell there is none to choose").toEqual([]);
     expect(suggest("cell:", { cell: ["a", "b"] }).map(({ line }) => line)).toEqual(["cell:a ", "cell:b "]);
     expect(parseQuery("a:889652465904021504").filter).toEqual({ id: "a:889652465904021504" });

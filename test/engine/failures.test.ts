@@ -168,6 +168,47 @@ describe("retrying failures", () => {
     expect(await db.engine.failureRetry({ fingerprint, queue })).toEqual({ jobs: 0, next: null });
   });
 
+  it("takes those that failed within a time, as they are listed, and counts them the same way", async () => {
+    const queue = await newQueue(db);
+    const old = await failWith(queue, { message: "down" });
+    const between = (await jobOf(db, old)).finishedAt!.getTime() + 50_000;
+    await db.moveClock(100);
+    const young = [await failWith(queue, { message: "down" }), await failWith(queue, { message: "down" })];
+    const { fingerprint } = (await db.engine.failures({ queue }))[0]!;
+    const times = { since: new Date(between), until: new Date(between + 3_600_000) };
+    for (const [which, jobs] of [
+      [{}, 3],
+      [times, 2],
+      [{ until: times.since }, 1],
+      [{ since: times.until }, 0],
+    ] as const) {
+      const counted = await db.engine.failureRetry({ fingerprint, queue, ...which, dryRun: true });
+      expect(counted).toEqual({ jobs, next: null });
+      expect((await db.engine.failures({ queue, ...which })).reduce((sum, { jobs: n }) => sum + n, 0)).toBe(jobs);
+    }
+    const first = await db.engine.failureRetry({ fingerprint, queue, ...times, limit: 1 });
+    expect(first).toMatchObject({ jobs: 1, next: { after: young[0], ...times } });
+    expect(await db.engine.failureRetry({ ...first.next!, limit: 1000 })).toEqual({ jobs: 1, next: null });
+    expect(await stateOf(db, old)).toBe("failed");
+  });
+
+  it("looks at so many failures in a batch, which may find none, and says where they end", async () => {
+    const queue = await newQueue(db);
+    const [first, second] = [await failWith(queue, { message: "much" }), await failWith(queue, { message: "much" })];
+    const rare = await failWith(queue, { message: "rare" });
+    const { fingerprint } = (await db.engine.failures({ queue })).find(({ message }) => message === "rare")!;
+    const look = async (after: JobId, most: number) =>
+      (
+        await db.sql(
+          "select jobs::text[], next::text from failed_jobs($1, null, null, null, null, $2::bigint - 1, 10, $3)",
+          [fingerprint, after, most],
+        )
+      )[0];
+    expect(await look(first, 2)).toEqual({ jobs: [], next: second });
+    expect(await look(first, 3)).toEqual({ jobs: [rare], next: rare });
+    expect(await look(first, 4)).toEqual({ jobs: [rare], next: null });
+  });
+
   it("spreads them by a rate, across batches, and counts them as delayed until they are due", async () => {
     const queue = await newQueue(db);
     const ids: JobId[] = [];

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { get } from "../../api.js";
 import { CellFilter, chosenCell } from "../../cells.js";
 import { now } from "../../clock.js";
-import { count, plural } from "../../format.js";
+import { count, exact, plural } from "../../format.js";
 import { perform } from "../../parts/act.js";
 import { Button } from "../../parts/button.js";
 import { Empty } from "../../parts/empty.js";
@@ -12,31 +12,30 @@ import { PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Choice } from "../../parts/tabs.js";
 import { Table } from "../../parts/table.js";
+import { TextField } from "../../parts/text-field.js";
 import { Ago } from "../../parts/time.js";
-import { route, to } from "../../router.js";
+import { go, route, to } from "../../router.js";
 import { asTime } from "../../search/query.js";
 import { mayAct } from "../../session.js";
 import type { Failure, List } from "../../wire.js";
 import { bulk } from "../jobs/bulk.js";
-import { replay, retryAlike } from "./acts.js";
+import { type Which, replay, retryAlike } from "./acts.js";
 
-type Since = "1h" | "1d" | "7d" | "any";
-
-/** Failed jobs that nobody has decided on, by alike errors. */
+/** Failed jobs that nobody has decided on, by alike errors. What is asked for stands in the address. */
 export function Failures(): JSX.Element {
-  const [since, setSince] = useState<Since>("any");
+  const { kind, cell: _cell, ...query } = Object.fromEntries(route.value.query);
+  const asked = JSON.stringify(query);
   const cell = chosenCell.value;
-  const kind = route.value.query.get("kind");
   const failures = useResource(
-    `failures ${since} ${cell}`,
-    (signal) =>
-      get<List<Failure> & { readonly total: number; readonly isExact: boolean }>(
-        "failures",
-        { limit: 200, cell, ...(since !== "any" && { since: asTime(since, now.peek()) }) },
-        signal,
-      ),
+    `failures ${asked} ${cell}`,
+    async (signal) => {
+      const which = whichOf(query, cell);
+      type Answer = List<Failure> & { readonly total: number; readonly isExact: boolean };
+      return { ...(await get<Answer>("failures", { limit: 1000, ...which }, signal)), which };
+    },
     15_000,
   );
+  const isFiltered = Object.keys(query).length > 0;
   return (
     <>
       <PageHead title="Failures" actions={mayAct.value && <Button onClick={() => perform(replay())}>Replay…</Button>}>
@@ -44,41 +43,36 @@ export function Failures(): JSX.Element {
         quoted texts.
         <CellFilter />
       </PageHead>
+      <Filters key={asked} query={query} kind={kind} />
       <Panel
-        title={kind === null ? "By error" : "One kind of error"}
+        title={kind === undefined ? "By error" : "One kind of error"}
         note={
           failures.data &&
           (failures.data.isExact
             ? plural(failures.data.total, "job")
-            : `more than ${plural(failures.data.total, "job")}: these are the newest`)
+            : `${exact(failures.data.total)} jobs or more: these are the newest`)
         }
         actions={
           <>
-            {kind !== null && (
-              <a class="button button-small" href={to(["failures"])}>
+            {kind !== undefined && (
+              <a class="button button-small" href={to(["failures"], { ...query, cell })}>
                 All kinds
               </a>
             )}
-            <Choice
-              label="Failed within"
-              value={since}
-              onChange={setSince}
-              of={[
-                { value: "1h", title: "1 h" },
-                { value: "1d", title: "1 day" },
-                { value: "7d", title: "7 days" },
-                { value: "any", title: "any time" },
-              ]}
-            />
+            {isFiltered && (
+              <Button small onClick={() => go(to(["failures"], { kind, cell }))}>
+                Clear
+              </Button>
+            )}
           </>
         }
         flush
       >
         <Load of={failures}>
-          {({ items, isExact }) => (
+          {({ items, isExact, which }) => (
             <Table
               caption="Failures"
-              rows={kind === null ? items : items.filter(({ fingerprint }) => fingerprint === kind)}
+              rows={kind === undefined ? items : items.filter(({ fingerprint }) => fingerprint === kind)}
               rowKey={({ fingerprint }) => fingerprint}
               sort={["Jobs", true]}
               columns={[
@@ -90,7 +84,7 @@ export function Failures(): JSX.Element {
                   by: ({ jobs }) => jobs,
                   cell: ({ jobs, fingerprint }) => (
                     <a
-                      href={to(["jobs"], { state: "failed", failure: fingerprint, cell })}
+                      href={to(["jobs"], { state: "failed", ...asFilter(which, fingerprint) })}
                       title="All jobs of this kind"
                     >
                       {count(jobs) + (isExact ? "" : "+")}
@@ -133,7 +127,7 @@ export function Failures(): JSX.Element {
                       <Button
                         small
                         label={`Retry ${failure.jobs} jobs that failed with ${failure.message ?? "this error"}`}
-                        onClick={() => perform(retryAlike(failure))}
+                        onClick={() => perform(retryAlike(failure, which))}
                       >
                         Retry
                       </Button>
@@ -141,7 +135,9 @@ export function Failures(): JSX.Element {
                         small
                         label={`Discard ${failure.jobs} jobs that failed with ${failure.message ?? "this error"}`}
                         onClick={() =>
-                          perform(bulk("discard", { filter: { failure: failure.fingerprint, ...(cell && { cell }) } }))
+                          perform(
+                            bulk("discard", { filter: { state: "failed", ...asFilter(which, failure.fingerprint) } }),
+                          )
                         }
                       >
                         Discard
@@ -151,9 +147,18 @@ export function Failures(): JSX.Element {
                 },
               ]}
               empty={
-                <Empty title={since === "any" ? "Nothing has failed for good" : "Nothing failed within this time"}>
-                  Jobs come here when their attempts are used up, or when their handler says that trying again is of no
-                  use.
+                <Empty
+                  title={
+                    !isExact
+                      ? "Not among the newest ten thousand"
+                      : isFiltered
+                        ? "Nothing that failed is like that"
+                        : "Nothing has failed for good"
+                  }
+                >
+                  {isExact
+                    ? "Jobs come here when their attempts are used up, or when their handler says that trying again is of no use."
+                    : "Ask for a queue, a type or a time to see further back."}
                 </Empty>
               }
             />
@@ -161,6 +166,56 @@ export function Failures(): JSX.Element {
         </Load>
       </Panel>
     </>
+  );
+}
+
+/** The same failures wherever they are listed, counted, retried or discarded: times as they were when it was asked. */
+function whichOf(query: Readonly<Record<string, string>>, cell: string | undefined): Which {
+  const at = (name: "since" | "until") => query[name] && { [name]: asTime(query[name], now.peek()) };
+  const named = (name: "queue" | "type") => query[name] && { [name]: query[name] };
+  return { ...named("queue"), ...named("type"), ...at("since"), ...at("until"), ...(cell && { cell }) };
+}
+
+/** As lists of jobs and acts on them take it, where `since` and `until` are about the time of the enqueue. */
+function asFilter({ since, until, ...rest }: Which, failure: string): Readonly<Record<string, string>> {
+  return { ...rest, failure, ...(since && { endedSince: since }), ...(until && { endedUntil: until }) };
+}
+
+function Filters({ query, kind }: { query: Readonly<Record<string, string>>; kind: string | undefined }): JSX.Element {
+  const [texts, setTexts] = useState({
+    queue: query["queue"] ?? "",
+    type: query["type"] ?? "",
+    until: query["until"] ?? "",
+  });
+  const set = (name: keyof typeof texts) => (value: string) => setTexts((before) => ({ ...before, [name]: value }));
+  const ask = (since: string | undefined): void =>
+    go(to(["failures"], { kind, ...texts, since, cell: chosenCell.peek() }));
+  return (
+    <form
+      class="audit-filters"
+      role="search"
+      aria-label="Failures"
+      onSubmit={(event) => {
+        event.preventDefault();
+        ask(query["since"]);
+      }}
+    >
+      <TextField label="Queue" names="queue" value={texts.queue} onChange={set("queue")} />
+      <TextField label="Type" names="type" value={texts.type} onChange={set("type")} />
+      <TextField label="Failed before" hint="2026-03-01T08:00, 2h, 3d" value={texts.until} onChange={set("until")} />
+      <Choice
+        label="Failed within"
+        value={query["since"] ?? ""}
+        onChange={ask}
+        of={[
+          { value: "1h", title: "last hour" },
+          { value: "1d", title: "last day" },
+          { value: "7d", title: "last 7 days" },
+          { value: "", title: "any time" },
+        ]}
+      />
+      <Button type="submit">Find</Button>
+    </form>
   );
 }
 

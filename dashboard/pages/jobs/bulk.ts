@@ -1,10 +1,8 @@
 /** Acts on many jobs: on those that were chosen, or on all that match. */
-import { send } from "../../api.js";
 import { plural } from "../../format.js";
 import { type Act, type Field, because, filled, numberOf } from "../../parts/act.js";
-import { type Stepped, inSteps } from "../../parts/in-steps.js";
+import { type Stepped, countInSteps, inSteps } from "../../parts/in-steps.js";
 import { writeQuery } from "../../search/query.js";
-import type { Touch } from "../../wire.js";
 import { asked } from "./filter.js";
 
 export type Verb = "retry" | "discard" | "cancel" | "rewind";
@@ -82,8 +80,7 @@ export function bulk(verb: Verb, which: Which): Act {
     title: "ids" in which ? `${name} ${plural(which.ids.length, "chosen job")}` : `${name} all of these`,
     explain: `${subject} ${of} ${does}`,
     fields: [...fields, because],
-    count: (values) =>
-      verb === "rewind" && !values["to"] ? undefined : send<Touch>("POST", path, { ...body(values), dryRun: true }),
+    count: (values, pace) => (verb === "rewind" && !values["to"] ? undefined : countInSteps(path, body(values), pace)),
     button: `${name} them`,
     danger: danger ?? false,
     isStepwise: true,

@@ -61,7 +61,7 @@ export function OverviewPage(): JSX.Element {
         </Panel>
       ) : (
         <>
-          <div class="grid-2">
+          <div class="grid-2 charts">
             <div class="panel panel-body">
               <Chart title="Jobs per second" points={points} series={flow} kind="rate" seconds={seconds} />
             </div>
@@ -133,9 +133,6 @@ function useIsNew(): boolean {
   return hasJobs.data === false;
 }
 
-/** The server counts so many at most. */
-const maxFailures = 10_000;
-
 function Totals({ of }: { of: Overview | null }): JSX.Element {
   const facts: readonly (readonly [string, string, string?])[] = [
     ["Ready", count(of?.ready)],
@@ -145,8 +142,9 @@ function Totals({ of }: { of: Overview | null }): JSX.Element {
     ["Oldest ready", duration(of?.oldestReadySeconds)],
     ["In", rate(of?.rates.enqueuedPerSecond), "/s"],
     ["Out", rate(of?.rates.finishedPerSecond), "/s"],
-    ["Failed, last hour", `${count(of?.failedLastHour)}${of?.failedLastHour === maxFailures ? "+" : ""}`],
+    ["Failed, last hour", `${count(of?.failedLastHour)}${of?.failedLastHourIsExact === false ? "+" : ""}`],
     ["Workers", count(of?.workers)],
+    ["Holding jobs", count(of?.holders)],
   ];
   const isStale = connection.value === "lost" || connection.value === "blind";
   return (

@@ -21,6 +21,8 @@ export const failuresRetryCommand: Command = {
   options: {
     queue: { value: "NAME", help: "only of this queue" },
     type: { value: "TYPE", help: "only of this type" },
+    since: { value: "TIME", help: "only those that failed at this time or later, such as 2026-03-01T08:00Z" },
+    until: { value: "TIME", help: "only those that failed before this time" },
     attempts: { value: "N", help: "how many more attempts", default: "1" },
     "per-second": { value: "N", help: "let only so many become ready per second (default: all at once)" },
     "start-at": { value: "TIME", help: "when the first one becomes ready (default: now)" },
@@ -38,7 +40,7 @@ export const failuresRetryCommand: Command = {
     const startAt = options.given("start-at");
     const which: FailureRetry = {
       ...(fingerprint === undefined ? {} : { fingerprint }),
-      ...options.pick("queue", "type", "by", "because"),
+      ...options.pick("queue", "type", "since", "until", "by", "because"),
       attempts: options.integer("attempts", 1, 1_000_000),
       ...(perSecond === undefined ? {} : { perSecond }),
       ...(startAt === undefined ? {} : { startAt }),

@@ -52,16 +52,22 @@ export interface FailureRetry extends DecisionNote {
   readonly fingerprint?: string;
   readonly queue?: string;
   readonly type?: string;
+  /** Only jobs that failed at this time or later. Default any. */
+  readonly since?: Date | string;
+  /** Only jobs that failed before this time. Default any. */
+  readonly until?: Date | string;
   /** How many more attempts each gets. Default 1. */
   readonly attempts?: number;
   /** Let only so many become ready per second. Default all at once. */
   readonly perSecond?: number;
   /** When the first one becomes ready. Default now. */
   readonly startAt?: Date | string;
-  /** At most this many jobs in one batch, 1 to 10,000. Default 1000. */
+  /** At most this many jobs in one batch, 1 to 10,000. Default 1000. A batch may have less, and more follow. */
   readonly limit?: number;
   /** Where the batch before has stopped; part of its answer. */
   readonly after?: JobId;
+  /** Only count them. Default false. */
+  readonly dryRun?: boolean;
 }
 
 /** What became of a batch, and what to ask for next: null when that was all. */

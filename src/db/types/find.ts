@@ -25,6 +25,10 @@ export interface FindFilter extends ListFilter {
   readonly error?: string;
   /** The kind of the last error, as `failures` tells it (`fingerprint`). */
   readonly failure?: string;
+  /** Only jobs that ended at this time or later. */
+  readonly endedFrom?: Date | string;
+  /** Only jobs that ended before this time. */
+  readonly endedTo?: Date | string;
   /** A part of the input as it is written, whatever the case; JSON in brackets: what the input contains. */
   readonly input?: string;
   /** A part of the names of its queue, type, group, tenant, of its fingerprint, its input or its last error. */

@@ -135,7 +135,7 @@ export interface LiveSampleOptions {
   readonly ends?: readonly number[];
   /** Since when the oldest ready jobs wait. Default true. */
   readonly ages?: boolean;
-  /** How many jobs failed within the last hour. Default true. */
+  /** How often jobs failed for good within the last hour. Default true. */
   readonly failures?: boolean;
 }
 
@@ -153,13 +153,27 @@ export interface LiveSample {
   readonly ended: {
     readonly [queue: string]: {
       readonly ended: number;
+      /** Attempts that failed, whatever became of the job. */
       readonly failed: number;
+      /** Jobs that failed for good, those that were seen; all of them unless `isSample`. */
+      readonly failedJobs: number;
+      readonly isSample: boolean;
       readonly p50: number | null;
       readonly p95: number | null;
     };
   } | null;
-  readonly failedLastHour: number | null;
+  /** How often jobs failed for good in the hour before `to`, whatever was decided on them since. */
+  readonly failedLastHour: {
+    readonly count: number;
+    /** False when at least so many: older jobs were not looked at. */
+    readonly isExact: boolean;
+  } | null;
+  /** Workers of processes whose heartbeat is not late, idle ones too. */
   readonly workers: number;
+  /** Who holds jobs, by the names of their claims. */
+  readonly holders: number;
+  /** Alerts that fire and are not silenced. */
+  readonly alerts: number;
   readonly queues: readonly {
     readonly queue: string;
     readonly state: QueueState;

@@ -84,12 +84,26 @@ export abstract class HoldVerbs extends OutcomeVerbs {
   async failureRetry(which: FailureRetry, call?: CallOptions): Promise<FailuresRetried> {
     checkKeys(
       which,
-      new Set(["fingerprint", "queue", "type", "attempts", "perSecond", "limit", "after", "startAt", "by", "because"]),
+      new Set<string>([
+        "fingerprint",
+        "queue",
+        "type",
+        "since",
+        "until",
+        "attempts",
+        "perSecond",
+        "limit",
+        "after",
+        "startAt",
+        "by",
+        "because",
+        "dryRun",
+      ] satisfies (keyof FailureRetry)[]),
     );
     const [row] = await this.db.rows(
       "failure_retry",
       `select retried, after::text, to_json(start_at) as start_at
-         from :failure_retry($1::text, $2::text, $3::text, $4::int, $5::float8, $6::int, $7::bigint, $8::timestamptz, $9::text, $10::text)`,
+         from :failure_retry($1::text, $2::text, $3::text, $4::int, $5::float8, $6::int, $7::bigint, $8::timestamptz, $9::text, $10::text, $11::timestamptz, $12::timestamptz, $13::boolean)`,
       [
         which.fingerprint ?? null,
         which.queue ?? null,
@@ -101,6 +115,9 @@ export abstract class HoldVerbs extends OutcomeVerbs {
         which.startAt ?? null,
         which.by ?? null,
         which.because ?? null,
+        which.since ?? null,
+        which.until ?? null,
+        which.dryRun ?? false,
       ],
       call,
     );

@@ -14,6 +14,8 @@ export const jobFilter = {
   key: z.string().optional().meta({ description: "the fingerprint" }),
   since: timeInput.optional().meta({ description: "enqueued at this time or later" }),
   until: timeInput.optional().meta({ description: "enqueued before this time" }),
+  endedSince: timeInput.optional().meta({ description: "ended at this time or later" }),
+  endedUntil: timeInput.optional().meta({ description: "ended before this time" }),
   error: z.string().max(200).optional().meta({ description: "a part of the last error's message" }),
   failure: z
     .string()
@@ -33,8 +35,17 @@ export const jobFilter = {
 export function filterOf({
   since,
   until,
+  endedSince,
+  endedUntil,
   key: fingerprint,
   ...rest
 }: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): JobFilter {
-  return given({ ...rest, fingerprint, createdFrom: since, createdTo: until });
+  return given({
+    ...rest,
+    fingerprint,
+    createdFrom: since,
+    createdTo: until,
+    endedFrom: endedSince,
+    endedTo: endedUntil,
+  });
 }

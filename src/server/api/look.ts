@@ -3,7 +3,7 @@ import { whyText } from "../../db/why-text.js";
 import { inCellOf } from "./over-cells.js";
 import type { Call } from "./route.js";
 
-/** Counting goes no further than this. */
+/** One look counts so many at most. */
 const countedMost = 10_000;
 /** A page has no more than this, so that jobs with large inputs make more pages and not larger ones. */
 export const pageBytes = 8_388_608;
@@ -46,13 +46,20 @@ export async function findJobs(
   return { items, ...(next === null ? {} : { next }) };
 }
 
-/** How many jobs match: exactly up to ten thousand, as long as that takes two seconds at most. */
+/**
+ * How many jobs match, before `before` where it is given, as far as one look gets: ten thousand or two seconds. It may
+ * have found none yet; `next` is where to go on, and null when that was all.
+ */
 export async function countJobs(
   looking: Looking,
   filter: JobFilter,
-): Promise<{ readonly count: number; readonly isExact: boolean }> {
-  const { ids, next } = await look(looking, filter, { limit: countedMost });
-  return { count: ids.length, isExact: next === null };
+  before?: JobId,
+): Promise<{ readonly count: number; readonly isExact: boolean; readonly next: JobId | null }> {
+  const { ids, next } = await look(looking, filter, {
+    limit: countedMost,
+    ...(before === undefined ? {} : { before }),
+  });
+  return { count: ids.length, isExact: next === null, next };
 }
 
 /** Reasons for waiting with their words. */

@@ -258,7 +258,10 @@ export const overview = z
     delayed: count,
     suspended: count,
     running: count,
-    failedLastHour: count,
+    failedLastHour: count.meta({
+      description: "how often jobs failed for good, whatever was decided on them since",
+    }),
+    failedLastHourIsExact: z.boolean().meta({ description: "false: at least so often" }),
     oldestReadySeconds: maybe(z.number()),
     rates: z.strictObject({
       enqueuedPerSecond: maybe(z.number()),
@@ -266,8 +269,10 @@ export const overview = z
       failedPerSecond: maybe(z.number()),
     }),
     latency: z.strictObject({ p50: maybe(z.number()), p95: maybe(z.number()) }),
-    workers: count,
-    warnings: count,
+    workers: count.meta({ description: "of processes whose heartbeat is not late, idle ones too" }),
+    holders: count.meta({ description: "who holds jobs, by the names of their claims" }),
+    warnings: count.meta({ description: "what the doctor found wrong" }),
+    alerts: count.meta({ description: "those that fire and are not silenced" }),
     missing: missingCells,
   })
   .meta({ id: "Overview" });

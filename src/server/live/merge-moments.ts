@@ -7,7 +7,7 @@ export interface SampledCell extends Sampled {
   readonly cell: string;
 }
 
-/** Several cells as one: sums, and of times the longest. A worker may hold jobs of several cells, and counts once. */
+/** Several cells as one: sums, and of times the longest. A worker may serve several cells, and counts once. */
 export function mergedMoments(cells: readonly SampledCell[]): Sampled {
   const queues = new Map<string, LiveQueue>();
   const waits = new Map<string, Waits>();
@@ -61,6 +61,7 @@ function bothOverviews(a: Overview, b: Overview): Overview {
     suspended: a.suspended + b.suspended,
     running: a.running + b.running,
     failedLastHour: a.failedLastHour + b.failedLastHour,
+    failedLastHourIsExact: a.failedLastHourIsExact && b.failedLastHourIsExact,
     oldestReadySeconds: longest(a.oldestReadySeconds, b.oldestReadySeconds),
     rates: {
       enqueuedPerSecond: added(a.rates.enqueuedPerSecond, b.rates.enqueuedPerSecond),
@@ -69,6 +70,8 @@ function bothOverviews(a: Overview, b: Overview): Overview {
     },
     latency: longerWaits(a.latency, b.latency),
     workers: Math.max(a.workers, b.workers),
+    holders: Math.max(a.holders, b.holders),
     warnings: 0,
+    alerts: a.alerts + b.alerts,
   };
 }

@@ -29,7 +29,10 @@ export interface Overview {
   /** Of the delayed ones. */
   readonly suspended: number;
   readonly running: number;
+  /** How often jobs failed for good, whatever was decided on them since. */
   readonly failedLastHour: number;
+  /** False: at least so often. */
+  readonly failedLastHourIsExact: boolean;
   readonly oldestReadySeconds: number | null;
   readonly rates: {
     readonly enqueuedPerSecond: number | null;
@@ -37,8 +40,14 @@ export interface Overview {
     readonly failedPerSecond: number | null;
   };
   readonly latency: { readonly p50: number | null; readonly p95: number | null };
+  /** Of processes whose heartbeat is not late, idle ones too. */
   readonly workers: number;
+  /** Who holds jobs, whether a process tells of them or not. */
+  readonly holders: number;
+  /** What the doctor found wrong. */
   readonly warnings: number;
+  /** Those that fire and are not silenced. */
+  readonly alerts: number;
   /** With several cells: those that do not answer. */
   readonly missing?: readonly MissingCell[];
 }

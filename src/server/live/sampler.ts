@@ -5,6 +5,8 @@ import type { LiveQueue, Moment } from "./moment.js";
 /** What costs most is looked up less often; meanwhile ages grow, and failures that are seen are added. */
 const agesMs = 5000;
 const failuresMs = 60_000;
+/** A sample tells what ended within ten seconds; failures before that would be missed. */
+const seenMs = 9000;
 
 /** How long jobs had waited for their first attempt, in seconds. */
 export interface Waits {
@@ -24,7 +26,8 @@ export class Sampler {
   #before: LiveSample | undefined;
   /** Where the logs ended, at each of the last samples. */
   #ends: { readonly at: number; readonly ends: readonly number[] }[] = [];
-  #failures = { at: -Infinity, count: 0 };
+  /** `at`: when they were counted; `seenAt`: until when those that came since were added. */
+  #failures = { at: -Infinity, seenAt: -Infinity, count: 0, isExact: true };
   #oldest: { readonly at: number; readonly since: ReadonlyMap<string, Date | null> } = {
     at: -Infinity,
     since: new Map(),
@@ -45,7 +48,8 @@ export class Sampler {
   }
 
   async #take(): Promise<Sampled> {
-    const failures = performance.now() - this.#failures.at > failuresMs;
+    const began = performance.now();
+    const failures = began - this.#failures.at > failuresMs || began - this.#failures.seenAt > seenMs;
     const ages = performance.now() - this.#oldest.at > agesMs;
     const from = this.#before?.to;
     const ends = from && (this.#ends.findLast(({ at }) => at <= from.getTime()) ?? this.#ends[0])?.ends;
@@ -64,10 +68,18 @@ export class Sampler {
         at: performance.now(),
         since: new Map(sample.queues.map(({ queue, oldestReadyAt }) => [queue, oldestReadyAt])),
       };
-    if (failures) this.#failures = { at: performance.now(), count: sample.failedLastHour ?? 0 };
-    else this.#failures.count += sample.ended?.[""]?.failed ?? 0;
+    this.#addFailures(sample, began);
     const waits = Object.entries(sample.ended ?? {}).map(([queue, { p50, p95 }]) => [queue, { p50, p95 }] as const);
     return { moment: this.#momentOf(sample, seconds), waits: new Map(waits) };
+  }
+
+  /** A count goes up to the `to` of its sample, and the next sample goes on from there. */
+  #addFailures({ failedLastHour: counted, ended }: LiveSample, seenAt: number): void {
+    if (counted) return void (this.#failures = { at: seenAt, seenAt, ...counted });
+    const since = ended?.[""];
+    this.#failures.seenAt = seenAt;
+    this.#failures.count += since?.failedJobs ?? 0;
+    if (since?.isSample) this.#failures.isExact = false;
   }
 
   #momentOf(sample: LiveSample, seconds: number | undefined): Moment {
@@ -109,6 +121,7 @@ export class Sampler {
         suspended: sum(queues, "suspended"),
         running: sum(queues, "running"),
         failedLastHour: this.#failures.count,
+        failedLastHourIsExact: this.#failures.isExact,
         oldestReadySeconds: ages.length === 0 ? null : Math.max(...ages),
         rates: {
           enqueuedPerSecond: rate(Object.values(sample.made ?? {}).reduce((total, n) => total + n, 0)),
@@ -117,7 +130,9 @@ export class Sampler {
         },
         latency: { p50: isFresh ? this.#latency.p50 : null, p95: isFresh ? this.#latency.p95 : null },
         workers: sample.workers,
+        holders: sample.holders,
         warnings: 0,
+        alerts: sample.alerts,
       },
     };
   }

@@ -75,6 +75,21 @@ describe("acts on all jobs that match", () => {
     expect(await post("discard", { filter, dryRun: true })).toEqual({ count: 30, isExact: true });
   });
 
+  it("says where to count on when one look was not enough, so that the sum is exact", async () => {
+    await server.db.engine.queuePut("surges");
+    await server.db.engine.enqueueMany(
+      "surge",
+      Array.from({ length: 10_020 }, () => ({})),
+      { queue: "surges" },
+    );
+    const filter = { queue: "surges" };
+    const first = await post("cancel", { filter, dryRun: true });
+    expect(first).toMatchObject({ isExact: false, next: { filter, dryRun: true } });
+    const counts = await all("cancel", { filter, dryRun: true });
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(10_020);
+    await server.db.engine.queuePurge("surges");
+  });
+
   it("spreads a retry over all of its steps", async () => {
     const filter = { type: "mail" };
     const startAt = "2099-01-01T00:00:00.000Z";
@@ -100,6 +115,27 @@ describe("acts on all jobs that match", () => {
     expect(await post("discard", { ids, dryRun: true })).toEqual({ count: 3, isExact: true });
     expect(await post("discard", { ids: [...ids, ids[0]] })).toEqual({ count: 3, isExact: true });
     expect(await post("retry", { ids })).toEqual({ count: 0, isExact: true });
+  });
+
+  it("acts on those that failed within a time, as they are listed", async () => {
+    await failed("aged", 2, "once");
+    const [{ lastAt }] = (await server.ask("GET", "/failures?type=aged")).body.items;
+    await failed("aged", 3, "once");
+    const since = new Date(Date.parse(lastAt) + 1).toISOString();
+    const [{ fingerprint, jobs }] = (await server.ask("GET", `/failures?type=aged&since=${since}`)).body.items;
+    expect(jobs).toBe(3);
+    const filter = { type: "aged", state: "failed", failure: fingerprint, endedSince: since };
+    expect(await post("discard", { filter, dryRun: true })).toEqual({ count: 3, isExact: true });
+    const retry = { fingerprint, type: "aged", since };
+    const ask = async (body: object) => (await server.ask("POST", "/failures/retry", body)).body;
+    expect(await ask({ ...retry, dryRun: true })).toEqual({ count: 3, isExact: true });
+    expect(await ask({ ...retry, since: undefined, until: since, dryRun: true })).toEqual({ count: 2, isExact: true });
+    expect(await post("discard", { filter: { ...filter, endedUntil: since }, dryRun: true })).toMatchObject({
+      count: 0,
+    });
+    expect(await post("discard", { filter })).toEqual({ count: 3, isExact: true });
+    expect(await ask(retry)).toEqual({ count: 0, isExact: true });
+    expect(await ask({ ...retry, since: undefined })).toEqual({ count: 2, isExact: true });
   });
 
   it("leaves jobs of a finished queue alone when they are among those that match", async () => {

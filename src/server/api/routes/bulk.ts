@@ -59,7 +59,11 @@ async function bulk(call: Call<unknown, Which>, { narrow, work, count: countOf }
   if (Object.keys(given(body.filter!)).length === 0)
     throw new InvalidArgumentError("the filter is empty", "say which jobs, by a queue, a type, a state or a time");
   const name = `jobs ${JSON.stringify(given(body.filter!))}`;
-  if (body.dryRun && !countOf) return countJobs({ mill, looks }, wanted);
+  const goOn = (cursor: JobId) => ({ isExact: false, next: { ...given(body), cursor } });
+  if (body.dryRun && !countOf) {
+    const { count, next } = await countJobs({ mill, looks }, wanted, body.cursor);
+    return { count, ...(next === null ? { isExact: true } : goOn(next)) };
+  }
   const until = Date.now() + maxMs;
   let before = body.cursor;
   let count = 0;
@@ -75,8 +79,7 @@ async function bulk(call: Call<unknown, Which>, { narrow, work, count: countOf }
     (body.dryRun ? count < batchJobs : true) &&
     Date.now() < until
   );
-  if (before === undefined) return { count, isExact: true };
-  return { count, isExact: false, ...(!body.dryRun && { next: { ...given(body), cursor: before } }) };
+  return { count, ...(before === undefined ? { isExact: true } : goOn(before)) };
 }
 
 const jobsName = (jobs: readonly JobId[]): string =>

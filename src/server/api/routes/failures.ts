@@ -8,6 +8,10 @@ import { batched, because, dryRun, jobId, limitOf, listOf, time, timeInput } fro
 const batch = 1000;
 /** A request does so many at most, so that it has an end; `next` is the body of the one that continues. */
 const maxJobs = 100_000;
+const maxMs = 20_000;
+/** Counting goes in larger steps, and a request is answered sooner, so that somebody sees how far it is. */
+const countedBatch = 10_000;
+const countedMs = 2000;
 
 const failureGroup = z
   .strictObject({
@@ -73,6 +77,8 @@ export const failureRoutes = [
       fingerprint: z.string().optional(),
       queue: z.string().optional(),
       type: z.string().optional(),
+      since: timeInput.optional().meta({ description: "failed at this time or later" }),
+      until: timeInput.optional().meta({ description: "failed before this time" }),
       attempts: z.number().int().min(1).max(1000).optional(),
       perSecond: z.number().positive().optional(),
       startAt: z.iso.datetime({ offset: true }).optional(),
@@ -81,27 +87,26 @@ export const failureRoutes = [
       dryRun,
     }),
     answer: batched,
-    async handle({ mill, body, identity, act }) {
-      const { dryRun: isPretended, because: why, ...which } = body;
-      const { fingerprint, queue, type } = body;
-      if (isPretended) {
-        const { groups, isExact } = await looked({ mill }, given({ queue, type }));
-        const count = groups
-          .filter((group) => fingerprint === undefined || group.fingerprint === fingerprint)
-          .reduce((sum, group) => sum + group.jobs, 0);
-        return { count, isExact };
-      }
+    async handle({ mill, looks, body, identity, act }) {
+      const { because: why, dryRun: isPretended, ...which } = body;
+      const { fingerprint, queue, type, since, until } = body;
+      const object = `failures ${JSON.stringify(given({ fingerprint, queue, type, since, until }))}`;
+      const endsAt = Date.now() + (isPretended ? countedMs : maxMs);
       let count = 0;
-      let next: FailureRetry | null = { ...given(which), by: identity.name, ...given({ because: why }), limit: batch };
-      while (next && count < maxJobs) {
+      let next: FailureRetry | null = isPretended
+        ? { ...given(which), dryRun: true, limit: countedBatch }
+        : { ...given(which), by: identity.name, ...given({ because: why }), limit: batch };
+      do {
         const now: FailureRetry = next;
-        const retried = await act(`failures ${JSON.stringify(given({ fingerprint, queue, type }))}`, async (tx) => {
-          const done = await mill.engine.failureRetry(now, { tx });
-          return { ...done, count: done.jobs };
-        });
-        count += retried.count;
-        next = retried.next;
-      }
+        const done = isPretended
+          ? await looks(() => mill.engine.failureRetry(now))
+          : await act(object, async (tx) => {
+              const retried = await mill.engine.failureRetry(now, { tx });
+              return { ...retried, count: retried.jobs };
+            });
+        count += done.jobs;
+        next = done.next;
+      } while (next && count < maxJobs && Date.now() < endsAt);
       if (!next) return { count, isExact: true };
       const { by: _by, limit: _limit, ...rest } = next;
       return { count, isExact: false, next: rest };

@@ -115,7 +115,10 @@ export const jobRoutes = [
     summary: "how many jobs match every filter given: exactly up to 10,000, as long as it does not take too long",
     body: z.strictObject({ ...jobFilter, undecided: z.boolean().optional() }),
     answer: counted,
-    handle: async ({ mill, looks, body }) => countJobs({ mill, looks }, filterOf(body)),
+    async handle({ mill, looks, body }) {
+      const { count, isExact } = await countJobs({ mill, looks }, filterOf(body));
+      return { count, isExact };
+    },
   }),
   route({
     method: "GET",
