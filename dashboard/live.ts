@@ -35,6 +35,7 @@ function take({ overview: next, queues }: Sample): void {
   const at = Date.parse(next.at);
   const point: Point = {
     at,
+    waiting: ready + blocked,
     ready,
     blocked,
     delayed,

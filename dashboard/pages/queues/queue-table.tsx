@@ -82,6 +82,16 @@ const numbers: readonly Column<QueueRow>[] = [
     cell: (row) => duration(live(row.name)?.oldestReadySeconds),
   },
 ];
+/** Where nothing is suspended, a column of zeros would only be in the way. */
+const suspended = (): Column<QueueRow> | false =>
+  [...queueSamples.value.values()].some((one) => one.suspended > 0) && {
+    head: "Suspended",
+    end: true,
+    width: "96px",
+    rank: 3,
+    by: (row) => live(row.name)?.suspended,
+    cell: (row) => count(live(row.name)?.suspended),
+  };
 const rates: readonly Column<QueueRow>[] = [
   {
     head: "In /s",
@@ -134,7 +144,15 @@ export function QueueTable({
     <Table
       caption="Queues"
       rows={rows}
-      columns={[name, state, cellColumn<QueueRow>((row) => live(row.name)?.cell ?? row.cell), ...numbers, ...rates]}
+      columns={[
+        name,
+        state,
+        cellColumn<QueueRow>((row) => live(row.name)?.cell ?? row.cell),
+        ...numbers.slice(0, 4),
+        suspended(),
+        ...numbers.slice(4),
+        ...rates,
+      ]}
       rowKey={(row) => row.name}
       empty={empty}
       {...(!short && { sort: ["Queue", false] as const })}
