@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { get } from "../../api.js";
 import { count, duration, rate } from "../../format.js";
 import { history } from "../../history.js";
-import { connection, overview, queueSamples, recent } from "../../live.js";
+import { overview, queueSamples, recent } from "../../live.js";
 import { Chart, type Series, type Span, SpanChoice } from "../../parts/chart.js";
 import { Empty } from "../../parts/empty.js";
 import { firstJob } from "../../parts/samples.js";
@@ -157,9 +157,8 @@ function Totals({ of }: { of: Overview | null }): JSX.Element {
     ["Failed, last hour", `${count(of?.failedLastHour)}${of?.failedLastHour === maxFailures ? "+" : ""}`],
     ["Workers", count(of?.workers)],
   ];
-  const isStale = connection.value === "lost" || connection.value === "blind";
   return (
-    <dl class={isStale ? "totals totals-stale" : "totals"}>
+    <dl class="totals">
       {facts.map(([name, value, unit]) => (
         <div key={name}>
           <dt>{name}</dt>

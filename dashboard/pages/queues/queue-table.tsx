@@ -143,6 +143,7 @@ export function QueueTable({
   return (
     <Table
       caption="Queues"
+      isLive
       rows={rows}
       columns={[
         name,
