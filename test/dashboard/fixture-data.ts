@@ -214,6 +214,7 @@ export function makeWorld(size: Size): World {
                 queues: ["mail", "images"],
                 types: n % 4 === 3 ? null : types.slice(n % 3, (n % 3) + 2),
                 concurrency: 10 + n,
+                running: n % 4 === 1 ? 4 : 0,
                 ...(n === 0 ? { held: "paused" as const } : n === 4 ? { held: "drained" as const } : {}),
               },
             ],

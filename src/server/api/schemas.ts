@@ -321,6 +321,7 @@ export const processRecord = z
         queues: z.array(text),
         types: maybe(z.array(text)).meta({ description: "null when there are too many to tell" }),
         concurrency: count,
+        running: count.optional().meta({ description: "handlers that run" }),
         held: z
           .enum(["paused", "draining", "drained"])
           .optional()
@@ -341,7 +342,7 @@ export const processRecord = z
       )
       .meta({ description: "what its workers were ordered to do, the closest order first" }),
     state: z.enum(["idle", "busy", "stalled", "lost"]),
-    running: count,
+    running: count.meta({ description: "handlers that run, of all its workers" }),
     memoryBytes: count,
     stalledSeconds: z.number(),
     startedAt: time,
