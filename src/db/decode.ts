@@ -177,6 +177,7 @@ export function decodeJob(row: Row): JobRecord {
     parent: row["parent_text"] ?? null,
     waits: decodeWaits(row["waits"] as Row | null | undefined),
     suspendedAt: asDate(row["suspended_at"]),
+    resources: row["resources"] ?? null,
   } as JobRecord;
 }
 

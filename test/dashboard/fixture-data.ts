@@ -521,6 +521,7 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
       contentType: payloadTypes[n % 10] ?? null,
       stage: null,
       cost: 1,
+      resources: n % 7 === 0 ? { gpu: 1 } : null,
       ...runOf(n, idOf, ago(7200)),
     } satisfies Job;
   });

@@ -101,6 +101,7 @@ export const jobRecord = z
     parent: maybe(jobId),
     waits: maybe(jobWaits),
     suspendedAt: maybe(time),
+    resources: maybe(z.record(text, z.number())).meta({ description: "what it needs while it runs, so much of each" }),
     cell,
   })
   .meta({ id: "Job" });
