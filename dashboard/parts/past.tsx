@@ -9,7 +9,7 @@ export const liveDepth: readonly Series<Point>[] = [
   { title: "blocked", colour: "blocked", of: (point) => point.blocked },
   { title: "running", colour: "running", of: (point) => point.running },
   { title: "delayed", colour: "delayed", of: (point) => point.delayed },
-  { title: "suspended", colour: "accent", of: (point) => point.suspended },
+  { title: "suspended", colour: "muted", of: (point) => point.suspended },
 ];
 /** What is stored of a minute or an hour does not tell ready and blocked apart, nor what was not due. */
 export const storedDepth: readonly Series<Point>[] = [
