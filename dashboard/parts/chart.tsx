@@ -63,7 +63,10 @@ export function Chart<P extends Timed>({
   /** The moment under the pointer, in seconds. */
   const [under, setUnder] = useState<number | null>(null);
   const axisRef = useRef({ seconds, end });
-  axisRef.current = { seconds, end };
+  // Before the plot is made or drawn below.
+  useEffect(() => {
+    axisRef.current = { seconds, end };
+  }, [seconds, end]);
   const dark = isDark.value;
   const place = zone.value;
 
@@ -184,7 +187,7 @@ function useEnd(newest: number | undefined, seconds: number): number {
     () => computed(() => (connection.value === "paused" ? 0 : Math.ceil(now.value / step) * step)),
     [step],
   );
-  return Math.max(newest ?? 0, present.value) || Date.now();
+  return Math.max(newest ?? 0, present.value) || now.value;
 }
 
 function inWords<P>(

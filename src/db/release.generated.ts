@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "d323c7472ba2a1f0";
+export const functionsChecksum = "d1f38d0f1f97ab34";

@@ -20,10 +20,10 @@ async function record(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const texts: string[] = [];
     Object.assign(globalThis, { written: texts });
-    const { fillText } = CanvasRenderingContext2D.prototype;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
-      texts.push(text);
-      fillText.call(this, text, ...rest);
+    const drawn = Reflect.get(CanvasRenderingContext2D.prototype, "fillText") as (...given: unknown[]) => void;
+    CanvasRenderingContext2D.prototype.fillText = function (...given) {
+      texts.push(given[0]);
+      drawn.apply(this, given);
     };
   });
 }

@@ -108,7 +108,7 @@ it("only the running ones of some jobs are asked for", async () => {
   const jobs = await engine.claim({ queues: ["many"], limit: 3, worker: "w" });
   const ids = jobs.map(({ id }) => id);
   const { body } = await server.ask("GET", `/running?limit=1000&ids=${ids[2]},${ids[0]},1`);
-  expect(body.items.map(({ id }: { id: string }) => id).toSorted()).toEqual([ids[0], ids[2]].toSorted());
+  expect(new Set(body.items.map(({ id }: { id: string }) => id))).toEqual(new Set([ids[0], ids[2]]));
   expect((await server.ask("GET", "/running?ids=nonsense")).status).toBe(400);
   expect((await server.ask("GET", "/running")).body.items.length).toBe(3);
 });
