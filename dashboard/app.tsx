@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isSignedOut, signInReason } from "./api.js";
-import { connection, overview } from "./live.js";
+import { connection, isStale, overview } from "./live.js";
 import { CellsBanner } from "./cells.js";
 import { pages } from "./pages.js";
 import { Alerts } from "./pages/alerts/alerts.js";
@@ -70,7 +70,7 @@ function Frame(): JSX.Element {
   }, [path]);
 
   return (
-    <div class="frame">
+    <div class={isStale.value ? "frame frame-stale" : "frame"}>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         Skip to the content
       </a>

@@ -70,6 +70,15 @@ const clockTime = computed(() => new Intl.DateTimeFormat("sv", { timeStyle: "med
 export const moment = (at: string | number | Date): string => stamp.value.format(new Date(at));
 export const timeOfDay = (at: string | number | Date): string => clockTime.value.format(new Date(at));
 
+const hour = computed(
+  () => new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: zone.value }),
+);
+const day = computed(() => new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: zone.value }));
+
+/** A moment on an axis of so many seconds: what tells it from its neighbours. */
+export const tickTime = (at: number, spanSeconds: number): string =>
+  spanSeconds > 172_800 ? day.value.format(at) : spanSeconds > 300 ? hour.value.format(at) : timeOfDay(at);
+
 /** `1 job`, `2 jobs`. */
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${exact(value)} ${value === 1 ? one : many}`;

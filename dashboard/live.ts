@@ -1,5 +1,5 @@
 /** What happens now: one stream for the whole page, closed while nobody looks. */
-import { batch, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { isSignedOut, request, signInReason } from "./api.js";
 import { heardTime } from "./clock.js";
 import { history } from "./history.js";
@@ -15,6 +15,8 @@ const silenceMs = 15_000;
 
 export const connection = signal<"connecting" | "live" | "paused" | "blind" | "lost">("connecting");
 export const overview = signal<Overview | null>(null);
+/** Numbers that are shown are of before: the stream does not tell whether they still hold. */
+export const isStale = computed(() => connection.value !== "live" && overview.value !== null);
 /** Of all queues together, oldest first. */
 export const recent = signal<readonly Point[]>([]);
 /** The newest of each queue. */
@@ -35,6 +37,7 @@ function take({ overview: next, queues }: Sample): void {
   const at = Date.parse(next.at);
   const point: Point = {
     at,
+    waiting: ready + blocked,
     ready,
     blocked,
     delayed,

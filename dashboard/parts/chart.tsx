@@ -1,10 +1,14 @@
+import { computed } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { age, count, distinct, duration, rate } from "../format.js";
+import { now } from "../clock.js";
+import { age, count, distinct, duration, moment, rate, tickTime, timeOfDay } from "../format.js";
+import { connection } from "../live.js";
 import { isDark } from "../theme.js";
-import { columnsOf } from "./chart-data.js";
+import { zone } from "../zone.js";
+import { columnsOf, gapOf } from "./chart-data.js";
 import { Choice } from "./tabs.js";
 
 interface Timed {
@@ -25,7 +29,7 @@ interface ChartProps<P> {
   readonly series: readonly Series<P>[];
   readonly kind: keyof typeof kinds;
   readonly height?: number;
-  /** So many seconds up to the newest point are on the axis, whether there are points or not. */
+  /** So many seconds up to now are on the axis, whether there are points or not: a gap at the end is seen. */
   readonly seconds: number;
 }
 
@@ -55,9 +59,16 @@ export function Chart<P extends Timed>({
   const { format, tick, steps } = kinds[kind];
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const span = useRef(seconds);
-  span.current = seconds;
+  const end = useEnd(points.at(-1)?.at, seconds);
+  /** The moment under the pointer, in seconds. */
+  const [under, setUnder] = useState<number | null>(null);
+  const axisRef = useRef({ seconds, end });
+  // Before the plot is made or drawn below.
+  useEffect(() => {
+    axisRef.current = { seconds, end };
+  }, [seconds, end]);
   const dark = isDark.value;
+  const place = zone.value;
 
   useEffect(() => {
     const element = host.current!;
@@ -70,13 +81,14 @@ export function Chart<P extends Timed>({
     };
     plot.current = new uPlot(
       {
+        ...(place && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), place) }),
         width: element.clientWidth || 300,
         height,
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
         padding: [8, 8, 0, 0],
         scales: {
-          x: { range: (_plot, _from, to) => [(to ?? Date.now() / 1000) - span.current, to ?? Date.now() / 1000] },
+          x: { range: () => [axisRef.current.end / 1000 - axisRef.current.seconds, axisRef.current.end / 1000] },
           y: { range: (_plot, _from, to) => [0, Math.max(1e-3, to * 1.1 || 1)] },
         },
         axes: [
@@ -84,7 +96,7 @@ export function Chart<P extends Timed>({
             ...axis,
             size: 26,
             space: 70,
-            values: (_plot, ticks) => ticks.map((value) => tickTime(value, span.current)),
+            values: (_plot, ticks) => ticks.map((value) => tickTime(value * 1000, axisRef.current.seconds)),
           },
           {
             ...axis,
@@ -104,7 +116,7 @@ export function Chart<P extends Timed>({
             ...(index === 0 && { fill: colour(name).replace(/^rgb\((.*)\)$/, "rgba($1, 0.1)") }),
           })),
         ],
-        hooks: { setCursor: [(self) => readOut(self, element, series, format)] },
+        hooks: { setCursor: [({ cursor: { idx }, data }) => setUnder(typeof idx === "number" ? data[0][idx]! : null)] },
       },
       [[], ...series.map(() => [])] as uPlot.AlignedData,
       element,
@@ -116,7 +128,7 @@ export function Chart<P extends Timed>({
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [dark, height, series.map(({ title }) => title).join("|")]);
+  }, [dark, place, height, series.map(({ title }) => title).join("|")]);
 
   useEffect(() => {
     const columns = columnsOf(
@@ -124,9 +136,12 @@ export function Chart<P extends Timed>({
       series.map(({ of }) => of),
     );
     plot.current?.setData(columns as uPlot.AlignedData);
-  }, [points, seconds, dark]);
+  }, [points, seconds, end, dark, place]);
 
   const last = points.at(-1);
+  // Under the pointer the legend tells the values of that moment and its time, otherwise those of now.
+  const isOver = last !== undefined && end - last.at > gapOf(points, stepMsOf(seconds));
+  const told = under !== null ? points.find(({ at }) => at === under * 1000) : isOver ? undefined : last;
   return (
     <figure class="chart">
       <figcaption>
@@ -135,11 +150,16 @@ export function Chart<P extends Timed>({
           {series.map(({ title, colour, of }) => (
             <span key={title} class="chart-key">
               <i style={{ background: `var(--${colour})` }} aria-hidden="true" />
-              {title} <b data-series={title}>{format(last ? of(last) : null)}</b>
+              {title} <b>{format(told ? of(told) : null)}</b>
             </span>
           ))}
         </span>
-        <span class="sr">{inWords(points, series, format)}</span>
+        <span class="chart-at">
+          {under !== null
+            ? (seconds > 86_400 ? moment : timeOfDay)(under * 1000)
+            : isOver && `nothing since ${moment(last.at)}`}
+        </span>
+        <span class="sr">{inWords(points, series, format, isOver)}</span>
       </figcaption>
       <div ref={host} class="chart-canvas" style={{ blockSize: `${height}px` }} aria-hidden="true" />
     </figure>
@@ -154,43 +174,36 @@ function colourOf(element: HTMLElement, name: string): string {
   return color;
 }
 
-/** Under the pointer the legend tells the values of that moment, otherwise those of now. */
-function readOut<P>(
-  plot: uPlot,
-  element: HTMLElement,
-  series: readonly Series<P>[],
-  format: (value: number | null) => string,
-): void {
-  const index = plot.cursor.idx ?? plot.data[0].length - 1;
-  const figure = element.closest("figure");
-  series.forEach(({ title }, at) => {
-    const value = plot.data[at + 1]?.[index] ?? null;
-    const place = figure?.querySelector(`[data-series="${CSS.escape(title)}"]`);
-    if (place?.firstChild) place.firstChild.nodeValue = format(value);
-  });
+/** How far points are apart: of the last ten minutes by the second, of a day by the minute, else by the hour. */
+const stepMsOf = (seconds: number): number => (seconds <= 600 ? 1000 : seconds <= 86_400 ? 60_000 : 3_600_000);
+
+/**
+ * Where the axis ends, in milliseconds: now, also when nothing was measured for long. It moves when a pixel or so has
+ * passed; while the tab is hidden it stays with the newest point.
+ */
+function useEnd(newest: number | undefined, seconds: number): number {
+  const step = Math.max(1000, (seconds * 1000) / 600);
+  const present = useMemo(
+    () => computed(() => (connection.value === "paused" ? 0 : Math.ceil(now.value / step) * step)),
+    [step],
+  );
+  return Math.max(newest ?? 0, present.value) || now.value;
 }
 
 function inWords<P>(
   points: readonly P[],
   series: readonly Series<P>[],
   format: (value: number | null) => string,
+  isOver: boolean,
 ): string {
   if (points.length === 0) return "No values yet.";
   return series
     .map(({ title, of }) => {
       const values = points.map(of).filter((value) => value !== null);
       if (values.length === 0) return `${title}: no values.`;
-      return `${title}: now ${format(of(points.at(-1)!))}, lowest ${format(Math.min(...values))}, highest ${format(Math.max(...values))}.`;
+      return `${title}: ${isOver ? "at the end" : "now"} ${format(of(points.at(-1)!))}, lowest ${format(Math.min(...values))}, highest ${format(Math.max(...values))}.`;
     })
     .join(" ");
-}
-
-function tickTime(seconds: number, span: number): string {
-  const date = new Date(seconds * 1000);
-  const two = (value: number) => String(value).padStart(2, "0");
-  if (span > 172_800) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
-  const minutes = `${two(date.getHours())}:${two(date.getMinutes())}`;
-  return span <= 300 ? `${minutes}:${two(date.getSeconds())}` : minutes;
 }
 
 export type Span = "600" | "3600" | "86400" | "2592000";

@@ -3,11 +3,18 @@ import { count } from "../format.js";
 import type { Point } from "../wire.js";
 import { Chart, type Series } from "./chart.js";
 
-const depth: readonly Series<Point>[] = [
+/** What there is by the second. */
+export const liveDepth: readonly Series<Point>[] = [
   { title: "ready", colour: "ready", of: (point) => point.ready },
   { title: "blocked", colour: "blocked", of: (point) => point.blocked },
   { title: "running", colour: "running", of: (point) => point.running },
   { title: "delayed", colour: "delayed", of: (point) => point.delayed },
+  { title: "suspended", colour: "muted", of: (point) => point.suspended },
+];
+/** What is stored of a minute or an hour does not tell ready and blocked apart, nor what was not due. */
+export const storedDepth: readonly Series<Point>[] = [
+  { title: "waiting", colour: "ready", of: (point) => point.waiting },
+  { title: "running", colour: "running", of: (point) => point.running },
 ];
 const flow: readonly Series<Point>[] = [
   { title: "in", colour: "ready", of: (point) => point.in },
@@ -26,8 +33,9 @@ const runs: readonly Series<Point>[] = [
   { title: "p95", colour: "warn", of: (point) => point.runP95 ?? null },
 ];
 
-/** What is stored of a minute or an hour says neither what was blocked nor what was delayed. */
-const storedDepth = depth.filter(({ title }) => title === "ready" || title === "running");
+/** A line for what most queues never have would only be in the way. */
+const depthOf = (points: readonly Point[]): readonly Series<Point>[] =>
+  points.some(({ suspended }) => suspended) ? liveDepth : liveDepth.filter(({ title }) => title !== "suspended");
 
 /** A queue or a type over time. Run times and kinds of failures are known of what is stored. */
 export function Past({
@@ -42,7 +50,13 @@ export function Past({
   return (
     <>
       <div class="grid-3">
-        <Chart title="Depth" points={points} series={isStored ? storedDepth : depth} kind="count" seconds={seconds} />
+        <Chart
+          title="Depth"
+          points={points}
+          series={isStored ? storedDepth : depthOf(points)}
+          kind="count"
+          seconds={seconds}
+        />
         <Chart title="Jobs per second" points={points} series={flow} kind="rate" seconds={seconds} />
         <Chart title="Age of the oldest" points={points} series={oldest} kind="duration" seconds={seconds} />
         {isStored && (

@@ -37,6 +37,8 @@ interface TableProps<Row> {
   /** Name of the column that is sorted at first, and whether the largest comes first. */
   readonly sort?: readonly [head: string, descending: boolean];
   readonly choosing?: Choosing<Row> | undefined;
+  /** Its numbers are those of the live stream, and grey when that is gone. */
+  readonly isLive?: boolean;
 }
 
 /** So many rows at first, and with each "more": a browser has no joy with ten thousand. */
@@ -60,6 +62,7 @@ export function Table<Row>({
   empty,
   sort: sortAtFirst,
   choosing,
+  isLive,
 }: TableProps<Row>): JSX.Element {
   const columns = all.filter((column) => column !== false);
   const [sort, setSort] = useState(sortAtFirst);
@@ -71,7 +74,10 @@ export function Table<Row>({
   return (
     <>
       <div class="table-scroll" role="region" aria-label={caption} tabIndex={0}>
-        <table {...as.table} class={columns.length > 3 ? "cards" : undefined}>
+        <table
+          {...as.table}
+          class={[columns.length > 3 && "cards", isLive && "table-live"].filter(Boolean).join(" ") || undefined}
+        >
           <caption class="sr">{caption}</caption>
           <thead {...as.group}>
             <tr {...as.row}>

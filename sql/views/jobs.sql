@@ -54,7 +54,7 @@ select j.id, q.name as queue, j.type,
               'after', case when g.waits ? 'after' then
                 jsonb_build_object('left', g.waits -> 'after', 'of', g.waits -> 'of', 'when', g.waits -> 'when') end)
             end as waits,
-       case when w.suspended then g.created_at end as suspended_at
+       case when w.suspended then g.created_at end as suspended_at, j.resources
   from job j
   cross join (select clock_now() as now) t
   join queue q on q.id = j.queue_id

@@ -1,8 +1,9 @@
 -- worker_beat: a process that runs workers is alive. p_facts ({"host", "pid", "release", "workers": [{"name", "queues",
--- "types", "concurrency", "held"}]}, "types" null for any, "held" absent or 'paused', 'draining', 'drained') is given
--- at first and when it has changed; else null. Returns {"known": the database has its facts, "inSeconds": when to come
--- again, "orders": what its workers have to do (process_orders)}: every ten seconds, or all processes together once in
--- two seconds. Commits asynchronously when it is a transaction of its own. Writes: worker_process. Raises: MR001.
+-- "types", "concurrency", "held", "running"}]}, "types" null for any, "held" absent or 'paused', 'draining', 'drained',
+-- "running" where there are several workers) is given at first and when it has changed; else null. Returns {"known":
+-- the database has its facts, "inSeconds": when to come again, "orders": what its workers have to do (process_orders)}:
+-- every ten seconds, or all processes together once in two seconds. Commits asynchronously when it is a transaction of
+-- its own. Writes: worker_process. Raises: MR001.
 create or replace function worker_beat(p_id text, p_facts jsonb, p_running int, p_memory_bytes bigint,
   p_stalled_seconds float8 default 0) returns json
 language plpgsql security definer set search_path from current set jit = off as $$

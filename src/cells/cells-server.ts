@@ -121,8 +121,10 @@ export class CellsServer extends ServerEngine {
     return this.#of(handles, call, (cell, ids, own) => cell.engine.server.briefByIds(ids, own));
   }
 
-  override async running(limit = 100, call?: Call): Promise<RunningJob[]> {
-    const found = await this.ways.all(call, (cell, own) => cell.engine.server.running(limit, own));
+  override async running(limit = 100, handles?: readonly JobId[], call?: Call): Promise<RunningJob[]> {
+    const found = handles
+      ? await this.ways.jobs(handles, call, (cell, ids, own) => cell.engine.server.running(limit, ids, own))
+      : await this.ways.all(call, (cell, own) => cell.engine.server.running(limit, undefined, own));
     return found
       .flatMap(({ cell, answer }) => answer.map((job) => ({ ...withHandles(cell, job, "id"), cell: cell.name })))
       .toSorted((a, b) => a.startedAt.getTime() - b.startedAt.getTime())

@@ -26,6 +26,7 @@ import type {
   RunningJob,
   StageRecord,
   DefinitionRecord,
+  DeclaredWorker,
   ProcessRecord,
   UnhandledType,
   WorkerOrder,
@@ -176,6 +177,7 @@ export function decodeJob(row: Row): JobRecord {
     parent: row["parent_text"] ?? null,
     waits: decodeWaits(row["waits"] as Row | null | undefined),
     suspendedAt: asDate(row["suspended_at"]),
+    resources: row["resources"] ?? null,
   } as JobRecord;
 }
 
@@ -396,13 +398,17 @@ export function decodeDefinition(row: Row): DefinitionRecord {
   } as DefinitionRecord;
 }
 
+/** One worker alone runs what its process runs. */
+const workersOf = (workers: readonly DeclaredWorker[], running: number): readonly DeclaredWorker[] =>
+  workers.length === 1 ? [{ ...workers[0]!, running }] : workers;
+
 export function decodeProcess(row: Row): ProcessRecord {
   return {
     id: row["id"],
     host: row["host"],
     pid: row["pid"],
     release: row["release"],
-    workers: row["workers"],
+    workers: workersOf(row["workers"] as DeclaredWorker[], row["running"] as number),
     state: row["state"],
     running: row["running"],
     memoryBytes: Number(row["memory_bytes"]),

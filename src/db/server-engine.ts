@@ -137,7 +137,7 @@ export class ServerEngine extends Verbs {
   async briefByIds(ids: readonly JobId[], call?: CallOptions): Promise<JobRecord[]> {
     const text = `select id::text as id_text, queue, type, state, reason, priority, "group", tenant, attempts, max_attempts, created_at, updated_at, run_at, expires_at,
                          deadline, last_attempt_at, finished_at, worker, lease_ends_at, lease_ended, discarded_at, attempt_timeout_ms, retry, fingerprint, schedule,
-                         schedule_slot, payload_size, content_type, stage, cost, parent::text as parent_text, waits, suspended_at,
+                         schedule_slot, payload_size, content_type, stage, cost, parent::text as parent_text, waits, suspended_at, resources,
                          null as headers, null as input, null as result, null as source,
                          case when json_typeof(last_error) = 'object'
                               then json_strip_nulls(json_build_object('name', left(last_error ->> 'name', 200), 'code', left(last_error ->> 'code', 200),
@@ -147,10 +147,12 @@ export class ServerEngine extends Verbs {
     return (await this.db.rows("jobs_brief", text, [encodeIds(ids)], call)).map(decodeJob);
   }
 
-  /** Jobs that somebody holds just now, those that began first ahead. */
-  async running(limit = 100, call?: CallOptions): Promise<RunningJob[]> {
-    const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims order by started_at, job_id limit $1::int`;
-    return (await this.db.rows("claims", text, [limit], call)).map(decodeRunning);
+  /** Jobs that somebody holds just now, those that began first ahead; with `ids` only those of them. */
+  async running(limit = 100, ids?: readonly JobId[], call?: CallOptions): Promise<RunningJob[]> {
+    const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims
+                   where $2::bigint[] is null or job_id = any ($2::bigint[]) order by started_at, job_id limit $1::int`;
+    const values = [limit, ids === undefined ? null : encodeIds(ids)];
+    return (await this.db.rows("claims", text, values, call)).map(decodeRunning);
   }
 
   /** Processes that run workers, those of one host together. */

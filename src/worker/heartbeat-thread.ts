@@ -3,7 +3,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import pg from "pg";
 import type { FromThread, ThreadData, ToThread } from "./heartbeat.js";
-import type { ProcessBeat } from "./roster.js";
+import { type ProcessBeat, factsOf } from "./process-beat.js";
 import type { Look } from "./watch.js";
 import type { JobId } from "../db/types.js";
 import type { BeatAnswer } from "../db/verbs/workers.js";
@@ -26,6 +26,8 @@ let lookAt = Infinity;
 let beat: ProcessBeat | undefined;
 let beatAt = 0;
 let knownFacts: string | undefined;
+/** Those of them of which a change is told at once: how many handlers run changes all the time. */
+let knownDeclared: string | undefined;
 /** What the workers have to obey, as they were told last. The first answer is told always: they asked before, too. */
 let knownOrders: string | undefined;
 /** The last beat was not refused. */
@@ -70,7 +72,7 @@ port.on("message", (message: ToThread) => {
   if (message.kind === "set") {
     tokens = new Map();
     beat = message.process;
-    if (beat && isClear && JSON.stringify(beat.facts) !== knownFacts) beatAt = 0;
+    if (beat && isClear && JSON.stringify(beat.facts) !== knownDeclared) beatAt = 0;
     if (beat && performance.now() >= beatAt) wakeUp();
   }
   for (const [leaseMs, added] of message.tokens)
@@ -187,7 +189,8 @@ async function lookAndTell(): Promise<void> {
 
 async function ask(looks: boolean, tells: boolean): Promise<void> {
   const schema = client!.escapeIdentifier(data.schema);
-  const facts = JSON.stringify(beat?.facts);
+  const declared = JSON.stringify(beat?.facts);
+  const facts = JSON.stringify(beat && factsOf(beat));
   const given: unknown[] = [];
   if (looks) {
     const { process: name, id, everySeconds, mayKeep } = data.watch!;
@@ -225,6 +228,7 @@ async function ask(looks: boolean, tells: boolean): Promise<void> {
   if (told) {
     isClear = true;
     knownFacts = told.known ? facts : undefined;
+    knownDeclared = told.known ? declared : undefined;
     const orders = JSON.stringify(told.orders ?? []);
     if (told.known && orders !== knownOrders) {
       knownOrders = orders;

@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { Engine } from "../db/engine.js";
 import type { JobId, ObeyedOrder } from "../db/types.js";
 import type { HeldClaim } from "./dispatcher.js";
-import type { ProcessBeat } from "./roster.js";
+import { type ProcessBeat, factsOf } from "./process-beat.js";
 import { heartbeatThread } from "./threads.generated.js";
 import type { Look, WatchOptions } from "./watch.js";
 import type { WorkerSettings } from "./worker-options.js";
@@ -219,10 +219,11 @@ export class Heartbeat {
   /** What the thread does otherwise. Where it is refused, as for a role of an older release, nothing is missing. */
   async #told(beat: ProcessBeat | undefined): Promise<void> {
     if (!beat || performance.now() < this.#toldAt) return;
-    const facts = JSON.stringify(beat.facts);
+    const given = factsOf(beat);
+    const facts = JSON.stringify(given);
     this.#toldAt = performance.now() + 60_000;
     try {
-      const told = await this.engine.workerBeat(beat.id, facts === this.#facts ? null : beat.facts, beat.state);
+      const told = await this.engine.workerBeat(beat.id, facts === this.#facts ? null : given, beat.state);
       this.#facts = told.known ? facts : undefined;
       const orders = JSON.stringify(told.orders ?? []);
       if (told.known && orders !== this.#orders) this.hooks.onOrders(told.orders ?? []);

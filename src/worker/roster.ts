@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type pg from "pg";
-import type { DeclaredWorker, ObeyedOrder, ProcessFacts, ProcessState } from "../db/types.js";
+import type { DeclaredWorker, ObeyedOrder } from "../db/types.js";
+import type { ProcessBeat } from "./process-beat.js";
 
 /** A worker of this process, as it does just now. */
 export interface Member extends DeclaredWorker {
@@ -14,13 +15,6 @@ export interface Member extends DeclaredWorker {
   tell(): void;
   /** Another worker of this process keeps the watch, and looks again so soon. */
   readonly onShared: (inSeconds: number) => void;
-}
-
-/** What one beat tells the database: sql/workers/worker_beat.sql. */
-export interface ProcessBeat {
-  readonly id: string;
-  readonly facts: ProcessFacts;
-  readonly state: ProcessState;
 }
 
 /** Names of queues and types that one process tells, all workers together; beyond that types stand for any. */
@@ -86,12 +80,13 @@ export class Roster {
 
   /** What is to be told of all workers of the process. */
   all(): ProcessBeat {
-    let running = 0;
-    for (const one of this.#members) running += one.running;
+    const runs = [...this.#members].map(({ running }) => running);
+    const running = runs.reduce((sum, one) => sum + one, 0);
     return {
       id: this.id,
       facts: { host: hostname(), pid: process.pid, release: this.release, workers: this.#declared() },
       state: { running, memoryBytes: process.memoryUsage.rss(), stalledSeconds: 0 },
+      ...(runs.length > 1 && { runs }),
     };
   }
 

@@ -379,7 +379,10 @@ function historyOf(
     };
     const stored =
       step === 1 ? {} : { runP50: 0.2, runP95: 1.1, kinds: n % 7 === 0 ? { TimeoutError: 2, lost: 1 } : null };
-    return { ...point, ...latency, ...stored, at: new Date(Date.now() - (length - 1 - n) * step * 1000).toISOString() };
+    // What is stored does not tell them apart.
+    const told = { ...point, waiting: point.ready + point.blocked };
+    const depth = step === 1 ? told : { ...told, ready: null, blocked: null, delayed: null, suspended: null };
+    return { ...depth, ...latency, ...stored, at: new Date(Date.now() - (length - 1 - n) * step * 1000).toISOString() };
   });
   return { step, points };
 }

@@ -214,6 +214,7 @@ export function makeWorld(size: Size): World {
                 queues: ["mail", "images"],
                 types: n % 4 === 3 ? null : types.slice(n % 3, (n % 3) + 2),
                 concurrency: 10 + n,
+                running: n % 4 === 1 ? 4 : 0,
                 ...(n === 0 ? { held: "paused" as const } : n === 4 ? { held: "drained" as const } : {}),
               },
             ],
@@ -520,6 +521,7 @@ function makeJobs(size: Size, queues: readonly string[]): Job[] {
       contentType: payloadTypes[n % 10] ?? null,
       stage: null,
       cost: 1,
+      resources: n % 7 === 0 ? { gpu: 1 } : null,
       ...runOf(n, idOf, ago(7200)),
     } satisfies Job;
   });

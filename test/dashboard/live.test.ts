@@ -73,13 +73,13 @@ describe.skipIf(!hasBrowser)("the dashboard and its server", () => {
     await page.getByRole("alert").first().getByText("the server cannot be reached").waitFor();
     expect(await page.locator("tbody tr").count(), "what was known is still there").toBeGreaterThan(3);
     await page.evaluate(() => (location.hash = "#/"));
-    await page.locator(".totals-stale").waitFor();
+    await page.locator(".frame-stale .totals").waitFor();
     await page.evaluate(() => (location.hash = "#/workers"));
     await start({ port });
     await light(page, "Live");
     await page.getByRole("alert").first().waitFor({ state: "detached" });
     await page.evaluate(() => (location.hash = "#/"));
-    await page.locator(".totals:not(.totals-stale)").waitFor();
+    await page.locator(".frame:not(.frame-stale) .totals").waitFor();
   });
 
   it("asks for a token, keeps it for the tab only, and forgets a wrong one", async () => {

@@ -28,6 +28,25 @@ describe.skipIf(!hasBrowser)("what people on call look at", () => {
     return { page, complaints };
   }
 
+  it("two workers of one process each say what they run", async () => {
+    const worker = { queues: ["default"], types: ["send"], concurrency: 10 };
+    const workers = [
+      { ...worker, name: "runs-five", running: 5 },
+      { ...worker, name: "runs-none", running: 0 },
+      { ...worker, name: "has-not-said" },
+    ];
+    const facts = { host: "host", pid: 8, release: null, workers };
+    await server.db.engine.workerBeat("host:8:x", facts, { running: 5, memoryBytes: 5e6, stalledSeconds: 0 });
+    const { page } = await signIn("workers");
+    const cells = async (name: string) =>
+      (await page.getByRole("row", { name }).getByRole("cell").allInnerTexts()).slice(0, 3).map((text) => text.trim());
+    await page.getByRole("row", { name: "runs-five" }).waitFor();
+    expect(await cells("runs-five")).toEqual(["busy", "5", "10"]);
+    expect(await cells("runs-none")).toEqual(["idle", "0", "10"]);
+    expect(await cells("has-not-said")).toEqual(["busy", "–", "10"]);
+    await server.db.engine.workerLeave("host:8:x");
+  });
+
   describe("workers", () => {
     const id = "host:7:x";
     beforeAll(async () => {
@@ -47,6 +66,10 @@ describe.skipIf(!hasBrowser)("what people on call look at", () => {
       ).toEqual([
         expect.objectContaining({ worker: "mailer", hold: "pause", by: "the-admin", because: "the provider is down" }),
       ]);
+      await confirm(page, "Drain mailer", "Drain", { Why: "a new release" });
+      await row.getByText("asked to drain by the-admin: a new release").waitFor();
+      await page.getByRole("button", { name: "Undo" }).last().click();
+      await row.getByText("asked to pause by the-admin: the provider is down").waitFor();
       await confirm(page, "Resume mailer", "Resume");
       await confirm(page, "Concurrency of mailer", "Set", { "At once": "3" });
       await row.getByText("3 at once by the-admin").waitFor();
@@ -72,7 +95,7 @@ describe.skipIf(!hasBrowser)("what people on call look at", () => {
     await engine.historySample();
     const { page, complaints } = await signIn("queues/past/types/send");
     await page
-      .getByText(/^ready: now [36],/)
+      .getByText(/^waiting: now [36],/)
       .first()
       .waitFor({ state: "attached" });
     await page.getByText("Failures by kind").waitFor();

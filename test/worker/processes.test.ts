@@ -29,7 +29,7 @@ describe("a process that runs workers", () => {
       await first.start();
       await second.start();
       const mine = async () => (await server().processes()).filter(({ release }) => release === "2026.11");
-      await until("it is told", async () => (await mine())[0]?.workers.length === 2, 20_000);
+      await until("it is told", async () => (await mine())[0]?.workers.at(1)?.running === 0, 20_000);
       const processes = await mine();
       expect(processes).toEqual([
         expect.objectContaining({
@@ -38,8 +38,8 @@ describe("a process that runs workers", () => {
           running: 0,
           stalledSeconds: 0,
           workers: [
-            { name: "a", queues: [one], types: ["resize"], concurrency: 3 },
-            { name: "b", queues: [two], types: ["mail"], concurrency: 4 },
+            { name: "a", queues: [one], types: ["resize"], concurrency: 3, running: 0 },
+            { name: "b", queues: [two], types: ["mail"], concurrency: 4, running: 0 },
           ],
         }),
       ]);

@@ -2,6 +2,8 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { parseExact } from "../../../src/db/exact-json.js";
 import { changes, get, request } from "../../api.js";
+import { now } from "../../clock.js";
+import { moment } from "../../format.js";
 import { numberOf } from "../../parts/act.js";
 import { Button } from "../../parts/button.js";
 import { JsonField, readJson, writeJson } from "../../parts/json-field.js";
@@ -51,9 +53,29 @@ type Values = Readonly<
   >
 >;
 
-/** What is given to an enqueue, as far as a job tells it. Its fingerprint is left out: it would be a duplicate. */
+/** For how long it might wait for its first attempt; undefined where nothing or its deadline says so. */
+function ttlOf({ expiresAt, deadline, createdAt, runAt }: Job): number | undefined {
+  if (expiresAt === null || expiresAt === deadline) return undefined;
+  const [end, made, due] = [expiresAt, createdAt, runAt].map((at) => Date.parse(at)) as [number, number, number];
+  // What is tried again later is due after that time.
+  const seconds = (end - (due < end ? Math.max(made, due) : made)) / 1000;
+  // Its id tells when it was made some milliseconds off.
+  return seconds < 10 ? Math.max(0.1, Math.round(seconds * 10) / 10) : Math.round(seconds);
+}
+
+const hasPassed = (at: string): boolean => Date.parse(at) <= now.peek();
+
+/**
+ * What is given to an enqueue, as far as a job tells it. Its fingerprint is left out: it would be a duplicate. So is a
+ * deadline that has passed: it would be refused.
+ */
 function valuesOf(job: Job | null): Values {
+  const ttlSeconds = job ? ttlOf(job) : undefined;
   const more = {
+    ...(ttlSeconds !== undefined && { ttlSeconds }),
+    ...(job?.deadline && !hasPassed(job.deadline) && { deadline: job.deadline }),
+    ...(job?.resources && Object.keys(job.resources).length > 0 && { resources: job.resources }),
+    ...(job?.stage && { stage: job.stage }),
     ...(job?.attemptTimeoutSeconds && { attemptTimeoutSeconds: job.attemptTimeoutSeconds }),
     ...(job?.retry !== null && job?.retry !== undefined && { retry: job.retry }),
     ...(job && job.cost !== 1 && { cost: job.cost }),
@@ -67,7 +89,7 @@ function valuesOf(job: Job | null): Values {
     runAt: "",
     group: job?.group ?? "",
     tenant: job?.tenant ?? "",
-    maxAttempts: job && job.maxAttempts !== "unlimited" ? String(job.maxAttempts) : "",
+    maxAttempts: job ? String(job.maxAttempts) : "",
     fingerprint: "",
     more: Object.keys(more).length === 0 ? "" : writeJson(more),
   };
@@ -91,7 +113,8 @@ function Form({ of }: { of: Job | null }): JSX.Element {
     setBusy(true);
     setError(undefined);
     const { type, queue, group, tenant, fingerprint, runAt } = values;
-    const [priority, maxAttempts] = [numberOf(values.priority), numberOf(values.maxAttempts)];
+    const priority = numberOf(values.priority);
+    const attempts = values.maxAttempts.trim();
     const body = {
       type,
       ...(queue && { queue }),
@@ -99,7 +122,8 @@ function Form({ of }: { of: Job | null }): JSX.Element {
       ...(tenant && { tenant }),
       ...(fingerprint && { fingerprint }),
       ...(priority !== undefined && { priority }),
-      ...(maxAttempts !== undefined && { maxAttempts }),
+      // What is neither goes as it is: the server says what is wrong with it.
+      ...(attempts && { maxAttempts: Number.isNaN(Number(attempts)) ? attempts : Number(attempts) }),
       ...(runAt && { runAt: momentFilledIn(runAt) }),
       ...("value" in input && { input: input.value }),
       ...(more.value as object | undefined),
@@ -134,6 +158,9 @@ function Form({ of }: { of: Job | null }): JSX.Element {
               The {of.payloadSize.toLocaleString("en")} bytes beside its input are not copied; a replay copies them.
             </p>
           ) : null}
+          {of?.deadline && hasPassed(of.deadline) && (
+            <p class="note">Its deadline, {moment(of.deadline)}, has passed and is not copied.</p>
+          )}
         </Panel>
         <Panel title="How" note="empty: as its queue and its type say">
           <div class="grid-fields">
@@ -155,8 +182,7 @@ function Form({ of }: { of: Job | null }): JSX.Element {
             <TextField label="Tenant" names="tenant" value={values.tenant} onChange={set("tenant")} />
             <TextField
               label="Attempts"
-              kind="number"
-              min={1}
+              hint='a number, or "unlimited"'
               value={values.maxAttempts}
               onChange={set("maxAttempts")}
             />

@@ -129,8 +129,8 @@ function useProgress(jobs: readonly Job[]): ReadonlyMap<string, Json> {
     `progress ${ids.join()}`,
     async (signal) => {
       if (ids.length === 0) return new Map<string, Json>();
-      const { items } = await get<List<RunningJob>>("running", { limit: 1000 }, signal);
-      return new Map(items.filter(({ id }) => ids.includes(id)).map(({ id, progress }) => [id, progress]));
+      const { items } = await get<List<RunningJob>>("running", { limit: 1000, ids: ids.join() }, signal);
+      return new Map(items.map(({ id, progress }) => [id, progress]));
     },
     ids.length === 0 ? undefined : 5000,
   );

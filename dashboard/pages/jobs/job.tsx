@@ -14,7 +14,7 @@ import { type Resource, useResource } from "../../parts/resource.js";
 import { Ago, Moment } from "../../parts/time.js";
 import { Why } from "../../parts/why.js";
 import { to } from "../../router.js";
-import { mayAct } from "../../session.js";
+import { mayAct, mayProduce } from "../../session.js";
 import type { Child, FlowGraph, Job, JobDetails, JobState, List, Reason, Run } from "../../wire.js";
 import { Flow, flowType, loadFlow } from "../flows/flow.js";
 import * as acts from "./acts.js";
@@ -105,7 +105,7 @@ export function JobPage({ id }: { id: string }): JSX.Element {
             {job?.reason && <span class="muted">{job.reason}</span>}
           </>
         }
-        actions={mayAct.value && job && <JobActs job={job} />}
+        actions={mayProduce.value && job && <JobActs job={job} />}
       >
         {job?.discardedAt && (
           <p class="note">
@@ -174,15 +174,19 @@ function JobActs({ job }: { job: Job }): JSX.Element {
   const isOpen = (job.state === "failed" || job.state === "expired") && job.discardedAt === null;
   return (
     <>
-      <Button kind={isOpen ? "main" : "plain"} disabled={!isOpen} onClick={() => perform(acts.retry(job))}>
-        Retry
-      </Button>
-      <Button disabled={job.state !== "delayed" || job.stage !== null} onClick={() => perform(acts.runNow(job))}>
-        Run now
-      </Button>
-      <Button disabled={!isOpen} onClick={() => perform(acts.discard(job))}>
-        Discard
-      </Button>
+      {mayAct.value && (
+        <>
+          <Button kind={isOpen ? "main" : "plain"} disabled={!isOpen} onClick={() => perform(acts.retry(job))}>
+            Retry
+          </Button>
+          <Button disabled={job.state !== "delayed" || job.stage !== null} onClick={() => perform(acts.runNow(job))}>
+            Run now
+          </Button>
+          <Button disabled={!isOpen} onClick={() => perform(acts.discard(job))}>
+            Discard
+          </Button>
+        </>
+      )}
       <a class="button" href={to(["enqueue"], { from: job.id })}>
         Clone
       </a>

@@ -13,7 +13,7 @@ import { useResource } from "../../parts/resource.js";
 import { go, route, to } from "../../router.js";
 import { type Filter, terms, writeQuery } from "../../search/query.js";
 import { SavedFilters } from "../../search/saved.js";
-import { mayAct } from "../../session.js";
+import { mayAct, mayProduce } from "../../session.js";
 import type { Job, List } from "../../wire.js";
 import { type Verb, bulk } from "./bulk.js";
 import { asked } from "./filter.js";
@@ -39,7 +39,7 @@ export function Jobs(): JSX.Element {
   const chosen = choice.of === line ? choice.ids : []; // another filter, another choice
   return (
     <>
-      <PageHead title="Jobs" actions={mayAct.value && <BulkActs filter={filter} />}>
+      <PageHead title="Jobs" actions={mayProduce.value && <BulkActs filter={filter} />}>
         <div class="filters" role="group" aria-label="State">
           {["", ...states].map((state) => (
             <a
@@ -84,7 +84,7 @@ export function Jobs(): JSX.Element {
               <JobTable
                 jobs={items}
                 choosing={
-                  mayAct.value
+                  mayProduce.value
                     ? {
                         has: ({ id }) => chosen.includes(id),
                         choose: (rows, isChosen) => {
@@ -175,7 +175,7 @@ function BulkActs({ filter }: { filter: Filter }): JSX.Element {
       <a class="button" href={to(["enqueue"])}>
         New job
       </a>
-      {(["retry", "discard", "cancel"] as const).map((verb) => {
+      {(mayAct.value ? (["retry", "discard", "cancel"] as const) : (["cancel"] as const)).map((verb) => {
         const reason = obstacle(verb, filter);
         return (
           <Button
@@ -189,7 +189,7 @@ function BulkActs({ filter }: { filter: Filter }): JSX.Element {
           </Button>
         );
       })}
-      {filter["type"] && !obstacle("rewind", filter) && (
+      {mayAct.value && filter["type"] && !obstacle("rewind", filter) && (
         <Button kind="danger" onClick={() => perform(bulk("rewind", { filter }))}>
           Rewind all
         </Button>
@@ -210,7 +210,7 @@ function ChosenActs({ ids, clear }: { ids: readonly string[]; clear: () => void 
   return (
     <div class="chosen" role="group" aria-label="Chosen jobs">
       <strong>{plural(ids.length, "job")} chosen</strong>
-      {(["retry", "discard", "cancel", "rewind"] as const).map((verb) => (
+      {(mayAct.value ? (["retry", "discard", "cancel", "rewind"] as const) : (["cancel"] as const)).map((verb) => (
         <Button
           key={verb}
           small

@@ -11,7 +11,7 @@ import { Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Moment } from "../../parts/time.js";
 import { to } from "../../router.js";
-import { mayAct } from "../../session.js";
+import { mayAct, mayProduce } from "../../session.js";
 import type { Job, Json, List, Run, Step } from "../../wire.js";
 import * as acts from "./acts.js";
 import { ErrorText } from "./error-text.js";
@@ -37,7 +37,7 @@ export function Steps({ job, run: first, isLive }: { job: Job; run: Run; isLive:
       title="Steps"
       note={first.next === undefined ? plural(first.items.length, "entry", "entries") : "the newest"}
       actions={
-        mayAct.value && (
+        mayProduce.value && (
           <Button
             small
             kind={first.waits?.signals.length ? "main" : "plain"}

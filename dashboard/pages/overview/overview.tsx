@@ -3,11 +3,12 @@ import { useState } from "preact/hooks";
 import { get } from "../../api.js";
 import { count, duration, rate } from "../../format.js";
 import { history } from "../../history.js";
-import { connection, overview, queueSamples, recent } from "../../live.js";
+import { overview, queueSamples, recent } from "../../live.js";
 import { Chart, type Series, type Span, SpanChoice } from "../../parts/chart.js";
 import { Empty } from "../../parts/empty.js";
 import { firstJob } from "../../parts/samples.js";
 import { PageHead, Panel } from "../../parts/panel.js";
+import { liveDepth, storedDepth } from "../../parts/past.js";
 import { useResource } from "../../parts/resource.js";
 import { to } from "../../router.js";
 import type { Job, List, Overview, Point } from "../../wire.js";
@@ -27,11 +28,7 @@ const runs: readonly Series<Point>[] = [
   { title: "p50", colour: "accent", of: (point) => point.runP50 ?? null },
   { title: "p95", colour: "warn", of: (point) => point.runP95 ?? null },
 ];
-const depth: readonly Series<Point>[] = [
-  { title: "ready", colour: "ready", of: (point) => point.ready },
-  { title: "blocked", colour: "blocked", of: (point) => point.blocked },
-  { title: "running", colour: "running", of: (point) => point.running },
-];
+const depth = liveDepth.slice(0, 3);
 const oldest: readonly Series<Point>[] = [
   { title: "oldest", colour: "delayed", of: (point) => point.oldestReadySeconds },
 ];
@@ -80,7 +77,13 @@ export function OverviewPage(): JSX.Element {
               </div>
             )}
             <div class="panel panel-body">
-              <Chart title="Jobs" points={points} series={depth} kind="count" seconds={seconds} />
+              <Chart
+                title="Jobs"
+                points={points}
+                series={span === "600" ? depth : storedDepth}
+                kind="count"
+                seconds={seconds}
+              />
             </div>
             <div class="panel panel-body">
               <Chart
@@ -124,7 +127,12 @@ export function OverviewPage(): JSX.Element {
 function useIsNew(): boolean {
   const isIdle =
     overview.value !== null &&
-    overview.value.ready + overview.value.blocked + overview.value.delayed + overview.value.running === 0;
+    overview.value.ready +
+      overview.value.blocked +
+      overview.value.delayed +
+      overview.value.suspended +
+      overview.value.running ===
+      0;
   const hasJobs = useResource(
     `has jobs ${isIdle}`,
     async (signal) => !isIdle || (await get<List<Job>>("jobs", { limit: 1, brief: true }, signal)).items.length > 0,
@@ -139,6 +147,7 @@ function Totals({ of }: { of: Overview | null }): JSX.Element {
     ["Blocked", count(of?.blocked)],
     ["Running", count(of?.running)],
     ["Delayed", count(of?.delayed)],
+    ...(of?.suspended ? ([["Suspended", count(of.suspended)]] as const) : []),
     ["Oldest ready", duration(of?.oldestReadySeconds)],
     ["In", rate(of?.rates.enqueuedPerSecond), "/s"],
     ["Out", rate(of?.rates.finishedPerSecond), "/s"],
@@ -146,9 +155,8 @@ function Totals({ of }: { of: Overview | null }): JSX.Element {
     ["Workers", count(of?.workers)],
     ["Holding jobs", count(of?.holders)],
   ];
-  const isStale = connection.value === "lost" || connection.value === "blind";
   return (
-    <dl class={isStale ? "totals totals-stale" : "totals"}>
+    <dl class="totals">
       {facts.map(([name, value, unit]) => (
         <div key={name}>
           <dt>{name}</dt>

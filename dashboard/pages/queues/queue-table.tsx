@@ -33,7 +33,7 @@ const name: Column<QueueRow> = {
 };
 const state: Column<QueueRow> = {
   head: "State",
-  width: "140px",
+  width: "128px",
   by: (row) => row.state,
   cell: (row) => (
     <span class="two-lines">
@@ -46,14 +46,14 @@ const numbers: readonly Column<QueueRow>[] = [
   {
     head: "Ready",
     end: true,
-    width: "92px",
+    width: "78px",
     by: (row) => live(row.name)?.ready,
     cell: (row) => count(live(row.name)?.ready),
   },
   {
     head: "Blocked",
     end: true,
-    width: "84px",
+    width: "78px",
     rank: 2,
     by: (row) => live(row.name)?.blocked,
     cell: (row) => count(live(row.name)?.blocked),
@@ -61,14 +61,14 @@ const numbers: readonly Column<QueueRow>[] = [
   {
     head: "Running",
     end: true,
-    width: "84px",
+    width: "76px",
     by: (row) => live(row.name)?.running,
     cell: (row) => count(live(row.name)?.running),
   },
   {
     head: "Delayed",
     end: true,
-    width: "84px",
+    width: "76px",
     rank: 2,
     by: (row) => live(row.name)?.delayed,
     cell: (row) => count(live(row.name)?.delayed),
@@ -76,17 +76,27 @@ const numbers: readonly Column<QueueRow>[] = [
   {
     head: "Oldest",
     end: true,
-    width: "92px",
+    width: "82px",
     rank: 2,
     by: (row) => live(row.name)?.oldestReadySeconds,
     cell: (row) => duration(live(row.name)?.oldestReadySeconds),
   },
 ];
+/** Where nothing is suspended, a column of zeros would only be in the way. */
+const suspended = (): Column<QueueRow> | false =>
+  [...queueSamples.value.values()].some((one) => one.suspended > 0) && {
+    head: "Suspended",
+    end: true,
+    width: "90px",
+    rank: 3,
+    by: (row) => live(row.name)?.suspended,
+    cell: (row) => count(live(row.name)?.suspended),
+  };
 const rates: readonly Column<QueueRow>[] = [
   {
     head: "In /s",
     end: true,
-    width: "70px",
+    width: "60px",
     rank: 3,
     by: (row) => live(row.name)?.in,
     cell: (row) => rate(live(row.name)?.in),
@@ -94,7 +104,7 @@ const rates: readonly Column<QueueRow>[] = [
   {
     head: "Out /s",
     end: true,
-    width: "70px",
+    width: "62px",
     rank: 2,
     by: (row) => live(row.name)?.out,
     cell: (row) => rate(live(row.name)?.out),
@@ -110,7 +120,7 @@ const rates: readonly Column<QueueRow>[] = [
   {
     head: "Lately",
     end: true,
-    width: "112px",
+    width: "104px",
     rank: 2,
     cell: (row) => (
       <Sparkline
@@ -133,8 +143,17 @@ export function QueueTable({
   return (
     <Table
       caption="Queues"
+      isLive
       rows={rows}
-      columns={[name, state, cellColumn<QueueRow>((row) => live(row.name)?.cell ?? row.cell), ...numbers, ...rates]}
+      columns={[
+        name,
+        state,
+        cellColumn<QueueRow>((row) => live(row.name)?.cell ?? row.cell),
+        ...numbers.slice(0, 4),
+        suspended(),
+        ...numbers.slice(4),
+        ...rates,
+      ]}
       rowKey={(row) => row.name}
       empty={empty}
       {...(!short && { sort: ["Queue", false] as const })}

@@ -16,7 +16,7 @@ import { Ago, Moment } from "../../parts/time.js";
 import { Why } from "../../parts/why.js";
 import { Slots } from "./slots.js";
 import { to } from "../../router.js";
-import { mayAct } from "../../session.js";
+import { mayAct, mayProduce } from "../../session.js";
 import type { EventOfSchedule, List, Reason, Schedule, ScheduleRun } from "../../wire.js";
 import { backfill, pause, remove, resume, run } from "./acts.js";
 import { ruleText } from "./rule.js";
@@ -31,7 +31,7 @@ export function SchedulePage({ name }: { name: string }): JSX.Element {
         above={<a href={to(["schedules"])}>Schedules</a>}
         title={name}
         beside={found && <Badge state={found.health} title={found.message} />}
-        actions={mayAct.value && found && <ScheduleActs schedule={found} />}
+        actions={mayProduce.value && found && <ScheduleActs schedule={found} />}
       >
         {found?.pausedAt && (
           <p class="note">
@@ -74,6 +74,12 @@ function RunWhy({ job }: { job: string }): JSX.Element {
 function ScheduleActs({ schedule }: { schedule: Schedule }): JSX.Element {
   const isPaused = schedule.pausedAt !== null || schedule.health === "stopped";
   const finished = schedule.health === "finished";
+  const edit = (
+    <a class="button" href={to(["schedules", schedule.name, "edit"])}>
+      Edit
+    </a>
+  );
+  if (!mayAct.value) return edit;
   return (
     <>
       <Button onClick={() => perform(run(schedule))}>Run now</Button>
@@ -85,9 +91,7 @@ function ScheduleActs({ schedule }: { schedule: Schedule }): JSX.Element {
         {isPaused ? "Resume" : "Pause"}
       </Button>
       <Button onClick={() => perform(backfill(schedule))}>Backfill</Button>
-      <a class="button" href={to(["schedules", schedule.name, "edit"])}>
-        Edit
-      </a>
+      {edit}
       <Button kind="danger" onClick={() => perform(remove(schedule))}>
         Remove
       </Button>

@@ -10,7 +10,7 @@ import { PageHead, Panel } from "../../parts/panel.js";
 import { Table } from "../../parts/table.js";
 import { Ago } from "../../parts/time.js";
 import { to } from "../../router.js";
-import { mayAct } from "../../session.js";
+import { mayAct, mayProduce } from "../../session.js";
 import type { Schedule } from "../../wire.js";
 import { pause, resume } from "./acts.js";
 import { Preview } from "./preview.js";
@@ -26,7 +26,7 @@ export function Schedules(): JSX.Element {
       <PageHead
         title="Schedules"
         actions={
-          mayAct.value && (
+          mayProduce.value && (
             <a class="button" href={to(["new-schedule"])}>
               New schedule
             </a>

@@ -26,6 +26,23 @@ const order = <T>(verb: string, { id, worker }: Row, { everywhere: all, ...rest 
 const told = (answer: unknown, what: string): string =>
   `${plural((answer as { workers: number }).workers, "worker")} ${what}`;
 
+/** The order that holds it now: the closest. */
+const holdOf = ({ orders, worker: { name } }: Row): Row["orders"][number] | undefined =>
+  orders.find(({ hold, worker }) => hold !== null && (worker === null || worker === name));
+
+/** What was ordered before counts again; an order for others than this one is only covered by a closer one. */
+async function takeBack(row: Row, { everywhere: all = "" }: Values): Promise<unknown> {
+  const before = holdOf(row);
+  const target = { ...(all ? {} : { process: row.id }), worker: row.worker.name };
+  const again = ({ hold, process, worker, because: why }: Row["orders"][number]): Promise<unknown> =>
+    send("POST", `workers/${hold}`, filled({ process: process ?? "", worker: worker ?? "", because: why ?? "" }));
+  // Without a resume in between, in which it would take jobs.
+  if (before && before.process === (target.process ?? null) && before.worker === target.worker) return again(before);
+  const answer = await send("POST", "workers/resume", target);
+  // What was for all workers of this name ended the orders for single ones too.
+  return all && before ? again(before) : answer;
+}
+
 export const pause = (row: Row): Act => ({
   title: `Pause ${row.worker.name}`,
   explain: "It takes no more jobs, and gives back what it has not started. Running handlers go on.",
@@ -33,7 +50,7 @@ export const pause = (row: Row): Act => ({
   button: "Pause",
   run: (values) => order("pause", row, values),
   done: (answer) => told(answer, "paused"),
-  undo: ({ everywhere: all = "" }) => order("resume", row, { everywhere: all }),
+  undo: (values) => takeBack(row, values),
 });
 
 export const drain = (row: Row): Act => ({
@@ -43,7 +60,7 @@ export const drain = (row: Row): Act => ({
   button: "Drain",
   run: (values) => order("drain", row, values),
   done: (answer) => told(answer, "to drain"),
-  undo: ({ everywhere: all = "" }) => order("resume", row, { everywhere: all }),
+  undo: (values) => takeBack(row, values),
 });
 
 /** Ends the order that holds it, whomever that is for. */

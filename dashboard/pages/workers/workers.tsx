@@ -80,7 +80,7 @@ export function Workers(): JSX.Element {
                 {
                   head: "State",
                   width: "160px",
-                  by: ({ state, worker }) => worker.held ?? state,
+                  by: (row) => row.worker.held ?? stateOf(row),
                   cell: (row) => <State row={row} />,
                 },
                 {
@@ -88,8 +88,8 @@ export function Workers(): JSX.Element {
                   end: true,
                   width: "60px",
                   rank: 2,
-                  by: ({ running: n }) => n,
-                  cell: ({ running: n }) => count(n),
+                  by: ({ worker }) => worker.running,
+                  cell: ({ worker }) => count(worker.running),
                 },
                 {
                   head: "At once",
@@ -236,8 +236,15 @@ export function Workers(): JSX.Element {
   );
 }
 
-/** How the process does, what the worker does of what it was ordered, and who ordered it. */
-function State({ row: { state, worker, orders } }: { row: ProcessRow }): JSX.Element {
+/** A process lives or does not; each of its workers has something to do or has not. */
+function stateOf({ state, worker: { running } }: ProcessRow): ProcessRow["state"] {
+  if (running === undefined || (state !== "idle" && state !== "busy")) return state;
+  return running > 0 ? "busy" : "idle";
+}
+
+/** How the worker does, what it does of what it was ordered, and who ordered it. */
+function State({ row }: { row: ProcessRow }): JSX.Element {
+  const { worker, orders } = row;
   const own = orders.filter((order) => order.worker === null || order.worker === worker.name);
   const holds = own.find(({ hold }) => hold !== null);
   const sets = own.find((order) => order.concurrency !== null);
@@ -246,7 +253,7 @@ function State({ row: { state, worker, orders } }: { row: ProcessRow }): JSX.Ele
   return (
     <span class="two-lines">
       <span class="tags">
-        <Badge state={state} />
+        <Badge state={stateOf(row)} />
         {worker.held && <Badge state={worker.held} />}
       </span>
       {order && (
@@ -262,22 +269,25 @@ function State({ row: { state, worker, orders } }: { row: ProcessRow }): JSX.Ele
 
 function Acts({ row }: { row: ProcessRow }): JSX.Element {
   const { name } = row.worker;
-  const isHeld = row.orders.some(({ hold, worker }) => hold !== null && (worker === null || worker === name));
+  const hold = row.orders.find(
+    (order) => order.hold !== null && (order.worker === null || order.worker === name),
+  )?.hold;
   return (
     <span class="actions">
-      {isHeld ? (
+      {hold && (
         <Button small label={`Resume ${name}`} onClick={() => perform(acts.resume(row))}>
           Resume
         </Button>
-      ) : (
-        <>
-          <Button small label={`Pause ${name}`} onClick={() => perform(acts.pause(row))}>
-            Pause
-          </Button>
-          <Button small label={`Drain ${name}`} onClick={() => perform(acts.drain(row))}>
-            Drain
-          </Button>
-        </>
+      )}
+      {hold !== "pause" && (
+        <Button small label={`Pause ${name}`} onClick={() => perform(acts.pause(row))}>
+          Pause
+        </Button>
+      )}
+      {hold !== "drain" && (
+        <Button small label={`Drain ${name}`} onClick={() => perform(acts.drain(row))}>
+          Drain
+        </Button>
       )}
       <Button small label={`Concurrency of ${name}`} onClick={() => perform(acts.concurrency(row))}>
         ±

@@ -42,9 +42,9 @@ function workersTable(processes: readonly ProcessRecord[], now: Date, width: num
     processes.flatMap((process) =>
       process.workers.map((worker) => [
         worker.name,
-        worker.held === undefined ? process.state : `${process.state}, ${worker.held}`,
+        [stateOf(process, worker), worker.held].filter((part) => part !== undefined).join(", "),
         orderOf(process, worker.name),
-        String(process.running),
+        worker.running === undefined ? "?" : String(worker.running),
         String(worker.concurrency),
         duration(Math.max(0, now.getTime() - process.seenAt.getTime())),
         bytes(process.memoryBytes),
@@ -56,6 +56,12 @@ function workersTable(processes: readonly ProcessRecord[], now: Date, width: num
     ),
     width,
   );
+}
+
+/** The process lives or does not, the worker has something to do or has not. */
+function stateOf({ state }: ProcessRecord, { running }: ProcessRecord["workers"][number]): string {
+  if (running === undefined || (state !== "idle" && state !== "busy")) return state;
+  return running > 0 ? "busy" : "idle";
 }
 
 /** "paused by ann: the provider is down" */

@@ -64,6 +64,8 @@ export interface JobRecord {
   readonly waits: JobWaits | null;
   /** Since when it is suspended. */
   readonly suspendedAt: Date | null;
+  /** What it needs while it runs, so much of each; null when it needs nothing. */
+  readonly resources: { readonly [resource: string]: number } | null;
   /** With several cells: the one it is in. */
   readonly cell?: string;
 }

@@ -42,6 +42,8 @@ export interface DeclaredWorker {
   /** The types it has handlers for; null when there are too many to tell, which stands for any. */
   readonly types: readonly string[] | null;
   readonly concurrency: number;
+  /** Handlers that run. Absent while a process of several workers has not told it, as one of an older release. */
+  readonly running?: number;
   /**
    * It takes no jobs, as it was ordered: `draining` while handlers run, then `drained`. Absent when it takes jobs, or
    * has not heard of the order yet.
@@ -93,7 +95,7 @@ export interface ProcessFacts {
 
 /** How a process does. */
 export interface ProcessState {
-  /** Handlers that run. */
+  /** Handlers that run, of all its workers. */
   readonly running: number;
   readonly memoryBytes: number;
   /** For how long its event loop has stood still. */

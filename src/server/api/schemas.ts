@@ -101,6 +101,7 @@ export const jobRecord = z
     parent: maybe(jobId),
     waits: maybe(jobWaits),
     suspendedAt: maybe(time),
+    resources: maybe(z.record(text, z.number())).meta({ description: "what it needs while it runs, so much of each" }),
     cell,
   })
   .meta({ id: "Job" });
@@ -239,7 +240,7 @@ export const rate = z
 const measured = {
   ready: count,
   blocked: count,
-  delayed: count,
+  delayed: count.meta({ description: "without suspended ones" }),
   suspended: count,
   running: count,
   oldestReadySeconds: maybe(z.number()),
@@ -255,7 +256,7 @@ export const overview = z
     queues: count,
     ready: count,
     blocked: count,
-    delayed: count,
+    delayed: count.meta({ description: "without suspended ones" }),
     suspended: count,
     running: count,
     failedLastHour: count.meta({
@@ -283,9 +284,10 @@ export const point = z
   .strictObject({
     at: time,
     ...measured,
-    ready: maybe(count),
+    waiting: maybe(count).meta({ description: "ready and blocked together" }),
+    ready: maybe(count).meta({ description: "by the second only, as are the next three" }),
     blocked: maybe(count),
-    delayed: maybe(count),
+    delayed: maybe(count).meta({ description: "without suspended ones" }),
     suspended: maybe(count),
     running: maybe(count),
     p50: maybe(z.number()).meta({ description: "how long jobs had waited for their first attempt" }),
@@ -325,6 +327,7 @@ export const processRecord = z
         queues: z.array(text),
         types: maybe(z.array(text)).meta({ description: "null when there are too many to tell" }),
         concurrency: count,
+        running: count.optional().meta({ description: "handlers that run" }),
         held: z
           .enum(["paused", "draining", "drained"])
           .optional()
@@ -345,7 +348,7 @@ export const processRecord = z
       )
       .meta({ description: "what its workers were ordered to do, the closest order first" }),
     state: z.enum(["idle", "busy", "stalled", "lost"]),
-    running: count,
+    running: count.meta({ description: "handlers that run, of all its workers" }),
     memoryBytes: count,
     stalledSeconds: z.number(),
     startedAt: time,

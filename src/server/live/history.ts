@@ -4,12 +4,14 @@ import type { HistoryPoint } from "../../db/types.js";
 export interface Point {
   /** Milliseconds. */
   readonly at: number;
-  /** Of what is stored: all that waited and was due, blocked ones among them. */
+  /** Ready and blocked together: all that waited and was due. */
+  readonly waiting: number | null;
+  /** Not stored, like the next three. */
   readonly ready: number | null;
-  /** Behind a pause, an open breaker, or a queue that is waited for; not stored. */
+  /** Behind a pause, an open breaker, or a queue that is waited for. */
   readonly blocked: number | null;
+  /** Not due yet; suspended ones are counted apart. */
   readonly delayed: number | null;
-  /** Of the delayed ones. */
   readonly suspended: number | null;
   readonly running: number | null;
   readonly oldestReadySeconds: number | null;
@@ -92,7 +94,8 @@ export function pointOf(stored: HistoryPoint): Point {
   const perSecond = (n: number): number => Math.round((n / stored.stepSeconds) * 1000) / 1000;
   return {
     at: stored.at.getTime(),
-    ready: stored.waiting,
+    waiting: stored.waiting,
+    ready: null,
     blocked: null,
     delayed: null,
     suspended: null,

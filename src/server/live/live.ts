@@ -160,6 +160,7 @@ export class Live {
     const { ready, blocked, delayed, suspended, running, oldestReadySeconds, rates } = overview;
     this.#history.add("", {
       at,
+      waiting: ready + blocked,
       ready,
       blocked,
       delayed,
@@ -172,7 +173,7 @@ export class Live {
       ...waits(""),
     });
     for (const { queue, state: _state, cell: _cell, ...rest } of queues)
-      this.#history.add(queue, { at, ...rest, ...waits(queue) });
+      this.#history.add(queue, { at, waiting: rest.ready + rest.blocked, ...rest, ...waits(queue) });
     this.#history.forget(at);
   }
 }

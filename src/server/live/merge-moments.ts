@@ -31,7 +31,8 @@ function longerWaits(a: Waits | undefined, b: Waits): Waits {
   return a ? { p50: longest(a.p50, b.p50), p95: longest(a.p95, b.p95) } : b;
 }
 
-const isEmpty = ({ ready, blocked, delayed, running }: LiveQueue): boolean => ready + blocked + delayed + running === 0;
+const isEmpty = ({ ready, blocked, delayed, suspended, running }: LiveQueue): boolean =>
+  ready + blocked + delayed + suspended + running === 0;
 
 /** A queue that moves is in two cells, one that each has by itself (`default`) in all: where something of it is. */
 function bothQueues(a: LiveQueue, b: LiveQueue): LiveQueue {

@@ -7,8 +7,8 @@ export interface LiveQueue {
   readonly ready: number;
   /** Behind a pause, an open breaker, or a queue that is waited for. */
   readonly blocked: number;
+  /** Not due yet; suspended ones are counted apart, as states are. */
   readonly delayed: number;
-  /** Of the delayed ones. */
   readonly suspended: number;
   readonly running: number;
   readonly oldestReadySeconds: number | null;
@@ -25,8 +25,8 @@ export interface Overview {
   readonly queues: number;
   readonly ready: number;
   readonly blocked: number;
+  /** Not due yet; suspended ones are counted apart, as states are. */
   readonly delayed: number;
-  /** Of the delayed ones. */
   readonly suspended: number;
   readonly running: number;
   /** How often jobs failed for good, whatever was decided on them since. */

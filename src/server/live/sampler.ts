@@ -92,7 +92,8 @@ export class Sampler {
         state,
         ready: Math.max(0, waiting - blocked),
         blocked,
-        delayed: Math.max(0, delayed),
+        // the queues' own count has the suspended ones in it
+        delayed: Math.max(0, delayed - suspended),
         suspended,
         running,
         oldestReadySeconds: since && round(Math.max(0, sample.now.getTime() - since.getTime()) / 1000),

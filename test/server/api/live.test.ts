@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { moment } from "../../../src/server/api/schemas.js";
+import { waitingRun } from "../../support/runs.js";
 import { until } from "../../support/wait.js";
 import { makeToken, parseTokens } from "../../../src/server/auth/tokens.js";
 import { startServer } from "../../../src/server/server.js";
@@ -119,4 +120,28 @@ it("the oldest that is ready is none of a paused queue, nor a dead letter", asyn
   expect(await ageOf("letters"), "it is told of its own queue").toBeGreaterThan(0);
   await engine.queueResume("held");
   await until("what was held is ready", async () => ((await overview()).oldestReadySeconds ?? 0) > 0);
+});
+
+it("suspended jobs are no delayed ones, as the states of jobs have it", async () => {
+  const { db } = server;
+  await db.engine.queuePut("sleepers");
+  await waitingRun(db, "sleepers");
+  await db.engine.enqueue({ type: "later", queue: "sleepers", delaySeconds: 3600 });
+  const ofQueue = async () =>
+    ((await server.ask("GET", "/history?queue=sleepers")).body.points as Record<string, number>[]).at(-1);
+  await until("it is seen", async () => (await ofQueue())?.["suspended"] === 1);
+  await until("the other one too", async () => (await ofQueue())?.["delayed"] === 1);
+  const state = async (name: string) =>
+    (await server.ask("GET", `/jobs?queue=sleepers&state=${name}`)).body.items.length as number;
+  expect(await ofQueue()).toMatchObject({ delayed: await state("delayed"), suspended: await state("suspended") });
+  expect(await ofQueue(), "ready and blocked").toMatchObject({ waiting: 3, ready: 3, blocked: 0 });
+});
+
+it("what is stored of a minute tells what waited, and does not call it ready", async () => {
+  const { db } = server;
+  await db.engine.historySample();
+  await db.moveClock(60);
+  await db.engine.historySample();
+  const [point] = (await server.ask("GET", "/history?queue=sleepers&seconds=3600")).body.points.slice(-1);
+  expect(point).toMatchObject({ waiting: 3, ready: null, blocked: null, delayed: null, suspended: null });
 });

@@ -6,7 +6,24 @@ import { given } from "../given.js";
 import { ApiError } from "../problem.js";
 import { toJsonText } from "../json.js";
 import { route } from "../route.js";
-import { definitionRecord, limitOf, listOf, moment, overview, point, runningJob, unhandledType } from "../schemas.js";
+import {
+  definitionRecord,
+  jobId,
+  limitOf,
+  listOf,
+  moment,
+  overview,
+  point,
+  runningJob,
+  unhandledType,
+} from "../schemas.js";
+
+/** Of the jobs on a page of a list. */
+const ids = z
+  .string()
+  .max(10_000)
+  .transform((text) => text.split(","))
+  .pipe(z.array(jobId).max(100));
 
 /** A proxy that hears nothing for a minute closes the connection. */
 const beatMs = 15_000;
@@ -97,9 +114,12 @@ export const liveRoutes = [
     role: "reader",
     cells: "filtered",
     summary: "jobs that somebody holds, those that began first ahead",
-    query: z.strictObject({ limit: limitOf(1000, 100) }),
+    query: z.strictObject({
+      limit: limitOf(1000, 100),
+      ids: ids.optional().meta({ description: "only those of these jobs, at most 100, with commas between them" }),
+    }),
     answer: listOf(runningJob),
-    handle: async ({ mill, query }) => ({ items: await mill.engine.server.running(query.limit) }),
+    handle: async ({ mill, query }) => ({ items: await mill.engine.server.running(query.limit, query.ids) }),
   }),
   route({
     method: "GET",
