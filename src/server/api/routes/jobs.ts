@@ -279,7 +279,7 @@ async function outcome({ mill, params, query, exchange }: Call<{ readonly waitSe
   try {
     return {
       state: "succeeded",
-      result: await mill.result(params["id"]!, { timeout: query.waitSeconds * 1000, signal }),
+      result: await mill.result(params["id"]!, query.waitSeconds * 1000, signal),
       error: null,
     };
   } catch (error) {
