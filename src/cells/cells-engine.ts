@@ -1048,7 +1048,7 @@ export class CellsEngine extends Engine {
     await this.#whereKnown(call, AlertNotFoundError, (cell, own) => cell.engine.alertRemove(name, by, own));
   }
 
-  override async alertSilence(name: string, seconds: number, note: T.DecisionNote = {}, call?: Call): Promise<void> {
+  override async alertSilence(name: string, seconds: number, note: T.SilenceNote = {}, call?: Call): Promise<void> {
     await this.#whereKnown(call, AlertNotFoundError, (cell, own) => cell.engine.alertSilence(name, seconds, note, own));
   }
 
