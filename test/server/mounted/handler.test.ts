@@ -11,6 +11,7 @@ import { Exchanges } from "../../../src/server/http/exchanges.js";
 import { fetchThrough } from "../../../src/server/http/fetch.js";
 import { QueueParts } from "../../../src/server/queue-parts.js";
 import { useDatabase } from "../../support/database.js";
+import { until } from "../../support/wait.js";
 
 const db = useDatabase();
 const people: Readonly<Record<string, Role>> = { "Ann Ågren": "admin", Rob: "reader" };
@@ -298,4 +299,41 @@ it("close ends live streams, and is harmless twice", async () => {
   const reading = live.text();
   await Promise.all([other.close(), other.close()]);
   expect(await reading).toContain("retry: 2000");
+});
+
+it("web hooks are sent by a handler that is told to, until it is closed; before, the page and the doctor say that nobody does", async () => {
+  const received: string[] = [];
+  const receiver = createServer((request, response) => {
+    void text(request).then((body) => {
+      received.push((JSON.parse(body) as { message: string }).message);
+      response.end();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  await mill.alerts.hookPut("ops", { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/` });
+  const quiet = createHandler({ mill, user: () => ({ name: "Ann", role: "admin" }) });
+  const doctor = await quiet.fetch(new Request("http://localhost/api/v1/doctor"));
+  const { items } = (await doctor.json()) as { items: { name: string }[] };
+  expect(items.find(({ name }) => name === "hooks")).toMatchObject({
+    state: "wrong",
+    message: "there is 1 web hook, and no worker that is known sends what it is to be told",
+  });
+  const senders = async () => {
+    const answer = await quiet.fetch(new Request("http://localhost/api/v1/alerts/hooks"));
+    return ((await answer.json()) as { items: { senders: number }[] }).items[0]!.senders;
+  };
+  expect(await senders()).toBe(0);
+  const sender = createHandler({ mill, webHooks: { allowedHosts: ["127.0.0.1"] } });
+  try {
+    await mill.alerts.hookTest("ops", { by: "ann" });
+    await until("it has arrived", () => received.length === 1, 30_000);
+    expect(received).toEqual(["a test by ann"]);
+    await until("it is known", async () => (await senders()) === 1, 20_000);
+    await Promise.all([sender.close(), sender.close()]);
+    expect(await senders()).toBe(0);
+    expect(() => createHandler({ mill, webHooks: { allowedHosts: ["a b"] } })).toThrow("allowedHosts");
+  } finally {
+    await Promise.all([sender.close(), quiet.close()]);
+    receiver.close();
+  }
 });
