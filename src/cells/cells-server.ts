@@ -194,7 +194,10 @@ export class CellsServer extends ServerEngine {
     return this.ways.job(handle, call, (cell, id, own) => cell.engine.server.failureOf(id, own));
   }
 
-  /** Of a queue in its cell, of a schedule in the one that has it; of all else in any. */
+  /**
+   * Of a queue in its cell, of a schedule in the one that has it; of all else in any. What is changed in all cells is
+   * read where it is changed, so that it is seen as it will be.
+   */
   override async settings(what: SettingsName, call?: Call): Promise<Readonly<Record<string, Json>> | null> {
     const [kind, name] = what;
     const isOfQueue = kind === "queue" || kind === "group";
@@ -202,7 +205,10 @@ export class CellsServer extends ServerEngine {
       return this.ways.to(await this.ways.router.settingsOf(name), call, (cell, own) =>
         cell.engine.server.settings(what, own),
       );
-    const found = await this.ways.all(undefined, (cell) => cell.engine.server.settings(what));
+    const isOfAll = kind === "alertRule" || kind === "hook" || kind === "worker";
+    const found = await this.ways.all(isOfAll ? call : undefined, (cell, own) =>
+      cell.engine.server.settings(what, isOfAll ? own : undefined),
+    );
     return found.find(({ answer }) => answer !== null)?.answer ?? null;
   }
 

@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "1f8200da511c61ff";
+export const functionsChecksum = "ff833c3c778f344f";

@@ -133,8 +133,10 @@ export const alertRoutes = [
     answer: done,
     async handle({ mill, params, body, act, identity }) {
       const name = params["name"]!;
-      await act(`alert rule ${name}`, (tx) =>
-        mill.engine.alertPut(name, given(body) as AlertRule, identity.name, { tx }),
+      await act(
+        `alert rule ${name}`,
+        (tx) => mill.engine.alertPut(name, given(body) as AlertRule, identity.name, { tx }),
+        ["alertRule", name],
       );
       return { done: true };
     },
@@ -148,7 +150,10 @@ export const alertRoutes = [
     answer: done,
     async handle({ mill, params, act, identity }) {
       const name = params["name"]!;
-      await act(`alert rule ${name}`, (tx) => mill.engine.alertRemove(name, identity.name, { tx }));
+      await act(`alert rule ${name}`, (tx) => mill.engine.alertRemove(name, identity.name, { tx }), [
+        "alertRule",
+        name,
+      ]);
       return { done: true };
     },
   }),
@@ -167,7 +172,10 @@ export const alertRoutes = [
     async handle({ mill, params, body, act, identity }) {
       const name = params["name"]!;
       const note = given({ by: identity.name, because: body.because, subject: body.subject });
-      await act(`alert rule ${name}`, (tx) => mill.engine.alertSilence(name, body.seconds, note, { tx }));
+      await act(`alert rule ${name}`, (tx) => mill.engine.alertSilence(name, body.seconds, note, { tx }), [
+        "alertRule",
+        name,
+      ]);
       return { done: true };
     },
   }),
@@ -190,7 +198,10 @@ export const alertRoutes = [
     answer: z.strictObject({ secret: z.string().optional() }),
     async handle({ mill, params, body, act, identity }) {
       const name = params["name"]!;
-      return act(`web hook ${name}`, (tx) => mill.engine.hookPut(name, given(body), identity.name, { tx }));
+      return act(`web hook ${name}`, (tx) => mill.engine.hookPut(name, given(body), identity.name, { tx }), [
+        "hook",
+        name,
+      ]);
     },
   }),
   route({
@@ -202,7 +213,7 @@ export const alertRoutes = [
     answer: done,
     async handle({ mill, params, act, identity }) {
       const name = params["name"]!;
-      await act(`web hook ${name}`, (tx) => mill.engine.hookRemove(name, identity.name, { tx }));
+      await act(`web hook ${name}`, (tx) => mill.engine.hookRemove(name, identity.name, { tx }), ["hook", name]);
       return { done: true };
     },
   }),
