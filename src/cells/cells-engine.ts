@@ -251,9 +251,9 @@ export class CellsEngine extends Engine {
     );
   }
 
-  override async get(handle: T.JobId, call?: Call): Promise<T.JobDetails | null> {
+  override async details(handle: T.JobId, isBrief: boolean, call?: Call): Promise<T.JobDetails | null> {
     return this.ways.job(handle, call, async (cell, id, own) => {
-      const details = await cell.engine.get(id, own);
+      const details = await cell.engine.details(id, isBrief, own);
       return (
         details && {
           ...details,

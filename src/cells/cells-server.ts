@@ -225,10 +225,16 @@ export class CellsServer extends ServerEngine {
     );
   }
 
+  override async peekBrief(queue: string, limit: number): Promise<JobRecord[]> {
+    return this.#peeked(queue, limit, (cell) => cell.engine.server.peekBrief(queue, limit));
+  }
+
   override async peek(queue: string, limit: number, maxBytes: number): Promise<JobRecord[]> {
-    const found = await this.ways.everywhere(queue, undefined, (cell) =>
-      cell.engine.server.peek(queue, limit, maxBytes),
-    );
+    return this.#peeked(queue, limit, (cell) => cell.engine.server.peek(queue, limit, maxBytes));
+  }
+
+  async #peeked(queue: string, limit: number, ask: (cell: Cell) => Promise<JobRecord[]>): Promise<JobRecord[]> {
+    const found = await this.ways.everywhere(queue, undefined, ask);
     return found.flatMap(({ cell, answer }) => answer.map((job) => jobIn(cell, job))).slice(0, limit);
   }
 }

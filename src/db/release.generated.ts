@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "ff833c3c778f344f";
+export const functionsChecksum = "fef6e4fc0341e184";
