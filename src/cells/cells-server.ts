@@ -206,9 +206,14 @@ export class CellsServer extends ServerEngine {
         cell.engine.server.settings(what, own),
       );
     const isOfAll = kind === "alertRule" || kind === "hook" || kind === "worker";
-    const found = await this.ways.all(isOfAll ? call : undefined, (cell, own) =>
-      cell.engine.server.settings(what, isOfAll ? own : undefined),
-    );
+    const found = await this.ways.all(isOfAll ? call : undefined, async (cell, own) => {
+      try {
+        return await cell.engine.server.settings(what, isOfAll ? own : undefined);
+      } catch (error) {
+        if (!isAborted(error)) throw error;
+        return null; // it did not know what was to be changed: nothing of it is
+      }
+    });
     return found.find(({ answer }) => answer !== null)?.answer ?? null;
   }
 
@@ -238,6 +243,9 @@ export class CellsServer extends ServerEngine {
     return found.flatMap(({ cell, answer }) => answer.map((job) => jobIn(cell, job))).slice(0, limit);
   }
 }
+
+/** Of a transaction in which something was refused before. */
+const isAborted = (error: unknown): boolean => (error as { readonly code?: unknown }).code === "25P02";
 
 function bothGroups(a: CellGroup, b: CellGroup): CellGroup {
   const ages = [a.oldestAgeSeconds, b.oldestAgeSeconds].filter((age) => age !== null);
