@@ -1,5 +1,5 @@
--- job_get: one job with its attempts and progress, as JSON with ids as strings; null when there is no such job. p_brief:
--- inputs, results, headers and sources are not read, and are null.
+-- job_get: one job with its attempts and progress, as JSON with ids as strings; null when there is no such job.
+-- p_brief: inputs, results, headers and sources are not read, and are null.
 create or replace function job_get(p_job bigint, p_brief boolean default false) returns json
 language plpgsql security definer set search_path from current set jit = off as $$
 declare

@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "fef6e4fc0341e184";
+export const functionsChecksum = "56a427dbae2a3e27";

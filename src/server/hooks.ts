@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Millrace } from "../client/millrace.js";
 import { type WebHookOptions, checkAllowedHosts } from "../client/web-hook.js";
 import { checkKeys } from "../db/encode.js";
-import type { Worker } from "../worker/worker.js";
 import type { Log } from "./log.js";
 
 /** How often to look whether there are web hooks, as long as there are none. */
@@ -12,7 +11,7 @@ const lookMs = 10_000;
 export class Hooks {
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
-  #worker: Worker | undefined;
+  #worker: ReturnType<Millrace["alerts"]["worker"]> | undefined;
 
   constructor(
     private readonly mill: Millrace,

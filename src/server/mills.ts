@@ -12,8 +12,8 @@ const waiting = "who waits for results";
 
 /**
  * The client as each of those who ask uses it: on their share of the connections. Results are waited for together, by
- * one look for all, which is one more of those who share: the client itself would read them as an application does, with
- * integers beyond 2^53 rounded and its codec applied, while all else is answered as it is stored.
+ * one look for all, which is one more of those who share: the client itself would read them as an application does,
+ * with integers beyond 2^53 rounded and its codec applied, while all else is answered as it is stored.
  */
 export function millsOn(mill: Millrace, connections: ConnectionShares): (who: string) => Mill {
   const mills = new Map<string, Mill>();

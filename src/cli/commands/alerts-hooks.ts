@@ -24,11 +24,10 @@ export const alertsHooksCommand: Command = {
           ]),
           out.width,
         );
-      const isSent = hooks.some(({ senders }) => senders > 0);
-      const warning = isSent
-        ? ""
-        : '\nno worker that is known sends them: run "millrace serve", or mill.alerts.worker()\n';
-      out.result(hooks, hooks.length === 0 ? "there is no web hook" : `${table()}${warning}`);
+      const warning = hooks.some(({ senders }) => senders > 0)
+        ? []
+        : ["", 'no worker that is known sends them: run "millrace serve", or mill.alerts.worker()'];
+      out.result(hooks, hooks.length === 0 ? "there is no web hook" : [...table(), ...warning]);
       return 0;
     });
   },

@@ -118,7 +118,7 @@ export interface HookRecord {
   readonly putAt: Date;
   /** The rules that tell it. */
   readonly rules: readonly string[];
-  /** How many workers that are known send web hooks. With none, what is to be sent waits, and is given up after a day. */
+  /** How many workers that are known send web hooks. With none, what is to be sent waits a day, and is given up. */
   readonly senders: number;
   /** With several cells: the one it is in. */
   readonly cell?: string;
