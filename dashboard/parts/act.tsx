@@ -55,10 +55,24 @@ export interface Act {
   readonly run: (values: Values, pace: Pace) => Promise<unknown>;
   /** What was done, for the corner of the page. */
   readonly done: (answer: unknown, values: Values) => string;
-  /** How to take it back, where the engine can. */
+  /** How to take it back, where that restores what was. */
   readonly undo?: (values: Values, answer: unknown) => Promise<unknown>;
+  /**
+   * What can be done instead where something of it is lost for good; nothing where these values leave nothing to do. It
+   * is offered by what it does, not as “Undo”.
+   */
+  readonly instead?: (values: Values, answer: unknown) => Instead | undefined;
   /** What follows: to leave a page whose subject has gone. */
   readonly after?: () => void;
+}
+
+/** What comes close to taking something back. */
+export interface Instead {
+  /** On the button: “Pause again”. */
+  readonly button: string;
+  readonly run: () => Promise<unknown>;
+  /** What was done, and what is not as it was. */
+  readonly done: string;
 }
 
 export const because: Field = { name: "because", label: "Why", hint: "kept with what is changed" };
@@ -107,8 +121,7 @@ function Asking({ act, close }: { act: Act; close: () => void }): JSX.Element {
       };
       const answer = await act.run(given, pace);
       close();
-      const { undo } = act;
-      toast(act.done(answer, given), undo && { undo: () => takeBack(() => undo(given, answer)) });
+      toast(act.done(answer, given), offerOf(act, given, answer));
       changes.value += 1;
       act.after?.();
     } catch (problem) {
@@ -367,10 +380,21 @@ function Input({
   );
 }
 
-async function takeBack(undo: () => Promise<unknown>): Promise<void> {
+function offerOf(
+  act: Act,
+  values: Values,
+  answer: unknown,
+): { undo: () => Promise<void>; button?: string } | undefined {
+  const { undo } = act;
+  if (undo) return { undo: () => takeBack(() => undo(values, answer)) };
+  const instead = act.instead?.(values, answer);
+  return instead && { undo: () => takeBack(instead.run, instead.done), button: instead.button };
+}
+
+async function takeBack(undo: () => Promise<unknown>, done = "Taken back"): Promise<void> {
   try {
     await undo();
-    toast("Taken back");
+    toast(done);
   } catch (error) {
     toast(`Could not be taken back: ${error instanceof Error ? error.message : String(error)}`, { tone: "bad" });
   }

@@ -7,6 +7,8 @@ interface Toast {
   readonly text: string;
   readonly tone: "good" | "bad";
   readonly undo?: () => Promise<void>;
+  /** What taking it back is called. */
+  readonly button: string;
 }
 
 const toasts = signal<readonly Toast[]>([]);
@@ -18,10 +20,10 @@ const undoMs = 15_000;
 /** Tell what was done, and offer to take it back. */
 export function toast(
   text: string,
-  { tone = "good", undo }: { tone?: "good" | "bad"; undo?: () => Promise<void> } = {},
+  { tone = "good", undo, button = "Undo" }: { tone?: "good" | "bad"; undo?: () => Promise<void>; button?: string } = {},
 ): void {
   const id = (lastId += 1);
-  toasts.value = [...toasts.value.slice(-3), { id, text, tone, ...(undo && { undo }) }];
+  toasts.value = [...toasts.value.slice(-3), { id, text, tone, button, ...(undo && { undo }) }];
   setTimeout(() => dismiss(id), undo ? undoMs : shownMs);
 }
 
@@ -33,7 +35,7 @@ function dismiss(id: number): void {
 export function Toasts(): JSX.Element {
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {toasts.value.map(({ id, text, tone, undo }) => (
+      {toasts.value.map(({ id, text, tone, undo, button }) => (
         <div key={id} class={`toast toast-${tone}`}>
           <span>{text}</span>
           {undo && (
@@ -44,7 +46,7 @@ export function Toasts(): JSX.Element {
                 void undo();
               }}
             >
-              Undo
+              {button}
             </Button>
           )}
           <Button small kind="quiet" label="Dismiss" onClick={() => dismiss(id)}>

@@ -1,6 +1,7 @@
 -- alert_put: make a rule, or change it. p_rule has "kind" and what that kind looks at (rule_check), "forSeconds" (60),
--- "hooks" (none) and "on" (true); it is the whole rule: what is left out has its default. A silence stays. There are a
--- hundred rules at most. Returns the rule as it is now. Writes: alert_rule, alert_event. Raises: MR001, MR024.
+-- "remindSeconds" (a day), "hooks" (none) and "on" (true); it is the whole rule: what is left out has its default.
+-- Silences stay. There are a hundred rules at most. Returns the rule as it is now. Writes: alert_rule, alert_event.
+-- Raises: MR001, MR024.
 create or replace function alert_put(p_name text, p_rule jsonb, p_by text default null) returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -25,7 +26,8 @@ begin
   insert into alert_rule (name, kind, options, for_seconds, hooks, is_on, put_by, put_at)
   values (p_name, v_rule ->> 'kind', v_rule - '{kind,forSeconds,hooks,on}'::text[], (v_rule ->> 'forSeconds')::float8,
           v_hooks, (v_rule ->> 'on')::boolean, p_by, clock_now())
-  on conflict (name) do update set kind = excluded.kind, options = excluded.options,
+  on conflict (name) do update set kind = excluded.kind,
+    options = excluded.options || jsonb_strip_nulls(jsonb_build_object('silences', alert_rule.options -> 'silences')),
     for_seconds = excluded.for_seconds, hooks = excluded.hooks, is_on = excluded.is_on, put_by = excluded.put_by,
     put_at = excluded.put_at;
   perform alert_event_add('put', p_name, null, null, null, p_by);
@@ -61,8 +63,9 @@ begin
       perform raise_error('MR001', format('a rule cannot have the kind %s', coalesce(left(v_kind, 50), 'null')),
         'use oldest, failures, breaker, schedule, unhandled, workers, backlog or size');
   end case;
-  perform keys_check('a rule', p_rule, v_known || '{kind,forSeconds,hooks,on}'::text[]);
-  v_rule := '{"forSeconds": 60, "hooks": [], "on": true}' || v_rule || jsonb_strip_nulls(p_rule);
+  perform keys_check('a rule', p_rule, v_known || '{kind,forSeconds,remindSeconds,hooks,on}'::text[]);
+  v_rule := '{"forSeconds": 60, "remindSeconds": 86400, "hooks": [], "on": true}' || v_rule
+              || jsonb_strip_nulls(p_rule);
   for v_key, v_value in select key, value from jsonb_each(v_rule) loop
     if v_key in ('kind', 'queue', 'type', 'schedule') then
       if jsonb_typeof(v_value) <> 'string' or length(v_value #>> '{}') not between 1 and 200 then
@@ -89,6 +92,9 @@ begin
     perform raise_error('MR001', 'a rule of the kind workers names a queue', null);
   elsif v_kind = 'size' and not v_rule ? 'bytes' then
     perform raise_error('MR001', 'a rule of the kind size has bytes', null);
+  elsif (v_rule ->> 'remindSeconds')::float8 between 0.000001 and 59.999999 then
+    perform raise_error('MR001', 'reminders are a minute apart at least',
+      'give remindSeconds 60 or more, or 0 for none');
   end if;
   return v_rule;
 end $$;
@@ -96,11 +102,13 @@ end $$;
 -- rule_least, rule_most: between which a number of a rule must be.
 create or replace function rule_least(p_key text) returns float8
 language sql immutable parallel safe as $$
-  select case p_key when 'windowSeconds' then 60 when 'forSeconds' then 0 when 'share' then 0 else 1 end::float8
+  select case when p_key = 'windowSeconds' then 60 when p_key in ('forSeconds', 'remindSeconds', 'share') then 0
+              else 1 end::float8
 $$;
 create or replace function rule_most(p_key text) returns float8
 language sql immutable parallel safe as $$
   select case p_key when 'share' then 1 when 'windowSeconds' then 86400 when 'forSeconds' then 86400
+           when 'remindSeconds' then 2592000
            when 'bytes' then 1e18 when 'minWorkers' then 10000 else 1e9 end::float8
 $$;
 

@@ -1,18 +1,20 @@
 -- alerts_check: compare all rules that are on with what is, fire what has held for long enough, resolve what has ended
--- for as long, and make the jobs that tell web hooks, in one transaction. One process at a time does it, every 15
--- seconds (the row "alerts" of duty), as part of the upkeep. A rule whose condition cannot be found out, because it
--- fails or the history has stopped, changes nothing. At most a hundred subjects of each rule, those with the highest
--- value. Returns how many alerts have fired and were resolved. Locks: the duty's row (skipped when taken). Writes:
--- alert, alert_event, duty, and jobs. Raises: nothing.
+-- for as long, and make the jobs that tell web hooks, and remind them of what goes on, in one transaction. One process
+-- at a time does it, every 15 seconds (the row "alerts" of duty), as part of the upkeep. A rule whose condition cannot
+-- be found out, because it fails or the history has stopped, changes nothing. At most a hundred subjects of each rule,
+-- those with the highest value. Returns how many alerts have fired and were resolved. Locks: the duty's row (skipped
+-- when taken). Writes: alert, alert_event, duty, and jobs. Raises: nothing.
 create or replace function alerts_check() returns int
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_now constant timestamptz := clock_now();
+  v_last timestamptz;
   v_changes int := 0;
   r alert_rule;
   a alert;
 begin
-  perform from duty where name = 'alerts' and done_at <= v_now - interval '14 seconds' for update skip locked;
+  select done_at into v_last from duty
+   where name = 'alerts' and done_at <= v_now - interval '14 seconds' for update skip locked;
   if not found then
     return 0;
   end if;
@@ -23,49 +25,75 @@ begin
       continue;
     end if;
     begin
-      continue when not alert_look(r, v_now);
+      continue when not alert_look(r, v_now, v_last);
     exception when others then
       raise warning 'millrace: the rule "%" could not be checked: % (%)', r.name, sqlerrm, sqlstate;
       continue;
     end;
-    delete from alert where rule = r.name and fired_at is null and seen_at < v_now;
+    delete from alert where rule = r.name and fired_at is null and not is_told and seen_at < v_now;
     for a in
       update alert set fired_at = v_now
-       where rule = r.name and fired_at is null and since <= v_now - seconds(r.for_seconds) returning *
+       where rule = r.name and fired_at is null and seen_at >= v_now and since <= v_now - seconds(r.for_seconds)
+      returning *
     loop
       perform alert_event_add('fired', a.rule, a.subject, a.value, a.message);
       v_changes := v_changes + 1;
     end loop;
     v_changes := v_changes + alerts_resolve(r.name, v_now - seconds(r.for_seconds), v_now);
-    if coalesce(r.silenced_until, v_now) <= v_now then
-      for a in update alert set is_told = true where rule = r.name and fired_at is not null and not is_told returning *
-      loop
-        perform hooks_tell(r, 'fired', a, v_now);
-      end loop;
-    end if;
+    perform alerts_remind(r, v_last, v_now);
+    for a in
+      update alert set is_told = true
+       where rule = r.name and fired_at is not null and not is_told
+         and coalesce(silenced_until(r.silenced_until, r.options, subject), v_now) <= v_now returning *
+    loop
+      perform hooks_tell(r, 'fired', a, v_now);
+    end loop;
   end loop;
   return v_changes;
 end $$;
 
 -- alerts_resolve: end what a rule has fired and what has not been seen since p_unseen_since; all of it without that.
+-- What was told, and is silenced now, stays until the end of that can be told: it has not fired, but is told.
 create or replace function alerts_resolve(p_rule text, p_unseen_since timestamptz default 'infinity',
   p_now timestamptz default 'infinity') returns int
 language plpgsql as $$
 declare
+  v_now constant timestamptz := clock_now();
   r constant alert_rule := (select x from alert_rule x where x.name = p_rule);
   v_count int := 0;
   a alert;
 begin
-  for a in delete from alert where rule = p_rule and fired_at is not null and seen_at <= p_unseen_since
-                               and seen_at < p_now returning * loop
+  for a in update alert set fired_at = null where rule = p_rule and fired_at is not null and seen_at <= p_unseen_since
+                                              and seen_at < p_now returning * loop
     perform alert_event_add('resolved', a.rule, a.subject, a.value, a.message);
-    if a.is_told then
-      perform hooks_tell(r, 'resolved', a, clock_now());
-    end if;
     v_count := v_count + 1;
   end loop;
-  delete from alert where rule = p_rule and p_now = 'infinity';
+  for a in
+    delete from alert
+     where rule = p_rule and fired_at is null and is_told and seen_at < p_now
+       and coalesce(silenced_until(r.silenced_until, r.options, subject), v_now) <= v_now returning *
+  loop
+    perform hooks_tell(r, 'resolved', a, v_now);
+  end loop;
+  delete from alert where rule = p_rule and fired_at is null and not is_told and seen_at < p_now;
   return v_count;
+end $$;
+
+-- alerts_remind: tell again of what goes on, each remindSeconds after it has fired, where that time has come since the
+-- look before. What was told never is told first.
+create or replace function alerts_remind(r alert_rule, p_last timestamptz, p_now timestamptz) returns void
+language plpgsql as $$
+declare
+  v_every constant float8 := coalesce((r.options ->> 'remindSeconds')::float8, 86400);
+begin
+  if v_every > 0 then
+    perform hooks_tell(r, 'reminder', a, p_now)
+       from alert a
+      where a.rule = r.name and a.fired_at <= p_last and a.is_told
+        and coalesce(silenced_until(r.silenced_until, r.options, a.subject), p_now) <= p_now
+        and floor(extract(epoch from p_now - a.fired_at) / v_every)
+              > floor(extract(epoch from p_last - a.fired_at) / v_every);
+  end if;
 end $$;
 
 -- hooks_tell: one job for each web hook of the rule. What it sends is fixed now, and its number lets a receiver know it
@@ -94,8 +122,9 @@ begin
   return v_id;
 end $$;
 
--- alert_look: note for which subjects the condition of a rule holds. False when that is not known.
-create or replace function alert_look(r alert_rule, p_now timestamptz) returns boolean
+-- alert_look: note for which subjects the condition of a rule holds. False when that is not known. p_last: the look
+-- before, after which what has ended and is to be told of begins anew.
+create or replace function alert_look(r alert_rule, p_now timestamptz, p_last timestamptz) returns boolean
 language plpgsql as $$
 declare
   v_minute int;
@@ -110,7 +139,9 @@ begin
   insert into alert (rule, subject, since, seen_at, value, message)
   select r.name, c.subject, p_now, p_now, c.value, c.message
     from alert_conditions(r, v_minute) c order by c.value desc nulls last, c.subject limit 100
-  on conflict (rule, subject) do update set seen_at = p_now, value = excluded.value, message = excluded.message;
+  on conflict (rule, subject) do update set seen_at = p_now, value = excluded.value, message = excluded.message,
+    since = case when alert.fired_at is null and alert.is_told and alert.seen_at < p_last then p_now
+                 else alert.since end;
   return true;
 end $$;
 

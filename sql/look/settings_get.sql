@@ -1,5 +1,6 @@
--- settings_get: what is set of a queue, a group of a queue, a type, a resource, a schedule or a calendar, as one
--- object; null when there is nothing. For telling what a change has changed. Raises: nothing.
+-- settings_get: what is set of a queue, a group of a queue, a type, a resource, a schedule, a calendar, a rule of
+-- alerts, a web hook (never its secret, nor its whole address), or what is ordered of a process and a worker ('' for
+-- any), as one object; null when there is nothing. For telling what a change has changed. Raises: nothing.
 create or replace function settings_get(p_kind text, p_name text, p_part text default null) returns jsonb
 language plpgsql stable security definer set search_path from current set jit = off as $$
 begin
@@ -23,6 +24,17 @@ begin
       select jsonb_build_object('rule', s.rule, 'job', s.job, 'input', s.input, 'options', s.options,
                'paused', s.paused_at is not null)
         from schedule s where s.name = p_name)
+    when 'alertRule' then (
+      select r.options || jsonb_build_object('kind', r.kind, 'forSeconds', r.for_seconds, 'remindSeconds',
+               r.remind_seconds, 'hooks', r.hooks, 'on', r.is_on, 'silencedUntil', r.silenced_until,
+               'silencedSubjects', (select jsonb_object_agg(s ->> 'subject', s ->> 'until')
+                                      from json_array_elements(r.silences) s))
+        from alert_rules r where r.name = p_name)
+    when 'hook' then (
+      select jsonb_build_object('leadsTo', h.origin, 'rules', h.rules) from hooks h where h.name = p_name)
+    when 'worker' then (
+      select jsonb_build_object('hold', o.hold, 'concurrency', o.concurrency)
+        from worker_order o where o.process = p_name and o.worker = p_part)
     when 'calendar' then (select jsonb_build_object('days', c.days) from day_calendar c where c.name = p_name)
   end;
 end $$;

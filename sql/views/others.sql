@@ -286,23 +286,35 @@ create or replace view definitions as
 select type, version, queue, defaults, input_schema, declared_by, declared_at from job_definition;
 
 create or replace view alert_rules as
-select r.name, r.kind, r.options, r.for_seconds, r.hooks, r.is_on, r.put_by, r.put_at,
+select r.name, r.kind, r.options - '{silences,remindSeconds}'::text[] as options, r.for_seconds, r.hooks, r.is_on,
+       r.put_by, r.put_at,
        case when r.silenced_until > clock_now() then r.silenced_until end as silenced_until,
        case when r.silenced_until > clock_now() then r.silenced_by end as silenced_by,
-       case when r.silenced_until > clock_now() then r.silenced_because end as silenced_because
+       case when r.silenced_until > clock_now() then r.silenced_because end as silenced_because,
+       coalesce((r.options ->> 'remindSeconds')::float8, 86400) as remind_seconds,
+       (select json_agg(json_build_object('subject', s.key, 'until', s.value -> 'until', 'by', s.value -> 'by',
+                 'because', s.value -> 'because') order by s.key)
+          from jsonb_each(r.options -> 'silences') s where (s.value ->> 'until')::timestamptz > clock_now()) as silences
   from alert_rule r;
 
 create or replace view alerts as
 select a.rule, r.kind, a.subject, case when a.fired_at is null then 'pending' else 'firing' end as state, a.since,
-       a.fired_at, a.value, a.message, coalesce(r.silenced_until > clock_now(), false) as silenced
+       a.fired_at, a.value, a.message,
+       coalesce(silenced_until(r.silenced_until, r.options, a.subject) > clock_now(), false) as silenced
   from alert a
-  join alert_rule r on r.name = a.rule;
+  join alert_rule r on r.name = a.rule
+ where a.fired_at is not null or not a.is_told; -- else it has ended, which is told when its silence ends
 
 create or replace view alert_events as
 select id, at, event, rule, subject, value, message, by from alert_event;
 
--- hooks: of the address only where it leads is shown, because the rest may be a secret.
+-- hooks: of the address only where it leads is shown, because the rest may be a secret. senders: workers that are known
+-- and take what is to be sent.
 create or replace view hooks as
 select h.name, substring(h.url from '^https?://[^/?#]+') as origin, h.put_by, h.put_at,
-       array(select r.name from alert_rule r where h.name = any (r.hooks) order by r.name) as rules
+       array(select r.name from alert_rule r where h.name = any (r.hooks) order by r.name) as rules,
+       (select count(*)::int
+          from worker_process p cross join lateral jsonb_array_elements(p.facts -> 'workers') w
+         where p.expected_at > clock_now() and w ->> 'held' is null and w -> 'queues' ? 'millrace.alerts'
+           and (jsonb_typeof(w -> 'types') is distinct from 'array' or w -> 'types' ? 'millrace.alert')) as senders
   from hook h;

@@ -251,9 +251,9 @@ export class CellsEngine extends Engine {
     );
   }
 
-  override async get(handle: T.JobId, call?: Call): Promise<T.JobDetails | null> {
+  override async details(handle: T.JobId, isBrief: boolean, call?: Call): Promise<T.JobDetails | null> {
     return this.ways.job(handle, call, async (cell, id, own) => {
-      const details = await cell.engine.get(id, own);
+      const details = await cell.engine.details(id, isBrief, own);
       return (
         details && {
           ...details,
@@ -1050,7 +1050,7 @@ export class CellsEngine extends Engine {
     await this.#whereKnown(call, AlertNotFoundError, (cell, own) => cell.engine.alertRemove(name, by, own));
   }
 
-  override async alertSilence(name: string, seconds: number, note: T.DecisionNote = {}, call?: Call): Promise<void> {
+  override async alertSilence(name: string, seconds: number, note: T.SilenceNote = {}, call?: Call): Promise<void> {
     await this.#whereKnown(call, AlertNotFoundError, (cell, own) => cell.engine.alertSilence(name, seconds, note, own));
   }
 

@@ -4,6 +4,7 @@ import {
   type PutSchedule,
   type ScheduleChange,
   ScheduleEngine,
+  type ScheduleFilter,
   type ScheduleEvent,
   type ScheduleRecord,
   type ScheduleRunRecord,
@@ -32,7 +33,7 @@ export class CellsSchedules extends ScheduleEngine {
   async #find(name: string): Promise<Cell | undefined> {
     const known = this.#cellOf.get(name);
     if (known) return known;
-    const found = await this.ways.all(undefined, (cell) => cell.engine.schedules.list({ name }));
+    const found = await this.ways.all(undefined, (cell) => cell.engine.schedules.list({ name, brief: true }));
     const cell = found.find(({ answer }) => answer.length > 0)?.cell;
     if (cell) this.#cellOf.set(name, cell);
     return cell;
@@ -109,10 +110,7 @@ export class CellsSchedules extends ScheduleEngine {
     return first!.answer;
   }
 
-  override async list(
-    filter: { readonly name?: string; readonly after?: string; readonly limit?: number } = {},
-    call?: Call,
-  ): Promise<ScheduleRecord[]> {
+  override async list(filter: ScheduleFilter = {}, call?: Call): Promise<ScheduleRecord[]> {
     const ask = async (cell: Cell, own: Call): Promise<ScheduleRecord[]> =>
       (await cell.engine.schedules.list(filter, own)).map((one) => ({
         ...withHandles(cell, one, "openJobs"),

@@ -196,7 +196,10 @@ export class CellsServer extends ServerEngine {
     return this.ways.job(handle, call, (cell, id, own) => cell.engine.server.failureOf(id, own));
   }
 
-  /** Of a queue in its cell, of a schedule in the one that has it; of all else in any. */
+  /**
+   * Of a queue in its cell, of a schedule in the one that has it; of all else in any. What is changed in all cells is
+   * read where it is changed, so that it is seen as it will be.
+   */
   override async settings(what: SettingsName, call?: Call): Promise<Readonly<Record<string, Json>> | null> {
     const [kind, name] = what;
     const isOfQueue = kind === "queue" || kind === "group";
@@ -204,7 +207,15 @@ export class CellsServer extends ServerEngine {
       return this.ways.to(await this.ways.router.settingsOf(name), call, (cell, own) =>
         cell.engine.server.settings(what, own),
       );
-    const found = await this.ways.all(undefined, (cell) => cell.engine.server.settings(what));
+    const isOfAll = kind === "alertRule" || kind === "hook" || kind === "worker";
+    const found = await this.ways.all(isOfAll ? call : undefined, async (cell, own) => {
+      try {
+        return await cell.engine.server.settings(what, isOfAll ? own : undefined);
+      } catch (error) {
+        if (!isAborted(error)) throw error;
+        return null; // it did not know what was to be changed: nothing of it is
+      }
+    });
     return found.find(({ answer }) => answer !== null)?.answer ?? null;
   }
 
@@ -221,13 +232,22 @@ export class CellsServer extends ServerEngine {
     );
   }
 
+  override async peekBrief(queue: string, limit: number): Promise<JobRecord[]> {
+    return this.#peeked(queue, limit, (cell) => cell.engine.server.peekBrief(queue, limit));
+  }
+
   override async peek(queue: string, limit: number, maxBytes: number): Promise<JobRecord[]> {
-    const found = await this.ways.everywhere(queue, undefined, (cell) =>
-      cell.engine.server.peek(queue, limit, maxBytes),
-    );
+    return this.#peeked(queue, limit, (cell) => cell.engine.server.peek(queue, limit, maxBytes));
+  }
+
+  async #peeked(queue: string, limit: number, ask: (cell: Cell) => Promise<JobRecord[]>): Promise<JobRecord[]> {
+    const found = await this.ways.everywhere(queue, undefined, ask);
     return found.flatMap(({ cell, answer }) => answer.map((job) => jobIn(cell, job))).slice(0, limit);
   }
 }
+
+/** Of a transaction in which something was refused before. */
+const isAborted = (error: unknown): boolean => (error as { readonly code?: unknown }).code === "25P02";
 
 function bothGroups(a: CellGroup, b: CellGroup): CellGroup {
   const ages = [a.oldestAgeSeconds, b.oldestAgeSeconds].filter((age) => age !== null);

@@ -7,9 +7,9 @@ import type {
   AlertRecord,
   AlertRule,
   AlertRuleRecord,
-  DecisionNote,
   HookRecord,
   JobId,
+  SilenceNote,
 } from "../db/types.js";
 import { defineJob } from "../job/define-job.js";
 import { type Duration, durationSeconds } from "../job/duration.js";
@@ -81,10 +81,15 @@ export class Alerts {
     await this.engine.alertRemove(name, options.by, callOf(options, ["by"]));
   }
 
-  /** Send nothing for what a rule fires, for a time; 0 ends the silence. What still fires then is sent. */
-  async silence(name: string, last: Duration, options: TxOptions & DecisionNote = {}): Promise<void> {
-    const call = callOf(options, ["by", "because"]);
-    await this.engine.alertSilence(name, last === 0 ? 0 : durationSeconds(last, "last"), noteOf(options), call);
+  /**
+   * Send nothing for what a rule fires, or for one subject of it, for a time; 0 ends the silence. What still fires then
+   * is sent, and so is the end of what was sent before.
+   */
+  async silence(name: string, last: Duration, options: TxOptions & SilenceNote = {}): Promise<void> {
+    const call = callOf(options, ["by", "because", "subject"]);
+    const { subject } = options;
+    const note = { ...noteOf(options), ...(subject === undefined ? {} : { subject }) };
+    await this.engine.alertSilence(name, last === 0 ? 0 : durationSeconds(last, "last"), note, call);
   }
 
   /** Where alerts are sent to. Neither secrets nor whole addresses are told. */

@@ -3,7 +3,7 @@ import type { Cell } from "../cells/cell.js";
 import { Cells } from "../cells/cells.js";
 import { CellsEngine } from "../cells/cells-engine.js";
 import { cellsOfCitus } from "../cells/citus.js";
-import { checkCellName, handleOf, splitHandle } from "../cells/handle.js";
+import { checkCellName, splitHandle } from "../cells/handle.js";
 import { openCells } from "../cells/open-cells.js";
 import { Router } from "../cells/router.js";
 import { checkObject } from "../db/check-options.js";
@@ -15,11 +15,11 @@ import { errorLine } from "../observe/logger.js";
 import type { Worker } from "../worker/worker.js";
 import type { WorkerParts } from "../worker/worker-parts.js";
 import type { WorkerOptions } from "../worker/worker-options.js";
+import { CellResults } from "./cell-results.js";
 import { CommitWatch } from "./commit-watch.js";
 import { guardPool } from "./guard-pool.js";
 import type { MillraceOptions } from "./millrace-options.js";
 import type { Place, PlaceParts, Told } from "./place.js";
-import { Results } from "./results.js";
 import { makeCellsWorker } from "./worker-maker.js";
 
 /** The cells of a client that has several: all of them, or how to learn which there are. One is as none. */
@@ -41,12 +41,13 @@ export class ManyCells implements Place {
   readonly #router: Router;
   readonly #parts: PlaceParts;
   readonly #commits = new Map<Cell, CommitWatch>();
-  readonly #results = new Map<Cell, Results>();
+  readonly #results: CellResults;
   readonly #guards: (() => void)[] = [];
 
   constructor(router: Router, parts: PlaceParts) {
     this.#router = router;
     this.#parts = parts;
+    this.#results = new CellResults(router);
     this.engine = new CellsEngine(router, parts.options.schema ?? defaultSchema);
     this.cells = new Cells(router, parts.options.citus);
     for (const cell of router.opened) if (!cell.ownsPool) this.#guard(cell.name, cell.pool);
@@ -71,13 +72,8 @@ export class ManyCells implements Place {
     commits.add(xid, told);
   }
 
-  async result(job: JobId, timeoutMs: number, signal?: AbortSignal): Promise<Json> {
-    splitHandle(job);
-    const { cell, id } = await this.#router.jobAt(job);
-    const known = this.#results.get(cell);
-    const results = known ?? new Results(cell.engine, (plain) => handleOf(cell.name, plain));
-    this.#results.set(cell, results);
-    return results.wait(id, timeoutMs, signal);
+  result(job: JobId, timeoutMs: number, signal?: AbortSignal): Promise<Json> {
+    return this.#results.wait(job, timeoutMs, signal);
   }
 
   worker(options: WorkerOptions, parts: Omit<WorkerParts, "engine" | "pool" | "cell">): Worker {

@@ -2,6 +2,7 @@ import type {
   AlertEvent,
   AlertRecord,
   AlertRuleRecord,
+  SilenceRecord,
   HookRecord,
   AttemptRecord,
   AuditRecord,
@@ -447,6 +448,8 @@ export function decodeAlertRule(row: Row): AlertRuleRecord {
     silencedUntil: asDate(row["silenced_until"]) ?? null,
     silencedBy: row["silenced_by"],
     silencedBecause: row["silenced_because"],
+    remindSeconds: row["remind_seconds"],
+    silences: ((row["silences"] ?? []) as SilenceRecord[]).map((one) => ({ ...one, until: asDate(one.until)! })),
   } as AlertRuleRecord;
 }
 
@@ -462,6 +465,7 @@ export function decodeHook(row: Row): HookRecord {
     putBy: row["put_by"],
     putAt: asDate(row["put_at"]),
     rules: row["rules"],
+    senders: row["senders"],
   } as HookRecord;
 }
 

@@ -7,6 +7,20 @@ import type { CallOptions } from "./foreign.js";
 import type { DecisionNote, EnqueueOptions, JobError, JobId, Json } from "./types.js";
 import { Verbs } from "./verbs/verbs.js";
 
+/** Which schedules: the one of a name, or so many beyond one. */
+export interface ScheduleFilter {
+  readonly name?: string;
+  readonly after?: string;
+  readonly limit?: number;
+  /** Without inputs, which may have a megabyte each. */
+  readonly brief?: boolean;
+}
+
+/** All of the view `schedules` but the input. */
+const briefColumns = `name, rule, job, null as input, options, revision, version, app, declared_by, declared_at, created_at, changed_at, paused_at, paused_by, paused_because,
+       finished_at, finished_because, health, message, error, next_slot, next_attempt_at, last_slot, last_attempt_at, last_success_at, failed_attempts, failed_runs, runs,
+       succeeded, attempts, total_seconds, last_seconds, average_seconds, missed, open_jobs, pending`;
+
 /** What a schedule does with slots that come while a run goes on, that were missed, and with runs that fail. */
 export interface SchedulePolicy {
   /**
@@ -333,17 +347,14 @@ export class ScheduleEngine extends Verbs {
     return (await this.db.rows("calendars", text, [calendars], call)).map((row) => row["day"] as string);
   }
 
-  /** Schedules by name, so many beyond one; or the one of a name. */
-  async list(
-    filter: { readonly name?: string; readonly after?: string; readonly limit?: number } = {},
-    call?: CallOptions,
-  ): Promise<ScheduleRecord[]> {
-    checkKeys(filter, new Set(["name", "after", "limit"]));
-    const text = `select *, open_jobs::text[] as open_ids from :schedules
+  /** Schedules by name, so many beyond one; or the one of a name. `brief` does not read inputs, which are null then. */
+  async list(filter: ScheduleFilter = {}, call?: CallOptions): Promise<ScheduleRecord[]> {
+    checkKeys(filter, new Set(["name", "after", "limit", "brief"]));
+    const text = `select ${filter.brief ? briefColumns : "*"}, open_jobs::text[] as open_ids from :schedules
                    where ($1::text is null or name = $1) and ($2::text is null or name > $2) order by name limit $3`;
     return (
       await this.db.rows(
-        "schedules",
+        filter.brief ? "schedules_brief" : "schedules",
         text,
         [filter.name ?? null, filter.after ?? null, checkLimit(filter.limit ?? 1000)],
         call,

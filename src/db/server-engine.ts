@@ -328,6 +328,14 @@ export class ServerEngine extends Verbs {
     return { answer, isNew: true };
   }
 
+  /** As `peek` of the engine, as lists show jobs: inputs are not read. */
+  async peekBrief(queue: string, limit: number): Promise<JobRecord[]> {
+    const text = "select id::text as id_text from :job_peek($1::text, $2::int) with ordinality p order by ordinality";
+    const ids = (await this.db.rows("job_peek_ids", text, [queue, limit])).map((row) => row["id_text"] as JobId);
+    const found = new Map((await this.briefByIds(ids)).map((job) => [job.id, job]));
+    return ids.flatMap((id) => found.get(id) ?? []);
+  }
+
   /** As `peek` of the engine, but no more than so many bytes of inputs and errors; always one. */
   async peek(queue: string, limit: number, maxBytes: number): Promise<JobRecord[]> {
     const text = `select *, id::text as id_text, parent::text as parent_text

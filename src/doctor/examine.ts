@@ -4,6 +4,7 @@ import { clockCheck } from "./clock.js";
 import { countsCheck } from "./counts.js";
 import { handlersCheck } from "./handlers.js";
 import { heldCheck } from "./held.js";
+import { hooksCheck } from "./hooks.js";
 import { indexesCheck } from "./indexes.js";
 import { locksCheck } from "./locks.js";
 import { maintenanceCheck } from "./maintenance.js";
@@ -27,6 +28,7 @@ const checks: readonly Check[] = [
   waitsCheck,
   heldCheck,
   handlersCheck,
+  hooksCheck,
   sizesCheck,
 ];
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Millrace } from "../client/millrace.js";
+import type { WebHookOptions } from "../client/web-hook.js";
 import { checkKeys } from "../db/encode.js";
 import { InvalidArgumentError } from "../db/errors.js";
 import { shown } from "../db/check-options.js";
@@ -11,6 +12,7 @@ import { UserAuth } from "./auth/user-auth.js";
 import { type Incoming, type Outgoing, type ReadBody, firstOf } from "./http/exchange.js";
 import { Exchanges } from "./http/exchanges.js";
 import { fetchThrough } from "./http/fetch.js";
+import { Hooks } from "./hooks.js";
 import type { Log } from "./log.js";
 import { QueueParts } from "./queue-parts.js";
 
@@ -44,6 +46,12 @@ export interface HandlerOptions<R = IncomingMessage | Request> {
   readonly bodyMemoryBytes?: number;
   /** How many may watch the live stream at once. One user gets two thirds at most. Default 200. */
   readonly viewers?: number;
+  /**
+   * Send web hooks of alerts from this process, from now on and until the handler is closed: `true` to every host with
+   * a public address, or to which hosts. It looks every ten seconds whether there are any; once there are, its worker
+   * holds the process open as others do. Default false: `millrace serve`, or `mill.alerts.worker`, may send them.
+   */
+  readonly webHooks?: WebHookOptions | boolean;
 }
 
 /** What one call of a handler knows beside the request. */
@@ -69,20 +77,24 @@ export interface QueueHandler<R = IncomingMessage | Request> {
   ) => Promise<void>;
   /** Answers a `Request` with a `Response`: Hono, Next.js, and whatever else has these. */
   readonly fetch: (request: R & Request, call?: HandlerCall) => Promise<Response>;
-  /** End live streams, and let requests in progress end. Before the server, and the client, are closed. */
+  /**
+   * End live streams, let requests in progress end, and send no more web hooks. Before the server, and the client, are
+   * closed.
+   */
   close(): Promise<void>;
 }
 
 const graceMs = 10_000;
 const nameLength = 200;
-const optionKeys = new Set(["mill", "basePath", "user", "logger", "rate", "bodyMemoryBytes", "viewers"]);
+const optionKeys = new Set(["mill", "basePath", "user", "logger", "rate", "bodyMemoryBytes", "viewers", "webHooks"]);
 const callKeys = new Set(["user", "basePath", "address"]);
 
 /**
  * The dashboard and the API of a queue inside of your application, under a path of yours and behind your own
  * authentication. It is what `millrace serve` answers with, but for the SQS endpoint, health and metrics. Users have
  * the same four roles as tokens there, the audit has their names, and requests that pages of other sites make are
- * refused. It begins to look at the queues with the first request, and holds no process open.
+ * refused. It begins to look at the queues with the first request, and holds no process open; with `webHooks` it sends
+ * those of alerts too, as long as the process lives.
  *
  * @example
  * ```ts
@@ -100,7 +112,7 @@ const callKeys = new Set(["user", "basePath", "address"]);
  */
 export function createHandler<R = IncomingMessage | Request>(options: HandlerOptions<R>): QueueHandler<R> {
   checkKeys(options, optionKeys);
-  const { mill, bodyMemoryBytes, viewers } = options;
+  const { mill, bodyMemoryBytes, viewers, webHooks = false } = options;
   const usual = options.basePath === undefined ? undefined : checkBasePath(options.basePath);
   const logger = loggerOf(options.logger);
   const log: Log = (level, message, facts) => {
@@ -113,6 +125,8 @@ export function createHandler<R = IncomingMessage | Request>(options: HandlerOpt
     ...(bodyMemoryBytes === undefined ? {} : { bodyMemoryBytes }),
     ...(viewers === undefined ? {} : { viewers }),
   });
+  const hooks = webHooks === false ? undefined : new Hooks(mill, webHooks === true ? {} : webHooks, log);
+  hooks?.start();
   const exchanges = new Exchanges(log, firstOf(parts.routes));
   const serve = async (request: R, incoming: Incoming, outgoing: Outgoing, call: HandlerCall): Promise<void> => {
     checkKeys(call, callKeys);
@@ -132,8 +146,7 @@ export function createHandler<R = IncomingMessage | Request>(options: HandlerOpt
   };
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
-    await exchanges.stop(graceMs);
-    await parts.stop();
+    await Promise.all([exchanges.stop(graceMs).then(() => parts.stop()), hooks?.stop()]);
   };
   return {
     node: (request, response, call) => serve(request, request, response, typeof call === "object" ? call : {}),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { WebHookOptions } from "../client/web-hook.js";
-import type { Millrace } from "../client/with-workers.js";
+import type { Millrace } from "../client/millrace.js";
+import { type WebHookOptions, checkAllowedHosts } from "../client/web-hook.js";
+import { checkKeys } from "../db/encode.js";
 import type { Log } from "./log.js";
 
 /** How often to look whether there are web hooks, as long as there are none. */
@@ -10,36 +11,43 @@ const lookMs = 10_000;
 export class Hooks {
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
+  #worker: ReturnType<Millrace["alerts"]["worker"]> | undefined;
 
   constructor(
     private readonly mill: Millrace,
     private readonly options: WebHookOptions,
     private readonly log: Log,
-  ) {}
+  ) {
+    checkKeys(options, new Set(["allowedHosts"]));
+    checkAllowedHosts(options.allowedHosts);
+  }
 
-  /** Start; a second call is harmless. */
+  /** Start; a second call is harmless. It holds no process open while there is nothing to send. */
   start(): void {
     this.#running ??= this.#run();
   }
 
+  /** What is being sent is sent; nothing is after that. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#running; // the worker itself is stopped with its client
+    await this.#running;
+    await this.#worker?.stop();
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping.signal.aborted) {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
       try {
-        if ((await this.mill.engine.hooks()).length > 0) {
-          const worker = this.mill.alerts.worker(this.options);
-          worker.on("error", (error) => this.log("warn", "web hooks", { error: String(error) }));
-          await worker.start();
+        if ((await this.mill.engine.hooks()).length > 0 && !signal.aborted) {
+          this.#worker = this.mill.alerts.worker(this.options);
+          this.#worker.on("error", (error) => this.log("warn", "web hooks", { error: String(error) }));
+          await this.#worker.start();
           return;
         }
       } catch (error) {
         this.log("warn", "web hooks cannot be sent yet", { error: (error as Error).message });
       }
-      await sleep(lookMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
+      await sleep(lookMs, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 }

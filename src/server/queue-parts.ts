@@ -51,7 +51,7 @@ export class QueueParts {
       log("warn", "signals are left to the workers", { error: String(error) }),
     );
     const served = () => servedCells(mill);
-    const checkup = new Checkup(served);
+    const checkup = new Checkup(served, mill.cells && (() => mill.cells!.doctor()));
     this.live = new Live(served, log, () => checkup.warnings);
     const api = apiPart(
       apiRoutes,

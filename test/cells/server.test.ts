@@ -205,6 +205,33 @@ describe("the API over three cells", () => {
     expect((await ask("GET", "/overview")).body.ready).toBe(a + b + c);
   });
 
+  it("the doctor looks at the cells together too", async () => {
+    const { ask } = await serve();
+    await cells.dbs.a.sql("insert into route values ('lost', 'zz', 1)");
+    onTestFinished(async () => {
+      await cells.dbs.a.sql("delete from route where key = 'lost'");
+    });
+    const { items } = (await ask("GET", "/doctor")).body;
+    const together = items.filter(({ name }: any) => name === "cells");
+    expect(together).toEqual(
+      expect.arrayContaining([
+        { name: "cells", state: "ok", cell: "a", message: "can be used" },
+        {
+          name: "cells",
+          state: "wrong",
+          cell: "zz",
+          message: 'queue "lost" is routed to it, and it is gone',
+          remedy: 'name "zz" again, and move the queue out of it',
+        },
+      ]),
+    );
+    const look = together.find(({ message }: any) => message.startsWith("does not know"));
+    expect(look, "what is merely to be looked at is not wrong").toMatchObject({
+      state: "ok",
+      remedy: "millrace cells doctor --fix",
+    });
+  });
+
   it("[#239] metrics say the cell of each series", async () => {
     const { ask, server, queueIn } = await serve();
     const queues = { a: await queueIn("a"), c: await queueIn("c") };

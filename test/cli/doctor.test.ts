@@ -46,6 +46,7 @@ describe("doctor", () => {
       "waits",
       "held",
       "handlers",
+      "hooks",
       "sizes",
     ]);
   });

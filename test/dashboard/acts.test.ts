@@ -370,9 +370,68 @@ describe.skipIf(!hasBrowser)("what the dashboard does", () => {
       {
         method: "PUT",
         path: "/alerts/rules/slow",
-        body: { kind: "failures", on: true, queue: "mail", share: 0.2, forSeconds: 60, hooks: [] },
+        body: {
+          kind: "failures",
+          on: true,
+          queue: "mail",
+          share: 0.2,
+          forSeconds: 60,
+          remindSeconds: 86_400,
+          hooks: [],
+        },
       },
     ]);
+  });
+
+  it("silences one subject, and offers what cannot be as it was by what it does", async () => {
+    const { page, fixture } = await visit("alerts");
+    await page.getByText("No worker that is known sends them").waitFor();
+    await button(page, "Silence webhooks").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Silence" }).click();
+    await page.getByText("oldest-job of webhooks is silent for 60 min").waitFor();
+    expect(fixture.acts.at(-1)).toMatchObject({
+      path: "/alerts/rules/oldest-job/silence",
+      body: { seconds: 3600, subject: "webhooks" },
+    });
+    await button(page, "Undo").click();
+    await page.getByText("Taken back").waitFor();
+    expect(fixture.acts.at(-1)!.body).toEqual({ seconds: 0, subject: "webhooks" });
+    await button(page, "Remove old-mail").click();
+    await dialog.getByRole("button", { name: "Remove" }).click();
+    await button(page, "Make it again").click();
+    await page.getByText("made again, with 2 silences in your name; what it had fired begins anew").waitFor();
+    expect(fixture.acts.slice(-3)).toMatchObject([
+      { method: "PUT", path: "/alerts/rules/old-mail", body: { queue: "mail", remindSeconds: 86_400 } },
+      { path: "/alerts/rules/old-mail/silence", body: { because: "known", seconds: expect.closeTo(1800, -2) } },
+      { path: "/alerts/rules/old-mail/silence", body: { subject: "mail/send", seconds: expect.closeTo(600, -2) } },
+    ]);
+    await button(page, "End silence of old-mail").click();
+    await dialog.getByRole("button", { name: "End it" }).click();
+    await button(page, "Silence again").click();
+    await page.getByText("silent for as long as before, from now on and by you; before it was by ann").waitFor();
+  });
+
+  it("does not pretend that a pause comes back as it was", async () => {
+    const { page, fixture } = await visit("queues/webhooks");
+    const dialog = page.getByRole("dialog");
+    await button(page, "Resume").first().click();
+    await dialog.getByRole("button", { name: "Resume" }).click();
+    await button(page, "Pause again").click();
+    await page.getByText("is paused again, from now on and by you").waitFor();
+    expect(await button(page, "Undo").count()).toBe(0);
+    expect(fixture.acts.at(-1)).toMatchObject({
+      path: "/queues/webhooks/pause",
+      body: { because: "the customer's endpoint is being moved" },
+    });
+    await page.evaluate(() => (location.hash = "#/schedules"));
+    await button(page, /^Resume/)
+      .first()
+      .click();
+    await dialog.getByLabel("Make up for what came meanwhile").check();
+    await dialog.getByRole("button", { name: "Resume" }).click();
+    await page.getByText(/ goes on$/).waitFor();
+    expect(await button(page, /^(Undo|Pause again)$/).count(), "its runs were made").toBe(0);
   });
 
   it("signs in once for all tabs, and out of all of them", async () => {

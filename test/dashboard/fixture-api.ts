@@ -251,7 +251,7 @@ function find(
 /** Alerts, rules, web hooks or events. */
 function alertsOf(isEmpty: boolean, what: string | undefined): readonly unknown[] {
   const at = new Date(Date.now() - 300_000).toISOString();
-  const rule = { kind: "oldest", forSeconds: 60, putBy: null, putAt: at };
+  const rule = { kind: "oldest", forSeconds: 60, remindSeconds: 86_400, silences: [], putBy: null, putAt: at };
   const unsilenced = { silencedUntil: null, silencedBy: null, silencedBecause: null };
   if (what === "rules")
     return [
@@ -265,12 +265,17 @@ function alertsOf(isEmpty: boolean, what: string | undefined): readonly unknown[
         silencedUntil: new Date(Date.now() + 1_800_000).toISOString(),
         silencedBy: "ann",
         silencedBecause: "known",
+        silences: [
+          { subject: "mail/send", until: new Date(Date.now() + 600_000).toISOString(), by: "bob", because: null },
+        ],
       },
       { ...rule, ...unsilenced, name: "disk-size", kind: "size", options: { bytes: 5e10 }, hooks: [], on: false },
     ];
   if (isEmpty) return [];
   if (what === "hooks")
-    return [{ name: "ops", origin: "https://hooks.example.com", putBy: "ann", putAt: at, rules: ["old-mail"] }];
+    return [
+      { name: "ops", origin: "https://hooks.example.com", putBy: "ann", putAt: at, rules: ["old-mail"], senders: 0 },
+    ];
   const message = "the oldest ready job of webhooks has waited for 1042 s";
   if (what === "events")
     return [

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { shareOf } from "../../dashboard/pages/jobs/progress.js";
 import { ruleText } from "../../dashboard/pages/schedules/rule.js";
 import { age, distinct } from "../../dashboard/format.js";
@@ -48,4 +48,36 @@ it("rules in milliseconds are told in units that people use", () => {
 
 it("ticks of an axis that would read the same are told once", () => {
   expect(distinct([0, 30, 60, 90, 120].map(age))).toEqual(["0 s", "30 s", "1 m", "", "2 m"]);
+});
+
+it("what an act of the audit was done to leads to where it is shown", async () => {
+  vi.stubGlobal("location", { hash: "" });
+  vi.stubGlobal("addEventListener", () => {});
+  try {
+    const { chosenJobs, objectAddress } = await import("../../dashboard/pages/audit/words.js");
+    const addresses: Readonly<Record<string, string | undefined>> = {
+      "alert rule old-mail": "#/alerts",
+      "web hook ops": "#/alerts",
+      "worker mailer of process h:1:x": "#/workers",
+      "process h:1:x": "#/workers",
+      workers: "#/workers",
+      'breakers {"queue":"mail"}': "#/limits",
+      'failures {"fingerprint":"00ff","queue":"mail"}': "#/jobs?state=failed&failure=00ff&queue=mail",
+      'failures {"fingerpr…': "#/failures",
+      "job a:123": "#/jobs/a%3A123",
+      "queue mail, type send": "#/queues/mail",
+      "calendar holidays": undefined,
+    };
+    for (const [object, address] of Object.entries(addresses)) expect(objectAddress(object), object).toBe(address);
+    expect(chosenJobs("3 jobs: 12, a:34, 5…")).toEqual({
+      head: "3 jobs: ",
+      jobs: [
+        ["12", "#/jobs/12"],
+        ["a:34", "#/jobs/a%3A34"],
+      ],
+    });
+    expect(chosenJobs("queue 3 jobs: 1")).toBeUndefined();
+  } finally {
+    vi.unstubAllGlobals();
+  }
 });

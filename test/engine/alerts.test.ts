@@ -96,6 +96,98 @@ describe("a rule", () => {
     expect(await events("small")).toEqual(["put", "silenced", "fired", "resolved", "removed"]);
   });
 
+  it("that is silenced tells no end either: that is told when the silence ends, and once", async () => {
+    const queue = await newQueue(db, { breaker: { failures: 1, pauseSeconds: 86_400, pauseCapSeconds: 86_400 } });
+    const fail = async () => {
+      await enqueue(db, queue, { type: "send" });
+      await db.engine.retryLater(await claimOne(db, queue), { message: "down" });
+    };
+    const told = async () => (await jobs()).filter(({ body }) => body.rule === "quiet").map(({ body }) => body.event);
+    await db.engine.alertPut("quiet", { kind: "breaker", queue, forSeconds: 15, hooks: ["ops"] });
+    await fail();
+    await check();
+    expect(await check()).toBe(1);
+    expect(await told()).toEqual(["fired"]);
+    await db.engine.alertSilence("quiet", 300);
+    await db.engine.breakerReset({ queue });
+    expect((await check()) + (await check())).toBe(1);
+    expect(await of("quiet")).toEqual([]);
+    expect(await told()).toEqual(["fired"]);
+    await fail(); // it begins again, and must hold for as long as before
+    expect(await check()).toBe(0);
+    expect(await check()).toBe(1);
+    expect(await of("quiet")).toEqual([`${queue}/send firing`]);
+    await db.engine.breakerReset({ queue });
+    expect((await check()) + (await check())).toBe(1);
+    expect(await told()).toEqual(["fired"]);
+    await db.engine.alertSilence("quiet", 0);
+    await check();
+    await check();
+    expect(await told()).toEqual(["fired", "resolved"]);
+    expect((await events("quiet")).join(", ")).toBe("put, fired, silenced, resolved, fired, resolved, unsilenced");
+    await db.engine.alertRemove("quiet");
+  });
+
+  it("may be silenced for one subject, which tells nothing while others do", async () => {
+    const names = [await newQueue(db), await newQueue(db)] as const;
+    await db.engine.alertPut("loud", { kind: "unhandled", seconds: 1, forSeconds: 0, hooks: ["ops"] });
+    await db.engine.alertSilence("loud", 600, { subject: `${names[0]}/t`, by: "ann", because: "known" });
+    await db.engine.alertPut("loud", { kind: "unhandled", seconds: 1, forSeconds: 0, hooks: ["ops"] }); // it stays
+    expect((await db.engine.alertRules()).find(({ name }) => name === "loud")).toMatchObject({
+      options: { seconds: 1 },
+      silencedUntil: null,
+      silences: [{ subject: `${names[0]}/t`, by: "ann", because: "known", until: expect.any(Date) }],
+    });
+    for (const queue of names) await enqueue(db, queue, { type: "t" });
+    await check();
+    await check();
+    const told = async () =>
+      (await jobs())
+        .filter(({ body }) => body.rule === "loud" && names.some((name) => body.subject === `${name}/t`))
+        .map(({ body }) => body.subject);
+    expect(await told()).toEqual([`${names[1]}/t`]);
+    const shown = (await db.engine.alerts()).filter(({ rule }) => rule === "loud");
+    expect(shown.find(({ subject }) => subject === `${names[0]}/t`)).toMatchObject({ state: "firing", silenced: true });
+    expect(shown.find(({ subject }) => subject === `${names[1]}/t`)).toMatchObject({ silenced: false });
+    await db.engine.alertSilence("loud", 0, { subject: `${names[0]}/t` });
+    await check();
+    expect(await told()).toEqual([`${names[1]}/t`, `${names[0]}/t`]);
+    expect((await db.engine.alertRules()).find(({ name }) => name === "loud")!.silences).toEqual([]);
+    await expect(db.engine.alertSilence("loud", 1, { subject: "" })).rejects.toMatchObject({ code: "MR001" });
+    await db.engine.alertRemove("loud");
+  });
+
+  it("reminds of what goes on, as often as it says, unless that is never", async () => {
+    const told = async (rule: string) =>
+      (await jobs()).filter(({ body }) => body.rule === rule).map(({ body }) => body.event);
+    const size = { kind: "size", bytes: 1, forSeconds: 0, hooks: ["ops"] } as const;
+    await db.engine.alertPut("hourly", { ...size, remindSeconds: 3600 });
+    await db.engine.alertPut("daily", size);
+    await db.engine.alertPut("never", { ...size, remindSeconds: 0 });
+    await check();
+    await db.moveClock(3500);
+    await check();
+    expect(await told("hourly")).toEqual(["fired"]);
+    await db.moveClock(90);
+    await check();
+    await check();
+    expect(await told("hourly")).toEqual(["fired", "reminder"]);
+    await db.engine.alertSilence("hourly", 86_000);
+    await db.moveClock(7200);
+    await check();
+    expect(await told("hourly")).toEqual(["fired", "reminder"]);
+    await db.moveClock(86_400);
+    await check();
+    expect(await told("hourly"), "one, however many times have passed").toEqual(["fired", "reminder", "reminder"]);
+    expect(await told("daily")).toEqual(["fired", "reminder"]);
+    expect(await told("never")).toEqual(["fired"]);
+    expect((await db.engine.alertRules()).map(({ name, remindSeconds }) => `${name} ${remindSeconds}`)).toEqual(
+      expect.arrayContaining(["hourly 3600", "daily 86400", "never 0", "oldest-job 86400"]),
+    );
+    await expect(db.engine.alertPut("bad", { ...size, remindSeconds: 5 })).rejects.toMatchObject({ code: "MR001" });
+    for (const name of ["hourly", "daily", "never"]) await db.engine.alertRemove(name);
+  });
+
   it("of each kind finds what it is about", async () => {
     const queue = await newQueue(db);
     await nextMinute();

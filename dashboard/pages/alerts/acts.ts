@@ -1,5 +1,9 @@
 import { segment, send } from "../../api.js";
+import { now } from "../../clock.js";
+import { plural } from "../../format.js";
 import { type Act, type Field, type Values, because, numberOf } from "../../parts/act.js";
+import { authorNow, reasonAgain } from "../../parts/again.js";
+import { isolated } from "../../parts/isolated.js";
 import { toast } from "../../parts/toast.js";
 import type { AlertRule, Hook } from "../../wire.js";
 
@@ -19,7 +23,14 @@ const kinds: Readonly<Record<AlertRule["kind"], readonly [words: string, options
 };
 
 /** A rule as the server takes it. */
-const bodyOf = ({ kind, options, forSeconds, hooks, on }: AlertRule) => ({ kind, ...options, forSeconds, hooks, on });
+const bodyOf = ({ kind, options, forSeconds, remindSeconds, hooks, on }: AlertRule) => ({
+  kind,
+  ...options,
+  forSeconds,
+  remindSeconds,
+  hooks,
+  on,
+});
 
 const number = (name: string, label: string, hint: string, min = 1): Field => ({
   name,
@@ -43,36 +54,44 @@ const details: readonly Field[] = [
 
 const forSeconds = number("forSeconds", "For seconds", "how long it must hold before it fires", 0);
 
-export const putRule = (hooks: readonly string[], now?: AlertRule): Act => {
+const remindSeconds = number(
+  "remindSeconds",
+  "Remind after seconds",
+  "how often what goes on is sent again; 0: never",
+  0,
+);
+
+export const putRule = (hooks: readonly string[], rule?: AlertRule): Act => {
   const optionsOf = (values: Values): readonly string[] => kinds[values["kind"] as AlertRule["kind"]][1];
   return {
-    title: now ? `Rule ${now.name}` : "Make a rule",
+    title: rule ? `Rule ${rule.name}` : "Make a rule",
     explain: "It fires when its condition has held for so long.",
     fields: [
-      ...(now ? [] : [{ name: "name", label: "Name", required: true, hint: "such as old-mail" }]),
+      ...(rule ? [] : [{ name: "name", label: "Name", required: true, hint: "such as old-mail" }]),
       {
         name: "kind",
         label: "Kind",
         choices: Object.entries(kinds).map(([kind, [words]]) => [kind, `${kind}: ${words}`] as const),
-        value: now?.kind ?? "oldest",
+        value: rule?.kind ?? "oldest",
       },
       ...details.map((field) => ({
         ...field,
-        value: String(now?.options[field.name] ?? ""),
+        value: String(rule?.options[field.name] ?? ""),
         when: (values: Values) => optionsOf(values).includes(field.name),
       })),
-      { ...forSeconds, value: String(now?.forSeconds ?? 60) },
+      { ...forSeconds, value: String(rule?.forSeconds ?? 60) },
+      { ...remindSeconds, value: String(rule?.remindSeconds ?? 86_400) },
       {
         name: "hooks",
         label: "Web hooks",
-        value: now?.hooks.join(", ") ?? "",
+        value: rule?.hooks.join(", ") ?? "",
         hint: hooks.length > 0 ? `names, with commas: ${hooks.join(", ")}` : "there is none yet",
       },
     ],
     button: "Set",
     run: (values) => {
-      const body: Record<string, unknown> = { kind: values["kind"], on: now?.on ?? true };
-      for (const { name, kind } of [...details, forSeconds]) {
+      const body: Record<string, unknown> = { kind: values["kind"], on: rule?.on ?? true };
+      for (const { name, kind } of [...details, forSeconds, remindSeconds]) {
         const value = kind === "number" ? numberOf(values[name]) : values[name];
         if (value !== undefined && value !== "") body[name] = value;
       }
@@ -80,10 +99,10 @@ export const putRule = (hooks: readonly string[], now?: AlertRule): Act => {
         .split(",")
         .map((name) => name.trim())
         .filter(Boolean);
-      return send("PUT", rulePath(now?.name ?? values["name"]!), body);
+      return send("PUT", rulePath(rule?.name ?? values["name"]!), body);
     },
-    done: (_answer, values) => `${now?.name ?? values["name"]} is set`,
-    ...(now && { undo: () => send("PUT", rulePath(now.name), bodyOf(now)) }),
+    done: (_answer, values) => `${rule?.name ?? values["name"]} is set`,
+    ...(rule && { undo: () => send("PUT", rulePath(rule.name), bodyOf(rule)) }),
   };
 };
 
@@ -96,34 +115,87 @@ export const turn = (rule: AlertRule): Act => ({
   undo: () => send("PUT", rulePath(rule.name), bodyOf(rule)),
 });
 
-export const silence = ({ name }: AlertRule): Act => ({
-  title: `Silence ${name}`,
-  explain: "It fires and shows all the same, and sends nothing meanwhile. What still fires then is sent.",
-  fields: [{ name: "minutes", label: "Minutes", kind: "number", min: 1, value: "60", required: true }, because],
-  button: "Silence",
-  run: ({ minutes, because: why }) =>
-    send("POST", `${rulePath(name)}/silence`, { seconds: 60 * Number(minutes), ...(why && { because: why }) }),
-  done: (_answer, { minutes }) => `${name} is silent for ${minutes} min`,
-  undo: () => send("POST", `${rulePath(name)}/silence`, { seconds: 0 }),
+/** What silences a rule, or one subject of it: until when, by whom and why. */
+interface Silence {
+  readonly until: string;
+  readonly by: string | null;
+  readonly because: string | null;
+}
+
+const silencePost = (name: string, seconds: number, subject: string | undefined, why?: string | null) =>
+  send("POST", `${rulePath(name)}/silence`, {
+    seconds,
+    ...(subject !== undefined && { subject }),
+    ...reasonAgain(why),
+  });
+
+/** The rest of a silence, from now on. */
+const silenceAgain = (name: string, { until, because: why }: Silence, subject?: string) =>
+  silencePost(name, Math.max(1, (Date.parse(until) - now.peek()) / 1000), subject, why);
+
+const ruleSilence = ({ silencedUntil, silencedBy, silencedBecause }: AlertRule): Silence | undefined =>
+  silencedUntil === null ? undefined : { until: silencedUntil, by: silencedBy, because: silencedBecause };
+const silenceOf = (rule: AlertRule, subject: string | undefined): Silence | undefined =>
+  subject === undefined ? ruleSilence(rule) : rule.silences.find((one) => one.subject === subject);
+const of = ({ name }: Pick<AlertRule, "name">, subject: string | undefined): string =>
+  subject === undefined ? name : `${name} of ${isolated(subject)}`;
+
+export const silence = (rule: AlertRule, subject?: string): Act => {
+  const before = silenceOf(rule, subject);
+  const what = of(rule, subject);
+  return {
+    title: `Silence ${what}`,
+    explain:
+      "It fires and shows all the same, and sends nothing meanwhile. What still fires then is sent, and so is the end of what was sent before.",
+    fields: [{ name: "minutes", label: "Minutes", kind: "number", min: 1, value: "60", required: true }, because],
+    button: "Silence",
+    run: ({ minutes, because: why }) => silencePost(rule.name, 60 * Number(minutes), subject, why),
+    done: (_answer, { minutes }) => `${what} is silent for ${minutes} min`,
+    ...(before
+      ? { instead: () => silencedAgain(rule, before, subject) }
+      : { undo: () => silencePost(rule.name, 0, subject) }),
+  };
+};
+
+const silencedAgain = (rule: AlertRule, before: Silence, subject: string | undefined) => ({
+  button: "As it was",
+  run: () => silenceAgain(rule.name, before, subject),
+  done: `${of(rule, subject)} is silent for as long as before, ${authorNow(before.by)}`,
 });
 
-export const unsilence = ({ name }: AlertRule): Act => ({
-  title: `End silence of ${name}`,
-  explain: "What fires is sent again, and what has fired meanwhile too.",
-  button: "End it",
-  run: () => send("POST", `${rulePath(name)}/silence`, { seconds: 0 }),
-  done: () => `${name} is silent no more`,
-});
+export const unsilence = (rule: AlertRule, subject?: string): Act => {
+  const before = silenceOf(rule, subject);
+  return {
+    title: `End silence of ${of(rule, subject)}`,
+    explain: "What fires is sent again, and what has fired or ended meanwhile too.",
+    button: "End it",
+    run: () => silencePost(rule.name, 0, subject),
+    done: () => `${of(rule, subject)} is silent no more`,
+    ...(before && { instead: () => ({ ...silencedAgain(rule, before, subject), button: "Silence again" }) }),
+  };
+};
 
-export const removeRule = (rule: AlertRule): Act => ({
-  title: `Remove ${rule.name}`,
-  explain: "The rule is forgotten; what it has fired is resolved.",
-  button: "Remove",
-  danger: true,
-  run: () => send("DELETE", rulePath(rule.name)),
-  done: () => `${rule.name} is removed`,
-  undo: () => send("PUT", rulePath(rule.name), bodyOf(rule)),
-});
+export const removeRule = (rule: AlertRule): Act => {
+  const before = ruleSilence(rule);
+  const silences = rule.silences.length + (before ? 1 : 0);
+  return {
+    title: `Remove ${rule.name}`,
+    explain: "The rule is forgotten; what it has fired is resolved.",
+    button: "Remove",
+    danger: true,
+    run: () => send("DELETE", rulePath(rule.name)),
+    done: () => `${rule.name} is removed`,
+    instead: () => ({
+      button: "Make it again",
+      run: async () => {
+        await send("PUT", rulePath(rule.name), bodyOf(rule));
+        if (before) await silenceAgain(rule.name, before);
+        for (const one of rule.silences) await silenceAgain(rule.name, one, one.subject);
+      },
+      done: `${rule.name} is made again${silences > 0 ? `, with ${plural(silences, "silence")} in your name` : ""}; what it had fired begins anew`,
+    }),
+  };
+};
 
 /** The secret is shown once, by `show`. */
 export const putHook = (show: (name: string, secret: string) => void): Act => ({

@@ -34,6 +34,22 @@ const conditionOf = (options: AlertRule["options"]): string =>
     .map(([key, value]) => (typeof value === "number" && told[key] ? told[key](value) : `${key} ${value}`))
     .join(", ");
 
+/** Silence one subject of a rule, or end that; a silence of the whole rule is ended there. */
+function SilenceSubject({ of, rules }: { of: Alert; rules: readonly AlertRule[] }): JSX.Element | null {
+  const rule = rules.find(({ name, cell }) => name === of.rule && cell === of.cell);
+  if (!rule || (of.silenced && rule.silencedUntil !== null)) return null;
+  const isSilenced = rule.silences.some(({ subject }) => subject === of.subject);
+  return (
+    <Button
+      small
+      label={`${isSilenced ? "End silence of" : "Silence"} ${of.subject}`}
+      onClick={() => perform((isSilenced ? acts.unsilence : acts.silence)(rule, of.subject))}
+    >
+      {isSilenced ? "End silence" : "Silence"}
+    </Button>
+  );
+}
+
 /** What fires, the rules, where it is sent to, and what happened. */
 export function Alerts(): JSX.Element {
   const alerts = useResource("alerts", (signal) => get<List<Alert>>("alerts", {}, signal), 5000);
@@ -108,6 +124,12 @@ export function Alerts(): JSX.Element {
                   by: ({ since }) => since,
                   cell: ({ since }) => <Ago at={since} />,
                 },
+                mayAct.value && {
+                  head: "Acts",
+                  end: true,
+                  width: "130px",
+                  cell: (alert) => <SilenceSubject of={alert} rules={rules.data?.items ?? []} />,
+                },
               ]}
               empty={<Empty title="Nothing fires" />}
             />
@@ -137,7 +159,7 @@ export function Alerts(): JSX.Element {
                 {
                   head: "State",
                   width: "160px",
-                  cell: ({ on, silencedUntil, silencedBy, silencedBecause }) => (
+                  cell: ({ on, silencedUntil, silencedBy, silencedBecause, silences }) => (
                     <span class="two-lines">
                       <span class="tags">
                         <Badge state={!on ? "off" : silencedUntil ? "silenced" : "on"} />
@@ -149,6 +171,13 @@ export function Alerts(): JSX.Element {
                           {silencedBecause && `: ${silencedBecause}`}
                         </small>
                       )}
+                      {silences.map(({ subject, until, by, because }) => (
+                        <small key={subject}>
+                          <bdi>{subject}</bdi> is silenced, ends <Ago at={until} />
+                          {by && `, by ${by}`}
+                          {because && `: ${because}`}
+                        </small>
+                      ))}
                     </span>
                   ),
                 },
@@ -199,43 +228,52 @@ export function Alerts(): JSX.Element {
       <Panel title="Web hooks" note="signed, retried, sent by jobs of ours" flush>
         <Load of={hooks} lines={2}>
           {({ items }) => (
-            <Table
-              caption="Web hooks"
-              rows={items}
-              rowKey={({ name }) => name}
-              columns={[
-                { head: "Hook", by: ({ name }) => name, cell: ({ name }) => name },
-                { head: "Leads to", cell: ({ origin }) => <span class="mono">{origin}/…</span> },
-                { head: "Rules", rank: 2, cell: ({ rules: some }) => some.join(", ") },
-                {
-                  head: "Set",
-                  end: true,
-                  width: "110px",
-                  rank: 3,
-                  cell: ({ putAt }) => <Ago at={putAt} />,
-                },
-                mayAct.value && {
-                  head: "Acts",
-                  end: true,
-                  width: "150px",
-                  cell: (hook) => (
-                    <span class="actions">
-                      <Button small label={`Test ${hook.name}`} onClick={() => perform(acts.testHook(hook))}>
-                        Test
-                      </Button>
-                      <Button small label={`Remove ${hook.name}`} onClick={() => perform(acts.removeHook(hook))}>
-                        Remove
-                      </Button>
-                    </span>
-                  ),
-                },
-              ]}
-              empty={
-                <Empty title="Alerts are sent nowhere">
-                  They show here, on the overview, and as a metric all the same.
-                </Empty>
-              }
-            />
+            <>
+              {items.length > 0 && items.every(({ senders }) => senders === 0) && (
+                <p class="note" role="status">
+                  No worker that is known sends them: run <code>millrace serve</code>, give <code>createHandler</code>{" "}
+                  the option <code>webHooks</code>, or start <code>mill.alerts.worker()</code>. What is not sent within
+                  a day is given up.
+                </p>
+              )}
+              <Table
+                caption="Web hooks"
+                rows={items}
+                rowKey={({ name }) => name}
+                columns={[
+                  { head: "Hook", by: ({ name }) => name, cell: ({ name }) => name },
+                  { head: "Leads to", cell: ({ origin }) => <span class="mono">{origin}/…</span> },
+                  { head: "Rules", rank: 2, cell: ({ rules: some }) => some.join(", ") },
+                  {
+                    head: "Set",
+                    end: true,
+                    width: "110px",
+                    rank: 3,
+                    cell: ({ putAt }) => <Ago at={putAt} />,
+                  },
+                  mayAct.value && {
+                    head: "Acts",
+                    end: true,
+                    width: "150px",
+                    cell: (hook) => (
+                      <span class="actions">
+                        <Button small label={`Test ${hook.name}`} onClick={() => perform(acts.testHook(hook))}>
+                          Test
+                        </Button>
+                        <Button small label={`Remove ${hook.name}`} onClick={() => perform(acts.removeHook(hook))}>
+                          Remove
+                        </Button>
+                      </span>
+                    ),
+                  },
+                ]}
+                empty={
+                  <Empty title="Alerts are sent nowhere">
+                    They show here, on the overview, and as a metric all the same.
+                  </Empty>
+                }
+              />
+            </>
           )}
         </Load>
       </Panel>

@@ -1,4 +1,4 @@
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { CellFilter } from "../../cells.js";
 import { get } from "../../api.js";
@@ -17,7 +17,7 @@ import { Moment } from "../../parts/time.js";
 import { go, route, to } from "../../router.js";
 import { asTime } from "../../search/query.js";
 import type { AuditEntry, List } from "../../wire.js";
-import { type Told, actText, changesOf, inOne, objectAddress } from "./words.js";
+import { type Told, actText, changesOf, chosenJobs, inOne, objectAddress } from "./words.js";
 
 /** Who changed what, why, and from what to what. What is asked for stands in the address. */
 export function Audit(): JSX.Element {
@@ -187,7 +187,24 @@ function Acts({ of, isFiltered }: { of: readonly Told[]; isFiltered: boolean }):
   );
 }
 
+/** How many of the jobs that were chosen are shown. */
+const mostJobs = 5;
+
 function Subject({ object }: { object: string }): JSX.Element {
+  const chosen = chosenJobs(object);
+  if (chosen)
+    return (
+      <span class="subject" title={object}>
+        {chosen.head}
+        {chosen.jobs.slice(0, mostJobs).map(([id, address], n) => (
+          <Fragment key={id}>
+            {n > 0 && ", "}
+            <a href={address}>{id}</a>
+          </Fragment>
+        ))}
+        {chosen.jobs.length > mostJobs && ", …"}
+      </span>
+    );
   const address = objectAddress(object);
   const text = <bdi class="clamp">{object}</bdi>;
   return address ? (

@@ -19,6 +19,8 @@ const one = (nouns: string): string => nouns.replace(/s$/, "");
 
 /** Where what it was done to is shown, when it has a page. */
 export function objectAddress(object: string): string | undefined {
+  if (/^(?:alert rule|web hook) /.test(object)) return to(["alerts"]);
+  if (/^(?:workers$|worker |process )/.test(object)) return to(["workers"]);
   const [, kind, rest = ""] = /^(\w+) (.*)$/s.exec(object) ?? [];
   if (kind === "jobs" && rest.startsWith("{")) return filterAddress(rest);
   const name = rest.replace(/, (?:type|group|stage) .*$/s, "");
@@ -28,28 +30,54 @@ export function objectAddress(object: string): string | undefined {
     case "schedule":
       return to(["schedules", name]);
     case "resource":
+    case "breakers":
       return to(["limits"]);
     case "job":
-      return /^\d+/.test(rest) ? to(["jobs", /^\d+/.exec(rest)![0]]) : undefined;
+      return jobAddress(/^(?:[a-z][a-z0-9-]*:)?\d+/.exec(rest)?.[0]);
     case "failures":
-      return to(["failures"]);
+      return failuresAddress(rest);
     default:
       return undefined;
   }
 }
 
+const jobAddress = (id: string | undefined): string | undefined => id && to(["jobs", id]);
+
+/** Jobs that were chosen one by one, each with its address; undefined when it was done to something else. */
+export function chosenJobs(
+  object: string,
+): { readonly head: string; readonly jobs: readonly (readonly [id: string, address: string])[] } | undefined {
+  const [, head, ids] = /^(\d+ jobs: )(.*)$/s.exec(object) ?? [];
+  if (head === undefined) return undefined;
+  // where the list was cut off, its last id was too
+  const whole = ids!.split(", ").filter((id) => /^(?:[a-z][a-z0-9-]*:)?\d+$/.test(id));
+  return { head, jobs: whole.map((id) => [id, to(["jobs", id])] as const) };
+}
+
+/** A kind of failure, as the page of failures has it; without one, what failed of a queue or a type. */
+function failuresAddress(text: string): string | undefined {
+  const filter = parsed(text);
+  const { fingerprint, queue, type } = (filter ?? {}) as Partial<Record<string, string>>;
+  if (fingerprint) return to(["jobs"], { state: "failed", failure: fingerprint, ...texts({ queue, type }) });
+  return to(["failures"]);
+}
+
 /** A filter that was cut off is none. */
 function filterAddress(text: string): string | undefined {
+  const filter = parsed(text);
+  return filter && to(["jobs"], texts(filter));
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const filter = JSON.parse(text) as Record<string, unknown>;
-    return to(
-      ["jobs"],
-      Object.fromEntries(Object.entries(filter).map(([key, value]) => [key, typeof value === "string" ? value : ""])),
-    );
+    return JSON.parse(text) as Record<string, unknown>;
   } catch {
     return undefined;
   }
 }
+
+const texts = (filter: Readonly<Record<string, unknown>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(filter).filter((one): one is [string, string] => typeof one[1] === "string"));
 
 /** What it has changed: each setting as it was, and as it is. */
 export function changesOf({ before, after }: AuditEntry): readonly (readonly [string, string, string])[] {

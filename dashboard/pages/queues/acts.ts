@@ -5,8 +5,9 @@
 import { segment, send } from "../../api.js";
 import { plural } from "../../format.js";
 import { type Act, type Values, because, filled } from "../../parts/act.js";
+import { authorNow, reasonAgain } from "../../parts/again.js";
 import { isolated } from "../../parts/isolated.js";
-import type { Group, Queue, Touch } from "../../wire.js";
+import type { Group, Pause, Queue, Touch } from "../../wire.js";
 import { momentFilledIn, zoneWords } from "../../zone.js";
 import type { QueueLimits } from "./limits-of.js";
 
@@ -29,14 +30,24 @@ export const pause = (queue: string, part: Part = {}): Act => ({
   undo: () => post(queue, "resume", part),
 });
 
-export const resume = (queue: string, part: Part = {}): Act => ({
+/** A pause, as it was: by a person, or by jobs that failed, which a person cannot do again. */
+type WasPaused = Partial<Pick<Pause, "pausedBy" | "pausedBecause" | "jobId">>;
+
+export const resume = (queue: string, part: Part = {}, was: WasPaused = {}): Act => ({
   title: `Resume ${named(part, queue)}`,
   explain: "What waits is handed out again, at once.",
   fields: [because],
   button: "Resume",
   run: (values) => post(queue, "resume", { ...part, ...filled(values) }),
   done: () => `${named(part, queue)} goes on`,
-  undo: () => post(queue, "pause", { ...part, because: "resumed by mistake" }),
+  instead: () =>
+    was.jobId
+      ? undefined
+      : {
+          button: "Pause again",
+          run: () => post(queue, "pause", { ...part, ...reasonAgain(was.pausedBecause) }),
+          done: `${named(part, queue)} is paused again, ${authorNow(was.pausedBy)}`,
+        },
 });
 
 export const close = (queue: string): Act => ({
@@ -51,14 +62,18 @@ export const close = (queue: string): Act => ({
   undo: () => post(queue, "open"),
 });
 
-export const open = (queue: string): Act => ({
+export const open = (queue: string, was: Partial<Pick<Queue, "closedBy" | "closedBecause">> = {}): Act => ({
   title: `Open ${isolated(queue)}`,
   explain: "Jobs are accepted again.",
   fields: [because],
   button: "Open",
   run: (values) => post(queue, "open", filled(values)),
   done: () => `${isolated(queue)} is open`,
-  undo: () => post(queue, "close"),
+  instead: () => ({
+    button: "Close again",
+    run: () => post(queue, "close", reasonAgain(was.closedBecause)),
+    done: `${isolated(queue)} is closed again, ${authorNow(was.closedBy)}`,
+  }),
 });
 
 export const purge = (queue: string): Act => ({

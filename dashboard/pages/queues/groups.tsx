@@ -117,7 +117,9 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                       <Button
                         small
                         label={`${pauses.ofGroup(group) ? "Resume" : "Pause"} ${group}`}
-                        onClick={() => perform((pauses.ofGroup(group) ? resume : pause)(queue, { group }))}
+                        onClick={() =>
+                          perform((pauses.ofGroup(group) ? resume : pause)(queue, { group }, pauses.ofGroup(group)))
+                        }
                       >
                         {pauses.ofGroup(group) ? "Resume" : "Pause"}
                       </Button>

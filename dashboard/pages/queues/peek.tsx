@@ -11,7 +11,7 @@ import { JobTable } from "../jobs/job-table.js";
 /** Which jobs come next. Looking takes nothing from anybody. */
 export function Peek({ queue }: { queue: string }): JSX.Element {
   const jobs = useResource(`peek ${queue}`, (signal) =>
-    get<List<Job>>(`queues/${segment(queue)}/peek`, { limit: 50 }, signal),
+    get<List<Job>>(`queues/${segment(queue)}/peek`, { limit: 50, brief: true }, signal),
   );
   return (
     <Panel

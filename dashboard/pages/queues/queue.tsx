@@ -133,6 +133,13 @@ const By = ({ name }: { name: string }): JSX.Element => (
   </>
 );
 
+/** Of a queue that jobs have paused by failing, one of them. */
+const wasPaused = ({ pausedBy, pausedBecause, pauses }: Queue) => ({
+  pausedBy,
+  pausedBecause,
+  jobId: pauses.find(({ jobId }) => jobId !== null)?.jobId ?? null,
+});
+
 function QueueActs({ queue }: { queue: Queue }): JSX.Element {
   const { name, state } = queue;
   const finished = state === "finished";
@@ -144,7 +151,7 @@ function QueueActs({ queue }: { queue: Queue }): JSX.Element {
   return (
     <>
       {queue.pausedAt ? (
-        <Button kind="main" onClick={() => perform(acts.resume(name))}>
+        <Button kind="main" onClick={() => perform(acts.resume(name, {}, wasPaused(queue)))}>
           Resume
         </Button>
       ) : (
@@ -153,7 +160,7 @@ function QueueActs({ queue }: { queue: Queue }): JSX.Element {
         </Button>
       )}
       {queue.closedAt ? (
-        <Button disabled={finished} onClick={() => perform(acts.open(name))}>
+        <Button disabled={finished} onClick={() => perform(acts.open(name, queue))}>
           Open
         </Button>
       ) : (

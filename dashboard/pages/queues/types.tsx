@@ -108,7 +108,9 @@ export function Types({ queue }: { queue: string }): JSX.Element {
                   <Button
                     small
                     label={`${pauses.ofType(type) ? "Resume" : "Pause"} ${type}`}
-                    onClick={() => perform((pauses.ofType(type) ? resume : pause)(queue, { type }))}
+                    onClick={() =>
+                      perform((pauses.ofType(type) ? resume : pause)(queue, { type }, pauses.ofType(type)))
+                    }
                   >
                     {pauses.ofType(type) ? "Resume" : "Pause"}
                   </Button>

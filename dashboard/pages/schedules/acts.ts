@@ -1,6 +1,7 @@
 import { segment, send } from "../../api.js";
 import { plural } from "../../format.js";
 import { type Act, because, filled, numberOf } from "../../parts/act.js";
+import { authorNow, reasonAgain } from "../../parts/again.js";
 import { isolated } from "../../parts/isolated.js";
 import { go, to } from "../../router.js";
 import type { Schedule, Touch } from "../../wire.js";
@@ -16,10 +17,10 @@ export const pause = ({ name }: Schedule): Act => ({
   button: "Pause",
   run: (values) => post(name, "pause", filled(values)),
   done: () => `${isolated(name)} is paused`,
-  undo: () => post(name, "resume"),
+  undo: () => post(name, "resume", { catchUp: true }), // with the slot it had, also when that has come meanwhile
 });
 
-export const resume = ({ name }: Schedule): Act => ({
+export const resume = ({ name, health, pausedBy, pausedBecause }: Schedule): Act => ({
   title: `Resume ${isolated(name)}`,
   explain: "It goes on with its next slot.",
   fields: [
@@ -33,7 +34,15 @@ export const resume = ({ name }: Schedule): Act => ({
   button: "Resume",
   run: ({ catchUp }) => post(name, "resume", catchUp ? { catchUp: true } : {}),
   done: () => `${isolated(name)} goes on`,
-  undo: () => post(name, "pause", { because: "resumed by mistake" }),
+  // What was caught up with has been made, and one that had stopped by itself has no pause to go back to.
+  instead: ({ catchUp }) =>
+    catchUp || health === "stopped"
+      ? undefined
+      : {
+          button: "Pause again",
+          run: () => post(name, "pause", reasonAgain(pausedBecause)),
+          done: `${isolated(name)} is paused again, ${authorNow(pausedBy)}`,
+        },
 });
 
 export const run = ({ name }: Schedule): Act => ({
@@ -67,11 +76,14 @@ export const remove = (schedule: Schedule): Act => ({
   danger: true,
   run: () => send("DELETE", `schedules/${segment(schedule.name)}`),
   done: () => `${isolated(schedule.name)} is removed`,
-  undo: async () => {
-    await putBack(schedule);
-    if (schedule.pausedAt !== null)
-      await post(schedule.name, "pause", { because: "it was paused when it was removed" });
-  },
+  instead: () => ({
+    button: "Declare it again",
+    run: async () => {
+      await putBack(schedule);
+      if (schedule.pausedAt !== null) await post(schedule.name, "pause", reasonAgain(schedule.pausedBecause));
+    },
+    done: `${isolated(schedule.name)} is declared again${schedule.pausedAt === null ? "" : ", and paused by you"}; what was counted of its runs is lost`,
+  }),
   after: () => go(to(["schedules"])),
 });
 

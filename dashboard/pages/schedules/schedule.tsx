@@ -10,7 +10,7 @@ import { isolated } from "../../parts/isolated.js";
 import { JsonTree } from "../../parts/json-tree.js";
 import { Load } from "../../parts/load.js";
 import { Facts, PageHead, Panel } from "../../parts/panel.js";
-import { useResource } from "../../parts/resource.js";
+import { type Resource, useResource } from "../../parts/resource.js";
 import { Table } from "../../parts/table.js";
 import { Ago, Moment } from "../../parts/time.js";
 import { Why } from "../../parts/why.js";
@@ -23,7 +23,11 @@ import { ruleText } from "./rule.js";
 
 export function SchedulePage({ name }: { name: string }): JSX.Element {
   const path = `schedules/${segment(name)}`;
-  const schedule = useResource(`schedule ${name}`, (signal) => get<Schedule>(path, {}, signal), 5000);
+  const schedule: Resource<Schedule> = useResource(
+    `schedule ${name}`,
+    (signal) => loadSchedule(path, schedule.data, signal),
+    5000,
+  );
   const found = schedule.data;
   return (
     <>
@@ -63,6 +67,14 @@ export function SchedulePage({ name }: { name: string }): JSX.Element {
       </Load>
     </>
   );
+}
+
+/** An input may have a megabyte: it comes once, and again when it was declared anew. */
+async function loadSchedule(path: string, known: Schedule | undefined, signal: AbortSignal): Promise<Schedule> {
+  const found = known && (await get<Schedule>(path, { brief: true }, signal));
+  return found && found.revision === known.revision && found.createdAt === known.createdAt
+    ? { ...found, input: known.input }
+    : get<Schedule>(path, {}, signal);
 }
 
 /** What holds its run back. */

@@ -4,12 +4,12 @@ import { all } from "../../parts/pages-of.js";
 import { type Resource, useResource } from "../../parts/resource.js";
 import type { Schedule } from "../../wire.js";
 
-/** All schedules, asked for again every so often. */
+/** All schedules without their inputs, asked for again every so often. */
 export function useSchedules(everyMs: number): Resource<readonly Schedule[]> {
   const cell = chosenCell.value;
   return useResource(
     `schedules ${cell}`,
-    (signal) => all<Schedule>((cursor) => get("schedules", { limit: 1000, cursor, cell }, signal)),
+    (signal) => all<Schedule>((cursor) => get("schedules", { limit: 1000, brief: true, cursor, cell }, signal)),
     everyMs,
   );
 }

@@ -24,7 +24,10 @@ export const alertsHooksCommand: Command = {
           ]),
           out.width,
         );
-      out.result(hooks, hooks.length === 0 ? "there is no web hook" : table());
+      const warning = hooks.some(({ senders }) => senders > 0)
+        ? []
+        : ["", 'no worker that is known sends them: run "millrace serve", or mill.alerts.worker()'];
+      out.result(hooks, hooks.length === 0 ? "there is no web hook" : [...table(), ...warning]);
       return 0;
     });
   },

@@ -23,10 +23,13 @@ export const alertsRulesCommand: Command = {
             { title: "HOOKS" },
             { title: "LOOKS AT" },
           ],
-          rules.map(({ name, kind, on, silencedUntil, forSeconds, hooks, options: what }) => [
+          rules.map(({ name, kind, on, silencedUntil, silences, forSeconds, hooks, options: what }) => [
             name,
             kind,
-            !on ? "off" : silencedUntil ? `silenced until ${time(silencedUntil)}` : "on",
+            [
+              !on ? "off" : silencedUntil ? `silenced until ${time(silencedUntil)}` : "on",
+              ...silences.map(({ subject, until }) => `${subject} silenced until ${time(until)}`),
+            ].join(", "),
             `${forSeconds} s`,
             hooks.join(", "),
             Object.entries(what)

@@ -1,3 +1,5 @@
+import type { DecisionNote } from "./failure.js";
+
 /** What a rule looks at. docs/alerts.md has what each kind does. */
 export type AlertKind = "oldest" | "failures" | "breaker" | "schedule" | "unhandled" | "workers" | "backlog" | "size";
 
@@ -26,6 +28,8 @@ export interface AlertRule {
   readonly bytes?: number;
   /** For how long it must hold before it fires, and must not before it is resolved. Default 60. */
   readonly forSeconds?: number;
+  /** How often what goes on is told again; 0 for never. Default 86,400: a day. */
+  readonly remindSeconds?: number;
   /** Names of web hooks that are told. Default none. */
   readonly hooks?: readonly string[];
   /** Default true. */
@@ -33,7 +37,9 @@ export interface AlertRule {
 }
 
 /** A rule as it is stored. */
-export interface AlertRuleRecord extends Required<Pick<AlertRule, "kind" | "forSeconds" | "hooks" | "on">> {
+export interface AlertRuleRecord extends Required<
+  Pick<AlertRule, "kind" | "forSeconds" | "remindSeconds" | "hooks" | "on">
+> {
   readonly name: string;
   /** What it looks at, by its kind. */
   readonly options: Readonly<Record<string, string | number>>;
@@ -43,8 +49,24 @@ export interface AlertRuleRecord extends Required<Pick<AlertRule, "kind" | "forS
   readonly silencedUntil: Date | null;
   readonly silencedBy: string | null;
   readonly silencedBecause: string | null;
+  /** Subjects that nothing is sent of until then. */
+  readonly silences: readonly SilenceRecord[];
   /** With several cells: the one it is in. */
   readonly cell?: string;
+}
+
+/** A silence of one subject of a rule. */
+export interface SilenceRecord {
+  readonly subject: string;
+  readonly until: Date;
+  readonly by: string | null;
+  readonly because: string | null;
+}
+
+/** Who silences what of a rule, and why. */
+export interface SilenceNote extends DecisionNote {
+  /** Only this subject: `mail`, `mail/send`. Default all of the rule. */
+  readonly subject?: string;
 }
 
 /** Something that a rule is about, and for which its condition holds. */
@@ -96,6 +118,8 @@ export interface HookRecord {
   readonly putAt: Date;
   /** The rules that tell it. */
   readonly rules: readonly string[];
+  /** How many workers that are known send web hooks. With none, what is to be sent waits a day, and is given up. */
+  readonly senders: number;
   /** With several cells: the one it is in. */
   readonly cell?: string;
 }

@@ -228,9 +228,12 @@ export interface AuditFilter {
   readonly until?: Date;
 }
 
-/** Something that has settings: its kind and its name; of a group, its queue and its name. */
+/**
+ * Something that has settings: its kind and its name; of a group, its queue and its name; of orders to workers, the
+ * process and the worker, empty for any.
+ */
 export type SettingsName = readonly [
-  kind: "queue" | "group" | "type" | "resource" | "schedule" | "calendar",
+  kind: "queue" | "group" | "type" | "resource" | "schedule" | "calendar" | "alertRule" | "hook" | "worker",
   name: string,
   part?: string,
 ];

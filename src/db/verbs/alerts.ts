@@ -7,10 +7,10 @@ import type {
   AlertRecord,
   AlertRule,
   AlertRuleRecord,
-  DecisionNote,
   HookRecord,
   JobId,
   Json,
+  SilenceNote,
 } from "../types.js";
 import { HistoryVerbs } from "./history.js";
 
@@ -56,10 +56,16 @@ export abstract class AlertVerbs extends HistoryVerbs {
     await this.db.rows("alert_remove", "select :alert_remove($1::text, $2::text)", [name, by ?? null], call);
   }
 
-  /** Send nothing for what a rule fires, for so many seconds; 0 ends the silence. */
-  async alertSilence(name: string, seconds: number, note: DecisionNote = {}, call?: CallOptions): Promise<void> {
-    const text = "select :alert_silence($1::text, $2::float8, $3::text, $4::text)";
-    await this.db.rows("alert_silence", text, [name, seconds, note.by ?? null, note.because ?? null], call);
+  /** Send nothing for what a rule fires, or for one subject of it, for so many seconds; 0 ends the silence. */
+  async alertSilence(
+    name: string,
+    seconds: number,
+    { by, because, subject }: SilenceNote = {},
+    call?: CallOptions,
+  ): Promise<void> {
+    const text = "select :alert_silence($1::text, $2::float8, $3::text, $4::text, $5::text)";
+    const values = [name, seconds, by ?? null, because ?? null, subject ?? null];
+    await this.db.rows("alert_silence", text, values, call);
   }
 
   /** Where alerts are sent to, by name. */

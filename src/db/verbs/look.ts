@@ -74,7 +74,13 @@ export abstract class LookVerbs extends QueueVerbs {
 
   /** One job with its attempts and progress; null when there is none. */
   async get(id: JobId, call?: CallOptions): Promise<JobDetails | null> {
-    const [row] = await this.db.rows("job_get", "select :job_get($1::bigint) as details", [checkId(id)], call);
+    return this.details(id, false, call);
+  }
+
+  /** The same; `isBrief` reads neither inputs nor results, headers and sources, which are null then. */
+  async details(id: JobId, isBrief: boolean, call?: CallOptions): Promise<JobDetails | null> {
+    const text = "select :job_get($1::bigint, $2::boolean) as details";
+    const [row] = await this.db.rows("job_get", text, [checkId(id), isBrief], call);
     const details = row?.["details"] as Parameters<typeof decodeDetails>[1] | null;
     return details ? decodeDetails(id, details) : null;
   }

@@ -11,11 +11,14 @@ import type { Live } from "../live/live.js";
 import type { Log } from "../log.js";
 import type { Checkup } from "../operations/checkup.js";
 import type { DeclaredInputs } from "../../client/declared-inputs.js";
+import type { Results } from "../../client/results.js";
 import type { Calls } from "./calls.js";
 import { cellFilter, missingCells } from "./schemas.js";
 
 /** The client, as far as handlers need it. */
-export interface Mill extends Pick<Millrace, "engine" | "cells" | "schedules" | "result"> {
+export interface Mill extends Pick<Millrace, "engine" | "cells" | "schedules"> {
+  /** The result of a job, once it has succeeded. */
+  readonly result: Results["wait"];
   /** What goes together with others of the same token. */
   readonly calls: Calls;
   /** What workers have declared of inputs; one for all. */

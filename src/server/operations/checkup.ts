@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { patienceMs, within } from "../../cells/ask.js";
+import type { CellFinding } from "../../cells/move-doctor.js";
 import { runQuery } from "../../db/queryable.js";
 import { type NamedFinding, examine } from "../../doctor/examine.js";
 import type { ServedCell } from "../cells.js";
@@ -10,14 +11,18 @@ const maxSnapshotAgeMs = 600_000;
 const maxCounted = 1000;
 
 /** What the doctor found, and in which cell, where there are several. */
-export type FoundHere = NamedFinding & { readonly cell?: string };
+export type FoundHere = NamedFinding & { readonly cell?: string; readonly remedy?: string };
 
 /** The doctor, for all who ask: an answer is good for half a minute, because looking loads the database a little. */
 export class Checkup {
   #found: { readonly at: number; readonly findings: readonly FoundHere[] } | undefined;
   #looking: Promise<readonly FoundHere[]> | undefined;
 
-  constructor(private readonly served: () => Promise<readonly ServedCell[]>) {}
+  constructor(
+    private readonly served: () => Promise<readonly ServedCell[]>,
+    /** Over several cells: what is wrong with them together. */
+    private readonly together?: () => Promise<readonly CellFinding[]>,
+  ) {}
 
   /** How many things were wrong when somebody last looked. */
   get warnings(): number {
@@ -31,9 +36,30 @@ export class Checkup {
   }
 
   async #look(): Promise<readonly FoundHere[]> {
-    const findings = (await Promise.all((await this.served()).map(lookAt))).flat();
+    const found = (await Promise.all((await this.served()).map(lookAt))).flat();
+    const findings = this.together ? [...found, ...(await lookTogether(found, this.together))] : found;
     this.#found = { at: performance.now(), findings };
     return findings;
+  }
+}
+
+/** As `millrace cells doctor`: what is merely to be looked at, such as a queue that moves, is not wrong. */
+async function lookTogether(
+  found: readonly FoundHere[],
+  together: () => Promise<readonly CellFinding[]>,
+): Promise<readonly FoundHere[]> {
+  const check = "cells";
+  const gone = found.find((one) => one.check === "server" && one.state === "wrong");
+  if (gone) return [{ check, state: "skipped", message: `needs all cells, and ${gone.cell} does not answer` }];
+  try {
+    const findings = await together();
+    return findings.map(({ state, cell, message, remedy = "look at its server" }) =>
+      state === "wrong"
+        ? { check, state, message, remedy, cell }
+        : { check, state: "ok", message, cell, ...(state === "look" && { remedy }) },
+    );
+  } catch (error) {
+    return [{ check, state: "skipped", message: `could not look: ${(error as Error).message}` }];
   }
 }
 

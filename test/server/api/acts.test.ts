@@ -104,6 +104,41 @@ describe("the audit", () => {
     await server.ask("PUT", "/queues/mail", {});
     expect(await entries()).toHaveLength(1);
   });
+
+  it("has before and after of rules of alerts, web hooks and orders to workers, and neither secrets nor addresses", async () => {
+    const size = { kind: "size", bytes: 1e15 };
+    await server.ask("PUT", "/alerts/hooks/audited", { url: "https://hooks.example.com/T0/abc" });
+    await server.ask("PUT", "/alerts/rules/audited", { ...size, hooks: ["audited"] });
+    await server.ask("PUT", "/alerts/rules/audited", { ...size, bytes: 2e15, hooks: ["audited"] });
+    await server.ask("POST", "/alerts/rules/audited/silence", { seconds: 60, because: "known" });
+    await server.ask("POST", "/alerts/rules/audited/silence", { seconds: 60, subject: "disk" });
+    await server.ask("DELETE", "/alerts/rules/audited");
+    await server.ask("PUT", "/alerts/hooks/audited", { url: "https://elsewhere.example.com/T0/abc" });
+    await server.ask("DELETE", "/alerts/hooks/audited");
+    const worker = { name: "w", queues: ["letters"], types: null, concurrency: 1 };
+    const facts = { host: "h", pid: 1, release: null, workers: [worker] };
+    await server.db.engine.workerBeat("h:1:w", facts, { running: 0, memoryBytes: 1, stalledSeconds: 0 });
+    await server.ask("POST", "/workers/pause", { worker: "w", because: "too hot" });
+    await server.ask("POST", "/workers/concurrency", { worker: "w", concurrency: 3 });
+    await server.ask("POST", "/workers/resume", { worker: "w" });
+    const { items } = (await server.ask("GET", "/audit?limit=11")).body;
+    expect(
+      items.toReversed().map(({ object, before, after }: Record<string, unknown>) => [object, before, after]),
+    ).toMatchObject([
+      ["web hook audited", null, { leadsTo: "https://hooks.example.com", rules: [] }],
+      ["alert rule audited", null, { kind: "size", bytes: 1e15, hooks: ["audited"], on: true }],
+      ["alert rule audited", { bytes: 1e15 }, { bytes: 2e15 }],
+      ["alert rule audited", { silencedUntil: null }, { silencedUntil: expect.any(String) }],
+      ["alert rule audited", { silencedSubjects: null }, { silencedSubjects: { disk: expect.any(String) } }],
+      ["alert rule audited", { kind: "size", remindSeconds: 86_400 }, null],
+      ["web hook audited", { leadsTo: "https://hooks.example.com" }, { leadsTo: "https://elsewhere.example.com" }],
+      ["web hook audited", { leadsTo: "https://elsewhere.example.com" }, null],
+      ["worker w", null, { hold: "pause" }],
+      ["worker w", { concurrency: null }, { concurrency: 3 }],
+      ["worker w", { hold: "pause" }, { hold: null }],
+    ]);
+    expect(JSON.stringify(items)).not.toMatch(/T0\/abc|whsec/);
+  });
 });
 
 describe("acts", () => {

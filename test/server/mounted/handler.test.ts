@@ -11,6 +11,7 @@ import { Exchanges } from "../../../src/server/http/exchanges.js";
 import { fetchThrough } from "../../../src/server/http/fetch.js";
 import { QueueParts } from "../../../src/server/queue-parts.js";
 import { useDatabase } from "../../support/database.js";
+import { until } from "../../support/wait.js";
 
 const db = useDatabase();
 const people: Readonly<Record<string, Role>> = { "Ann Ågren": "admin", Rob: "reader" };
@@ -163,8 +164,14 @@ describe.each(Object.entries(kinds))("a mounted handler, asked by %s", (kind, se
     });
     const { id } = (await exact.json()) as { id: string };
     expect(await (await ask(`/api/v1/jobs/${id}`)).text()).toContain('"input":9007199254740993');
-    const act = await ask("/api/v1/jobs/cancel", { method: "POST", body: JSON.stringify({ ids: [id] }) });
-    expect(act.status).toBe(200);
+    const [claim] = await mill.engine.claim({ queues: ["mail"], limit: 1, leaseSeconds: 60 });
+    const reported = await ask("/api/v1/claims/settle", {
+      method: "POST",
+      body: `{"settlements":[{"token":"${claim!.token}","outcome":"succeeded","jobs":["${id}"],"results":[9007199254740993]}]}`,
+    });
+    expect(reported.status).toBe(200);
+    const ended = await ask(`/api/v1/jobs/${id}/result?waitSeconds=20`);
+    expect(await ended.text(), "the pool is the application's, which rounds").toContain('"result":9007199254740993');
     const bytes = new Uint8Array(2_500_000).map((_, i) => i % 251);
     const streamed = await send("/admin/queue/api/v1/jobs/stream?job=%7B%22type%22%3A%22y%22%7D", {
       method: "POST",
@@ -292,4 +299,41 @@ it("close ends live streams, and is harmless twice", async () => {
   const reading = live.text();
   await Promise.all([other.close(), other.close()]);
   expect(await reading).toContain("retry: 2000");
+});
+
+it("web hooks are sent by a handler that is told to, until it is closed; before, the page and the doctor say that nobody does", async () => {
+  const received: string[] = [];
+  const receiver = createServer((request, response) => {
+    void text(request).then((body) => {
+      received.push((JSON.parse(body) as { message: string }).message);
+      response.end();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  await mill.alerts.hookPut("ops", { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/` });
+  const quiet = createHandler({ mill, user: () => ({ name: "Ann", role: "admin" }) });
+  const doctor = await quiet.fetch(new Request("http://localhost/api/v1/doctor"));
+  const { items } = (await doctor.json()) as { items: { name: string }[] };
+  expect(items.find(({ name }) => name === "hooks")).toMatchObject({
+    state: "wrong",
+    message: "there is 1 web hook, and no worker that is known sends what it is to be told",
+  });
+  const senders = async () => {
+    const answer = await quiet.fetch(new Request("http://localhost/api/v1/alerts/hooks"));
+    return ((await answer.json()) as { items: { senders: number }[] }).items[0]!.senders;
+  };
+  expect(await senders()).toBe(0);
+  const sender = createHandler({ mill, webHooks: { allowedHosts: ["127.0.0.1"] } });
+  try {
+    await mill.alerts.hookTest("ops", { by: "ann" });
+    await until("it has arrived", () => received.length === 1, 30_000);
+    expect(received).toEqual(["a test by ann"]);
+    await until("it is known", async () => (await senders()) === 1, 20_000);
+    await Promise.all([sender.close(), sender.close()]);
+    expect(await senders()).toBe(0);
+    expect(() => createHandler({ mill, webHooks: { allowedHosts: ["a b"] } })).toThrow("allowedHosts");
+  } finally {
+    await Promise.all([sender.close(), quiet.close()]);
+    receiver.close();
+  }
 });

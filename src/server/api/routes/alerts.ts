@@ -19,6 +19,7 @@ const rule = z
     minWorkers: z.number().optional(),
     bytes: z.number().optional(),
     forSeconds: z.number().optional(),
+    remindSeconds: z.number().optional(),
     hooks: z.array(z.string()).max(10).optional(),
     on: z.boolean().optional(),
   })
@@ -36,6 +37,15 @@ const ruleRecord = z
     silencedUntil: time.nullable(),
     silencedBy: z.string().nullable(),
     silencedBecause: z.string().nullable(),
+    remindSeconds: z.number(),
+    silences: z.array(
+      z.strictObject({
+        subject: z.string(),
+        until: time,
+        by: z.string().nullable(),
+        because: z.string().nullable(),
+      }),
+    ),
     ...inCell,
   })
   .meta({ id: "AlertRuleRecord" });
@@ -73,6 +83,10 @@ const hookRecord = z
     putBy: z.string().nullable(),
     putAt: time,
     rules: z.array(z.string()),
+    senders: z
+      .number()
+      .int()
+      .meta({ description: "workers that are known and send web hooks; with none, nothing is sent" }),
     ...inCell,
   })
   .meta({ id: "WebHook" });
@@ -119,8 +133,10 @@ export const alertRoutes = [
     answer: done,
     async handle({ mill, params, body, act, identity }) {
       const name = params["name"]!;
-      await act(`alert rule ${name}`, (tx) =>
-        mill.engine.alertPut(name, given(body) as AlertRule, identity.name, { tx }),
+      await act(
+        `alert rule ${name}`,
+        (tx) => mill.engine.alertPut(name, given(body) as AlertRule, identity.name, { tx }),
+        ["alertRule", name],
       );
       return { done: true };
     },
@@ -134,7 +150,10 @@ export const alertRoutes = [
     answer: done,
     async handle({ mill, params, act, identity }) {
       const name = params["name"]!;
-      await act(`alert rule ${name}`, (tx) => mill.engine.alertRemove(name, identity.name, { tx }));
+      await act(`alert rule ${name}`, (tx) => mill.engine.alertRemove(name, identity.name, { tx }), [
+        "alertRule",
+        name,
+      ]);
       return { done: true };
     },
   }),
@@ -143,13 +162,20 @@ export const alertRoutes = [
     path: "/alerts/rules/{name}/silence",
     role: "admin",
     cells: "filtered",
-    summary: "send nothing for what a rule fires, for so many seconds; 0 ends the silence",
-    body: z.strictObject({ seconds: z.number().min(0).max(2_592_000), because }),
+    summary: "send nothing for what a rule fires, or for one subject of it, for so many seconds; 0 ends the silence",
+    body: z.strictObject({
+      seconds: z.number().min(0).max(2_592_000),
+      subject: z.string().min(1).max(500).optional().meta({ description: "only this one, as alerts tell it" }),
+      because,
+    }),
     answer: done,
     async handle({ mill, params, body, act, identity }) {
       const name = params["name"]!;
-      const note = given({ by: identity.name, because: body.because });
-      await act(`alert rule ${name}`, (tx) => mill.engine.alertSilence(name, body.seconds, note, { tx }));
+      const note = given({ by: identity.name, because: body.because, subject: body.subject });
+      await act(`alert rule ${name}`, (tx) => mill.engine.alertSilence(name, body.seconds, note, { tx }), [
+        "alertRule",
+        name,
+      ]);
       return { done: true };
     },
   }),
@@ -172,7 +198,10 @@ export const alertRoutes = [
     answer: z.strictObject({ secret: z.string().optional() }),
     async handle({ mill, params, body, act, identity }) {
       const name = params["name"]!;
-      return act(`web hook ${name}`, (tx) => mill.engine.hookPut(name, given(body), identity.name, { tx }));
+      return act(`web hook ${name}`, (tx) => mill.engine.hookPut(name, given(body), identity.name, { tx }), [
+        "hook",
+        name,
+      ]);
     },
   }),
   route({
@@ -184,7 +213,7 @@ export const alertRoutes = [
     answer: done,
     async handle({ mill, params, act, identity }) {
       const name = params["name"]!;
-      await act(`web hook ${name}`, (tx) => mill.engine.hookRemove(name, identity.name, { tx }));
+      await act(`web hook ${name}`, (tx) => mill.engine.hookRemove(name, identity.name, { tx }), ["hook", name]);
       return { done: true };
     },
   }),

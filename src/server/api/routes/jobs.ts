@@ -169,17 +169,19 @@ export const jobRoutes = [
     summary: "one job with its attempts, its progress, and what was decided on it",
     query: z.strictObject({
       brief: flag.optional().meta({
-        description: "without its input, result, headers and source, which are null then: for asking again",
+        description: "without its input, results, headers and source, which are not read, and null: for asking again",
       }),
     }),
     answer: details,
     async handle({ mill, params, query: { brief } }) {
       const id = params["id"]!;
-      const [found, decisions] = await Promise.all([mill.engine.get(id), mill.engine.decisions(id)]);
+      const [found, decisions] = await Promise.all([
+        mill.engine.details(id, brief === true),
+        mill.engine.decisions(id),
+      ]);
       if (!found) throw noJob(id);
       const failure = found.job.lastError === null ? null : await mill.engine.server.failureOf(id);
-      const job = brief ? { ...found.job, input: null, result: null, headers: null, source: null } : found.job;
-      return { ...found, job, decisions, failure };
+      return { ...found, decisions, failure };
     },
   }),
   route({
@@ -282,7 +284,7 @@ async function outcome({ mill, params, query, exchange }: Call<{ readonly waitSe
   try {
     return {
       state: "succeeded",
-      result: await mill.result(params["id"]!, { timeout: query.waitSeconds * 1000, signal }),
+      result: await mill.result(params["id"]!, query.waitSeconds * 1000, signal),
       error: null,
     };
   } catch (error) {

@@ -12,6 +12,7 @@ import {
   counted,
   done,
   dryRun,
+  flag,
   inCell,
   jobId,
   jobRecord,
@@ -345,10 +346,17 @@ export const queueRoutes = [
     role: "reader",
     cells: "named",
     summary: "the jobs a claim would look at next, untouched; fewer where their inputs are large",
-    query: z.strictObject({ limit: limitOf(1000, 10) }),
+    query: z.strictObject({
+      limit: limitOf(1000, 10),
+      brief: flag.optional().meta({
+        description: "without inputs, results, headers, sources and stacks, which are null then: for lists",
+      }),
+    }),
     answer: listOf(jobRecord),
-    handle: async ({ mill, params, query }) => ({
-      items: await mill.engine.server.peek(params["queue"]!, query.limit, pageBytes),
+    handle: async ({ mill, params, query: { limit, brief } }) => ({
+      items: brief
+        ? await mill.engine.server.peekBrief(params["queue"]!, limit)
+        : await mill.engine.server.peek(params["queue"]!, limit, pageBytes),
     }),
   }),
   route({

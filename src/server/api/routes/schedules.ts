@@ -13,6 +13,7 @@ import {
   because,
   counted,
   done,
+  flag,
   dryRun,
   inCell,
   jobId,
@@ -103,7 +104,11 @@ const scheduleEvent = z
   })
   .meta({ id: "ScheduleEvent" });
 
+const brief = flag
+  .optional()
+  .meta({ description: "without inputs, which are not read, and null: for lists, and for asking again" });
 const listStep = 20;
+const briefStep = 200;
 const nameOf = ({ params }: Call): string => params["name"]!;
 const noteOf = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>) => ({
   by: identity.name,
@@ -127,21 +132,25 @@ function describe(of: unknown): string | null {
 /** Read in steps, because each may have a megabyte of input, and no more than fit into a page; always one. */
 async function listed(
   engine: Engine,
-  limit: number,
-  cursor: string | undefined,
+  {
+    limit,
+    cursor,
+    brief,
+  }: { readonly limit: number; readonly cursor?: string | undefined; readonly brief?: boolean | undefined },
 ): Promise<{ readonly items: readonly ScheduleRecord[]; readonly next?: string | undefined }> {
   const items: ScheduleRecord[] = [];
   let bytes = 0;
   for (;;) {
     const after = items.at(-1)?.name ?? cursor;
-    const some = await engine.schedules.list({ limit: Math.min(listStep, limit - items.length), ...given({ after }) });
+    const step = Math.min(brief ? briefStep : listStep, limit - items.length);
+    const some = await engine.schedules.list({ limit: step, ...given({ after, brief }) });
     for (const one of some) {
       bytes += JSON.stringify([one.rule, one.job, one.input]).length;
       if (items.length > 0 && bytes > pageBytes) return { items, next: items.at(-1)!.name };
       items.push(one);
     }
     if (items.length === limit) return { items, next: items.at(-1)!.name };
-    if (some.length < listStep) return { items };
+    if (some.length < step) return { items };
   }
 }
 
@@ -152,10 +161,10 @@ export const scheduleRoutes = [
     role: "reader",
     cells: "filtered",
     summary: "schedules by name, with what is known of their runs; fewer where their inputs are large",
-    query: z.strictObject({ limit: limitOf(1000, 100), cursor: z.string().optional() }),
+    query: z.strictObject({ limit: limitOf(1000, 100), cursor: z.string().optional(), brief }),
     answer: listOf(scheduleRecord),
-    async handle({ mill, query: { limit, cursor } }) {
-      const { items, next } = await listed(mill.engine, limit, cursor);
+    async handle({ mill, query }) {
+      const { items, next } = await listed(mill.engine, query);
       return { items: items.map(described), ...given({ next }) };
     },
   }),
@@ -183,8 +192,13 @@ export const scheduleRoutes = [
     path: "/schedules/{name}",
     role: "reader",
     summary: "one schedule",
+    query: z.strictObject({ brief }),
     answer: scheduleRecord,
-    handle: async (call) => described(await call.mill.schedules.get(nameOf(call))),
+    async handle({ mill, params, query }) {
+      const name = params["name"]!;
+      const [found] = query.brief ? await mill.engine.schedules.list({ name, brief: true }) : [];
+      return described(found ?? (await mill.schedules.get(name)));
+    },
   }),
   route({
     method: "PUT",

@@ -1,5 +1,5 @@
 import { z } from "../../zod.js";
-import type { DecisionNote, WorkerTarget } from "../../../db/types.js";
+import type { DecisionNote, SettingsName, WorkerTarget } from "../../../db/types.js";
 import { given } from "../given.js";
 import { type Call, route } from "../route.js";
 import { because, listOf, processRecord, workerRecord } from "../schemas.js";
@@ -18,6 +18,7 @@ const nameOf = ({ process, worker }: Body): string =>
   [worker !== undefined && `worker ${worker}`, process !== undefined && `process ${process}`]
     .filter(Boolean)
     .join(" of ") || "workers";
+const settingsOf = ({ process = "", worker = "" }: Body): SettingsName => ["worker", process, worker];
 
 export const workerRoutes = [
   route({
@@ -50,8 +51,10 @@ export const workerRoutes = [
     body: z.strictObject({ ...target, because }),
     answer,
     async handle(call) {
-      const workers = await call.act(nameOf(call.body), (tx) =>
-        call.mill.engine.workerPause(targetOf(call.body), noted(call), { tx }),
+      const workers = await call.act(
+        nameOf(call.body),
+        (tx) => call.mill.engine.workerPause(targetOf(call.body), noted(call), { tx }),
+        settingsOf(call.body),
       );
       return { workers };
     },
@@ -64,8 +67,10 @@ export const workerRoutes = [
     body: z.strictObject({ ...target, because }),
     answer,
     async handle(call) {
-      const workers = await call.act(nameOf(call.body), (tx) =>
-        call.mill.engine.workerDrain(targetOf(call.body), noted(call), { tx }),
+      const workers = await call.act(
+        nameOf(call.body),
+        (tx) => call.mill.engine.workerDrain(targetOf(call.body), noted(call), { tx }),
+        settingsOf(call.body),
       );
       return { workers };
     },
@@ -78,8 +83,10 @@ export const workerRoutes = [
     body: z.strictObject(target),
     answer,
     async handle(call) {
-      const workers = await call.act(nameOf(call.body), (tx) =>
-        call.mill.engine.workerResume(targetOf(call.body), { tx }),
+      const workers = await call.act(
+        nameOf(call.body),
+        (tx) => call.mill.engine.workerResume(targetOf(call.body), { tx }),
+        settingsOf(call.body),
       );
       return { workers };
     },
@@ -93,8 +100,10 @@ export const workerRoutes = [
     answer,
     async handle(call) {
       const { concurrency } = call.body;
-      const workers = await call.act(nameOf(call.body), (tx) =>
-        call.mill.engine.workerConcurrency(targetOf(call.body), concurrency, noted(call), { tx }),
+      const workers = await call.act(
+        nameOf(call.body),
+        (tx) => call.mill.engine.workerConcurrency(targetOf(call.body), concurrency, noted(call), { tx }),
+        settingsOf(call.body),
       );
       return { workers };
     },
