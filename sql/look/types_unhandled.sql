@@ -20,7 +20,8 @@ begin
   handled as (select * from types_handled() where not is_held)
   select x.name, x.type, x.waiting, x.oldest, age_seconds(v_now, x.oldest)
     from (select q.name, w.type, w.waiting,
-                 coalesce((select min(job_created_at(lane_oldest(k))) from unnest(w.keys) k), w.since) as oldest
+                 coalesce((select min(job_created_at(lane_oldest(k, 1000, true, true))) from unnest(w.keys) k),
+                          w.since) as oldest
             from waits w
             join queue q on q.id = w.queue_id and q.paused_at is null
            where not exists (select from handled h where h.queue = q.name and (h.type = w.type or h.type is null))

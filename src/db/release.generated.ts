@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "8c007353c93ba04d";
+export const functionsChecksum = "649ef2de0b33e0ca";
