@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "649ef2de0b33e0ca";
+export const functionsChecksum = "70a97a73d5882a24";

@@ -62,6 +62,23 @@ describe("why a queue waits", () => {
     expect(await engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 3688 });
   });
 
+  it("of many paused groups twenty are told one by one, and how many more there are", async () => {
+    const { engine } = db;
+    const queue = await newQueue(db);
+    await works("many", queue, null);
+    for (let n = 0; n < 23; n += 1) {
+      await engine.enqueueMany("t", times(2), { queue, group: `tenant-${n}` });
+      await engine.queuePause(queue, { group: `tenant-${n}` });
+    }
+    const paused = (await engine.queueWhy(queue)).filter(({ code }) => code === "paused");
+    expect(paused).toHaveLength(21);
+    const rest = paused.find((reason) => "groups" in reason)!;
+    expect(rest).toMatchObject({ groups: 3, jobs: 6 });
+    expect(whyText(rest)).toMatch(/^6 jobs: 3 more groups are paused, the first since .* UTC$/);
+    expect(await engine.queueWhy(queue, { group: "tenant-22" })).toMatchObject([{ code: "paused" }]);
+    expect((await engine.queueWhy(queue, { type: "none" })).filter(({ code }) => code === "paused")).toEqual([]);
+  });
+
   it("a job behind an open breaker is blocked until the next try, in the view and by its state", async () => {
     const { engine } = db;
     const queue = await newQueue(db, { breaker: { failures: 1, pauseSeconds: 600 } });
