@@ -38,10 +38,11 @@ begin
       from part p
       left join (select distinct n.queue_id, n.type from type_blocked n where n.until > clock_now()) b
         on b.queue_id = p.queue_id and b.type = p.type
-      left join (select distinct n.queue_id, n.group_key from pause n where n.hash is not null and n.type is null) z
+      left join (select distinct n.queue_id, n.group_key from pause n
+                  where n.group_key is not null and n.type is null) z
         on z.queue_id = p.queue_id and z.group_key = p.group_key
       left join (select distinct n.queue_id, n.group_key, n.type from pause n
-                  where n.hash is not null and n.type is not null) zt
+                  where n.group_key is not null and n.type is not null) zt
         on zt.queue_id = p.queue_id and zt.group_key = p.group_key and zt.type = p.type
      group by 1
   ), scaled as (

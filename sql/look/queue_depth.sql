@@ -131,7 +131,7 @@ begin
   if not p_blocked then
     v_groups := least(1000, p_groups + (select count(*) from pause z
                                           where z.queue_id = (select l.queue_id from lane l where l.key = p_lane)
-                                            and z.hash is not null));
+                                            and z.group_key is not null));
   end if;
   for v_id in
     select id from unnest(lane_next(p_lane, 50, v_groups, 1) || case when p_aside then aside_next(p_lane, 50) end) id

@@ -43,10 +43,10 @@ begin
                                               or zt.group_key is not null), 0) as blocked
       from part p
       left join (select distinct n.group_key from pause n
-                  where n.queue_id = v_queue_id and n.hash is not null and n.type is null) z
+                  where n.queue_id = v_queue_id and n.group_key is not null and n.type is null) z
         on z.group_key = p.group_key
       left join (select distinct n.group_key, n.type from pause n
-                  where n.queue_id = v_queue_id and n.hash is not null and n.type is not null) zt
+                  where n.queue_id = v_queue_id and n.group_key is not null and n.type is not null) zt
         on zt.group_key = p.group_key and zt.type = p.type
      group by 1
   ), scaled as (
@@ -99,7 +99,7 @@ begin
   return query
   with held as materialized (
     select z.group_key, bool_or(z.type is null) as is_whole, array_agg(z.type) as types
-      from pause z where z.queue_id = p_queue_id and z.hash is not null
+      from pause z where z.queue_id = p_queue_id and z.group_key is not null
      group by 1 order by max(z.paused_at) desc, 1 limit 1000
   ), full_lane as (
     select l.key, l.type

@@ -11,7 +11,7 @@ declare
   v_now constant timestamptz := clock_now();
   v_held constant boolean := queue_held(v_id);
   v_types constant text[] := array(select b.type from type_blocked b where b.queue_id = v_id and b.until > v_now);
-  v_groups constant boolean := exists (select from pause z where z.queue_id = v_id and z.hash is not null);
+  v_groups constant boolean := exists (select from pause z where z.queue_id = v_id and z.group_key is not null);
 begin
   return query
   select x.type, x.waiting, x.waiting - b.jobs, b.jobs, x.delayed, x.running,

@@ -39,8 +39,8 @@ begin
   )
   select jsonb_agg(r.why || jsonb_strip_nulls(jsonb_build_object(
            'jobs', r.jobs, 'isExact', case when not r.is_exact then false end))
-         order by r.rank, r.jobs desc, r.why) into v_why
-    from (select * from reason r order by r.rank, r.jobs desc limit 100) r;
+         order by r.rank, r.why ? 'groups', r.jobs desc, r.why) into v_why
+    from (select * from reason r order by r.rank, r.why ? 'groups', r.jobs desc limit 100) r;
   return coalesce(v_why, '[]');
 end $$;
 
@@ -212,14 +212,14 @@ language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_groups constant text[] := array(
     select z.group_key from pause z
-     where z.queue_id = p_queue_id and z.hash is not null and coalesce(z.type = p_type, true)
+     where z.queue_id = p_queue_id and z.group_key is not null and coalesce(z.type = p_type, true)
        and z.group_key not in (select g from groups_named(p_queue_id) g)
      group by 1);
   v_tracks constant bigint[] := array(
     select distinct track_of(z.hash, l.key) + a.n from pause z
       join lane_known l on l.queue_id = z.queue_id and (z.type is null or z.type = l.type)
       cross join (values (0), (1)) a (n)
-     where z.queue_id = p_queue_id and z.hash is not null and z.group_key = any (v_groups)
+     where z.queue_id = p_queue_id and z.group_key = any (v_groups)
        and (p_type is null or l.type = p_type) limit 20001);
 begin
   groups := cardinality(v_groups);
@@ -231,7 +231,7 @@ end $$;
 -- groups_named: the paused groups of a queue that are told one by one: twenty.
 create or replace function groups_named(p_queue_id int) returns setof text
 language sql stable as $$
-  select z.group_key from pause z where z.queue_id = p_queue_id and z.hash is not null
+  select z.group_key from pause z where z.queue_id = p_queue_id and z.group_key is not null
    group by 1 order by min(z.paused_at), 1 limit 20
 $$;
 

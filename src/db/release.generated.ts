@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "70a97a73d5882a24";
+export const functionsChecksum = "eb0c1ed14e9df00e";

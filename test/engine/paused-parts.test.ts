@@ -66,6 +66,7 @@ describe("what is paused of a queue", () => {
     await engine.fail((await engine.claim({ queues: [queue], types: ["broken"] }))[0]!, { message: "no" });
     await engine.queuePause(queue, { group: "one" });
     await engine.queuePause(queue, { group: "two", type: "fine" });
+    await engine.queuePause(queue, { type: "other" }); // no group of that name
     const blocked = async () => [
       (await engine.queueGroups(queue)).map((one) => [one.group, one.ready, one.blocked]),
       (await engine.queueTypes(queue)).map((one) => [one.type, one.ready, one.blocked]),

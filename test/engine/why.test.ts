@@ -72,7 +72,7 @@ describe("why a queue waits", () => {
     }
     const paused = (await engine.queueWhy(queue)).filter(({ code }) => code === "paused");
     expect(paused).toHaveLength(21);
-    const rest = paused.find((reason) => "groups" in reason)!;
+    const rest = paused.at(-1)!;
     expect(rest).toMatchObject({ groups: 3, jobs: 6 });
     expect(whyText(rest)).toMatch(/^6 jobs: 3 more groups are paused, the first since .* UTC$/);
     expect(await engine.queueWhy(queue, { group: "tenant-22" })).toMatchObject([{ code: "paused" }]);
@@ -166,6 +166,26 @@ describe("why a queue waits", () => {
     await db.moveClock(120);
     await beat("paused");
     expect((await engine.server.unhandled(60)).map(({ type }) => type)).toContain("t");
+  });
+
+  it("what is blocked is not told as unhandled, and one paused group does not hide the rest of its type", async () => {
+    const { engine } = db;
+    const queue = await newQueue(db, { breaker: { failures: 1, pauseSeconds: 600 } });
+    await engine.enqueueMany("charge", times(4), { queue });
+    await engine.fail(await claimOne(db, queue), { message: "no" });
+    await engine.enqueueMany("held", times(5), { queue, group: "acme" });
+    await engine.enqueueMany("part", times(6), { queue, group: "acme" });
+    await engine.enqueueMany("part", times(7), { queue, group: "globex" });
+    await engine.enqueueMany("paused", times(8), { queue });
+    const unhandled = async () =>
+      Object.fromEntries(
+        (await engine.server.unhandled(0)).filter((one) => one.queue === queue).map((one) => [one.type, one.waiting]),
+      );
+    expect(await unhandled()).toEqual({ held: 5, part: 13, paused: 8 });
+    await engine.queuePause(queue, { type: "held", group: "acme" });
+    await engine.queuePause(queue, { type: "part", group: "acme" });
+    await engine.queuePause(queue, { type: "paused" });
+    expect(await unhandled()).toEqual({ part: 7 });
   });
 
   it("a type that nobody handles, other queues, stages, times and what is suspended are told", async () => {

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { count, none } from "../../format.js";
 import { perform } from "../../parts/act.js";
 import { Button } from "../../parts/button.js";
@@ -10,18 +11,34 @@ import { mayAct } from "../../session.js";
 import { resume } from "./acts.js";
 import { type PartPause, usePauses } from "./pauses.js";
 
+/** So many at first: what the page is about stands below. */
+const few = 5;
+
 /**
  * Every pause of a part of a queue, each with its Resume. Types are listed while they have jobs, and a group that is
  * paused in one type has no row of its own: without this such a pause could be seen, but not ended.
  */
 export function PausedParts({ queue }: { queue: string }): JSX.Element | null {
   const { parts } = usePauses(queue);
+  const [isWhole, setWhole] = useState(false);
   if (parts.length === 0) return null;
+  const newest = parts.toSorted((a, b) => Date.parse(b.pausedAt) - Date.parse(a.pausedAt));
   return (
-    <Panel title="Paused parts" note={count(parts.length)} flush>
+    <Panel
+      title="Paused parts"
+      note={count(parts.length)}
+      actions={
+        parts.length > few && (
+          <Button small onClick={() => setWhole(!isWhole)}>
+            {isWhole ? `Show ${few}` : `Show all ${count(parts.length)}`}
+          </Button>
+        )
+      }
+      flush
+    >
       <Table
         caption={`Paused parts of ${queue}`}
-        rows={parts}
+        rows={isWhole ? newest : newest.slice(0, few)}
         rowKey={(pause) => JSON.stringify([pause.type, pause.group])}
         columns={[
           { head: "Part", by: nameOf, cell: (pause) => <Part queue={queue} of={pause} /> },
@@ -38,7 +55,7 @@ export function PausedParts({ queue }: { queue: string }): JSX.Element | null {
             by: ({ pausedBy }) => pausedBy ?? "",
             cell: ({ pausedBy }) => pausedBy ?? none,
           },
-          { head: "Because", rest: true, card: "wide", cell: ({ pausedBecause }) => pausedBecause ?? none },
+          { head: "Because", rest: true, card: "wide", cell: ({ pausedBecause }) => pausedBecause },
           mayAct.value && {
             head: "Acts",
             end: true,
