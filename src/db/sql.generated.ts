@@ -99,6 +99,12 @@ export const migrations: readonly Migration[] = [
     checksum: "cd070efe542b33dc",
     text: "-- Tenants of spread queues that this cell has: all of a tenant's jobs of the queue are here (sql/cells/README.md).\ncreate table tenant_place (\n  queue_id  int not null references queue (id),\n  tenant    text not null,\n  placed_at timestamptz not null default clock_timestamp(),\n  primary key (queue_id, tenant)\n);\n",
   },
+  {
+    number: 17,
+    name: "ready_apart",
+    checksum: "a1eca9a0dda37878",
+    text: "-- They tell ready and blocked apart from now on. A function that returns another type is not replaced: it goes first,\n-- and the same transaction makes it again.\ndrop function if exists queue_types(text);\ndrop function if exists queue_groups(text, int);\ndrop function if exists cell_groups(int);\ndrop function if exists jobs_live(bigint[], int);\n",
+  },
 ];
 
 /** Functions and views, re-applied as a set whenever their checksum changes. */
