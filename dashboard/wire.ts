@@ -28,6 +28,7 @@ import type {
   RunningJob as RunningRecord,
   StageRecord,
   TypeDepth,
+  UnhandledType,
   WorkerRecord,
 } from "../src/db/types.js";
 import type { ScheduleEvent, ScheduleRecord, ScheduleRunRecord } from "../src/db/schedule-engine.js";
@@ -67,6 +68,7 @@ export type Group = Wire<GroupDepth> & {
   readonly settings: Wire<Pick<GroupRecord, "weight" | "maxRunning" | "rate">> | null;
 };
 export type TypeOfQueue = Wire<TypeDepth>;
+export type Unhandled = Wire<UnhandledType>;
 export type EventOfQueue = Wire<QueueEvent>;
 export type Queue = Wire<QueueRecord> & { readonly depth?: Wire<Depth>; readonly pauses: readonly Pause[] };
 export type Schedule = Wire<ScheduleRecord> & { /** The rule in words. */ readonly description: string | null };

@@ -58,12 +58,18 @@ function written(part: ReturnType<typeof whyParts>[number]): ComponentChildren {
   );
 }
 
-/** Why jobs of a queue wait. */
-export function useQueueWhy(queue: string): readonly Reason[] {
+/** Why jobs of a queue wait, or of a type or a group of it. Without a queue nothing is asked. */
+export function useQueueWhy(
+  queue: string | undefined,
+  part: { readonly type?: string; readonly group?: string } = {},
+): readonly Reason[] {
   const { data } = useResource(
-    `why ${queue}`,
-    (signal) => get<List<Reason>>(`queues/${segment(queue)}/why`, {}, signal),
-    5000,
+    `why ${JSON.stringify([queue, part.type, part.group])}`,
+    async (signal) =>
+      queue === undefined
+        ? { items: [] }
+        : get<List<Reason>>(`queues/${segment(queue)}/why`, { type: part.type, group: part.group }, signal),
+    queue === undefined ? undefined : 5000,
   );
   return data?.items ?? [];
 }

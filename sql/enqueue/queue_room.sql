@@ -55,7 +55,7 @@ create or replace function queue_age(p_queue_id int) returns float8
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
   return (select age_seconds(clock_now(), min(greatest(job_created_at(j.id), j.run_at)))
-            from queue_oldest(p_queue_id, 50, false) first (job)
+            from queue_oldest(p_queue_id, 50, false, true) first (job)
             cross join lateral (select * from job j where j.slot = job_slot(first.job) and j.id = first.job offset 0) j
            where counts_as_ready(job_state(j.id)));
 end $$;

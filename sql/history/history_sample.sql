@@ -299,12 +299,10 @@ begin
             select c.lane, 0, cardinality(c.jobs) from claim c) n
      group by n.lane having sum(n.ready) > 0 or sum(n.running) > 0
   ), oldest as materialized (
-    select d.lane, lane_oldest(d.lane, 10) as id
-      from (select x.lane from depth x where x.ready > 0 order by x.ready desc, x.lane limit 200) d
+    select o.lane, lane_oldest(o.lane, 10) as id from lanes_open(200) o (lane)
   )
   select q.name, l.type, greatest(sum(d.ready), 0)::bigint, sum(d.running)::bigint,
-         max(case when q.paused_at is null and q.name <> all (v_letters) and queue_waits(q.id) is null
-                    then age_seconds(p_at, greatest(job_created_at(j.id), j.run_at)) end)
+         max(case when q.name <> all (v_letters) then age_seconds(p_at, greatest(job_created_at(j.id), j.run_at)) end)
     from depth d join lane_known l on l.key = d.lane join queue q on q.id = l.queue_id
     left join oldest o on o.lane = d.lane
     left join job j on j.slot = job_slot(o.id) and j.id = o.id

@@ -14,7 +14,7 @@ begin
   for l in
     select k.key from lane k
      where k.queue_id = queue_id(p_queue)
-     order by k.priority, lane_oldest(k.key) nulls last
+     order by k.priority, lane_oldest(k.key, 1000, true, true) nulls last
   loop
     v_ids := v_ids || lane_next(l.key, p_limit, p_limit, p_limit);
     v_aside := v_aside || aside_next(l.key, p_limit);

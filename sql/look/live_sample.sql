@@ -65,18 +65,15 @@ begin
                    where a.state <> 'succeeded' order by a.job_id desc limit c_most) a);
 end $$;
 
--- live_oldest: since when the oldest ready job of each queue waits, in the 100 lanes that have most.
+-- live_oldest: since when the oldest ready job of each queue waits, in the 100 lanes that have most of those that
+-- nothing holds back as a whole.
 create or replace function live_oldest() returns table (queue text, since timestamptz)
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 begin
   return query
   with oldest as materialized (
-    select lane_oldest(d.lane, 10) as id
-      from (select lane from (select lane, ready from lane_depth union all select lane, ready from tally) x
-             group by lane
-            having sum(ready) > 0
-             order by sum(ready) desc limit 100) d
+    select lane_oldest(lane, 10) as id from lanes_open(100) lane
   )
   select q.name, min(greatest(job_created_at(j.id), j.run_at))
     from oldest o join job j on j.slot = job_slot(o.id) and j.id = o.id join queue q on q.id = j.queue_id

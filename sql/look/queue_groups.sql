@@ -1,17 +1,21 @@
--- queue_groups: how much of a queue waits (ready or blocked), is delayed and runs for each group, what share of all
--- that waits it has, and for how long the oldest that waits could have run; the one with the most waiting first. Jobs
--- without a group are counted together, under null. Exact up to 10,000 jobs that wait or are delayed. Beyond that
+-- queue_groups: how much of a queue waits, ready and blocked apart, is delayed and runs for each group, what share of
+-- all that waits it has, and for how long the oldest that waits could have run; the one with the most waiting first.
+-- Jobs without a group are counted together, under null. Exact up to 10,000 jobs that wait or are delayed. Beyond that
 -- waiting and delayed are estimates: 5000 jobs of tickets and 5000 of the agenda, by chance, tell the share of each
 -- group, and the depth is known. What runs, and the age of the oldest, is exact then too, for the groups that are
--- listed; one with little may be missing. So the cost depends neither on the backlog nor on the number of groups.
--- Raises: MR001, MR003.
+-- listed; one with little may be missing. A paused group is never missing, whatever it has: a person has to find it to
+-- resume it; of such groups what waits is counted (groups_paused). So the cost depends neither on the backlog nor on
+-- the number of groups. Raises: MR001, MR003.
 create or replace function queue_groups(p_queue text default 'default', p_limit int default 100)
-returns table ("group" text, waiting bigint, delayed bigint, running bigint, oldest_age_seconds float8, share float8,
-  estimated boolean)
+returns table ("group" text, waiting bigint, ready bigint, blocked bigint, delayed bigint, running bigint,
+  oldest_age_seconds float8, share float8, estimated boolean)
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
   v_queue_id constant int := queue_id(p_queue);
   v_lanes constant bigint[] := array(select l.key from lane_known l where l.queue_id = v_queue_id);
+  v_held constant boolean := queue_held(v_queue_id);
+  v_types constant text[] := array(
+    select b.type from type_blocked b where b.queue_id = v_queue_id and b.until > clock_now());
   v_waiting bigint; v_delayed bigint; v_sample int;
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
@@ -26,26 +30,57 @@ begin
     v_sample := 5000;
   end if;
   return query
-  with counted as (
-    select x.group_key, coalesce(sum(x.jobs) filter (where x.state = 'waiting'), 0)::bigint as waiting,
+  with part as (
+    select x.type, x.group_key, coalesce(sum(x.jobs) filter (where x.state = 'waiting'), 0) as waiting,
            count(*) filter (where x.state = 'delayed') as delayed,
            count(*) filter (where x.state = 'running') as running,
            min(x.since) filter (where x.state = 'waiting') as oldest
-      from jobs_live(v_lanes, v_sample) x group by 1
-  ), top as materialized (
-    select c.group_key, c.running, c.oldest,
-           coalesce(c.waiting / nullif(sum(c.waiting) over (), 0), 0)::float8 as share,
-           case when v_sample is null then c.waiting
-                else coalesce(round(c.waiting * v_waiting / nullif(sum(c.waiting) over (), 0)), 0)::bigint
-                end as waiting,
-           case when v_sample is null then c.delayed
-                else coalesce(round(c.delayed * v_delayed / nullif(sum(c.delayed) over (), 0)), 0)::bigint
-                end as delayed
+      from jobs_live(v_lanes, v_sample) x group by 1, 2
+  ), counted as (
+    select p.group_key, sum(p.waiting) as waiting, sum(p.delayed) as delayed, sum(p.running)::bigint as running,
+           min(p.oldest) as oldest,
+           coalesce(sum(p.waiting) filter (where v_held or p.type = any (v_types) or z.group_key is not null
+                                              or zt.group_key is not null), 0) as blocked
+      from part p
+      left join (select distinct n.group_key from pause n
+                  where n.queue_id = v_queue_id and n.group_key is not null and n.type is null) z
+        on z.group_key = p.group_key
+      left join (select distinct n.group_key, n.type from pause n
+                  where n.queue_id = v_queue_id and n.group_key is not null and n.type is not null) zt
+        on zt.group_key = p.group_key and zt.type = p.type
+     group by 1
+  ), scaled as (
+    select c.group_key, c.running, c.oldest, f.waits * c.waiting as waiting, f.waits * c.blocked as blocked,
+           f.waits_later * c.delayed as delayed
       from counted c
-     order by c.waiting desc, c.delayed desc, c.running desc, c.group_key limit p_limit
+      cross join (select case when v_sample is null then 1 else coalesce(v_waiting / nullif(sum(x.waiting), 0), 0) end
+                           as waits,
+                         case when v_sample is null then 1 else coalesce(v_delayed / nullif(sum(x.delayed), 0), 0) end
+                           as waits_later
+                    from counted x) f
+  ), paused as (
+    select * from groups_paused(v_queue_id, v_types, v_sample is not null)
+  ), known as (  -- where a group has too much to be counted, the larger number is nearer
+    select coalesce(s.group_key, p.group_key) as group_key, s.running, s.oldest, s.delayed,
+           p.group_key is not null as is_paused,
+           case when v_sample is null or p.group_key is null then s.waiting
+                when p.is_exact then p.waiting else greatest(p.waiting, s.waiting) end as waiting,
+           case when v_sample is null or p.group_key is null then s.blocked
+                when v_held then case when p.is_exact then p.waiting else greatest(p.waiting, s.waiting) end
+                when p.is_exact then p.blocked else greatest(p.blocked, s.blocked) end as blocked
+      from scaled s full join paused p on p.group_key = s.group_key
+  ), rounded as (
+    select k.group_key, k.oldest, k.is_paused, round(coalesce(k.waiting, 0))::bigint as waiting,
+           round(coalesce(k.blocked, 0))::bigint as blocked, round(coalesce(k.delayed, 0))::bigint as delayed,
+           coalesce(k.running, 0) as running,
+           coalesce(k.waiting / nullif(sum(k.waiting) over (), 0), 0)::float8 as share
+      from known k
+  ), top as materialized (
+    select * from rounded r
+     order by r.is_paused desc, r.waiting desc, r.delayed desc, r.running desc, r.group_key limit p_limit
   )
-  select t.group_key, t.waiting, t.delayed, t.running, age_seconds(clock_now(), least(t.oldest, o.since)), t.share,
-         v_sample is not null
+  select t.group_key, t.waiting, greatest(t.waiting - t.blocked, 0), least(t.waiting, t.blocked), t.delayed, t.running,
+         age_seconds(clock_now(), least(t.oldest, o.since)), t.share, v_sample is not null
     from top t
     left join groups_oldest(
                 v_lanes, array(select x.group_key from top x where v_sample is not null and x.waiting > 0)) o
@@ -53,14 +88,49 @@ begin
    order by t.waiting desc, t.delayed desc, t.running desc, t.group_key;
 end $$;
 
--- jobs_live: the live jobs of lanes with their groups, what they do, and since when those that wait could have run.
--- With p_sample about so many of tickets and of the agenda, by chance. Of tickets, the jobs at equal distances in the
--- order of their tracks are taken, each of which stands for as many as there are between two (jobs). So a ticket of a
--- thousand jobs counts a thousand times, and the share of a group is wrong by one of those distances at most. A job
--- waits when it is in a ticket that its track's cursor has not passed, or put aside by a claim, unless it was moved,
--- has ended or expired, or was dropped.
+-- groups_paused: the groups of a queue that are paused, in all types or in some, up to a thousand. With p_count also
+-- how much of each waits, and how much of that is of types that it is paused in, or that are held themselves (p_types):
+-- in a thousand tickets of each of its tracks. So many groups, in so many of the fullest lanes, are 20,000 tracks at
+-- most.
+create or replace function groups_paused(p_queue_id int, p_types text[], p_count boolean)
+  returns table (group_key text, waiting bigint, blocked bigint, is_exact boolean)
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  return query
+  with held as materialized (
+    select z.group_key, bool_or(z.type is null) as is_whole, array_agg(z.type) as types
+      from pause z where z.queue_id = p_queue_id and z.group_key is not null
+     group by 1 order by max(z.paused_at) desc, 1 limit 1000
+  ), full_lane as (
+    select l.key, l.type
+      from (select x.lane, sum(x.ready) as ready
+              from (select y.lane, y.ready from lane_depth y union all select t.lane, t.ready from tally t) x
+             where p_count group by x.lane having sum(x.ready) > 0) d
+      join lane_known l on l.key = d.lane and l.queue_id = p_queue_id
+     order by d.ready desc limit (select 20000 / greatest(1, count(*)) from held)
+  ), typed as materialized (
+    select f.type, array_agg(f.key) as keys from full_lane f group by 1
+  )
+  select h.group_key, coalesce(sum(n.jobs), 0)::bigint,
+         coalesce(sum(n.jobs) filter (where h.is_whole or t.type = any (h.types || p_types)), 0)::bigint,
+         coalesce(bool_and(n.is_exact), true)
+    from held h
+    left join typed t on true
+    left join lateral tracks_waiting(
+      array(select group_track(k.key, h.group_key) + a.n
+              from unnest(t.keys) k (key) cross join (values (0), (1)) a (n)),
+      null, 1000) n on t.keys is not null
+   group by 1;
+end $$;
+
+-- jobs_live: the live jobs of lanes with their types and groups, what they do, and since when those that wait could
+-- have run. With p_sample about so many of tickets and of the agenda, by chance. Of tickets, the jobs at equal
+-- distances in the order of their tracks are taken, each of which stands for as many as there are between two (jobs).
+-- So a ticket of a thousand jobs counts a thousand times, and the share of a group is wrong by one of those distances
+-- at most. A job waits when it is in a ticket that its track's cursor has not passed, or put aside by a claim, unless
+-- it was moved, has ended or expired, or was dropped.
 create or replace function jobs_live(p_lanes bigint[], p_sample int)
-  returns table (queue_id int, group_key text, state text, jobs float8, since timestamptz)
+  returns table (queue_id int, type text, group_key text, state text, jobs float8, since timestamptz)
 language plpgsql set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -111,7 +181,7 @@ begin
        from agenda_sampled(p_lanes, case when p_sample is not null then 200 end) g
       order by case when p_sample is not null then random() end limit p_sample)
   )
-  select j.queue_id, j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end, n.jobs,
+  select j.queue_id, j.type, j.group_key, case when n.due_at > v_now then 'delayed' else 'waiting' end, n.jobs,
          greatest(job_created_at(j.id), coalesce(
            n.due_at,
            case when n.attempt > 1
@@ -130,7 +200,7 @@ begin
                         and purge_saw(p, n.xid, j.id)
                         and (p.group_key is null or p.group_key = j.group_key))
   union all
-  select j.queue_id, j.group_key, 'running', 1::float8, null from claim c
+  select j.queue_id, j.type, j.group_key, 'running', 1::float8, null from claim c
     cross join lateral unnest(c.jobs) u (id)
     cross join lateral (select * from job j where j.slot = c.slot and j.id = u.id offset 0) j
    where c.lane = any (p_lanes);
@@ -243,7 +313,8 @@ begin
               then (track_read(track_cursor(l.key), 5)).jobs
                    || (track_read(track_cursor(again_of(l.key)), 5)).jobs
                    || aside_next(l.key, 5) end) n (id)
-    join job j on j.slot = job_slot(n.id) and j.id = n.id
-   where counts_as_ready(job_state(j.id))
+    -- one by one, and the state of these only: the planner would else ask for that of each job there is
+    cross join lateral (select * from job j where j.slot = job_slot(n.id) and j.id = n.id offset 0) j
+   where counts_as_ready(job_state(n.id))
    group by 1;
 end $$;

@@ -1,8 +1,9 @@
 -- queue_why: why jobs of a queue, or of a type or a group of it, wait: reasons as [{"code", "jobs", …}], what a person
 -- has to end first; docs/queue-states.md lists the codes and their facts. A job may wait for several reasons, and
 -- counts in each. Of many types the hundred with most waiting jobs are looked at, of the groups that something holds
--- back about fifty. Jobs of groups are counted in 1000 tickets at most (beyond that "isExact" is false). So the cost
--- does not depend on the backlog. Locks and writes nothing. Raises: MR003.
+-- back about fifty; of paused groups twenty, and the others together. Jobs of groups are counted in 1000 tickets at
+-- most (beyond that "isExact" is false). So the cost does not depend on the backlog. Locks and writes nothing. Raises:
+-- MR003.
 create or replace function queue_why(p_queue text default 'default', p_type text default null,
   p_group text default null) returns jsonb
 language plpgsql security definer set search_path from current set jit = off
@@ -25,6 +26,9 @@ begin
       cross join lateral group_waiting(v_id, p_type, g.name) n
       cross join lateral group_reasons(v_id, p_type, g.name) r
      where n.jobs > 0
+    union all
+    select 1, jsonb_build_object('code', 'paused', 'groups', m.groups, 'since', m.since), m.jobs, m.is_exact
+      from groups_paused_more(v_id, p_type) m where p_group is null and m.jobs > 0
   ), reason as (
     select * from held
     union all
@@ -35,8 +39,8 @@ begin
   )
   select jsonb_agg(r.why || jsonb_strip_nulls(jsonb_build_object(
            'jobs', r.jobs, 'isExact', case when not r.is_exact then false end))
-         order by r.rank, r.jobs desc, r.why) into v_why
-    from (select * from reason r order by r.rank, r.jobs desc limit 100) r;
+         order by r.rank, r.why ? 'groups', r.jobs desc, r.why) into v_why
+    from (select * from reason r order by r.rank, r.why ? 'groups', r.jobs desc limit 100) r;
   return coalesce(v_why, '[]');
 end $$;
 
@@ -200,6 +204,37 @@ begin
    where x.rate is not null and b.level < x.units;
 end $$;
 
+-- groups_paused_more: how many more groups of a queue are paused than groups_held names, since when the first of them
+-- is, and how much waits in them: in a hundred tickets of each of their tracks, of which there are 20,000 at most.
+create or replace function groups_paused_more(p_queue_id int, p_type text,
+  out groups bigint, out since timestamptz, out jobs bigint, out is_exact boolean)
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_groups constant text[] := array(
+    select z.group_key from pause z
+     where z.queue_id = p_queue_id and z.group_key is not null and coalesce(z.type = p_type, true)
+       and z.group_key not in (select g from groups_named(p_queue_id) g)
+     group by 1);
+  v_tracks constant bigint[] := array(
+    select distinct track_of(z.hash, l.key) + a.n from pause z
+      join lane_known l on l.queue_id = z.queue_id and (z.type is null or z.type = l.type)
+      cross join (values (0), (1)) a (n)
+     where z.queue_id = p_queue_id and z.group_key = any (v_groups)
+       and (p_type is null or l.type = p_type) limit 20001);
+begin
+  groups := cardinality(v_groups);
+  select min(z.paused_at) into since from pause z where z.queue_id = p_queue_id and z.group_key = any (v_groups);
+  select n.jobs, n.is_exact and cardinality(v_tracks) <= 20000 into jobs, is_exact
+    from tracks_waiting(v_tracks[:20000], null, 100) n;
+end $$;
+
+-- groups_named: the paused groups of a queue that are told one by one: twenty.
+create or replace function groups_named(p_queue_id int) returns setof text
+language sql stable as $$
+  select z.group_key from pause z where z.queue_id = p_queue_id and z.group_key is not null
+   group by 1 order by min(z.paused_at), 1 limit 20
+$$;
+
 -- groups_held: names of groups of a queue that something of their own may hold back: they are paused, have jobs that
 -- run, wait for a token or for their order. Some of each kind; the given one alone, where one is.
 create or replace function groups_held(p_queue_id int, p_group text) returns setof text
@@ -213,7 +248,7 @@ begin
     return;
   end if;
   return query
-  (select z.group_key from pause z where z.queue_id = p_queue_id and z.hash is not null order by z.paused_at limit 20)
+  select groups_named(p_queue_id)
   union
   (select j.group_key
      from (select c.jobs[1] as id from claim c

@@ -405,7 +405,7 @@ export class CellsEngine extends Engine {
     const groups = new Map<string | null, T.GroupDepth>();
     for (const one of found.flatMap(({ answer }) => answer)) {
       const known = groups.get(one.group);
-      groups.set(one.group, known ? summedGroups(known, one) : one);
+      groups.set(one.group, known ? { ...known, ...summed(known, one) } : one);
     }
     return [...groups.values()].toSorted((a, b) => b.waiting - a.waiting).slice(0, limit);
   }
@@ -1194,16 +1194,18 @@ const flat = <R>(found: readonly { readonly answer: readonly R[] }[]): R[] => fo
 const sum = (found: readonly { readonly answer: number }[]): number =>
   found.reduce((total, { answer }) => total + answer, 0);
 
-function summed<R extends { readonly waiting: number; readonly delayed: number; readonly running: number }>(
-  a: R,
-  b: R,
-): { readonly waiting: number; readonly delayed: number; readonly running: number } {
-  return { waiting: a.waiting + b.waiting, delayed: a.delayed + b.delayed, running: a.running + b.running };
-}
+type Waits = Pick<T.TypeDepth, "waiting" | "ready" | "blocked" | "delayed" | "running" | "oldestAgeSeconds">;
 
-function summedGroups(a: T.GroupDepth, b: T.GroupDepth): T.GroupDepth {
+function summed(a: Waits, b: Waits): Waits {
   const ages = [a.oldestAgeSeconds, b.oldestAgeSeconds].filter((age) => age !== null);
-  return { ...a, ...summed(a, b), oldestAgeSeconds: ages.length === 0 ? null : Math.max(...ages) };
+  return {
+    waiting: a.waiting + b.waiting,
+    ready: a.ready + b.ready,
+    blocked: a.blocked + b.blocked,
+    delayed: a.delayed + b.delayed,
+    running: a.running + b.running,
+    oldestAgeSeconds: ages.length === 0 ? null : Math.max(...ages),
+  };
 }
 
 function readCursors(since: string): Record<string, string> {

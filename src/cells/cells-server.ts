@@ -255,6 +255,8 @@ function bothGroups(a: CellGroup, b: CellGroup): CellGroup {
     group: a.group,
     queues: [...new Set([...a.queues, ...b.queues])].toSorted(),
     waiting: a.waiting + b.waiting,
+    ready: a.ready + b.ready,
+    blocked: a.blocked + b.blocked,
     delayed: a.delayed + b.delayed,
     running: a.running + b.running,
     oldestAgeSeconds: ages.length === 0 ? null : Math.max(...ages),

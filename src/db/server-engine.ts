@@ -174,6 +174,8 @@ export class ServerEngine extends Verbs {
       group: row["group"] as string,
       queues: row["queues"] as string[],
       waiting: Number(row["waiting"]),
+      ready: Number(row["ready"]),
+      blocked: Number(row["blocked"]),
       delayed: Number(row["delayed"]),
       running: Number(row["running"]),
       oldestAgeSeconds: row["oldest_age_seconds"] as number | null,

@@ -52,6 +52,13 @@ export function howMany(reason: Reason): readonly WhyPart[] {
 export function whyParts(reason: Reason): readonly WhyPart[] {
   switch (reason.code) {
     case "paused":
+      if (reason.groups !== undefined)
+        return [
+          { count: reason.groups },
+          reason.groups === 1 ? " more group is paused" : " more groups are paused, the first",
+          " since ",
+          { at: reason.since },
+        ];
       return [
         ...partOf(reason),
         " is paused since ",

@@ -136,6 +136,8 @@ describe("queues", () => {
     expect(dry).toMatchObject({ code: 1, stdout: "4 jobs would be dropped from slow; repeat with --yes\n" });
 
     expect(await cli(["queues", "resume", "slow"])).toMatchObject({ code: 0, stdout: "slow is active\n" });
+    expect((await cli(["queues"])).stdout).toMatch(/^slow +no worker +3 +0 +1 +0 +0/m);
+    expect((await cli(["queues", "show", "slow"])).stdout).toMatch(/^state +no worker$/m);
     expect(json(await cli(["queues", "purge", "slow", "--yes", "--json"]))).toEqual({ name: "slow", purged: 4 });
     expect(await db.engine.queueDepth("slow")).toMatchObject({ ready: 0, delayed: 0 });
   });

@@ -219,6 +219,16 @@ function find(
       return world.schedules.find((one) => one.name === name);
     case "alerts":
       return list(alertsOf(world.queues.length === 0, name));
+    case "unhandled":
+      return list(
+        world.queues.slice(5, 6).map(({ name: queue }) => ({
+          queue,
+          type: "call-webhook",
+          waiting: 1e12,
+          oldestReadyAt: null,
+          oldestAgeSeconds: null,
+        })),
+      );
     case "stages":
     case "pauses":
     case "workers":

@@ -146,7 +146,7 @@ export function makeWorld(size: Size): World {
         : (size === "huge" ? [...types, hostile, ...Array.from({ length: 400 }, (_, n) => `type-${n}`)] : types).map(
             (type, n) => ({
               type,
-              waiting: Math.round(chance(n) * 900 * scale),
+              ...waitingOf(Math.round(chance(n) * 900 * scale), n % 3 === 0 ? 1 : 0),
               delayed: n * 3,
               running: n % 4,
               oldestAgeSeconds: n * 11,
@@ -690,6 +690,12 @@ function makeJobWhy({ state, runAt, type }: Job): Reason[] {
   }
 }
 
+/** What waits, and how much of it is ready and blocked. */
+function waitingOf(waiting: number, share: number): { waiting: number; ready: number; blocked: number } {
+  const blocked = Math.round(waiting * share);
+  return { waiting, ready: waiting - blocked, blocked };
+}
+
 function makeGroups(size: Size): Group[] {
   const names =
     size === "huge"
@@ -699,7 +705,7 @@ function makeGroups(size: Size): Group[] {
   const all = waiting.reduce((sum, one) => sum + one, 0);
   return names.map((group, n) => ({
     group,
-    waiting: waiting[n]!,
+    ...waitingOf(waiting[n]!, n % 4 === 2 ? 0.5 : 0),
     delayed: n,
     running: n % 4,
     oldestAgeSeconds: 3 + n * 2,

@@ -73,6 +73,79 @@ describe.skipIf(!hasBrowser)("why something waits", () => {
     await why.getByText("a wrong text").waitFor();
   });
 
+  it("a queue in which nothing can start is not called active, in the list and in its heading", async () => {
+    const { engine } = server.db;
+    for (const queue of ["alone", "served"]) await engine.queuePut(queue);
+    await engine.enqueueMany("nobody", [1, 2], { queue: "alone" });
+    await engine.enqueueMany("somebody", [1, 2], { queue: "served" });
+    await server.db.sql("select millrace.worker_beat('served', $1::jsonb, 0, 0)", [
+      JSON.stringify({
+        host: "h",
+        pid: 1,
+        release: "1",
+        workers: [{ name: "served", queues: ["served"], types: null, concurrency: 1 }],
+      }),
+    ]);
+    await visit("queues");
+    for (const [queue, word] of Object.entries({ mail: "blocked", alone: "no worker", served: "active" })) {
+      const row = page.getByRole("row", { name: new RegExp(`^${queue} `) });
+      await row.locator(".badge").getByText(word, { exact: true }).waitFor();
+    }
+    for (const [queue, word] of Object.entries({ mail: "blocked", alone: "no worker", served: "active" })) {
+      await visit(`queues/${queue}`);
+      await page.locator(".page-title .badge").getByText(word, { exact: true }).waitFor();
+    }
+  });
+
+  it("the page of a type has its numbers, why they wait, and what can be done", async () => {
+    await visit("queues/mail/types/newsletter");
+    await page.getByRole("note", { name: "Why it waits" }).getByText("a wrong text").waitFor();
+    await page.locator(".page-title .badge").getByText("paused", { exact: true }).waitFor();
+    expect((await page.locator("dl.totals").innerText()).replaceAll(/\s+/g, " ")).toMatch(
+      /Ready 0 Blocked 3 Running 0 Delayed 0 Oldest ready –/,
+    );
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+    await page.locator(".page-title .badge").getByText("no worker", { exact: true }).waitFor();
+    await page.locator("dl.totals").getByText("3", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page
+      .getByRole("dialog")
+      .getByLabel(/because|why/i)
+      .fill("a wrong text");
+    await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+    await page.locator(".page-title .badge").getByText("paused", { exact: true }).waitFor();
+  });
+
+  it("why a group waits stands above its jobs", async () => {
+    await visit(`jobs?queue=mail&group=${encodeURIComponent(hebrew)}`);
+    await page.getByRole("note", { name: "Why it waits" }).getByText("is paused since").waitFor();
+    await visit("jobs?queue=mail");
+    expect(await page.getByRole("note", { name: "Why it waits" }).count()).toBe(0);
+  });
+
+  it("every pause of a part is listed and can be resumed, that of a group in one type too", async () => {
+    const { engine } = server.db;
+    await engine.queuePut("parts");
+    await engine.enqueueMany("send", [1, 2, 3], { queue: "parts", group: "acme" });
+    await engine.queuePause("parts", { type: "send", group: "acme", by: "ann", because: "their invoice" });
+    await engine.queuePause("parts", { type: "gone", by: "bob" });
+    await visit("queues/parts/groups");
+    const parts = page.getByRole("region", { name: "Paused parts of parts" });
+    await parts.getByRole("row", { name: /group acme of type send.*ann.*their invoice/s }).waitFor();
+    await page.getByRole("region", { name: "Groups of parts" }).getByText("paused for send").waitFor();
+    const row = page.getByRole("region", { name: "Groups of parts" }).getByRole("row", { name: /acme/ });
+    expect(await row.getByRole("cell").allInnerTexts()).toEqual(expect.arrayContaining(["0", "3"]));
+    await parts.getByRole("button", { name: "Resume group acme of type send" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+    await parts.getByRole("row", { name: /acme/ }).waitFor({ state: "detached" });
+    expect((await engine.pauses()).filter(({ queue }) => queue === "parts")).toMatchObject([{ type: "gone" }]);
+    for (const tab of ["", "/types"]) {
+      await visit(`queues/parts${tab}`);
+      await parts.getByRole("button", { name: "Resume type gone" }).waitFor();
+    }
+  });
+
   it("the dialog of a group has its present values, and clears one", async () => {
     await visit("queues/mail/groups");
     await page.getByRole("button", { name: `Set weight and limits of ${hebrew}` }).click();

@@ -62,6 +62,23 @@ describe("why a queue waits", () => {
     expect(await engine.queueDepth(queue)).toMatchObject({ ready: 0, blocked: 3688 });
   });
 
+  it("of many paused groups twenty are told one by one, and how many more there are", async () => {
+    const { engine } = db;
+    const queue = await newQueue(db);
+    await works("many", queue, null);
+    for (let n = 0; n < 23; n += 1) {
+      await engine.enqueueMany("t", times(2), { queue, group: `tenant-${n}` });
+      await engine.queuePause(queue, { group: `tenant-${n}` });
+    }
+    const paused = (await engine.queueWhy(queue)).filter(({ code }) => code === "paused");
+    expect(paused).toHaveLength(21);
+    const rest = paused.at(-1)!;
+    expect(rest).toMatchObject({ groups: 3, jobs: 6 });
+    expect(whyText(rest)).toMatch(/^6 jobs: 3 more groups are paused, the first since .* UTC$/);
+    expect(await engine.queueWhy(queue, { group: "tenant-22" })).toMatchObject([{ code: "paused" }]);
+    expect((await engine.queueWhy(queue, { type: "none" })).filter(({ code }) => code === "paused")).toEqual([]);
+  });
+
   it("a job behind an open breaker is blocked until the next try, in the view and by its state", async () => {
     const { engine } = db;
     const queue = await newQueue(db, { breaker: { failures: 1, pauseSeconds: 600 } });
@@ -149,6 +166,26 @@ describe("why a queue waits", () => {
     await db.moveClock(120);
     await beat("paused");
     expect((await engine.server.unhandled(60)).map(({ type }) => type)).toContain("t");
+  });
+
+  it("what is blocked is not told as unhandled, and one paused group does not hide the rest of its type", async () => {
+    const { engine } = db;
+    const queue = await newQueue(db, { breaker: { failures: 1, pauseSeconds: 600 } });
+    await engine.enqueueMany("charge", times(4), { queue });
+    await engine.fail(await claimOne(db, queue), { message: "no" });
+    await engine.enqueueMany("held", times(5), { queue, group: "acme" });
+    await engine.enqueueMany("part", times(6), { queue, group: "acme" });
+    await engine.enqueueMany("part", times(7), { queue, group: "globex" });
+    await engine.enqueueMany("paused", times(8), { queue });
+    const unhandled = async () =>
+      Object.fromEntries(
+        (await engine.server.unhandled(0)).filter((one) => one.queue === queue).map((one) => [one.type, one.waiting]),
+      );
+    expect(await unhandled()).toEqual({ held: 5, part: 13, paused: 8 });
+    await engine.queuePause(queue, { type: "held", group: "acme" });
+    await engine.queuePause(queue, { type: "part", group: "acme" });
+    await engine.queuePause(queue, { type: "paused" });
+    expect(await unhandled()).toEqual({ part: 7 });
   });
 
   it("a type that nobody handles, other queues, stages, times and what is suspended are told", async () => {

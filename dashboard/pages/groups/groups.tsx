@@ -11,6 +11,7 @@ import { to } from "../../router.js";
 import type { GroupOverAll, List } from "../../wire.js";
 
 const maxGroups = 200;
+const about = (jobs: number, estimated: boolean): string => `${estimated && jobs > 0 ? "~" : ""}${count(jobs)}`;
 
 /** Who has how much, over all queues. */
 export function GroupsPage(): JSX.Element {
@@ -41,7 +42,7 @@ export function GroupsPage(): JSX.Element {
                 caption="Groups"
                 rows={rows}
                 rowKey={({ group }) => group}
-                sort={["Waiting", true]}
+                sort={["Share of what waits", true]}
                 columns={[
                   {
                     head: "Group",
@@ -52,14 +53,22 @@ export function GroupsPage(): JSX.Element {
                     head: "Share of what waits",
                     width: "200px",
                     rank: 2,
+                    by: ({ waiting }) => waiting,
                     cell: ({ waiting }) => <Share of={waiting / all} text={percent(waiting / all)} />,
                   },
                   {
-                    head: "Waiting",
+                    head: "Ready",
                     end: true,
-                    width: "110px",
-                    by: ({ waiting }) => waiting,
-                    cell: ({ waiting, estimated }) => `${estimated ? "~" : ""}${count(waiting)}`,
+                    width: "100px",
+                    by: ({ ready }) => ready,
+                    cell: ({ ready, estimated }) => about(ready, estimated),
+                  },
+                  {
+                    head: "Blocked",
+                    end: true,
+                    width: "100px",
+                    by: ({ blocked }) => blocked,
+                    cell: ({ blocked, estimated }) => about(blocked, estimated),
                   },
                   {
                     head: "Delayed",
@@ -67,7 +76,7 @@ export function GroupsPage(): JSX.Element {
                     width: "100px",
                     rank: 3,
                     by: ({ delayed }) => delayed,
-                    cell: ({ delayed }) => count(delayed),
+                    cell: ({ delayed, estimated }) => about(delayed, estimated),
                   },
                   {
                     head: "Running",

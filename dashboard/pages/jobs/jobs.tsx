@@ -10,6 +10,7 @@ import { firstJob } from "../../parts/samples.js";
 import { Load } from "../../parts/load.js";
 import { PageHead, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
+import { Why, useQueueWhy } from "../../parts/why.js";
 import { go, route, to } from "../../router.js";
 import { type Filter, terms, writeQuery } from "../../search/query.js";
 import { SavedFilters } from "../../search/saved.js";
@@ -54,6 +55,7 @@ export function Jobs(): JSX.Element {
         </div>
         <CellFilter />
         <SavedFilters filter={filter} />
+        <WhyOfPart filter={filter} />
       </PageHead>
       <Panel
         title={isFiltered ? writeQuery(filter) || "Jobs" : "All jobs"}
@@ -122,6 +124,12 @@ export function Jobs(): JSX.Element {
       </Panel>
     </>
   );
+}
+
+/** Why jobs of a type or a group of a queue wait. A group has no page of its own: this is it. */
+function WhyOfPart({ filter: { queue, type, group, state } }: { filter: Filter }): JSX.Element {
+  const isPart = (type ?? group) !== undefined && (!state || ["ready", "blocked", "delayed"].includes(state));
+  return <Why of={useQueueWhy(isPart ? queue : undefined, { ...(type && { type }), ...(group && { group }) })} />;
 }
 
 /** So many looks, of two seconds each at most, until somebody is asked whether to go on. */

@@ -21,7 +21,7 @@ const most = 500;
 
 /** What holds one group back. */
 const reasonOf = (why: readonly Reason[], group: string): Reason | undefined =>
-  why.find((reason) => "group" in reason && reason.group === group);
+  why.find((reason) => "group" in reason && reason.group === group && !(reason.code === "paused" && reason.type));
 
 /** Who has how much in a queue. Of a deep one the server reads a sample and says so. */
 export function Groups({ queue }: { queue: string }): JSX.Element {
@@ -32,7 +32,7 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
   );
   const pauses = usePauses(queue);
   const why = useQueueWhy(queue);
-  const about = ({ estimated }: Group, value: number) => `${estimated ? "~" : ""}${count(value)}`;
+  const about = ({ estimated }: Group, value: number) => `${estimated && value > 0 ? "~" : ""}${count(value)}`;
   const estimated = groups.data?.items.some((group) => group.estimated);
   return (
     <Panel
@@ -46,7 +46,7 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
             caption={`Groups of ${queue}`}
             rows={items}
             rowKey={({ group }) => group ?? ""}
-            sort={["Waiting", true]}
+            sort={["Share of what waits", true]}
             columns={[
               {
                 head: "Group",
@@ -62,6 +62,17 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                         </a>
                         {pauses.ofGroup(group) && <Badge state="paused" />}
                       </span>
+                      {!pauses.ofGroup(group) && pauses.ofGroupInTypes(group).length > 0 && (
+                        <small class="why-note">
+                          paused for{" "}
+                          {pauses.ofGroupInTypes(group).map(({ type }, index) => [
+                            index > 0 && ", ",
+                            <bdi key={type} class="why-name">
+                              {type}
+                            </bdi>,
+                          ])}
+                        </small>
+                      )}
                       {reasonOf(why, group) && (
                         <small class="why-note">
                           <WhyLine of={reasonOf(why, group)!} />
@@ -78,11 +89,18 @@ export function Groups({ queue }: { queue: string }): JSX.Element {
                 cell: ({ share }) => <Share of={share} text={percent(share)} />,
               },
               {
-                head: "Waiting",
+                head: "Ready",
                 end: true,
                 width: "100px",
-                by: ({ waiting }) => waiting,
-                cell: (row) => about(row, row.waiting),
+                by: ({ ready }) => ready,
+                cell: (row) => about(row, row.ready),
+              },
+              {
+                head: "Blocked",
+                end: true,
+                width: "100px",
+                by: ({ blocked }) => blocked,
+                cell: (row) => about(row, row.blocked),
               },
               {
                 head: "Delayed",

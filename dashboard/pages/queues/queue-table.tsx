@@ -7,11 +7,14 @@ import { Sparkline } from "../../parts/sparkline.js";
 import { type Column, Table } from "../../parts/table.js";
 import { to } from "../../router.js";
 import type { QueueState } from "../../wire.js";
+import { useUnserved, wordOf } from "./words.js";
 
 /** What a row is about; its numbers are those of the live stream. */
 export interface QueueRow {
   readonly name: string;
   readonly state: QueueState;
+  readonly ready?: number;
+  readonly blocked?: number;
   readonly because?: string | null;
   readonly limits?: string;
   readonly cell?: string;
@@ -31,17 +34,17 @@ const name: Column<QueueRow> = {
     </span>
   ),
 };
-const state: Column<QueueRow> = {
+const state = (word: (row: QueueRow) => string): Column<QueueRow> => ({
   head: "State",
-  width: "128px",
-  by: (row) => row.state,
+  width: "140px",
+  by: word,
   cell: (row) => (
     <span class="two-lines">
-      <Badge state={live(row.name)?.state ?? row.state} title={row.because ?? null} />
+      <Badge state={word(row)} title={row.because ?? null} />
       {row.because && <small class="cut state-note">{row.because}</small>}
     </span>
   ),
-};
+});
 const numbers: readonly Column<QueueRow>[] = [
   {
     head: "Ready",
@@ -140,6 +143,7 @@ export function QueueTable({
   short?: boolean;
   empty: ComponentChildren;
 }): JSX.Element {
+  const unserved = useUnserved();
   return (
     <Table
       caption="Queues"
@@ -147,7 +151,7 @@ export function QueueTable({
       rows={rows}
       columns={[
         name,
-        state,
+        state((row) => wordOf(row, unserved)),
         cellColumn<QueueRow>((row) => live(row.name)?.cell ?? row.cell),
         ...numbers.slice(0, 4),
         suspended(),

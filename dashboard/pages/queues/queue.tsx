@@ -22,10 +22,12 @@ import type { List, Queue, TypeOfQueue } from "../../wire.js";
 import * as acts from "./acts.js";
 import { Events } from "./events.js";
 import { Groups } from "./groups.js";
-import { Peek } from "./peek.js";
 import { limitsOf } from "./limits-of.js";
+import { PausedParts } from "./paused-parts.js";
+import { Peek } from "./peek.js";
 import { Stages } from "./stages.js";
 import { Types } from "./types.js";
+import { useUnserved, wordOf } from "./words.js";
 
 const tabs = ["overview", "types", "groups", "stages", "peek", "events", "options"] as const;
 const titles = {
@@ -41,12 +43,13 @@ const titles = {
 export function QueuePage({ name, tab }: { name: string; tab: string }): JSX.Element {
   const queue = useResource(`queue ${name}`, (signal) => get<Queue>(`queues/${segment(name)}`, {}, signal), 10_000);
   const why = useQueueWhy(name);
+  const unserved = useUnserved();
   return (
     <>
       <PageHead
         above={<a href={to(["queues"])}>Queues</a>}
         title={name}
-        beside={queue.data && <Badge state={queue.data.state} />}
+        beside={queue.data && <Badge state={wordOf(queue.data, unserved)} />}
         actions={mayAct.value && queue.data && <QueueActs queue={queue.data} />}
       >
         {queue.data && <Closed queue={queue.data} />}
@@ -62,9 +65,15 @@ export function QueuePage({ name, tab }: { name: string; tab: string }): JSX.Ele
         }))}
       />
       {tab === "types" ? (
-        <Types queue={name} />
+        <>
+          <PausedParts queue={name} />
+          <Types queue={name} />
+        </>
       ) : tab === "groups" ? (
-        <Groups queue={name} />
+        <>
+          <PausedParts queue={name} />
+          <Groups queue={name} />
+        </>
       ) : tab === "stages" ? (
         <Stages queue={name} />
       ) : tab === "peek" ? (
@@ -215,6 +224,7 @@ function AtAGlance({ queue }: { queue: Queue }): JSX.Element {
           </div>
         ))}
       </dl>
+      <PausedParts queue={queue.name} />
       <Panel title="Over time" actions={<SpanChoice value={span} onChange={setSpan} />}>
         <Past points={points} seconds={seconds} isStored={span !== "600"} />
       </Panel>

@@ -12,10 +12,12 @@ import { all } from "../../parts/pages-of.js";
 import type { Queue } from "../../wire.js";
 import { limitsOf } from "./limits-of.js";
 import { QueueTable } from "./queue-table.js";
+import { useUnserved, wordOf } from "./words.js";
 
 export function Queues(): JSX.Element {
   const [wanted, setWanted] = useState("");
   const cell = chosenCell.value;
+  const unserved = useUnserved();
   const queues = useResource(
     `queues ${cell}`,
     (signal) => all<Queue>((cursor) => get("queues", { limit: 1000, cursor, cell }, signal)),
@@ -46,10 +48,14 @@ export function Queues(): JSX.Element {
           {(found) => (
             <QueueTable
               rows={found
-                .filter(({ name, state }) => name.includes(wanted) || state === wanted)
+                .filter(
+                  (queue) => queue.name.includes(wanted) || [queue.state, wordOf(queue, unserved)].includes(wanted),
+                )
                 .map((queue) => ({
                   name: queue.name,
                   state: queue.state,
+                  ready: queue.ready,
+                  blocked: queue.blocked,
                   because: queue.pausedBecause ?? queue.closedBecause,
                   limits: limitsOf(queue.options),
                   ...(queue.cell !== undefined && { cell: queue.cell }),

@@ -14,23 +14,10 @@ import { WhyLine, useQueueWhy } from "../../parts/why.js";
 import { to } from "../../router.js";
 import { sawTypes } from "../../search/seen.js";
 import { mayAct } from "../../session.js";
-import type { List, Reason, TypeOfQueue } from "../../wire.js";
+import type { List, TypeOfQueue } from "../../wire.js";
 import { pause, resume } from "./acts.js";
 import { usePauses } from "./pauses.js";
-
-/** What holds a type back, as a whole. */
-const reasonOf = (why: readonly Reason[], type: string): Reason | undefined =>
-  why.find((reason) => ("type" in reason && reason.type === type && !("group" in reason)) || isOf(reason, type)) ??
-  why.find((reason) => reason.code === "paused" && !("type" in reason) && !("group" in reason)) ??
-  why.find(({ code }) => code === "queueWaits");
-const isOf = (reason: Reason, type: string): boolean =>
-  (reason.code === "limit" || reason.code === "rate") && reason.of === "type" && reason.name === type;
-
-/** It is active only where something can run: not when it is held, nor when nobody is there to run it. */
-function stateBy(reason: Reason | undefined): string {
-  if (reason?.code === "noWorker") return "no worker";
-  return reason && ["paused", "breakerOpen", "queueWaits"].includes(reason.code) ? "blocked" : "active";
-}
+import { reasonsOfType, wordOfType } from "./words.js";
 
 export function Types({ queue }: { queue: string }): JSX.Element {
   const types = useResource(
@@ -49,7 +36,7 @@ export function Types({ queue }: { queue: string }): JSX.Element {
             caption={`Types of ${queue}`}
             rows={items}
             rowKey={({ type }) => type}
-            sort={["Waiting", true]}
+            sort={["Type", false]}
             columns={[
               {
                 head: "Type",
@@ -57,25 +44,36 @@ export function Types({ queue }: { queue: string }): JSX.Element {
                 cell: ({ type }) => (
                   <span class="two-lines">
                     <a href={to(["queues", queue, "types", type])}>{type}</a>
-                    {reasonOf(why, type) && (
-                      <small class="why-note">
-                        <WhyLine of={reasonOf(why, type)!} />
-                      </small>
-                    )}
+                    {reasonsOfType(why, type)
+                      .slice(0, 1)
+                      .map((reason) => (
+                        <small key={reason.code} class="why-note">
+                          <WhyLine of={reason} />
+                        </small>
+                      ))}
                   </span>
                 ),
               },
               {
                 head: "State",
                 width: "100px",
-                cell: ({ type }) => <Badge state={pauses.ofType(type) ? "paused" : stateBy(reasonOf(why, type))} />,
+                cell: (row) => (
+                  <Badge state={wordOfType(row, pauses.ofType(row.type) !== undefined, reasonsOfType(why, row.type))} />
+                ),
               },
               {
-                head: "Waiting",
+                head: "Ready",
                 end: true,
-                width: "100px",
-                by: ({ waiting }) => waiting,
-                cell: ({ waiting }) => count(waiting),
+                width: "90px",
+                by: ({ ready }) => ready,
+                cell: ({ ready }) => count(ready),
+              },
+              {
+                head: "Blocked",
+                end: true,
+                width: "90px",
+                by: ({ blocked }) => blocked,
+                cell: ({ blocked }) => count(blocked),
               },
               {
                 head: "Delayed",
@@ -93,7 +91,7 @@ export function Types({ queue }: { queue: string }): JSX.Element {
                 cell: ({ running }) => count(running),
               },
               {
-                head: "Oldest",
+                head: "Oldest ready",
                 end: true,
                 width: "100px",
                 rank: 2,

@@ -8,7 +8,7 @@ export const queuesGroupsCommand: Command = {
   name: "queues groups",
   summary: "list the groups of a queue with the most waiting jobs",
   details: [
-    "Jobs without a group are counted together. Of more than 10,000 waiting jobs a sample is read: then waiting and delayed are estimates (`~`), and a group with little may be missing.",
+    "Jobs without a group are counted together. Of more than 10,000 waiting jobs a sample is read: then waiting and delayed are estimates (`~`), and a group with little may be missing unless it is paused.",
   ],
   arguments: [{ name: "NAME", help: "the queue (default `default`)", optional: true }],
   options: { limit: { value: "N", help: "how many", default: "20" }, ...databaseOptions },
@@ -22,7 +22,8 @@ export const queuesGroupsCommand: Command = {
         textTable(
           [
             { title: "GROUP" },
-            { title: "WAITING", align: "right" },
+            { title: "READY", align: "right" },
+            { title: "BLOCKED", align: "right" },
             { title: "SHARE", align: "right" },
             { title: "DELAYED", align: "right" },
             { title: "RUNNING", align: "right" },
@@ -30,7 +31,8 @@ export const queuesGroupsCommand: Command = {
           ],
           groups.map((one) => [
             one.group ?? "(none)",
-            about(one, one.waiting),
+            about(one, one.ready),
+            about(one, one.blocked),
             `${(one.share * 100).toFixed(1)} %`,
             about(one, one.delayed),
             count(one.running),

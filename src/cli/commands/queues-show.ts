@@ -1,9 +1,11 @@
 import type { Depth, QueueRecord, Reason } from "../../db/types.js";
 import { QueueNotFoundError } from "../../db/errors.js";
+import { queueWord } from "../../db/queue-word.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { count, duration, time } from "../format.js";
 import type { Output } from "../output.js";
+import { unhandledOf } from "../queue-columns.js";
 import { partOptions } from "../queue-part.js";
 import { whyLines } from "../why-lines.js";
 
@@ -23,16 +25,17 @@ export const queuesShowCommand: Command = {
       const queue = (await engine.queues()).find((one) => one.name === name);
       if (!queue) throw new QueueNotFoundError(`there is no queue "${name}"`, "millrace queues tells those there are");
       const [depth, why] = [await engine.queueDepth(name), await engine.queueWhy(name, options.pick("type", "group"))];
-      out.result({ ...queue, depth, why }, lines(queue, depth, why, out));
+      const unhandled = unhandledOf(await engine.server.unhandled(0)).get(name);
+      out.result({ ...queue, depth, why }, lines(queue, queueWord(queue, unhandled), depth, why, out));
       return 0;
     });
   },
 };
 
-function lines(queue: QueueRecord, depth: Depth, why: readonly Reason[], out: Output): string[] {
+function lines(queue: QueueRecord, word: string, depth: Depth, why: readonly Reason[], out: Output): string[] {
   const fields: [string, string][] = [
     ["queue", queue.name],
-    ["state", queue.state],
+    ["state", word],
     ["ready", count(depth.ready)],
     ["blocked", count(depth.blocked)],
     ["delayed", count(depth.delayed)],

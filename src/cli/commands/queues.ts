@@ -2,14 +2,14 @@ import type { QueueRecord } from "../../db/types.js";
 import { type Command, databaseOptions } from "../command.js";
 import { withDatabase } from "../database.js";
 import { time } from "../format.js";
-import { queueCells, queueColumns } from "../queue-columns.js";
+import { type Unhandled, queueCells, queueColumns, unhandledOf } from "../queue-columns.js";
 import { textTable } from "../text-table.js";
 
 export const queuesCommand: Command = {
   name: "queues",
   summary: "list the queues with their state and what is ready, blocked, delayed and runs",
   details: [
-    "Counts cost the same at any backlog. `blocked` jobs are behind a pause, an open breaker or another queue; `millrace queues show` says which. `waiting` queues wait for others to finish, `closed` ones take no more jobs, `finished` ones have none left.",
+    "Counts cost the same at any backlog. `blocked` jobs are behind a pause, an open breaker or another queue; `millrace queues show` says which. `waiting` queues wait for others to finish, `closed` ones take no more jobs, `finished` ones have none left. An active queue is `blocked` when all that waits is, and has `no worker` when no worker that is known handles what is ready; `--json` has the state alone.",
   ],
   arguments: [],
   options: databaseOptions,
@@ -17,16 +17,16 @@ export const queuesCommand: Command = {
   async run({ options, out }) {
     return withDatabase(options, async ({ engine }) => {
       const queues = await engine.queues();
-      out.result(queues, queuesTable(queues, out.width));
+      out.result(queues, queuesTable(queues, unhandledOf(await engine.server.unhandled(0)), out.width));
       return 0;
     });
   },
 };
 
-function queuesTable(queues: readonly QueueRecord[], width: number): string[] {
+function queuesTable(queues: readonly QueueRecord[], unhandled: Unhandled, width: number): string[] {
   return textTable(
     [...queueColumns, { title: "SINCE" }, { title: "BECAUSE" }],
-    queues.map((queue) => [...queueCells(queue), ...sinceAndWhy(queue)]),
+    queues.map((queue) => [...queueCells(queue, unhandled), ...sinceAndWhy(queue)]),
     width,
   );
 }

@@ -1,3 +1,4 @@
+import type { QueueState } from "../../db/types.js";
 import type { Database } from "../database.js";
 
 /** What the database looked like at one moment. */
@@ -10,7 +11,7 @@ export interface Sample {
 
 export interface SampledQueue {
   readonly name: string;
-  readonly state: string;
+  readonly state: QueueState;
   /** Ready and blocked together. */
   readonly waiting: number;
   readonly ready: number;

@@ -185,6 +185,9 @@ export interface CellGroup {
   readonly queues: readonly string[];
   /** Ready or blocked. */
   readonly waiting: number;
+  readonly ready: number;
+  /** What a pause, a breaker, or a queue that its queue waits for holds back. */
+  readonly blocked: number;
   readonly delayed: number;
   readonly running: number;
   /** For how long the oldest waiting one could have run; null when none waits. */
@@ -199,6 +202,9 @@ export interface GroupDepth {
   readonly group: string | null;
   /** Ready or blocked. */
   readonly waiting: number;
+  readonly ready: number;
+  /** What a pause, a breaker, or a queue that its queue waits for holds back. */
+  readonly blocked: number;
   readonly delayed: number;
   readonly running: number;
   /** For how long the oldest waiting one could have run; null when none waits. */
@@ -214,8 +220,11 @@ export interface TypeDepth {
   readonly type: string;
   /** Ready or blocked. */
   readonly waiting: number;
+  readonly ready: number;
+  /** What a pause, a breaker, or a queue that its queue waits for holds back. */
+  readonly blocked: number;
   readonly delayed: number;
   readonly running: number;
-  /** For how long the oldest waiting one could have run; null when none waits. */
+  /** For how long the oldest ready one could have run; null when none is ready. */
   readonly oldestAgeSeconds: number | null;
 }

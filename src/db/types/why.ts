@@ -47,6 +47,8 @@ export type Reason = Facts &
         readonly because?: string;
         readonly since: string;
         readonly jobId?: JobId;
+        /** So many more groups, beside those that are told one by one; the first of them since then. */
+        readonly groups?: number;
       }
     | { readonly code: "queueWaits"; /** Queues that have not finished. */ readonly queues: readonly string[] }
     | {

@@ -319,6 +319,8 @@ export abstract class LookVerbs extends QueueVerbs {
     return rows.map((row) => ({
       group: row["group"] as string | null,
       waiting: Number(row["waiting"]),
+      ready: Number(row["ready"]),
+      blocked: Number(row["blocked"]),
       delayed: Number(row["delayed"]),
       running: Number(row["running"]),
       oldestAgeSeconds: row["oldest_age_seconds"] as number | null,
@@ -328,13 +330,16 @@ export abstract class LookVerbs extends QueueVerbs {
   }
 
   /**
-   * How much of a queue waits, is delayed and runs for each type, and for how long the oldest waits, at constant cost.
+   * How much of a queue waits, is delayed and runs for each type, and for how long the oldest ready one waits, at
+   * constant cost.
    */
   async queueTypes(queue = "default", call?: CallOptions): Promise<TypeDepth[]> {
     const rows = await this.db.rows("queue_types", "select * from :queue_types($1::text)", [queue], call);
     return rows.map((row) => ({
       type: row["type"] as string,
       waiting: Number(row["waiting"]),
+      ready: Number(row["ready"]),
+      blocked: Number(row["blocked"]),
       delayed: Number(row["delayed"]),
       running: Number(row["running"]),
       oldestAgeSeconds: row["oldest_age_seconds"] as number | null,

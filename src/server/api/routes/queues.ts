@@ -37,6 +37,8 @@ const typeDepth = z
   .strictObject({
     type: z.string(),
     waiting: z.number().int(),
+    ready: z.number().int(),
+    blocked: z.number().int(),
     delayed: z.number().int(),
     running: z.number().int(),
     oldestAgeSeconds: z.number().nullable(),
@@ -46,6 +48,8 @@ const groupDepth = z
   .strictObject({
     group: z.string().nullable(),
     waiting: z.number().int(),
+    ready: z.number().int(),
+    blocked: z.number().int(),
     delayed: z.number().int(),
     running: z.number().int(),
     oldestAgeSeconds: z.number().nullable(),
@@ -66,6 +70,8 @@ const cellGroup = z
     group: z.string(),
     queues: z.array(z.string()),
     waiting: z.number().int(),
+    ready: z.number().int(),
+    blocked: z.number().int(),
     delayed: z.number().int(),
     running: z.number().int(),
     oldestAgeSeconds: z.number().nullable(),
