@@ -69,7 +69,7 @@ export const bulkOptions = {
 } as const satisfies OptionTable;
 
 export const bulkDetail =
-  "Instead of ids a filter may say which jobs: all that match are done, a thousand at a time, newest first; without `--yes` you are told how many they are, and nothing is done (exit 1). Ctrl-C stops after the batch in progress.";
+  "Instead of ids you can give a filter: it applies to all jobs that match, a thousand at a time, newest first. Without `--yes` it only prints how many they are, and changes nothing (exit 1). Ctrl-C stops after the batch in progress.";
 
 /** The ids that were given; undefined when a filter says which jobs. */
 export function idsOf(args: readonly string[], options: Options): readonly JobId[] | undefined {

@@ -216,7 +216,7 @@ export class Schedules {
     this.onChange();
   }
 
-  /** Run it now, beside whatever runs of it. Returns the job. */
+  /** Run it now, even if a run is in progress. Returns the job. */
   async trigger(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<JobId> {
     return this.engine.schedules.trigger(name, note, callOf(options));
   }

@@ -412,7 +412,7 @@ export const optionTable = [
     of: ["queue"],
     kind: { is: "choice", of: ["continue", "pause"] },
     default: "`continue`",
-    doc: "`pause` pauses it when a job fails for good, for somebody to decide",
+    doc: "`pause` pauses it when a job fails for good, so that a person can decide",
   },
   {
     name: "finalStages",
@@ -433,7 +433,7 @@ export const optionTable = [
     of: ["queue"],
     kind: aCount,
     default: "none",
-    doc: "so many attempts are the last, whatever `maxAttempts` its jobs have; without a `deadLetterQueue` it says nothing",
+    doc: "this attempt is the last, whatever `maxAttempts` its jobs have; without a `deadLetterQueue` it says nothing",
   },
   {
     name: "lostAlone",

@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "8c007353c93ba04d";
+export const functionsChecksum = "4b1e5cbed6995aa2";

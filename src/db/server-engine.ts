@@ -141,7 +141,7 @@ export class ServerEngine extends Verbs {
     return (await this.db.rows("jobs_brief", text, [encodeIds(ids)], call)).map(decodeJob);
   }
 
-  /** Jobs that somebody holds just now, those that began first ahead. */
+  /** Running jobs, oldest first. */
   async running(limit = 100, call?: CallOptions): Promise<RunningJob[]> {
     const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims order by started_at, job_id limit $1::int`;
     return (await this.db.rows("claims", text, [limit], call)).map(decodeRunning);

@@ -12,7 +12,7 @@ const most = 1_000_000_000;
 
 export const jobsReplayCommand: Command = {
   name: "jobs replay",
-  summary: "enqueue copies of jobs that ended within a time range, succeeded ones too",
+  summary: "enqueue copies of the jobs that ended in a time range",
   details: [
     "Without `--yes` the jobs are only counted, and the exit code is 1. Copies are new jobs that name their source; expiry, deadline and fingerprint stay behind.",
     "Jobs are committed a thousand at a time. Ctrl-C stops after the batch in progress (exit 1) and says how to go on; so does `--limit`.",
@@ -25,7 +25,7 @@ export const jobsReplayCommand: Command = {
     type: { value: "TYPE", help: "only of this type" },
     state: { value: "STATE", help: "only those that ended like this (default: succeeded and failed)", choices: states },
     target: { value: "NAME", help: "the queue the copies go to (default: the one their job was in)" },
-    "per-second": { value: "N", help: "let only so many become ready per second (default: all at once)" },
+    "per-second": { value: "N", help: "make at most N jobs ready per second (default: all at once)" },
     "start-at": { value: "TIME", help: "when the first copy becomes ready (default: now)" },
     limit: { value: "N", help: "at most this many jobs (default: all)" },
     after: { value: "ID", help: "go on after this job, where a run before has stopped" },

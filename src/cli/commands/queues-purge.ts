@@ -4,7 +4,7 @@ import { plural } from "../format.js";
 
 export const queuesPurgeCommand: Command = {
   name: "queues purge",
-  summary: "drop all waiting and delayed jobs of a queue, whatever their number, at the same cost",
+  summary: "drop all waiting and delayed jobs of a queue, at the same cost for any number",
   details: [
     "Running jobs go on. The dropped ones become cancelled. Without `--yes` nothing is dropped, and the exit code is 1.",
   ],

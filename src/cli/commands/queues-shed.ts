@@ -6,7 +6,7 @@ import { UsageError } from "../usage-error.js";
 
 export const queuesShedCommand: Command = {
   name: "queues shed",
-  summary: "drop the waiting jobs of a queue, or of a type or a group of it, that were enqueued before a time",
+  summary: "drop the waiting jobs of a queue (or of a type or group of it) enqueued before a time",
   details: [
     "Running jobs go on. The dropped ones become cancelled. Without `--yes` nothing is dropped, and the exit code is 1.",
     "The cost does not depend on how many are ready. More than 100,000, and those of groups, leave the counts as they are passed over.",

@@ -8,7 +8,7 @@ import { userName } from "../user-name.js";
 
 export const schedulesBackfillCommand: Command = {
   name: "schedules backfill",
-  summary: "make the runs of a past range that are not there",
+  summary: "make the missing runs of a past range",
   details: [
     "Slots that have a run on record are left out, so that the same again makes nothing. A day means its beginning in the schedule's zone. Up to 10,000 slots at a time; `schedules next NAME --from` shows them. The exit code is 1 when there are none to make.",
   ],

@@ -143,7 +143,7 @@ export const alertRoutes = [
     path: "/alerts/rules/{name}/silence",
     role: "admin",
     cells: "filtered",
-    summary: "send nothing for what a rule fires, for so many seconds; 0 ends the silence",
+    summary: "send nothing for what a rule fires, for this many seconds; 0 ends the silence",
     body: z.strictObject({ seconds: z.number().min(0).max(2_592_000), because }),
     answer: done,
     async handle({ mill, params, body, act, identity }) {

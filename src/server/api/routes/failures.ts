@@ -44,7 +44,7 @@ export const failureRoutes = [
     role: "reader",
     cells: "filtered",
     summary:
-      "failed jobs that wait for a decision, those with alike errors together; of the newest 10,000 that match: when there are more, `isExact` is false and all counts are at least so many",
+      "failed jobs that wait for a decision, those with alike errors together; of the newest 10,000 that match: when there are more, `isExact` is false and all counts are lower bounds",
     query: z.strictObject({
       queue: z.string().optional(),
       type: z.string().optional(),

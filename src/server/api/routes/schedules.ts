@@ -284,7 +284,7 @@ export const scheduleRoutes = [
     method: "POST",
     path: "/schedules/{name}/trigger",
     role: "admin",
-    summary: "run it now, beside whatever runs of it",
+    summary: "run it now, even if a run is in progress",
     body: z.strictObject({ because }),
     answer: z.strictObject({ id: jobId }),
     handle: async (call) => ({
@@ -297,7 +297,7 @@ export const scheduleRoutes = [
     method: "POST",
     path: "/schedules/{name}/backfill",
     role: "admin",
-    summary: "make up for the slots of a past time that have no run, so many of them at once",
+    summary: "make up for the slots of a past time that have no run, this many of them at once",
     body: z.strictObject({
       from: timeInput,
       until: timeInput,
