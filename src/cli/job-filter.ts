@@ -45,8 +45,8 @@ export function filterOf(options: Options): FindFilter {
   return {
     ...options.pick("queue", "type", "tenant", "group", "fingerprint", "error", "failure", "input", "text"),
     ...(state === undefined ? {} : { state: state as JobState }),
-    ...(since === undefined ? {} : { createdFrom: since }),
-    ...(until === undefined ? {} : { createdTo: until }),
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
   };
 }
 

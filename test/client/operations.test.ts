@@ -61,8 +61,8 @@ describe("failures", () => {
     );
     const [group] = await test.mill.jobs.failures({ queue });
     expect(group).toMatchObject({ jobs: 2100, message: "cannot reach 10.0.0.1" });
-    expect(await test.mill.jobs.replay({ from, queue, dryRun: true })).toEqual({ jobs: 2100, next: null });
-    const part = await test.mill.jobs.replay({ from, queue, limit: 1500 });
+    expect(await test.mill.jobs.replay({ since: from, queue, dryRun: true })).toEqual({ jobs: 2100, next: null });
+    const part = await test.mill.jobs.replay({ since: from, queue, limit: 1500 });
     expect(part).toMatchObject({ jobs: 1500, next: { after: jobs[1499]!.id, limit: 1500 } });
     expect(await test.mill.jobs.replay(part.next!)).toEqual({ jobs: 600, next: null });
     await test.mill.queues.purge(queue);
@@ -70,7 +70,7 @@ describe("failures", () => {
     const last = (await test.mill.jobs.get(jobs[2099]!.id))!.job;
     const first = (await test.mill.jobs.get(jobs[0]!.id))!.job;
     expect((last.runAt.getTime() - first.updatedAt.getTime()) / 1000).toBeCloseTo(209.9, 0);
-    await expect(test.mill.jobs.replay({ from, limit: 0 })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.jobs.replay({ since: from, limit: 0 })).rejects.toMatchObject(invalidArgument);
     await expect(test.mill.jobs.failureRetry({ queue }, { tc: 1 } as never)).rejects.toMatchObject(invalidArgument);
   });
 

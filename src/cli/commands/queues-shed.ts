@@ -35,7 +35,7 @@ export const queuesShedCommand: Command = {
         );
         return 0;
       }
-      const { ready, blocked, delayed } = await engine.count({ queue: name, ...part, createdTo: before });
+      const { ready, blocked, delayed } = await engine.count({ queue: name, ...part, until: before });
       const waiting = ready + blocked + delayed;
       out.result(
         { name, ...part, before, dropped: 0, waiting },

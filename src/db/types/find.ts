@@ -9,8 +9,10 @@ export interface ListFilter {
   readonly tenant?: string;
   /** Only failed and expired jobs that wait for a decision: nobody has retried or discarded them. Default false. */
   readonly undecided?: boolean;
-  readonly createdFrom?: Date;
-  readonly createdTo?: Date;
+  /** Enqueued at this time or later. */
+  readonly since?: Date;
+  /** Enqueued before this time. */
+  readonly until?: Date;
   /** Only jobs older than this id: the last id of the page before. */
   readonly before?: JobId;
   /** 1 to 10,000. Default 100. */
@@ -47,8 +49,10 @@ export interface CountFilter {
   readonly type?: string;
   readonly tenant?: string;
   readonly group?: string;
-  readonly createdFrom?: Date;
-  readonly createdTo?: Date;
+  /** Enqueued at this time or later. */
+  readonly since?: Date;
+  /** Enqueued before this time. */
+  readonly until?: Date;
 }
 
 /** How many jobs are in each state. */

@@ -36,5 +36,5 @@ export function filterOf({
   key: fingerprint,
   ...rest
 }: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): JobFilter {
-  return given({ ...rest, fingerprint, createdFrom: since, createdTo: until });
+  return given({ ...rest, fingerprint, since, until });
 }

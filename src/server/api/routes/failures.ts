@@ -113,8 +113,8 @@ export const failureRoutes = [
     role: "admin",
     summary: "enqueue copies of jobs that ended within a time, in the order in which they were enqueued",
     body: z.strictObject({
-      from: z.iso.datetime({ offset: true }),
-      to: z.iso.datetime({ offset: true }).optional(),
+      since: z.iso.datetime({ offset: true }),
+      until: z.iso.datetime({ offset: true }).optional(),
       queue: z.string().optional(),
       type: z.string().optional(),
       states: z
@@ -130,8 +130,8 @@ export const failureRoutes = [
     }),
     answer: batched,
     async handle({ mill, body, act }) {
-      const { from, to, queue, type } = body;
-      const object = `jobs that ended ${JSON.stringify(given({ from, to, queue, type }))}`;
+      const { since, until, queue, type } = body;
+      const object = `jobs that ended ${JSON.stringify(given({ since, until, queue, type }))}`;
       let count = 0;
       let next: Replay | null = { ...given(body), limit: batch };
       while (next && count < maxJobs) {

@@ -299,7 +299,7 @@ export const scheduleRoutes = [
     role: "admin",
     summary: "make up for the slots of a past time that have no run, this many of them at once",
     body: z.strictObject({
-      from: timeInput,
+      since: timeInput,
       until: timeInput,
       concurrency: z.number().int().min(1).max(1000).default(1),
       because,
@@ -307,9 +307,9 @@ export const scheduleRoutes = [
     }),
     answer: counted,
     async handle(call) {
-      const { from, until, concurrency } = call.body;
+      const { since, until, concurrency } = call.body;
       const backfill = (tx: Transaction) =>
-        call.mill.schedules.backfill(nameOf(call), { from, until, concurrency, ...noteOf(call) }, { tx });
+        call.mill.schedules.backfill(nameOf(call), { since, until, concurrency, ...noteOf(call) }, { tx });
       return {
         count: call.body.dryRun ? await call.pretend(backfill) : await call.act(`schedule ${nameOf(call)}`, backfill),
         isExact: true,
