@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "4b1e5cbed6995aa2";
+export const functionsChecksum = "1b9b42f47d31c4b8";
