@@ -130,7 +130,7 @@ export class ServerEngine extends Verbs {
    */
   async briefByIds(ids: readonly JobId[], call?: CallOptions): Promise<JobRecord[]> {
     const text = `select id::text as id_text, queue, type, state, reason, priority, "group", tenant, attempts, max_attempts, created_at, updated_at, run_at, expires_at,
-                         deadline, last_attempt_at, finished_at, worker, lease_ends_at, lease_ended, discarded_at, attempt_timeout_ms, retry, fingerprint, schedule,
+                         deadline, last_attempt_at, finished_at, worker, lease_ends_at, lease_ended, discarded_at, attempt_timeout_seconds, retry, fingerprint, schedule,
                          schedule_slot, payload_size, content_type, stage, cost, parent::text as parent_text, waits, suspended_at,
                          null as headers, null as input, null as result, null as source,
                          case when json_typeof(last_error) = 'object'
