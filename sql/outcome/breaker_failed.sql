@@ -5,8 +5,8 @@
 -- that one job at a time is let through (lane_room), until one of them succeeds ("closed") or fails ("opened" again,
 -- for twice as long). Attempts that were claimed before open_until tell nothing about the time after it.
 
--- breaker_failed: attempts of a claim part failed. The failure that makes `failures` of them within `withinSeconds`, with no
--- success between them, opens the breaker.
+-- breaker_failed: attempts of a claim part failed. The failure that makes `failures` of them within `withinSeconds`,
+-- with no success between them, opens the breaker.
 -- Writes: breaker_event.
 create or replace function breaker_failed(h claim, p_breaker jsonb, p_error json) returns void
 language plpgsql as $$

@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 16;
 /** Of all functions and views. */
-export const functionsChecksum = "a77970057ea8de73";
+export const functionsChecksum = "a621f3afeecbcb97";

@@ -99,7 +99,9 @@ export interface CellOptions extends Omit<TypeOptions, "resources" | "rate" | "m
   readonly retentionExpired?: Duration | null;
   /** The same of jobs that were cancelled. Default 7 days. */
   readonly retentionCancelled?: Duration | null;
-  /** How long records of attempts are kept that were not the last; they go with their job at the latest. Default a year. */
+  /**
+   * How long records of attempts are kept that were not the last; they go with their job at the latest. Default a year.
+   */
   readonly retentionAttempts?: Duration | null;
   /** How long results are kept; they go with their job at the latest. Default a year. */
   readonly retentionResults?: Duration | null;
