@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 16;
 /** Of all functions and views. */
-export const functionsChecksum = "a621f3afeecbcb97";
+export const functionsChecksum = "120b69f6ee5940e0";
