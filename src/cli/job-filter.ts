@@ -65,7 +65,7 @@ export const timeOfId = (id: JobId): Date => new Date(Date.UTC(2020, 0) + Number
 /** Ids, or a filter and whether to do it. */
 export const bulkOptions = {
   ...filterOptions,
-  yes: { help: "with a filter: do it; without it you are only told how many there are" },
+  yes: { help: "with a filter: do it; without it they are only counted" },
 } as const satisfies OptionTable;
 
 export const bulkDetail =

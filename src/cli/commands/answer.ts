@@ -31,7 +31,7 @@ export const answerCommand: Command = {
     });
     try {
       const { job, name } = await mill.answer(token, value);
-      out.result({ answered: true, job, name }, `told ${job} "${name}"`);
+      out.result({ answered: true, job, name }, `answered "${name}" of ${job}`);
       return 0;
     } catch (error) {
       if (!(error instanceof TokenRefusedError)) throw error;

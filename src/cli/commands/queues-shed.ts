@@ -15,7 +15,7 @@ export const queuesShedCommand: Command = {
   options: {
     before: { value: "TIME", help: "with its offset, such as `2026-12-24T18:00:00Z`" },
     ...partOptions,
-    yes: { help: "do it; without it you are only told how many there are" },
+    yes: { help: "do it; without it they are only counted" },
     ...databaseOptions,
   },
   examples: [
