@@ -9,6 +9,27 @@ import { gate } from "../support/wait.js";
 const test = useMill();
 const work = defineJob<string>("work");
 
+describe("settings", () => {
+  it("of types and of the cell are durations here, and seconds below; what is not given stays [#34]", async () => {
+    const { mill, db } = test;
+    await mill.types.put("slow", { lease: "2m", retryDelay: ["1s", "1m"], breaker: { within: "1m", pause: 500 } });
+    await mill.types.put("slow", { maxRunning: 2 });
+    expect(await db.engine.typePut("slow", {})).toEqual({
+      leaseSeconds: 120,
+      retry: [1, 60],
+      breaker: { withinSeconds: 60, pauseSeconds: 0.5 },
+      maxRunning: 2,
+    });
+    await mill.cell.put({ retentionSucceeded: "1d", retentionResults: { hours: 1 } });
+    const kept = { retentionSucceededSeconds: 86_400, retentionResultsSeconds: 3600 };
+    expect(await db.engine.cellPut({})).toMatchObject(kept);
+    await mill.cell.put({ retentionSucceeded: null, retentionResults: null });
+    expect(await db.engine.cellPut({})).not.toHaveProperty("retentionSucceededSeconds");
+    await expect(mill.cell.put({ maxRunning: 1 } as never)).rejects.toMatchObject(invalidArgument);
+    await expect(mill.types.put("slow", { maxDepth: 1 } as never)).rejects.toMatchObject(invalidArgument);
+  });
+});
+
 describe("failures", () => {
   it("follow the rules of their queue, unless the handler decides [#178]", async () => {
     const queue = await test.queue();
