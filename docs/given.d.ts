@@ -41,6 +41,14 @@ declare global {
   const tx: pg.PoolClient;
   const pool: pg.Pool;
   const db: pg.Pool & NodePgDatabase; // of pg and of Drizzle
+  const prisma: {
+    $transaction<T>(
+      work: (tx: {
+        $queryRawUnsafe(text: string, ...values: unknown[]): Promise<unknown>;
+        readonly user: { create(what: { readonly data: object }): Promise<unknown> };
+      }) => Promise<T>,
+    ): Promise<T>;
+  };
   const connection: string;
   const engine: m.Engine;
   const test: t.TestMill;

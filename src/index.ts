@@ -135,7 +135,7 @@ export {
 export type { Duration, DurationParts } from "./job/duration.js";
 export type { Codec, CodecKind, EnqueueCall, Middleware, RunCall, RunningCallJob } from "./job/middleware.js";
 export type { JobDefaults, JobOptions, RetryDelay } from "./job/job-options.js";
-export type { QueueBreaker, QueueErrorRule, QueueOptions } from "./job/queue-options.js";
+export type { CellOptions, QueueBreaker, QueueErrorRule, QueueOptions, TypeOptions } from "./job/queue-options.js";
 export type { PartialAnswer } from "./cells/ask.js";
 export type { CellRecord, Cells, DrainResult, Rehearsal } from "./cells/cells.js";
 export type { MemberState } from "./cells/members.js";
@@ -159,6 +159,8 @@ export { Millrace } from "./client/with-workers.js";
 export type { EventsOptions, Queues } from "./client/queues.js";
 export type { ScheduleOptions, Scheduled, Schedules } from "./client/schedules.js";
 export type { Resources } from "./client/resources.js";
+export type { Types } from "./client/types.js";
+export type { Cell } from "./client/cell.js";
 export type { Alerts } from "./client/alerts.js";
 export type { WebHookOptions } from "./client/web-hook.js";
 export type { Workers } from "./client/workers.js";

@@ -87,7 +87,7 @@ const verbs: Readonly<Record<string, readonly fc.Arbitrary<unknown>[]>> = {
       state: fc.constantFrom("failed", "ready"),
       before: json,
       limit: number,
-      createdFrom: time,
+      since: time,
     }),
   ],
   "engine.count": [some({ queue: marks.queue, type: marks.type, tenant: name, group: name })],

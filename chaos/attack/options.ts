@@ -94,7 +94,7 @@ export const typeMembers = {
   rate,
   resources,
   maxRunning: fc.oneof(fc.integer({ min: 1, max: 5 }), number),
-  breaker: some({ failures: whole, seconds, pauseSeconds: seconds, pauseCapSeconds: seconds }),
+  breaker: some({ failures: whole, withinSeconds: seconds, pauseSeconds: seconds, pauseCapSeconds: seconds }),
   deadLetterQueue: marks.queue,
   errorRules: fc.array(
     some(

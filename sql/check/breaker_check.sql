@@ -7,9 +7,9 @@ declare
 begin
   if jsonb_typeof(p_breaker) <> 'object' then
     perform raise_error('MR001', 'breaker is not an object',
-      'give {"failures": 5, "seconds": 60, "pauseSeconds": 30, "pauseCapSeconds": 3600}, or {} for just that');
+      'give {"failures": 5, "withinSeconds": 60, "pauseSeconds": 30, "pauseCapSeconds": 3600}, or {} for just that');
   end if;
-  perform keys_check('breaker', p_breaker, '{failures,seconds,pauseSeconds,pauseCapSeconds}');
+  perform keys_check('breaker', p_breaker, '{failures,withinSeconds,pauseSeconds,pauseCapSeconds}');
   for v_key, v_value in select key, value from jsonb_each(p_breaker) loop
     if jsonb_typeof(v_value) <> 'number' or v_value::numeric > 86400 or v_value::numeric <= 0 or v_key = 'failures'
       and v_value::text ~ '[.]' then

@@ -5,8 +5,8 @@
 -- that one job at a time is let through (lane_room), until one of them succeeds ("closed") or fails ("opened" again,
 -- for twice as long). Attempts that were claimed before open_until tell nothing about the time after it.
 
--- breaker_failed: attempts of a claim part failed. The failure that makes `failures` of them within `seconds`, with no
--- success between them, opens the breaker.
+-- breaker_failed: attempts of a claim part failed. The failure that makes `failures` of them within `withinSeconds`,
+-- with no success between them, opens the breaker.
 -- Writes: breaker_event.
 create or replace function breaker_failed(h claim, p_breaker jsonb, p_error json) returns void
 language plpgsql as $$
@@ -26,7 +26,7 @@ begin
   elsif coalesce((p_breaker ->> 'failures')::int, 5) <= cardinality(h.jobs) + (
       select coalesce(sum(b.jobs), 0) from breaker_event b
        where b.queue_id = l.queue_id and b.type = l.type and b.id > coalesce(e.id, 0) and b.kind = 'failed'
-         and b.at > v_now - make_interval(secs => coalesce((p_breaker ->> 'seconds')::float8, 60))) then
+         and b.at > v_now - make_interval(secs => coalesce((p_breaker ->> 'withinSeconds')::float8, 60))) then
     v_pause := coalesce((p_breaker ->> 'pauseSeconds')::float8, 30);
   end if;
   insert into breaker_event (queue_id, type, kind, at, jobs, pause_seconds, open_until, error)

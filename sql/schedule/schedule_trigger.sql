@@ -1,4 +1,4 @@
--- schedule_trigger: run a schedule now, beside whatever runs of it. Returns the job. Locks: the schedule's state.
+-- schedule_trigger: run a schedule now, even if a run is in progress. Returns the job. Locks: the schedule's state.
 -- Writes: as schedules_advance. Raises: MR016, and as job_enqueue_many.
 create or replace function schedule_trigger(p_name text, p_by text default null, p_because text default null)
   returns bigint

@@ -118,7 +118,7 @@ select q.name as queue, n.type,
        case when s.open_until is null
             then (select coalesce(sum(f.jobs), 0) from breaker_event f
                    where f.queue_id = n.queue_id and f.type = n.type and f.kind = 'failed' and f.id > coalesce(s.id, 0)
-                     and f.at > t.now - make_interval(secs => coalesce((o.breaker ->> 'seconds')::float8, 60)))
+                     and f.at > t.now - make_interval(secs => coalesce((o.breaker ->> 'withinSeconds')::float8, 60)))
             end::int as failures,
        coalesce((o.breaker ->> 'failures')::int, 5) as opens_at, s.open_until, s.pause_seconds,
        case when s.open_until is not null then s.at end as opened_at, l.at as failed_at, l.error as last_error

@@ -45,8 +45,8 @@ export function filterOf(options: Options): FindFilter {
   return {
     ...options.pick("queue", "type", "tenant", "group", "fingerprint", "error", "failure", "input", "text"),
     ...(state === undefined ? {} : { state: state as JobState }),
-    ...(since === undefined ? {} : { createdFrom: since }),
-    ...(until === undefined ? {} : { createdTo: until }),
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
   };
 }
 
@@ -65,11 +65,11 @@ export const timeOfId = (id: JobId): Date => new Date(Date.UTC(2020, 0) + Number
 /** Ids, or a filter and whether to do it. */
 export const bulkOptions = {
   ...filterOptions,
-  yes: { help: "with a filter: do it; without it you are only told how many there are" },
+  yes: { help: "with a filter: do it; without it they are only counted" },
 } as const satisfies OptionTable;
 
 export const bulkDetail =
-  "Instead of ids a filter may say which jobs: all that match are done, a thousand at a time, newest first; without `--yes` you are told how many they are, and nothing is done (exit 1). Ctrl-C stops after the batch in progress.";
+  "Instead of ids you can give a filter: it applies to all jobs that match, a thousand at a time, newest first. Without `--yes` it only prints how many they are, and changes nothing (exit 1). Ctrl-C stops after the batch in progress.";
 
 /** The ids that were given; undefined when a filter says which jobs. */
 export function idsOf(args: readonly string[], options: Options): readonly JobId[] | undefined {

@@ -211,7 +211,7 @@ export class Jobs {
    *
    * @example
    * ```ts
-   * const range = { from: "2026-03-01T08:00:00Z", to: "2026-03-01T09:00:00Z", type: "send-mail" };
+   * const range = { since: "2026-03-01T08:00:00Z", until: "2026-03-01T09:00:00Z", type: "send-mail" };
    * const { jobs } = await mill.jobs.replay({ ...range, dryRun: true });
    * if (jobs < 10_000) await mill.jobs.replay({ ...range, perSecond: 50 });
    * ```

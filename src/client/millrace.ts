@@ -29,6 +29,8 @@ import type { MillraceOptions } from "./millrace-options.js";
 import { OneCell, connectionOf } from "./one-cell.js";
 import type { Place, Told } from "./place.js";
 import { Resources } from "./resources.js";
+import { Types } from "./types.js";
+import { Cell } from "./cell.js";
 import { type ScheduleOptions, type Scheduled, Schedules, jobOptionsOf } from "./schedules.js";
 import { WakeUp } from "./wake-up.js";
 import { Workers } from "./workers.js";
@@ -110,14 +112,18 @@ export class Millrace {
   readonly jobs: Jobs;
   /** Queues as a whole. */
   readonly queues: Queues;
+  /** Types of jobs, in all queues. */
+  readonly types: Types;
   /** What jobs need while they run. */
   readonly resources: Resources;
   /** Recurring work. */
   readonly schedules: Schedules;
-  /** Workers of all processes, from afar. */
+  /** Workers of all processes. */
   readonly workers: Workers;
-  /** What somebody wants to be told of. */
+  /** Rules that watch the queue, and whom they notify. */
   readonly alerts: Alerts;
+  /** Defaults of all jobs, and how long is kept what has ended. */
+  readonly cell: Cell;
   /** The cells, where there are several; undefined with one. */
   readonly cells: Cells | undefined;
   readonly #place: Place;
@@ -143,7 +149,9 @@ export class Millrace {
     this.cells = this.#place.cells;
     this.jobs = new Jobs(this.engine);
     this.queues = new Queues(this.engine);
+    this.types = new Types(this.engine);
     this.resources = new Resources(this.engine);
+    this.cell = new Cell(this.engine);
     this.schedules = new Schedules(this.engine, options.app ?? "default", () => this.#wakeSchedulers());
     this.workers = new Workers(this.engine);
     this.alerts = new Alerts(this.engine, (options) => this.worker(options));

@@ -42,7 +42,7 @@ export class Queues {
    * ```
    */
   async put(name: string, queueOptions: QueueOptions = {}, options: TxOptions = {}): Promise<void> {
-    await this.engine.queuePut(name, toEngineDefaults(queueOptions), callOf(options));
+    await this.engine.queuePut(name, toEngineDefaults(queueOptions, "queue"), callOf(options));
   }
 
   /** All queues with their state and counts. */

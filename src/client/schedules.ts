@@ -216,7 +216,7 @@ export class Schedules {
     this.onChange();
   }
 
-  /** Run it now, beside whatever runs of it. Returns the job. */
+  /** Run it now, even if a run is in progress. Returns the job. */
   async trigger(name: string, note: DecisionNote = {}, options: TxOptions = {}): Promise<JobId> {
     return this.engine.schedules.trigger(name, note, callOf(options));
   }
@@ -225,20 +225,20 @@ export class Schedules {
    * Make up for the slots of a past range that have no run, `concurrency` of them at once. Returns how many that are.
    *
    * ```ts
-   * await mill.schedules.backfill("nightly", { from: new Date("2026-01-01"), until: new Date("2026-02-01"), concurrency: 4 });
+   * await mill.schedules.backfill("nightly", { since: new Date("2026-01-01"), until: new Date("2026-02-01"), concurrency: 4 });
    * ```
    */
   async backfill(
     name: string,
-    range: DecisionNote & { readonly from: Date; readonly until: Date; readonly concurrency?: number },
+    range: DecisionNote & { readonly since: Date; readonly until: Date; readonly concurrency?: number },
     options: TxOptions = {},
   ): Promise<number> {
     const record = await this.get(name, options);
-    checkKeys(range, new Set(["from", "until", "concurrency", "by", "because"]));
-    const [from, until] = [checkDate("from", range.from), checkDate("until", range.until)];
-    if (!(from < until)) throw new InvalidArgumentError("the range is empty", "let it end after it begins");
+    checkKeys(range, new Set(["since", "until", "concurrency", "by", "because"]));
+    const [since, until] = [checkDate("since", range.since), checkDate("until", range.until)];
+    if (!(since < until)) throw new InvalidArgumentError("the range is empty", "let it end after it begins");
     const slots = (await this.#slotsOf(parseRule(record.rule), record.createdAt.getTime())).between(
-      from - 1,
+      since - 1,
       until - 1,
       10_001,
     );

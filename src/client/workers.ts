@@ -3,7 +3,7 @@ import type { DecisionNote, ProcessRecord, WorkerTarget } from "../db/types.js";
 import { type TxOptions, callOf, noteOf } from "./call.js";
 
 /**
- * Workers of all processes, from afar: `mill.workers`. An order is obeyed with the next heartbeat, which it asks for at
+ * Running workers of all processes: `mill.workers`. They obey with their next heartbeat, which the call asks for at
  * once. It is for a process (its id), for all workers of a name, also those that start later, or for a name in one
  * process.
  *

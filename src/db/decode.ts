@@ -163,7 +163,7 @@ export function decodeJob(row: Row): JobRecord {
     discardedAt: asDate(row["discarded_at"]),
     lastError: row["last_error"],
     result: row["result"],
-    attemptTimeoutSeconds: row["attempt_timeout_ms"] === null ? null : Number(row["attempt_timeout_ms"]) / 1000,
+    attemptTimeoutSeconds: row["attempt_timeout_seconds"] === null ? null : Number(row["attempt_timeout_seconds"]),
     retry: row["retry"],
     fingerprint: row["fingerprint"],
     schedule: row["schedule"],

@@ -53,8 +53,8 @@ export interface Option {
   /** The same where it is told as an option of a queue and not of a job, when that is not the same. */
   readonly asDefault?: { readonly default: string; readonly doc: string };
   /**
-   * Its name in `mill.enqueue`, `defineJob` and `mill.queues.put`, where lengths of time are durations; the same, when
-   * it has none.
+   * Its name in `mill.enqueue`, `defineJob`, `mill.queues.put` and others, where lengths of time are durations; the
+   * same, when it has none.
    */
   readonly library?: string;
   /** Whether `defineJob` takes it. */
@@ -398,7 +398,7 @@ export const optionTable = [
     of: ["queue", "type"],
     kind: { is: "breaker" },
     default: "none",
-    doc: 'hold a type back that keeps failing; `{}` for `{"failures": 5, "seconds": 60, "pauseSeconds": 30, "pauseCapSeconds": 3600}`: see [failures.md](failures.md)',
+    doc: 'hold a type back that keeps failing; `{}` for `{"failures": 5, "withinSeconds": 60, "pauseSeconds": 30, "pauseCapSeconds": 3600}`: see [failures.md](failures.md)',
   },
   {
     name: "waitsFor",
@@ -412,7 +412,7 @@ export const optionTable = [
     of: ["queue"],
     kind: { is: "choice", of: ["continue", "pause"] },
     default: "`continue`",
-    doc: "`pause` pauses it when a job fails for good, for somebody to decide",
+    doc: "`pause` pauses it when a job fails for good, so that a person can decide",
   },
   {
     name: "finalStages",
@@ -433,7 +433,7 @@ export const optionTable = [
     of: ["queue"],
     kind: aCount,
     default: "none",
-    doc: "so many attempts are the last, whatever `maxAttempts` its jobs have; without a `deadLetterQueue` it says nothing",
+    doc: "this attempt is the last, whatever `maxAttempts` its jobs have; without a `deadLetterQueue` it says nothing",
   },
   {
     name: "lostAlone",
@@ -446,6 +446,7 @@ export const optionTable = [
     name: "retentionSucceededSeconds",
     of: ["cell"],
     kind: seconds,
+    library: "retentionSucceeded",
     default: "604,800 (7 days)",
     doc: "counted from the finish, plus up to a day",
   },
@@ -453,6 +454,7 @@ export const optionTable = [
     name: "retentionFailedSeconds",
     of: ["cell"],
     kind: seconds,
+    library: "retentionFailed",
     default: "2,592,000 (30 days)",
     doc: "the same",
   },
@@ -460,6 +462,7 @@ export const optionTable = [
     name: "retentionExpiredSeconds",
     of: ["cell"],
     kind: seconds,
+    library: "retentionExpired",
     default: "2,592,000 (30 days)",
     doc: "the same",
   },
@@ -467,6 +470,7 @@ export const optionTable = [
     name: "retentionCancelledSeconds",
     of: ["cell"],
     kind: seconds,
+    library: "retentionCancelled",
     default: "604,800 (7 days)",
     doc: "the same",
   },
@@ -474,6 +478,7 @@ export const optionTable = [
     name: "retentionAttemptsSeconds",
     of: ["cell"],
     kind: seconds,
+    library: "retentionAttempts",
     default: "31,536,000 (365 days)",
     doc: "records of attempts that were not the last; they go with their job at the latest",
   },
@@ -481,6 +486,7 @@ export const optionTable = [
     name: "retentionResultsSeconds",
     of: ["cell"],
     kind: seconds,
+    library: "retentionResults",
     default: "31,536,000 (365 days)",
     doc: "results; they go with their job at the latest",
   },

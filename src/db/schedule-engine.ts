@@ -297,7 +297,7 @@ export class ScheduleEngine extends Verbs {
     );
   }
 
-  /** Run it now, beside whatever runs of it. */
+  /** Run it now, even if a run is in progress. */
   async trigger(name: string, note: DecisionNote = {}, call?: CallOptions): Promise<JobId> {
     const [row] = await this.db.rows(
       "schedule_trigger",

@@ -45,10 +45,10 @@ const findKeys = new Set<string>([
   "text",
   "undecided",
   "isLive",
-  "createdFrom",
-  "createdTo",
-  "endedFrom",
-  "endedTo",
+  "since",
+  "until",
+  "endedSince",
+  "endedUntil",
   "before",
   "limit",
   "seconds",
@@ -78,10 +78,10 @@ export class ServerEngine extends Verbs {
       text: words,
       undecided = false,
       isLive = false,
-      createdFrom,
-      createdTo,
-      endedFrom,
-      endedTo,
+      since,
+      until,
+      endedSince,
+      endedUntil,
       before,
       limit = 100,
       seconds = 2,
@@ -96,16 +96,16 @@ export class ServerEngine extends Verbs {
       error,
       undecided,
       isLive,
-      createdFrom,
-      createdTo,
+      since,
+      until,
       before && checkId(before),
       limit,
       seconds,
       input,
       words,
       failure,
-      endedFrom,
-      endedTo,
+      endedSince,
+      endedUntil,
     ];
     const text = `select to_json(ids::text[]) as ids, next::text
                     from :job_find($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::boolean, $10::timestamptz, $11::timestamptz, $12::bigint, $13::int, $14::float8, $15::text, $16::text, $17::text, $18::timestamptz, $19::timestamptz)`;
@@ -136,7 +136,7 @@ export class ServerEngine extends Verbs {
    */
   async briefByIds(ids: readonly JobId[], call?: CallOptions): Promise<JobRecord[]> {
     const text = `select id::text as id_text, queue, type, state, reason, priority, "group", tenant, attempts, max_attempts, created_at, updated_at, run_at, expires_at,
-                         deadline, last_attempt_at, finished_at, worker, lease_ends_at, lease_ended, discarded_at, attempt_timeout_ms, retry, fingerprint, schedule,
+                         deadline, last_attempt_at, finished_at, worker, lease_ends_at, lease_ended, discarded_at, attempt_timeout_seconds, retry, fingerprint, schedule,
                          schedule_slot, payload_size, content_type, stage, cost, parent::text as parent_text, waits, suspended_at, resources,
                          null as headers, null as input, null as result, null as source,
                          case when json_typeof(last_error) = 'object'
@@ -147,7 +147,7 @@ export class ServerEngine extends Verbs {
     return (await this.db.rows("jobs_brief", text, [encodeIds(ids)], call)).map(decodeJob);
   }
 
-  /** Jobs that somebody holds just now, those that began first ahead; with `ids` only those of them. */
+  /** Running jobs, oldest first; with `ids` only those of them. */
   async running(limit = 100, ids?: readonly JobId[], call?: CallOptions): Promise<RunningJob[]> {
     const text = `select *, job_id::text as id_text, extract(epoch from elapsed)::float8 as elapsed_seconds from :claims
                    where $2::bigint[] is null or job_id = any ($2::bigint[]) order by started_at, job_id limit $1::int`;

@@ -106,13 +106,13 @@ export function whyParts(reason: Reason): readonly WhyPart[] {
         ...(reason.state === "running"
           ? ["runs"]
           : reason.state === "held"
-            ? ["somebody's transaction holds it"]
+            ? ["an open transaction holds it"]
             : reason.until === undefined
               ? ["is not due"]
               : ["is due ", { at: reason.until }]),
       ];
     case "held":
-      return ["somebody's open transaction holds it"];
+      return ["an open transaction holds it"];
     case "noWorker":
       if (reason.held === undefined) return ["no worker that is known handles ", { name: reason.type }];
       return reason.held === 1

@@ -1,6 +1,6 @@
 import { checkKeys } from "../db/encode.js";
-import { type Option, optionsOf } from "../db/option-table.js";
-import type { Defaults, ErrorRule } from "../db/types.js";
+import { type Option, type Scope, optionsOf } from "../db/option-table.js";
+import type { Defaults, ErrorRule, Retention } from "../db/types.js";
 import { type Duration, durationSeconds } from "./duration.js";
 import { type RetryDelay, toRetryPolicy } from "./job-options.js";
 
@@ -65,19 +65,68 @@ export interface QueueOptions extends Omit<Defaults, Timed> {
   readonly freshness?: Duration | null;
 }
 
+/** Options of a type, in all queues: defaults of its jobs, and limits. Of all of them, `null` puts the default back. */
+export type TypeOptions = Pick<
+  QueueOptions,
+  | "priority"
+  | "cost"
+  | "resources"
+  | "ttl"
+  | "maxAttempts"
+  | "attemptTimeout"
+  | "retryDelay"
+  | "lease"
+  | "leaseFactor"
+  | "leaseCap"
+  | "aging"
+  | "rate"
+  | "maxRunning"
+  | "errorRules"
+  | "breaker"
+  | "deadLetterQueue"
+>;
+
+/**
+ * Options of the whole installation: defaults of all jobs, and how long is kept what has ended. Of all of them, `null`
+ * puts the default back.
+ */
+export interface CellOptions extends Omit<TypeOptions, "resources" | "rate" | "maxRunning" | "breaker"> {
+  /** How long jobs that succeeded are kept after their end, plus up to a day. Default 7 days. */
+  readonly retentionSucceeded?: Duration | null;
+  /** The same of jobs that failed. Default 30 days. */
+  readonly retentionFailed?: Duration | null;
+  /** The same of jobs that expired. Default 30 days. */
+  readonly retentionExpired?: Duration | null;
+  /** The same of jobs that were cancelled. Default 7 days. */
+  readonly retentionCancelled?: Duration | null;
+  /**
+   * How long records of attempts are kept that were not the last; they go with their job at the latest. Default a year.
+   */
+  readonly retentionAttempts?: Duration | null;
+  /** How long results are kept; they go with their job at the latest. Default a year. */
+  readonly retentionResults?: Duration | null;
+  /** Lowers the limit of payloads; the largest is 256,000,000, exclusive. */
+  readonly payloadLimitBytes?: number | null;
+}
+
 /** By the names they have here. */
-const known: ReadonlyMap<string, Option> = new Map(
-  optionsOf("queue")
-    .filter(({ door }) => door === undefined)
-    .map((option) => [option.library ?? option.name, option]),
-);
-const breakerSeconds = { within: "seconds", pause: "pauseSeconds", pauseCap: "pauseCapSeconds" } as const;
+const knownOf = (scope: Scope): ReadonlyMap<string, Option> =>
+  new Map(
+    optionsOf(scope)
+      .filter(({ door }) => door === undefined)
+      .map((option) => [option.library ?? option.name, option]),
+  );
+const known = { queue: knownOf("queue"), type: knownOf("type"), cell: knownOf("cell") } as const;
+const breakerSeconds = { within: "withinSeconds", pause: "pauseSeconds", pauseCap: "pauseCapSeconds" } as const;
 
 /** The options as the engine knows them: seconds instead of durations. */
-export function toEngineDefaults(options: QueueOptions): Defaults {
-  checkKeys(options, new Set(known.keys()));
+export function toEngineDefaults(
+  options: QueueOptions | TypeOptions | CellOptions,
+  of: keyof typeof known,
+): Defaults & Retention {
+  checkKeys(options, new Set(known[of].keys()));
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([key, value]) => toEngineDefault(known.get(key)!, value)));
+  return Object.fromEntries(given.map(([key, value]) => toEngineDefault(known[of].get(key)!, value)));
 }
 
 function toEngineDefault({ name, library, kind }: Option, value: unknown): [string, unknown] {

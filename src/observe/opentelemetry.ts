@@ -60,7 +60,7 @@ export function openTelemetryMetrics(api: Pick<OpenTelemetryApi, "metrics">): Me
     metricNames.notices,
   ])
     counters.set(name, meter.createCounter(name));
-  for (const name of [metricNames.busy, metricNames.leases, metricNames.waiting, metricNames.oldest])
+  for (const name of [metricNames.busy, metricNames.leases, metricNames.ready, metricNames.oldestReady])
     counters.set(name, meter.createUpDownCounter(name));
   for (const name of [
     metricNames.duration,

@@ -43,8 +43,8 @@ export class BacklogGauges {
   async #measure(metrics: Metrics): Promise<void> {
     for (const queue of this.queues()) {
       for (const { type, waiting, oldestAgeSeconds } of await this.engine.queueTypes(queue)) {
-        this.#set(metrics, metricNames.waiting, { queue, type }, waiting);
-        this.#set(metrics, metricNames.oldest, { queue, type }, oldestAgeSeconds ?? 0);
+        this.#set(metrics, metricNames.ready, { queue, type }, waiting);
+        this.#set(metrics, metricNames.oldestReady, { queue, type }, oldestAgeSeconds ?? 0);
       }
     }
   }

@@ -48,8 +48,8 @@ describe("failures", () => {
       [["failures", "retry", "--type", "x", "--per-second", "0"], '--per-second cannot be "0"'],
       [["failures", "retry", "--type", "x", "--per-second", "many"], '--per-second cannot be "many"'],
       [["failures", "--since", "some day"], "some day"],
-      [["jobs", "replay"], "--from is missing"],
-      [["jobs", "replay", "--from", "2100-01-01T00:00Z"], "nothing can have ended"],
+      [["jobs", "replay"], "--since is missing"],
+      [["jobs", "replay", "--since", "2100-01-01T00:00Z"], "nothing can have ended"],
     ];
     const ended = await Promise.all(cases.map(([args]) => cli(args)));
     for (const [i, { code, stdout, stderr }] of ended.entries()) {
@@ -65,15 +65,13 @@ describe("replay", () => {
     await db.engine.queuePut("replayed");
     await db.engine.enqueueMany("done", [1, 2, 3], { queue: "replayed" });
     for (let i = 0; i < 3; i += 1) await db.engine.complete(await claimOne(db, "replayed"));
-    const args = ["jobs", "replay", "--from", from, "--queue", "replayed"];
+    const args = ["jobs", "replay", "--since", from, "--queue", "replayed"];
     expect(await cli(args)).toMatchObject({ code: 1, stdout: "3 jobs would be replayed; repeat with --yes\n" });
     const limited = await cli([...args, "--yes", "--limit", "2", "--per-second", "1"]);
     expect(limited.code).toBe(0);
-    const [, to, after, startAt] =
-      /^2 jobs replayed, over 1\.0 s\nthere may be more: go on with --to (\S+) --after (\d+) --start-at (\S+)\n$/.exec(
-        limited.stdout,
-      )!;
-    expect(await cli([...args, "--yes", "--to", to!, "--after", after!, "--start-at", startAt!])).toMatchObject({
+    const goOn = /^2 jobs replayed, over 1\.0 s\n.* go on with --until (\S+) --after (\d+) --start-at (\S+)\n$/;
+    const [, until, after, startAt] = goOn.exec(limited.stdout)!;
+    expect(await cli([...args, "--yes", "--until", until!, "--after", after!, "--start-at", startAt!])).toMatchObject({
       code: 0,
       stdout: "1 job replayed\n",
     });

@@ -171,12 +171,12 @@ describe("schedules put, run, pause and others", () => {
     await db.engine.fail(await claimOne(db, "slow"), { message: "no paper" });
     await look();
     expect(
-      await cli(["backfill", "nightly", "--from", "2026-01-01", "--until", "2026-01-04", "--concurrency", "2"]),
+      await cli(["backfill", "nightly", "--since", "2026-01-01", "--until", "2026-01-04", "--concurrency", "2"]),
     ).toMatchObject({
       code: 0,
       stdout: "3 runs of nightly will be made\n",
     });
-    expect(await cli(["backfill", "nightly", "--from", "2026-01-01", "--until", "2026-01-04"])).toMatchObject({
+    expect(await cli(["backfill", "nightly", "--since", "2026-01-01", "--until", "2026-01-04"])).toMatchObject({
       code: 1,
       stdout: "nightly has no slots without a run there\n",
     });
@@ -271,8 +271,8 @@ describe("schedules put, run, pause and others", () => {
       [["pause", "nobody"], 'there is no schedule "nobody"'],
       [["trigger", "nobody"], 'there is no schedule "nobody"'],
       [["remove", "nobody"], 'there is no schedule "nobody"'],
-      [["backfill", "nobody", "--from", "2026-01-01", "--until", "2026-01-02"], 'there is no schedule "nobody"'],
-      [["backfill", "nobody", "--from", "2026-01-01"], "--until is missing"],
+      [["backfill", "nobody", "--since", "2026-01-01", "--until", "2026-01-02"], 'there is no schedule "nobody"'],
+      [["backfill", "nobody", "--since", "2026-01-01"], "--until is missing"],
     ];
     const ended = await Promise.all(cases.map(([args]) => cli(args)));
     for (const [i, { code, stdout, stderr }] of ended.entries()) {

@@ -90,7 +90,7 @@ describe("answer", () => {
     const queue = await newQueue(db);
     const id = await enqueue(db, queue);
     const token = await db.engine.stepToken(await claimOne(db, queue), "#token go", "go", 60);
-    expect(await cli(["answer", token, '{"n": 1}'])).toMatchObject({ code: 0, stdout: `told ${id} "go"\n` });
+    expect(await cli(["answer", token, '{"n": 1}'])).toMatchObject({ code: 0, stdout: `answered "go" of ${id}\n` });
     expect(json(await cli(["answer", token, "--json"]))).toMatchObject({ answered: false, reason: "used" });
     const forged = await cli(["answer", `${token}0`]);
     expect(forged).toMatchObject({ code: 1, stdout: expect.stringContaining("nobody was given this token") });

@@ -97,7 +97,7 @@ const mistakes: Record<string, () => unknown> = {
       })
       .finally(() => tx.query("rollback"));
   },
-  "a type that nobody handles, from `millrace doctor`": async () => {
+  "a type that no worker handles, from `millrace doctor`": async () => {
     await test.mill.enqueue("reszie", null);
     const { stdout } = await millrace(["doctor", "--json"], { url: test.db.url });
     const { findings } = JSON.parse(stdout) as { findings: { check: string; message: string; remedy: string }[] };

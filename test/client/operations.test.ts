@@ -9,6 +9,27 @@ import { gate } from "../support/wait.js";
 const test = useMill();
 const work = defineJob<string>("work");
 
+describe("settings", () => {
+  it("of types and of the cell are durations here, and seconds below; what is not given stays [#34]", async () => {
+    const { mill, db } = test;
+    await mill.types.put("slow", { lease: "2m", retryDelay: ["1s", "1m"], breaker: { within: "1m", pause: 500 } });
+    await mill.types.put("slow", { maxRunning: 2 });
+    expect(await db.engine.typePut("slow", {})).toEqual({
+      leaseSeconds: 120,
+      retry: [1, 60],
+      breaker: { withinSeconds: 60, pauseSeconds: 0.5 },
+      maxRunning: 2,
+    });
+    await mill.cell.put({ retentionSucceeded: "1d", retentionResults: { hours: 1 } });
+    const kept = { retentionSucceededSeconds: 86_400, retentionResultsSeconds: 3600 };
+    expect(await db.engine.cellPut({})).toMatchObject(kept);
+    await mill.cell.put({ retentionSucceeded: null, retentionResults: null });
+    expect(await db.engine.cellPut({})).not.toHaveProperty("retentionSucceededSeconds");
+    await expect(mill.cell.put({ maxRunning: 1 } as never)).rejects.toMatchObject(invalidArgument);
+    await expect(mill.types.put("slow", { maxDepth: 1 } as never)).rejects.toMatchObject(invalidArgument);
+  });
+});
+
 describe("failures", () => {
   it("follow the rules of their queue, unless the handler decides [#178]", async () => {
     const queue = await test.queue();
@@ -61,8 +82,8 @@ describe("failures", () => {
     );
     const [group] = await test.mill.jobs.failures({ queue });
     expect(group).toMatchObject({ jobs: 2100, message: "cannot reach 10.0.0.1" });
-    expect(await test.mill.jobs.replay({ from, queue, dryRun: true })).toEqual({ jobs: 2100, next: null });
-    const part = await test.mill.jobs.replay({ from, queue, limit: 1500 });
+    expect(await test.mill.jobs.replay({ since: from, queue, dryRun: true })).toEqual({ jobs: 2100, next: null });
+    const part = await test.mill.jobs.replay({ since: from, queue, limit: 1500 });
     expect(part).toMatchObject({ jobs: 1500, next: { after: jobs[1499]!.id, limit: 1500 } });
     expect(await test.mill.jobs.replay(part.next!)).toEqual({ jobs: 600, next: null });
     await test.mill.queues.purge(queue);
@@ -70,7 +91,7 @@ describe("failures", () => {
     const last = (await test.mill.jobs.get(jobs[2099]!.id))!.job;
     const first = (await test.mill.jobs.get(jobs[0]!.id))!.job;
     expect((last.runAt.getTime() - first.updatedAt.getTime()) / 1000).toBeCloseTo(209.9, 0);
-    await expect(test.mill.jobs.replay({ from, limit: 0 })).rejects.toMatchObject(invalidArgument);
+    await expect(test.mill.jobs.replay({ since: from, limit: 0 })).rejects.toMatchObject(invalidArgument);
     await expect(test.mill.jobs.failureRetry({ queue }, { tc: 1 } as never)).rejects.toMatchObject(invalidArgument);
   });
 

@@ -229,7 +229,7 @@ describe.each(libraries)("a transaction of $name", (library) => {
     const questions: readonly ((engine: Engine, call?: CallOptions) => Promise<unknown>)[] = [
       (engine, call) => engine.get(first!.id, call),
       (engine, call) => engine.get("1", call),
-      (engine, call) => engine.list({ queue, createdFrom: new Date(0), limit: 5 }, call),
+      (engine, call) => engine.list({ queue, since: new Date(0), limit: 5 }, call),
       (engine, call) => engine.peek(queue, 5, call),
       (engine, call) => engine.outcomes(idsOf([first!, second!]), call),
       (engine, call) => engine.progress(first!.id, call),

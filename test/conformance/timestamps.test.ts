@@ -171,10 +171,8 @@ describe("the created time", () => {
       ids.push(await enqueue(db, queue));
       await enqueue(db, other);
     }
-    const between = async (createdFrom?: Date, createdTo?: Date) =>
-      idsOf(
-        await db.engine.list({ queue, ...(createdFrom ? { createdFrom } : {}), ...(createdTo ? { createdTo } : {}) }),
-      ).reverse();
+    const between = async (since?: Date, until?: Date) =>
+      idsOf(await db.engine.list({ queue, ...(since ? { since } : {}), ...(until ? { until } : {}) })).reverse();
     expect(await between(times[1], times[3])).toEqual(ids.slice(1, 3));
     expect(await between(times[1])).toEqual(ids.slice(1));
     expect(await between(undefined, times[2])).toEqual(ids.slice(0, 2));
@@ -199,9 +197,7 @@ describe("the created time", () => {
     const second = await enqueueAll();
     for (const [state, id] of Object.entries(second)) {
       expect(await stateOf(db, id)).toBe(state);
-      expect(idsOf(await db.engine.list({ queue, state: state as keyof typeof second, createdFrom: from }))).toEqual([
-        id,
-      ]);
+      expect(idsOf(await db.engine.list({ queue, state: state as keyof typeof second, since: from }))).toEqual([id]);
     }
   });
 });

@@ -66,6 +66,12 @@ describe("the index and the glossary", () => {
     expect(read("README.md")).toContain("(docs/README.md)");
   });
 
+  it("the index names every example", () => {
+    const files = readdirSync(new URL("../../examples/", import.meta.url)).filter((file) => file.endsWith(".ts"));
+    expect(files.length).toBeGreaterThan(5);
+    expect(files.filter((file) => !index.includes(`(../examples/${file})`))).toEqual([]);
+  });
+
   it("the glossary explains the words of the inside, and leads to their own glossary", () => {
     const inside = read("docs/glossary.md").split("\n## Inside\n")[1]!;
     const engine = read("sql/README.md").split("\n## Glossary\n")[1]!;

@@ -5,6 +5,9 @@ import { Jobs } from "../../src/client/jobs.js";
 import { Queues } from "../../src/client/queues.js";
 import { Resources } from "../../src/client/resources.js";
 import { Schedules } from "../../src/client/schedules.js";
+import { Cell } from "../../src/client/cell.js";
+import { Types } from "../../src/client/types.js";
+import { Cells } from "../../src/cells/cells.js";
 import { Alerts } from "../../src/client/alerts.js";
 import { Workers } from "../../src/client/workers.js";
 import { Millrace } from "../../src/client/with-workers.js";
@@ -110,6 +113,9 @@ describe("docs/verbs.md", () => {
         ...methodsOf(Jobs, "mill.jobs."),
         ...methodsOf(Queues, "mill.queues."),
         ...methodsOf(Resources, "mill.resources."),
+        ...methodsOf(Types, "mill.types."),
+        ...methodsOf(Cell, "mill.cell."),
+        ...methodsOf(Cells, "mill.cells."),
         ...methodsOf(Workers, "mill.workers."),
         ...methodsOf(Alerts, "mill.alerts."),
         ...methodsOf(Schedules, "mill.schedules.", ["declare", "mustBeKnown"]),

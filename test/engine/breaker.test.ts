@@ -31,7 +31,7 @@ async function open(queue: string, failures = 3): Promise<void> {
 
 describe("a breaker", () => {
   it("opens with the last of so many failures, and hands out nothing until its pause is over", async () => {
-    const queue = await guarded({ failures: 3, seconds: 60, pauseSeconds: 30 });
+    const queue = await guarded({ failures: 3, withinSeconds: 60, pauseSeconds: 30 });
     await fail(queue, 2);
     expect(await breakerOf(queue)).toMatchObject({
       state: "closed",
@@ -83,7 +83,7 @@ describe("a breaker", () => {
   });
 
   it("forgets what it has counted with a success, and with time", async () => {
-    const queue = await guarded({ failures: 3, seconds: 60 });
+    const queue = await guarded({ failures: 3, withinSeconds: 60 });
     await fail(queue, 2);
     await db.engine.complete(await claimOne(db, queue));
     expect(await breakerOf(queue)).toMatchObject({ state: "closed", failures: 0 });
@@ -100,7 +100,7 @@ describe("a breaker", () => {
   });
 
   it("counts the window exactly: failures drop out one by one", async () => {
-    const queue = await guarded({ failures: 3, seconds: 60 });
+    const queue = await guarded({ failures: 3, withinSeconds: 60 });
     await fail(queue);
     await db.moveClock(40);
     await fail(queue);
@@ -352,8 +352,8 @@ describe("a breaker", () => {
       { failures: 0 },
       { failures: 1.5 },
       { failures: "5" },
-      { seconds: 0 },
-      { seconds: -1 },
+      { withinSeconds: 0 },
+      { withinSeconds: -1 },
       { pauseSeconds: 1e9 },
       { pauseSeconds: 50, pauseCapSeconds: 40 },
       { pause: 5 },

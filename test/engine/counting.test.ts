@@ -77,8 +77,8 @@ describe("counting", () => {
     expect(await db.engine.count({ tenant, type: "ready" })).toEqual({ ...none, ready: 3 });
     expect(await db.engine.count({ queue, type: "failed" })).toEqual({ ...none, failed: 1 });
     expect(await db.engine.count({ queue, group: "late" })).toEqual({ ...none, ready: 1 });
-    expect(await db.engine.count({ tenant, createdFrom: between })).toEqual({ ...none, ready: 1 });
-    expect(await db.engine.count({ tenant, type: "ready", createdTo: between })).toEqual({ ...none, ready: 2 });
+    expect(await db.engine.count({ tenant, since: between })).toEqual({ ...none, ready: 1 });
+    expect(await db.engine.count({ tenant, type: "ready", until: between })).toEqual({ ...none, ready: 2 });
     expect(await db.engine.count({ tenant: "nobody" })).toEqual(none);
   });
 

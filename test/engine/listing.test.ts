@@ -127,8 +127,8 @@ describe("finished jobs within their retention", () => {
         await db.engine.list({
           queue,
           state: "succeeded",
-          ...(from ? { createdFrom: from } : {}),
-          ...(to ? { createdTo: to } : {}),
+          ...(from ? { since: from } : {}),
+          ...(to ? { until: to } : {}),
         })
       ).map((job) => job.input);
     expect(await inputs(times[1], times[3])).toEqual([2, 1]);

@@ -52,9 +52,9 @@ describe("replay", () => {
     const to = await clockNow(db);
     await finish(queue, ["after"]);
 
-    expect(await db.engine.replay({ from, to, queue, dryRun: true })).toEqual({ jobs: 7, next: null });
+    expect(await db.engine.replay({ since: from, until: to, queue, dryRun: true })).toEqual({ jobs: 7, next: null });
     expect(await db.engine.queueDepth(queue)).toMatchObject({ ready: 0, delayed: 0 });
-    expect(await db.engine.replay({ from, to, queue })).toEqual({ jobs: 7, next: null });
+    expect(await db.engine.replay({ since: from, until: to, queue })).toEqual({ jobs: 7, next: null });
     const copies = await claimAll(db, queue);
     expect(sources(copies).toSorted()).toEqual([...streak, single, failed].toSorted());
     expect(sources(copies.filter(({ priority }) => priority === 5))).toEqual([...streak, failed]);
@@ -88,10 +88,12 @@ describe("replay", () => {
     await db.engine.maintain();
     await enqueue(db, queue, { type: "a", priority: 9 });
     await db.engine.cancel([(await claimOne(db, queue)).id]);
-    expect(await db.engine.replay({ from, queue, type: "a", target, dryRun: true })).toMatchObject({ jobs: 1 });
-    expect(await db.engine.replay({ from, type: "a", target, dryRun: true })).toMatchObject({ jobs: 2 });
-    expect(await db.engine.replay({ from, queue, states: ["expired"], dryRun: true })).toMatchObject({ jobs: 1 });
-    await db.engine.replay({ from, queue, type: "a", states: ["succeeded", "expired"], target });
+    expect(await db.engine.replay({ since: from, queue, type: "a", target, dryRun: true })).toMatchObject({ jobs: 1 });
+    expect(await db.engine.replay({ since: from, type: "a", target, dryRun: true })).toMatchObject({ jobs: 2 });
+    expect(await db.engine.replay({ since: from, queue, states: ["expired"], dryRun: true })).toMatchObject({
+      jobs: 1,
+    });
+    await db.engine.replay({ since: from, queue, type: "a", states: ["succeeded", "expired"], target });
     expect(sources(await claimAll(db, target))).toEqual([a, expired]);
     expect(await stateOf(db, running)).toBe("running");
     expect(await stateOf(db, waits)).toBe("delayed");
@@ -101,10 +103,10 @@ describe("replay", () => {
     const queue = await newQueue(db);
     const from = await clockNow(db);
     const ids = await finish(queue, times(2500));
-    const dry = await replayAll({ from, queue, dryRun: true });
+    const dry = await replayAll({ since: from, queue, dryRun: true });
     expect(dry).toEqual({ jobs: 2500, calls: 3 });
     let jobs = 0;
-    for (let next: Replay | null = { from, queue, limit: 700 }; next;) {
+    for (let next: Replay | null = { since: from, queue, limit: 700 }; next;) {
       const batch: Awaited<ReturnType<typeof db.engine.replay>> = await db.engine.replay(next);
       jobs += batch.jobs;
       next = batch.next;
@@ -130,7 +132,7 @@ describe("replay", () => {
     const [first] = await finish(queue, [1]);
     await db.engine.enqueueMany("noise", times(21_000), { queue: busy });
     const [last] = await finish(queue, [2]);
-    const step = await db.engine.replay({ from, queue });
+    const step = await db.engine.replay({ since: from, queue });
     expect(step).toMatchObject({ jobs: 1, next: { queue } });
     expect(step.next?.after).not.toBe(last);
     expect(await replayAll(step.next!)).toEqual({ jobs: 1, calls: 2 });
@@ -142,7 +144,7 @@ describe("replay", () => {
     const from = await clockNow(db);
     await finish(queue, times(6));
     const begun = (await clockNow(db)).getTime();
-    await replayAll({ from, queue, perSecond: 0.1, limit: 4 });
+    await replayAll({ since: from, queue, perSecond: 0.1, limit: 4 });
     const copies = (await db.engine.list({ queue, limit: 6 })).toReversed();
     for (const [i, { runAt }] of copies.entries()) expect((runAt.getTime() - begun) / 1000 - 10 * i).toBeLessThan(5);
     expect(copies.map(({ state }) => state)).toEqual(["ready", "delayed", "delayed", "delayed", "delayed", "delayed"]);
@@ -158,9 +160,9 @@ describe("replay", () => {
     await db.moveClock(10);
     const from = await clockNow(db);
     await db.engine.retry(1, { ids: [id] });
-    expect(await db.engine.replay({ from: new Date(from.getTime() - 60_000), queue })).toMatchObject({ jobs: 0 });
+    expect(await db.engine.replay({ since: new Date(from.getTime() - 60_000), queue })).toMatchObject({ jobs: 0 });
     await db.engine.complete(await claimOne(db, queue));
-    expect(await db.engine.replay({ from, queue, dryRun: true })).toMatchObject({ jobs: 1 });
+    expect(await db.engine.replay({ since: from, queue, dryRun: true })).toMatchObject({ jobs: 1 });
   });
 
   it("copies large payloads whole, and ends a batch when they are too much for one", async () => {
@@ -174,7 +176,7 @@ describe("replay", () => {
         Array.from({ length: 33 }, () => piece),
       );
     for (let i = 0; i < 3; i += 1) await db.engine.complete(await claimOne(db, queue));
-    const first = await db.engine.replay({ from, queue });
+    const first = await db.engine.replay({ since: from, queue });
     expect(first.jobs).toBe(2);
     expect(await db.engine.replay(first.next!)).toEqual({ jobs: 1, next: null });
     const copies = await claimAll(db, queue);
@@ -187,9 +189,11 @@ describe("replay", () => {
     const from = await clockNow(db);
     for (let i = 0; i < 3; i += 1) for (const name of [over, queue]) await finish(name, [i], "mixed");
     await db.sql("update queue set closed_at = clock_now(), finished_at = clock_now() where name = $1", [over]);
-    expect(await replayAll({ from, type: "mixed", limit: 2 })).toMatchObject({ jobs: 3 });
+    expect(await replayAll({ since: from, type: "mixed", limit: 2 })).toMatchObject({ jobs: 3 });
     expect(await claimAll(db, queue)).toHaveLength(3);
-    await expect(db.engine.replay({ from, type: "mixed", target: over })).rejects.toMatchObject({ code: "MR014" });
+    await expect(db.engine.replay({ since: from, type: "mixed", target: over })).rejects.toMatchObject({
+      code: "MR014",
+    });
   });
 
   it("rolls back with the caller's transaction", async () => {
@@ -198,7 +202,7 @@ describe("replay", () => {
     await finish(queue, times(3));
     const tx = await db.connect();
     await tx.query("begin");
-    expect(await db.engine.replay({ from, queue }, { tx })).toMatchObject({ jobs: 3 });
+    expect(await db.engine.replay({ since: from, queue }, { tx })).toMatchObject({ jobs: 3 });
     await tx.query("rollback");
     expect(await claimAll(db, queue)).toEqual([]);
   });
@@ -208,22 +212,23 @@ describe("replay", () => {
     const from = await clockNow(db);
     const soon = new Date(Date.now() + 3600_000 * 24);
     for (const which of [
-      { to: soon },
-      { from: soon },
-      { to: from },
+      { until: soon },
+      { since: soon },
+      { until: from },
       { states: [] },
       { states: ["cancelled"] },
       { perSecond: 0 },
       { limit: 0 },
       { limit: 10_001 },
       { after: "x" },
-      { since: from },
+      { from },
     ])
-      await expect(db.engine.replay({ from, queue, ...which } as Replay), JSON.stringify(which)).rejects.toMatchObject(
-        invalidArgument,
-      );
-    await expect(db.engine.replay({ from: "some day" })).rejects.toMatchObject(invalidArgument);
-    await expect(db.engine.replay({ from, queue: "nowhere" })).rejects.toMatchObject(queueNotFound);
-    await expect(db.engine.replay({ from, target: "nowhere" })).rejects.toMatchObject(queueNotFound);
+      await expect(
+        db.engine.replay({ since: from, queue, ...which } as Replay),
+        JSON.stringify(which),
+      ).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.replay({ since: "some day" })).rejects.toMatchObject(invalidArgument);
+    await expect(db.engine.replay({ since: from, queue: "nowhere" })).rejects.toMatchObject(queueNotFound);
+    await expect(db.engine.replay({ since: from, target: "nowhere" })).rejects.toMatchObject(queueNotFound);
   });
 });

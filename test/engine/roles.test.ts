@@ -132,13 +132,13 @@ describe("a schema that a DBA installed beforehand", () => {
     await admin.fail((await admin.claim({ queues: ["administered"] }))[0]!);
     expect(await admin.failureRetry({ queue: "administered" })).toMatchObject({ jobs: 1 });
     await admin.fail((await admin.claim({ queues: ["administered"] }))[0]!);
-    expect(await admin.replay({ from: new Date(0), queue: "administered" })).toMatchObject({ jobs: 1 });
+    expect(await admin.replay({ since: new Date(0), queue: "administered" })).toMatchObject({ jobs: 1 });
     expect(await admin.breakerReset()).toBe(0);
     expect(await admin.discard([id])).toBe(1);
     expect(await engineOf("reader").decisions(id)).toHaveLength(2);
     await expect(engineOf("worker").discard([id])).rejects.toMatchObject(denied);
     await expect(engineOf("worker").failureRetry({})).rejects.toMatchObject(denied);
-    await expect(engineOf("worker").replay({ from: new Date(0) })).rejects.toMatchObject(denied);
+    await expect(engineOf("worker").replay({ since: new Date(0) })).rejects.toMatchObject(denied);
     await expect(engineOf("worker").breakerReset()).rejects.toMatchObject(denied);
   });
 

@@ -375,7 +375,7 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "replay",
-    run: ({ engine, call }, { queue }) => said(engine.replay({ from: new Date(0), queue }, call)),
+    run: ({ engine, call }, { queue }) => said(engine.replay({ since: new Date(0), queue }, call)),
     refuses: whereClosed,
   },
   {

@@ -94,7 +94,7 @@ function inQueueLibrary(option: Option, value: unknown): unknown {
     );
   if (option.name === "breaker" && isObject(value) && !Array.isArray(value))
     return renamed(value, {
-      seconds: ["within", ms],
+      withinSeconds: ["within", ms],
       pauseSeconds: ["pause", ms],
       pauseCapSeconds: ["pauseCap", ms],
     });
@@ -163,10 +163,14 @@ const doors: Readonly<Record<Scope, Readonly<Record<string, Door>>>> = {
   type: {
     SQL: ({ name }, value) => sql("select type_put($1, $2)", newName(), { [name]: value }),
     engine: ({ name }, value) => codeOf(db.engine.typePut(newName(), { [name]: value })),
+    library: (option, value) =>
+      codeOf(mill.types.put(newName(), { [option.library ?? option.name]: inQueueLibrary(option, value) })),
   },
   cell: {
     SQL: ({ name }, value) => putBack(name, sql("select cell_put($1)", { [name]: value })),
     engine: ({ name }, value) => putBack(name, codeOf(db.engine.cellPut({ [name]: value }))),
+    library: (option, value) =>
+      putBack(option.name, codeOf(mill.cell.put({ [option.library ?? option.name]: inQueueLibrary(option, value) }))),
   },
   group: {
     SQL: ({ name }, value) => sql("select group_put('default', 'g', $1)", { [name]: value }),

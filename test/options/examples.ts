@@ -38,8 +38,8 @@ const own: Readonly<Record<OwnKind, Examples>> = {
     bad: [[], [{ code: "x" }], Array.from({ length: 101 }, () => ({ pattern: "x", delays: [1] })), {}, 5],
   },
   breaker: {
-    good: [{}, { failures: 1 }, { seconds: 86_400 }],
-    bad: [{ failures: 0 }, { failures: 1.5 }, { seconds: 86_401 }, { often: 1 }, [], 5],
+    good: [{}, { failures: 1 }, { withinSeconds: 86_400 }],
+    bad: [{ failures: 0 }, { failures: 1.5 }, { withinSeconds: 86_401 }, { often: 1 }, [], 5],
   },
   rate: {
     good: [{ perSecond: 1e9 }, { perSecond: 0.001, burst: 1 }],

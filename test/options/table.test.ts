@@ -3,9 +3,10 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import * as attack from "../../chaos/attack/options.js";
 import { enqueueCommand } from "../../src/cli/commands/enqueue.js";
 import { defineJob } from "../../src/job/define-job.js";
+import type { CellOptions, QueueOptions, TypeOptions } from "../../src/job/queue-options.js";
 import { type JobDefaults, type JobOptions, jobOptionKeys } from "../../src/job/job-options.js";
 import { jobOptionsOf } from "../../src/client/schedules.js";
-import { type Option, type OptionName, optionTable, optionsOf } from "../../src/db/option-table.js";
+import { type Option, type OptionName, type Scope, optionTable, optionsOf } from "../../src/db/option-table.js";
 import type {
   ClaimOptions,
   Defaults,
@@ -23,6 +24,8 @@ type LibraryName<One> = One extends { library: infer Name extends string }
     : never;
 /** Those of a job that everybody may give. */
 type OfLibrary = Exclude<Extract<Row, { name: OptionName<"job"> }>, { door: "sql" | "engine" }>;
+
+type OfScope<Of extends Scope> = Extract<Row, { name: OptionName<Of> }>;
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const names = (options: readonly Option[]): string[] => options.map(({ name }) => name).toSorted();
@@ -47,6 +50,9 @@ describe("interfaces that people read have the options of the table [#34]", () =
     expectTypeOf<keyof JobOptions>().toEqualTypeOf<LibraryName<OfLibrary>>();
     expectTypeOf<keyof JobDefaults>().toEqualTypeOf<LibraryName<Extract<OfLibrary, { isDefinable: true }>>>();
     expect([...jobOptionKeys]).toContain("retryDelay");
+    expectTypeOf<keyof QueueOptions>().toEqualTypeOf<LibraryName<OfScope<"queue">>>();
+    expectTypeOf<keyof TypeOptions>().toEqualTypeOf<LibraryName<OfScope<"type">>>();
+    expectTypeOf<keyof CellOptions>().toEqualTypeOf<LibraryName<OfScope<"cell">>>();
   });
 
   it("and their choices", () => {

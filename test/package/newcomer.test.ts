@@ -11,7 +11,7 @@ const readme = readFileSync(path.join(root, "README.md"), "utf8");
 /** What the README tells a newcomer to save, word by word. */
 const firstJob = /^```js\n([\s\S]*?)^```/m.exec(readme)![1]!;
 /** The same by the sentence below it. */
-const [, firstLine] = /In CommonJS the first line is\n`(.+)`, and the rest stands in an async function/.exec(readme)!;
+const [, firstLine] = /In CommonJS the first line is\n`(.+)`, and you wrap the rest in an async function/.exec(readme)!;
 const inCommonJs = `${firstJob.replace(/^import .*/, `${firstLine!}\nvoid (async () => {`)}})();`;
 const said = "resizing a.png\n{ width: 100 }\n";
 

@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Installed, installPackage, root } from "./installed.js";
@@ -52,6 +53,9 @@ let installed: Installed;
 beforeAll(() => {
   installed = installPackage();
   installed.write("use.ts", source);
+  mkdirSync(path.join(installed.folder, "commonjs"));
+  installed.write("commonjs/use.ts", source);
+  installed.write("commonjs/package.json", "{}");
 });
 afterAll(() => installed.remove());
 
@@ -61,27 +65,34 @@ describe("the package's types, seen from a project that has nothing else", () =>
     ["nodenext", "nodenext"],
     ["esnext", "bundler"],
   ])("hold with skipLibCheck: false, module %s, resolution %s", (module, moduleResolution) => {
-    installed.write(
-      "tsconfig.json",
-      JSON.stringify({
-        compilerOptions: {
-          module,
-          moduleResolution,
-          target: "es2022",
-          strict: true,
-          noEmit: true,
-          skipLibCheck: false,
-          experimentalDecorators: true,
-        },
-        files: ["use.ts"],
-      }),
-    );
-    const tsc = path.join(root, "node_modules/.bin/tsc");
-    const { status, stdout } = spawnSync(tsc, ["-p", installed.folder], { encoding: "utf8" });
-    expect(stdout).toBe("");
-    expect(status).toBe(0);
+    expect(compile(".", module, moduleResolution)).toBe("");
   });
 });
+
+describe('the package\'s types, seen from a project without "type": "module"', () => {
+  it.each([
+    ["nodenext", "nodenext"],
+    ["node20", "node16"],
+    ["commonjs", "bundler"],
+  ])("hold with skipLibCheck: false, module %s, resolution %s", (module, moduleResolution) => {
+    expect(compile("commonjs", module, moduleResolution)).toBe("");
+  });
+
+  it.each(["node16", "node18"])("are refused with module %s, which knows no require of ESM", (module) => {
+    expect(compile("commonjs", module, "node16")).toContain("TS1479");
+  });
+});
+
+/** What the compiler says of a project in a folder of this one. */
+function compile(folder: string, module: string, moduleResolution: string): string {
+  const options = { target: "es2022", strict: true, noEmit: true, skipLibCheck: false, experimentalDecorators: true };
+  const config = { compilerOptions: { module, moduleResolution, ...options }, files: ["use.ts"] };
+  const file = installed.write(path.join(folder, "tsconfig.json"), JSON.stringify(config));
+  const tsc = path.join(root, "node_modules/.bin/tsc");
+  const { status, stdout } = spawnSync(tsc, ["-p", file], { encoding: "utf8" });
+  expect(status === 0).toBe(stdout === "");
+  return stdout;
+}
 
 describe("the tarball", () => {
   it("has no problem that publint knows", () => {

@@ -503,15 +503,15 @@ describe("a past range", () => {
     await test.db.moveClock(12 * 3600);
     const { createdAt } = await test.mill.schedules.get(name);
     const until = new Date(createdAt.getTime() + 6 * 3600_000 + 1);
-    await expect(test.mill.schedules.backfill(name, { from: until, until: createdAt })).rejects.toMatchObject(
+    await expect(test.mill.schedules.backfill(name, { since: until, until: createdAt })).rejects.toMatchObject(
       invalidArgument,
     );
-    await expect(test.mill.schedules.backfill(name, { from: createdAt, until, concurrency: 0 })).rejects.toMatchObject(
+    await expect(test.mill.schedules.backfill(name, { since: createdAt, until, concurrency: 0 })).rejects.toMatchObject(
       invalidArgument,
     );
     // with the slot at the anchor, without the one that has run
-    expect(await test.mill.schedules.backfill(name, { from: createdAt, until, concurrency: 2 })).toBe(6);
-    expect(await test.mill.schedules.backfill(name, { from: createdAt, until, concurrency: 2 })).toBe(0);
+    expect(await test.mill.schedules.backfill(name, { since: createdAt, until, concurrency: 2 })).toBe(6);
+    expect(await test.mill.schedules.backfill(name, { since: createdAt, until, concurrency: 2 })).toBe(0);
     let most = 0;
     const slots: Date[] = [];
     for (let i = 0; i < 6 && slots.length < 6; i += 1) {
@@ -860,8 +860,8 @@ describe("a schedule", () => {
     for (const wrong of [
       () => test.mill.schedules.pause(name, { becuase: "x" } as object),
       () => test.mill.schedules.next(name, { cuont: 1 } as object),
-      () => test.mill.schedules.backfill(name, { from: "2026-01-01" as unknown as Date, until: new Date() }),
-      () => test.mill.schedules.backfill(name, { from: new Date(), until: new Date(Date.now() + 864e7 * 100) }),
+      () => test.mill.schedules.backfill(name, { since: "2026-01-01" as unknown as Date, until: new Date() }),
+      () => test.mill.schedules.backfill(name, { since: new Date(), until: new Date(Date.now() + 864e7 * 100) }),
     ])
       await expect(wrong()).rejects.toMatchObject(invalidArgument);
   });

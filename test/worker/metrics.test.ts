@@ -71,15 +71,15 @@ describe("metrics", () => {
     const until = async (what: () => boolean): Promise<void> => {
       while (!what()) await sleep(10);
     };
-    await until(() => value("millrace_jobs_waiting", "work") === 2);
-    expect(value("millrace_jobs_waiting", "nobody-knows-this")).toBe(1);
-    expect(value("millrace_oldest_job_age_seconds", "work")).toBeGreaterThanOrEqual(100);
+    await until(() => value("millrace_jobs_ready", "work") === 2);
+    expect(value("millrace_jobs_ready", "nobody-knows-this")).toBe(1);
+    expect(value("millrace_oldest_ready_seconds", "work")).toBeGreaterThanOrEqual(100);
     await mill.queues.resume(queue);
-    await until(() => value("millrace_jobs_waiting", "work") === 0);
-    expect(value("millrace_oldest_job_age_seconds", "work")).toBeCloseTo(0);
-    expect(value("millrace_oldest_job_age_seconds", "nobody-knows-this")).toBeGreaterThanOrEqual(100);
+    await until(() => value("millrace_jobs_ready", "work") === 0);
+    expect(value("millrace_oldest_ready_seconds", "work")).toBeCloseTo(0);
+    expect(value("millrace_oldest_ready_seconds", "nobody-knows-this")).toBeGreaterThanOrEqual(100);
     await worker.stop();
-    expect(value("millrace_jobs_waiting", "nobody-knows-this")).toBe(0);
+    expect(value("millrace_jobs_ready", "nobody-knows-this")).toBe(0);
     expect(metrics.text()).toMatch(
       new RegExp(`millrace_job_wait_seconds_bucket\\{type="work",queue="${queue}",le="60"\\} 0`),
     );

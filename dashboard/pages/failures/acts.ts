@@ -59,13 +59,13 @@ export const replay = (): Act => ({
   explain:
     "Enqueue copies of jobs that ended within a time, succeeded ones included. The jobs themselves stay as they are.",
   fields: [
-    { name: "from", label: "Ended from", kind: "datetime-local", required: true, hint: zoneWords() },
-    { name: "to", label: "Ended before", kind: "datetime-local", hint: "empty: now" },
+    { name: "since", label: "Ended since", kind: "datetime-local", required: true, hint: zoneWords() },
+    { name: "until", label: "Ended before", kind: "datetime-local", hint: "empty: now" },
     { name: "queue", label: "Only of a queue" },
     { name: "type", label: "Only of a type" },
     { name: "perSecond", label: "Per second", kind: "number", min: 0, hint: "empty: all at once" },
   ],
-  count: (values, pace) => (values["from"] ? countInSteps("jobs/replay", range(values), pace) : undefined),
+  count: (values, pace) => (values["since"] ? countInSteps("jobs/replay", range(values), pace) : undefined),
   button: "Replay",
   isStepwise: true,
   run: (values, pace) => inSteps("jobs/replay", range(values), pace),
@@ -80,5 +80,5 @@ function numbers(values: Values, ...names: readonly string[]): object {
 
 function range(values: Values): object {
   const utc = (name: string) => values[name] && { [name]: momentFilledIn(values[name]) };
-  return { ...numbers(values, "perSecond"), ...utc("from"), ...utc("to") };
+  return { ...numbers(values, "perSecond"), ...utc("since"), ...utc("until") };
 }

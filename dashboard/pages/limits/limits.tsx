@@ -164,7 +164,7 @@ export function Limits(): JSX.Element {
               empty={
                 <Empty
                   title="No breaker has counted a failure"
-                  code={`await mill.queues.put("mail", { breaker: { failures: 5, seconds: 60, pauseSeconds: 30 } });`}
+                  code={`await mill.queues.put("mail", { breaker: { failures: 5, within: "1m", pause: "30s" } });`}
                 >
                   A breaker holds a type back while everything of it fails.
                 </Empty>

@@ -57,12 +57,12 @@ export const backfill = ({ name }: Schedule): Act => ({
   title: `Backfill ${isolated(name)}`,
   explain: "Make the slots of a past range that have no run on record, beside the regular ones.",
   fields: [
-    { name: "from", label: "From", kind: "datetime-local", required: true, hint: zoneWords() },
+    { name: "since", label: "Since", kind: "datetime-local", required: true, hint: zoneWords() },
     { name: "until", label: "Until", kind: "datetime-local", required: true },
     { name: "concurrency", label: "At once", kind: "number", min: 1, value: "1" },
   ],
   count: (values) =>
-    values["from"] && values["until"] ? post<Touch>(name, "backfill", { ...range(values), dryRun: true }) : undefined,
+    values["since"] && values["until"] ? post<Touch>(name, "backfill", { ...range(values), dryRun: true }) : undefined,
   unit: ["slot", "slots"],
   button: "Backfill",
   run: (values) => post<Touch>(name, "backfill", range(values)),
@@ -102,7 +102,7 @@ export async function putBack({ name, rule, job, input, options, version, app }:
 function range(values: Readonly<Record<string, string>>): object {
   const concurrency = numberOf(values["concurrency"]);
   return {
-    from: momentFilledIn(values["from"]!),
+    since: momentFilledIn(values["since"]!),
     until: momentFilledIn(values["until"]!),
     ...(concurrency && { concurrency }),
   };

@@ -5,7 +5,7 @@ import { textTable } from "../text-table.js";
 
 export const alertsEventsCommand: Command = {
   name: "alerts events",
-  summary: "list what happened to alerts, rules and web hooks, the newest last",
+  summary: "list what happened to alerts, rules and web hooks, newest last",
   arguments: [],
   options: { limit: { value: "N", help: "how many", default: "20" }, ...databaseOptions },
   examples: ["millrace alerts events --limit 100"],

@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const alertsHookPutCommand: Command = {
   name: "alerts hook-put",
-  summary: "name an address that alerts may be sent to",
+  summary: "add or change a web hook that alerts can be sent to",
   details: [
     "What is sent is signed (docs/alerts.md). A new one gets a secret, which is printed now and never again. To bring your own, set MILLRACE_HOOK_SECRET.",
   ],

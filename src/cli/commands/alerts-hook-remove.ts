@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const alertsHookRemoveCommand: Command = {
   name: "alerts hook-remove",
-  summary: "send nothing there any more; rules lose it",
+  summary: "remove a web hook, from all rules that name it too",
   arguments: [{ name: "NAME", help: "the web hook" }],
   options: databaseOptions,
   examples: ["millrace alerts hook-remove ops"],

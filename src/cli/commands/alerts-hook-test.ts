@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const alertsHookTestCommand: Command = {
   name: "alerts hook-test",
-  summary: "send something to a web hook now; prints the job that does",
+  summary: "send a test to a web hook now; prints the job that sends it",
   arguments: [{ name: "NAME", help: "the web hook" }],
   options: databaseOptions,
   examples: ["millrace alerts hook-test ops"],

@@ -5,7 +5,7 @@ import { textTable } from "../text-table.js";
 
 export const alertsHooksCommand: Command = {
   name: "alerts hooks",
-  summary: "list where alerts are sent to, without secrets and whole addresses",
+  summary: "list the web hooks, without their secrets and full addresses",
   arguments: [],
   options: databaseOptions,
   examples: ["millrace alerts hooks"],

@@ -7,7 +7,7 @@ import { userName } from "../user-name.js";
 
 export const alertsPutCommand: Command = {
   name: "alerts put",
-  summary: "make a rule, or change it: what is given is all of it",
+  summary: "create or replace a rule; options that are left out get their defaults",
   details: ["The kinds of rules, and what each looks at, are in docs/alerts.md. Your user name is noted."],
   arguments: [
     { name: "NAME", help: "the rule" },

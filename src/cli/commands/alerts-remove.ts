@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const alertsRemoveCommand: Command = {
   name: "alerts remove",
-  summary: "forget a rule; what it has fired is resolved",
+  summary: "remove a rule, and resolve what it has fired",
   arguments: [{ name: "NAME", help: "the rule" }],
   options: databaseOptions,
   examples: ["millrace alerts remove old-mail"],

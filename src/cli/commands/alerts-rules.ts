@@ -5,7 +5,7 @@ import { textTable } from "../text-table.js";
 
 export const alertsRulesCommand: Command = {
   name: "alerts rules",
-  summary: "list rules: what they look at, whom they tell, and whether they are on or silenced",
+  summary: "list the rules: what they watch, which web hooks they notify, and whether they are on or silenced",
   arguments: [],
   options: databaseOptions,
   examples: ["millrace alerts rules"],

@@ -5,7 +5,7 @@ import { userName } from "../user-name.js";
 
 export const alertsSilenceCommand: Command = {
   name: "alerts silence",
-  summary: "send nothing for what a rule fires, or for one subject of it, for a time",
+  summary: "send no notifications for a rule, or for one subject of it, for a time",
   details: [
     "It fires and shows all the same. What still fires when the silence ends is sent then. The end of",
     "what was sent before is sent then, too. Your user name is noted.",

@@ -5,7 +5,7 @@ import { textTable } from "../text-table.js";
 
 export const alertsCommand: Command = {
   name: "alerts",
-  summary: "list alerts that fire, or whose condition has not held for long enough yet",
+  summary: "list alerts that are firing or about to",
   details: [
     "The exit code is 1 when one fires that is not silenced. What rules there are, and what they do, is in docs/alerts.md.",
   ],

@@ -6,16 +6,16 @@ import { jsonArgument } from "../json-argument.js";
 
 export const answerCommand: Command = {
   name: "answer",
-  summary: "end the wait that a callback token was given out for",
+  summary: "answer a run that waits on a callback token",
   details: [
     "The token is that of `step.token`; it counts once, until it expires.",
-    "The exit code is 1 when it was used, has expired, or nobody was given it.",
+    "The exit code is 1 when it was used, has expired, or was never given out.",
   ],
   arguments: [
     { name: "TOKEN", help: "the callback token" },
     {
       name: "VALUE",
-      help: "what its job is told: JSON, `@file`, or `-` for standard input (default null)",
+      help: "the value for its job: JSON, `@file`, or `-` for standard input (default null)",
       optional: true,
       isFile: true,
     },
@@ -31,7 +31,7 @@ export const answerCommand: Command = {
     });
     try {
       const { job, name } = await mill.answer(token, value);
-      out.result({ answered: true, job, name }, `told ${job} "${name}"`);
+      out.result({ answered: true, job, name }, `answered "${name}" of ${job}`);
       return 0;
     } catch (error) {
       if (!(error instanceof TokenRefusedError)) throw error;

@@ -4,7 +4,7 @@ import { plural } from "../format.js";
 
 export const breakersResetCommand: Command = {
   name: "breakers reset",
-  summary: "close circuit breakers by hand, and forget the failures they have counted",
+  summary: "close circuit breakers by hand, and reset their counts",
   details: [
     "All of them, or those of a queue, of a type, or of both. The exit code is 1 when there was nothing to reset.",
   ],

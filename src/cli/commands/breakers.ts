@@ -7,7 +7,7 @@ import { textTable } from "../text-table.js";
 
 export const breakersCommand: Command = {
   name: "breakers",
-  summary: "list circuit breakers that have counted failures, or hold a type back",
+  summary: "list circuit breakers that have counted failures or are open",
   details: [
     "A queue or a type has one when its option `breaker` is set. The exit code is 1 when one is open or half-open.",
   ],

@@ -9,7 +9,7 @@ const maxDays = 10_000;
 
 export const calendarsPutCommand: Command = {
   name: "calendars put",
-  summary: "name days on which schedules with this calendar make no run",
+  summary: "create or replace a calendar: days on which its schedules do not run",
   details: [
     "The days replace those there were. The exit code is 1 when a calendar that shall be forgotten is not there.",
   ],

@@ -4,7 +4,7 @@ import { textTable } from "../text-table.js";
 
 export const calendarsCommand: Command = {
   name: "calendars",
-  summary: "list the calendars of schedules, or the days of one",
+  summary: "list the calendars, or the days of one",
   details: ["The exit code is 1 when there is no such calendar."],
   arguments: [{ name: "NAME", help: "the calendar (default: list all)", optional: true }],
   options: databaseOptions,

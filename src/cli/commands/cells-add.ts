@@ -3,7 +3,7 @@ import type { Command } from "../command.js";
 
 export const cellsAddCommand: Command = {
   name: "cells add",
-  summary: "let cells get new queues too, once every process has them in its list",
+  summary: "let a cell get new queues, once every process has it in its list",
   details: [
     "Queues that exist stay where they are. Also for a cell that was drained: it gets new queues again, and those that have moved stay where they are. All cells must answer; if it is broken off, give it again.",
   ],

@@ -4,7 +4,7 @@ import { withDatabase } from "../database.js";
 
 export const cellsAnchorCommand: Command = {
   name: "cells anchor",
-  summary: "on Citus: make the table that calls near a tenant are carried by",
+  summary: "on Citus: create the table that places calls with `near` on a tenant's node",
   details: [
     'Makes the table `here` with one row in a distributed schema, through the coordinator that the URL names. `mill.enqueue(job, input, { tx, near: "SCHEMA.here" })` then enqueues on the node where the tenant lives, in the transaction of its rows. Safe to run twice.',
   ],

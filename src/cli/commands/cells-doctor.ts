@@ -3,9 +3,9 @@ import type { Command } from "../command.js";
 
 export const cellsDoctorCommand: Command = {
   name: "cells doctor",
-  summary: "look for what is wrong with the cells together, and say what to do",
+  summary: "check the cells as a whole, and say how to fix what is wrong",
   details: [
-    "Cells that cannot be used or have another name, changes of the list and moves that nobody goes on with, routes that not all cells know or that lead nowhere. `millrace doctor` looks into one cell. Exit 1 when something is wrong.",
+    "Cells that cannot be used or have another name, changes of the list and moves that were broken off and not continued, routes that not all cells know or that lead nowhere. `millrace doctor` looks into one cell. Exit 1 when something is wrong.",
   ],
   arguments: [],
   options: { fix: { help: "copy the newest routes to all cells before" }, ...cellOptions },

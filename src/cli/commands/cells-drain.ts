@@ -8,7 +8,7 @@ import { planText } from "./cells-move.js";
 
 export const cellsDrainCommand: Command = {
   name: "cells drain",
-  summary: "give a cell no new queues, and move all that it has out of it",
+  summary: "give a cell no new queues, and move its queues to other cells",
   details: [
     "They go to `--to`, or to the cells that have the fewest queues: first new jobs of all of them, then it waits until what is left has ended. If it is broken off, it goes on when it is given again. `cells remove` removes the cell then; `cells add` gives it new queues again instead. Refused before anything is changed where one of its queues cannot move. `--dry-run` says what would be done, with exit 1 where it is refused.",
   ],

@@ -7,7 +7,7 @@ import { userName } from "../user-name.js";
 
 export const cellsMoveCommand: Command = {
   name: "cells move",
-  summary: "move a queue to another cell, while producers and workers go on",
+  summary: "move a queue to another cell, while producers and workers keep running",
   details: [
     "New jobs go to the new cell, what is in the old one ends there; nothing is copied. A queue with an order or a limit is held in the new cell until all has ended in the old one. The command waits for that; if it is broken off, the move goes on when it is given again. `--dry-run` says what would be done, and what speaks against it, with exit 1 then.",
   ],

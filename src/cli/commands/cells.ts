@@ -21,7 +21,7 @@ interface CellLine {
 
 export const cellsCommand: Command = {
   name: "cells",
-  summary: "list the cells: what they hold, and which queues move",
+  summary: "list the cells, what they hold, and which queues are moving",
   details: [
     "The cells are named by MILLRACE_CELLS, as `a=postgres://… b=postgres://…`. `LIST` says whether they get new queues: `member` is yes, `out` was drained, `known` was never added. `QUEUES` are those that live there, `JOBS` those that have not ended; `LEAVING` queues have moved away and still have jobs, `ARRIVING` ones wait for them.",
   ],

@@ -3,7 +3,7 @@ import { completionScript, shells } from "../completion.js";
 
 export const completionCommand: Command = {
   name: "completion",
-  summary: "print what makes a shell complete commands and options",
+  summary: "print a script that completes commands and options in your shell",
   arguments: [{ name: "SHELL", help: "bash, zsh or fish", choices: shells }],
   options: {},
   examples: [

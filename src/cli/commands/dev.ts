@@ -23,7 +23,7 @@ const defaultHttpPort = 8484;
 
 export const devCommand: Command = {
   name: "dev",
-  summary: "a PostgreSQL of your own with the API and the dashboard, and a worker if wished; nothing to install first",
+  summary: "start a local PostgreSQL with the API and dashboard (and, with --handlers, a worker)",
   details: [
     "Starts an embedded PostgreSQL whose data stays in a folder, migrates it and says how to reach it. With `--handlers` it runs a worker with the handlers of FILE (see `millrace work`), " +
       "JavaScript or TypeScript, started again whenever FILE changes; with `--demo` one that shows a few demo jobs, which it also enqueues. It serves the API and the dashboard too (see `millrace serve`), for this machine only. " +

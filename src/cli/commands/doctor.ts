@@ -7,10 +7,10 @@ import { displayUrl } from "../redact.js";
 
 export const doctorCommand: Command = {
   name: "doctor",
-  summary: "look for what is wrong with the database, and say what to do",
+  summary: "check the database, and say how to fix what is wrong",
   details: [
     "Checks the server and its version, the schema and whether it was restored from elsewhere, old snapshots (sessions, prepared transactions, replication " +
-      "slots), the indexes of the rings, transaction poolers, clocks, sessions that hold the locks of lanes for more than a minute, so that nobody claims from them, " +
+      "slots), the indexes of the rings, transaction poolers, clocks, sessions that hold the locks of lanes for more than a minute, which stops all claims from them, " +
       "maintenance that lags, counts, suspended jobs that wait for what cannot come any more or have waited for a signal for more than 30 days, and the size of control tables. Changes nothing. " +
       "The exit code is 1 when something is wrong.",
   ],

@@ -15,7 +15,7 @@ const most = 1_000_000_000;
 
 export const enqueueCommand: Command = {
   name: "enqueue",
-  summary: "store a job, or many alike",
+  summary: "enqueue a job, or many of the same kind",
   details: [
     "Prints the job's id. With `--count`, jobs are committed a thousand at a time; Ctrl-C stops after the batch in progress and says how many there are (exit 1).",
   ],

@@ -7,7 +7,7 @@ import { UsageError } from "../usage-error.js";
 
 export const failuresRetryCommand: Command = {
   name: "failures retry",
-  summary: "give the failed jobs of one group, a queue or a type more attempts, at a rate",
+  summary: "retry the failed jobs of one group of failures, a queue or a type, all at once or at a rate",
   details: [
     "Oldest first. Jobs are committed a thousand at a time; Ctrl-C stops after the batch in progress (exit 1). The exit code is also 1 when there was nothing to retry.",
   ],
@@ -24,7 +24,7 @@ export const failuresRetryCommand: Command = {
     since: { value: "TIME", help: "only those that failed at this time or later, such as 2026-03-01T08:00Z" },
     until: { value: "TIME", help: "only those that failed before this time" },
     attempts: { value: "N", help: "how many more attempts", default: "1" },
-    "per-second": { value: "N", help: "let only so many become ready per second (default: all at once)" },
+    "per-second": { value: "N", help: "make at most N jobs ready per second (default: all at once)" },
     "start-at": { value: "TIME", help: "when the first one becomes ready (default: now)" },
     by: { value: "NAME", help: "who decided it, kept with the jobs" },
     because: { value: "TEXT", help: "why, kept with the jobs" },

@@ -9,7 +9,7 @@ const maxLooked = 10_000;
 
 export const failuresCommand: Command = {
   name: "failures",
-  summary: "list failed jobs that wait for a decision, those with alike errors together",
+  summary: "list failed jobs, grouped by similar error",
   details: [
     "Errors are alike when they differ in numbers, ids and quoted texts only. The most frequent come first, with the newest message of each. Looks at the newest 10,000 jobs that match.",
   ],
@@ -34,7 +34,7 @@ export const failuresCommand: Command = {
       const isCut = all.reduce((sum, { jobs }) => sum + jobs, 0) >= maxLooked;
       const lines = failuresTable(groups, out.width);
       if (isCut)
-        lines.push("", `there are more: these are the newest ${count(maxLooked)}, and counts are at least so many`);
+        lines.push("", `there are more: this looked at the newest ${count(maxLooked)}, so the counts are lower bounds`);
       out.result(groups, groups.length === 0 ? "no failures" : lines);
       return 0;
     });

@@ -11,7 +11,7 @@ import { jsonArgument } from "../json-argument.js";
 
 export const flowsEnqueueCommand: Command = {
   name: "flows enqueue",
-  summary: "store jobs that wait for each other, all of them or none",
+  summary: "enqueue jobs that wait for each other, all or none",
   details: [
     'FLOW is `{"name", "queue", "jobs"}`, or `{"flow", "jobs"}` to add to one. A job is `{"name", "type", "input", "after", "when"}` with the options of docs/options.md: `after` names jobs of the flow, or ids of jobs that are there; `when` is `succeeded` (the default), `failed` or `ended`.',
     "Prints the id of the flow.",

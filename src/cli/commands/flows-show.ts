@@ -9,7 +9,7 @@ const wording = { failed: "if one fails", ended: "however they end" } as const;
 
 export const flowsShowCommand: Command = {
   name: "flows show",
-  summary: "show the jobs of a flow, and what each waits for",
+  summary: "show the jobs of a flow, and what each is waiting for",
   details: ["The exit code is 1 when there is no such flow."],
   arguments: [{ name: "ID", help: "the flow" }],
   options: {

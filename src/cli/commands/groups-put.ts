@@ -5,7 +5,7 @@ import { UsageError } from "../usage-error.js";
 
 export const groupsPutCommand: Command = {
   name: "groups put",
-  summary: "set the weight of a group of a queue: its share beside other groups while both have work",
+  summary: "set the weight of a group: its share of a queue while other groups have work too",
   arguments: [
     { name: "NAME", help: "the queue" },
     { name: "GROUP", help: "the group" },

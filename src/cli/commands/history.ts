@@ -7,7 +7,7 @@ import { textTable } from "../text-table.js";
 
 export const historyCommand: Command = {
   name: "history",
-  summary: "what it looked like: enqueued, finished, failed, waiting, running, waits and run times",
+  summary: "show past rates, waits and run times",
   details: [
     "By the minute up to a day, by the hour up to thirty days. Workers and servers write it down; where none ran there is no line.",
     "WAITED and RAN are the median and the 95th percentile: how long jobs had waited for their first attempt, and how long attempts took.",

@@ -7,7 +7,7 @@ export const jobsCancelCommand: Command = {
   name: "jobs cancel",
   summary: "cancel jobs",
   details: [
-    "A waiting job never runs; the handler of a running one is told to stop. The exit code is 1 when some had ended already.",
+    "A waiting job never runs; the handler of a running one gets its signal. The exit code is 1 when some had ended already.",
     bulkDetail,
   ],
   arguments: [{ name: "ID", help: "the jobs", many: true, optional: true }],

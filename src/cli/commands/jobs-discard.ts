@@ -5,7 +5,7 @@ import { actOnAll, bulkDetail, bulkOptions, idsOf } from "../job-filter.js";
 
 export const jobsDiscardCommand: Command = {
   name: "jobs discard",
-  summary: "decide that failed and expired jobs will not be retried",
+  summary: "mark failed and expired jobs as not to be retried",
   details: [
     "They keep their state, but are no longer listed with --undecided, and can no longer be retried.",
     "The exit code is 1 when some are neither failed nor expired, or were discarded before; those are left alone.",

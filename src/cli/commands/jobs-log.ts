@@ -7,7 +7,7 @@ const pauseMs = 1000;
 
 export const jobsLogCommand: Command = {
   name: "jobs log",
-  summary: "print what a job has logged: of its run, a second late, or else of its last attempt",
+  summary: "print the log of a job: of its current run, or else of its last attempt",
   details: ["With --follow it goes on until the run has ended, or Ctrl-C; the exit code is 0 then too."],
   arguments: [{ name: "ID", help: "the job" }],
   options: { follow: { help: "go on while it runs" }, ...databaseOptions },

@@ -14,7 +14,7 @@ export const jobsRetryCommand: Command = {
   options: {
     ...bulkOptions,
     attempts: { value: "N", help: "how many more attempts", default: "1" },
-    "per-second": { value: "N", help: "let only so many become ready per second (default: all at once)" },
+    "per-second": { value: "N", help: "make at most N jobs ready per second (default: all at once)" },
     by: { value: "NAME", help: "who decided it, kept with the job" },
     because: { value: "TEXT", help: "why, kept with the job" },
     ...databaseOptions,

@@ -3,7 +3,7 @@ import { withDatabase } from "../database.js";
 
 export const jobsRewindCommand: Command = {
   name: "jobs rewind",
-  summary: "let a run go back to one of its steps, and do again what it has done since",
+  summary: "restart a run from one of its steps",
   details: [
     "What it has done from that step on is void, and stays on record. A job that has failed or expired gets another attempt. It is refused while the job runs, and when it has succeeded or was cancelled.",
   ],

@@ -4,7 +4,7 @@ import { plural } from "../format.js";
 
 export const jobsRunNowCommand: Command = {
   name: "jobs run-now",
-  summary: "let jobs run that wait for a time",
+  summary: "run delayed jobs now",
   details: [
     "They are due now, whether they were enqueued for later or wait for a retry, and workers are woken.",
     "The exit code is 1 when some are not delayed, or wait for the release of a stage; those are left alone.",

@@ -11,7 +11,7 @@ import { whyLines } from "../why-lines.js";
 
 export const jobsShowCommand: Command = {
   name: "jobs show",
-  summary: "show one job with its attempts",
+  summary: "show one job, its attempts, and why it waits",
   details: ["The exit code is 1 when there is no such job, or no longer, after its retention."],
   arguments: [{ name: "ID", help: "the job" }],
   options: databaseOptions,

@@ -13,7 +13,7 @@ const maxChildren = 100;
 
 export const jobsStepsCommand: Command = {
   name: "jobs steps",
-  summary: "show what a run has done, step by step, and what it waits for",
+  summary: "show the steps of a run, and what it is waiting for",
   details: [
     "Shows steps, their tries, waits and signals in the order in which they were noted; then the jobs it has started, the first hundred of them, with their states. `--json` has all of it, and `next` where to go on with `--after`.",
     "The exit code is 1 when there is no such job, or no longer, after its retention.",

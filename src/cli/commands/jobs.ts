@@ -21,7 +21,7 @@ export const jobsCommand: Command = {
   arguments: [],
   options: {
     ...filterOptions,
-    undecided: { help: "only failed and expired ones that nobody has retried or discarded" },
+    undecided: { help: "only failed and expired jobs not yet retried or discarded" },
     before: { value: "ID", help: "only older than this job: the last id of the page before" },
     limit: { value: "N", help: "how many, up to 10,000", default: "20" },
     ...databaseOptions,

@@ -6,7 +6,7 @@ import { textTable } from "../text-table.js";
 
 export const limitsCommand: Command = {
   name: "limits",
-  summary: "list the limits of queues, groups, types and resources, and how much of each is in use",
+  summary: "list the limits of queues, groups, types and resources, and how much of each is used",
   arguments: [],
   options: databaseOptions,
   examples: ["millrace limits"],

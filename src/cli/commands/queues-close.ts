@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const queuesCloseCommand: Command = {
   name: "queues close",
-  summary: "take no more jobs into a queue; it is finished when its last job has ended",
+  summary: "accept no more jobs in a queue; it finishes when its last job has ended",
   details: [
     "Waiting and running jobs go on. Queues that wait for it go on when it is finished. Your user name is noted.",
   ],

@@ -5,7 +5,7 @@ import { textTable } from "../text-table.js";
 
 export const queuesEventsCommand: Command = {
   name: "queues events",
-  summary: "list what happened to queues: paused, resumed, closed, finished and more, the newest last",
+  summary: "list what happened to queues: paused, resumed, closed, finished and so on, newest last",
   arguments: [{ name: "NAME", help: "only this queue (default all)", optional: true }],
   options: { limit: { value: "N", help: "how many", default: "20" }, ...databaseOptions },
   examples: ["millrace queues events", "millrace queues events import-7 --json"],

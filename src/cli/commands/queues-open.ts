@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const queuesOpenCommand: Command = {
   name: "queues open",
-  summary: "take jobs into a closed queue again, as long as it has not finished",
+  summary: "accept jobs in a closed queue again, if it has not finished",
   arguments: [{ name: "NAME", help: "the queue" }],
   options: { because: { value: "TEXT", help: "why; kept with the event" }, ...databaseOptions },
   examples: ["millrace queues open import-7"],

@@ -5,7 +5,7 @@ import { userName } from "../user-name.js";
 
 export const queuesPauseCommand: Command = {
   name: "queues pause",
-  summary: "hand out no more jobs of a queue, or of a type or a group of it, in any process, until that is resumed",
+  summary: "pause a queue, or a type or group of it, in all processes",
   details: ["Running jobs go on, and new ones may be enqueued. Your user name is noted."],
   arguments: [{ name: "NAME", help: "the queue" }],
   options: {

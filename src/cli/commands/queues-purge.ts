@@ -4,12 +4,12 @@ import { plural } from "../format.js";
 
 export const queuesPurgeCommand: Command = {
   name: "queues purge",
-  summary: "drop all waiting and delayed jobs of a queue, whatever their number, at the same cost",
+  summary: "drop all waiting and delayed jobs of a queue, at the same cost for any number",
   details: [
     "Running jobs go on. The dropped ones become cancelled. Without `--yes` nothing is dropped, and the exit code is 1.",
   ],
   arguments: [{ name: "NAME", help: "the queue" }],
-  options: { yes: { help: "do it; without it you are only told how many there are" }, ...databaseOptions },
+  options: { yes: { help: "do it; without it they are only counted" }, ...databaseOptions },
   examples: ["millrace queues purge mail", "millrace queues purge mail --yes"],
   async run({ args, options, out }) {
     const [name] = args as [string];

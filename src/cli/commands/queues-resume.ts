@@ -5,7 +5,7 @@ import { userName } from "../user-name.js";
 
 export const queuesResumeCommand: Command = {
   name: "queues resume",
-  summary: "hand out the jobs of a paused queue, or of the part of it that was paused, again",
+  summary: "resume a paused queue, or the paused part of it",
   arguments: [{ name: "NAME", help: "the queue" }],
   options: {
     because: { value: "TEXT", help: "why; kept with the event" },

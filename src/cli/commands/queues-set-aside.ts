@@ -5,7 +5,7 @@ import { partName } from "../queue-part.js";
 
 export const queuesSetAsideCommand: Command = {
   name: "queues set-aside",
-  summary: "let jobs that come from now on go before all that waits in a queue, whatever its number, at the same cost",
+  summary: "let new jobs of a queue go before all that wait now, at the same cost for any number",
   details: [
     "What was set aside is handed out when there is nothing newer, oldest first. Not for queues whose jobs have groups.",
   ],

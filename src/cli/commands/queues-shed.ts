@@ -6,7 +6,7 @@ import { UsageError } from "../usage-error.js";
 
 export const queuesShedCommand: Command = {
   name: "queues shed",
-  summary: "drop the waiting jobs of a queue, or of a type or a group of it, that were enqueued before a time",
+  summary: "drop the waiting jobs of a queue (or of a type or group of it) enqueued before a time",
   details: [
     "Running jobs go on. The dropped ones become cancelled. Without `--yes` nothing is dropped, and the exit code is 1.",
     "The cost does not depend on how many are ready. More than 100,000, and those of groups, leave the counts as they are passed over.",
@@ -15,7 +15,7 @@ export const queuesShedCommand: Command = {
   options: {
     before: { value: "TIME", help: "with its offset, such as `2026-12-24T18:00:00Z`" },
     ...partOptions,
-    yes: { help: "do it; without it you are only told how many there are" },
+    yes: { help: "do it; without it they are only counted" },
     ...databaseOptions,
   },
   examples: [
@@ -35,7 +35,7 @@ export const queuesShedCommand: Command = {
         );
         return 0;
       }
-      const { ready, blocked, delayed } = await engine.count({ queue: name, ...part, createdTo: before });
+      const { ready, blocked, delayed } = await engine.count({ queue: name, ...part, until: before });
       const waiting = ready + blocked + delayed;
       out.result(
         { name, ...part, before, dropped: 0, waiting },

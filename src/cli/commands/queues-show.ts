@@ -11,7 +11,7 @@ import { whyLines } from "../why-lines.js";
 
 export const queuesShowCommand: Command = {
   name: "queues show",
-  summary: "show one queue, how much waits there, and why",
+  summary: "show one queue: how much is waiting, and why",
   details: [
     "`ready` jobs need a worker and room, `blocked` ones are behind a pause, an open breaker or another queue. " +
       "With `--type` or `--group` the reasons are those of that part. Counts cost the same at any backlog.",

@@ -3,7 +3,7 @@ import { withDatabase } from "../database.js";
 
 export const queuesWaitCommand: Command = {
   name: "queues wait",
-  summary: "hand out a queue's jobs only when other queues have finished",
+  summary: "make a queue wait until other queues have finished",
   details: [
     "Replaces what it waited for before; without others it waits for nothing any more. The queue is created when there is none; the others must exist.",
   ],

@@ -7,7 +7,7 @@ import { textTable } from "../text-table.js";
 
 export const queuesCommand: Command = {
   name: "queues",
-  summary: "list the queues with their state and what is ready, blocked, delayed and runs",
+  summary: "list the queues with their state and their ready, blocked, delayed and running jobs",
   details: [
     "Counts cost the same at any backlog. `blocked` jobs are behind a pause, an open breaker or another queue; `millrace queues show` says which. `waiting` queues wait for others to finish, `closed` ones take no more jobs, `finished` ones have none left. An active queue is `blocked` when all that waits is, and has `no worker` when no worker that is known handles what is ready; `--json` has the state alone.",
   ],

@@ -4,7 +4,7 @@ import { plural } from "../format.js";
 
 export const repairCommand: Command = {
   name: "repair",
-  summary: "make a schema work that was restored from a dump of another server",
+  summary: "repair a schema that was restored from a dump of another server",
   details: [
     "Waiting jobs get new tickets. Run it once, while nothing else works on the schema. `millrace doctor` says whether it is needed.",
   ],

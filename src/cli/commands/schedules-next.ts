@@ -12,7 +12,7 @@ import { UsageError } from "../usage-error.js";
 
 export const schedulesNextCommand: Command = {
   name: "schedules next",
-  summary: "show when a schedule, or a rule that you are thinking of, runs next, in its zone and in UTC",
+  summary: "show when a schedule, or a rule you want to try, runs next, in its zone and in UTC",
   details: [
     "A rule needs no database. With `--from` you see the slots of any time, such as the night on which clocks change. Jitter is not added. The exit code is 1 when there are none.",
   ],

@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const schedulesPauseCommand: Command = {
   name: "schedules pause",
-  summary: "make no runs of a schedule, in any process, until it is resumed",
+  summary: "pause a schedule, in all processes",
   details: [
     "Jobs that it made go on. Your user name is noted. Code that declares the schedule again does not resume it.",
   ],

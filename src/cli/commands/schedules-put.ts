@@ -16,7 +16,7 @@ const kinds = ["cron", "every", "after", "rrule", "at"];
 
 export const schedulesPutCommand: Command = {
   name: "schedules put",
-  summary: "declare a schedule, or change it: when it runs, and the job it makes",
+  summary: "create or change a schedule: when it runs, and which job it makes",
   details: [
     "What is given is the whole schedule: an option that is left out has its default, whatever it was before. The same again changes nothing. What code declares is declared again when that code starts.",
     "`--after` counts from the end of each run. Kinds of rules, and all options, are explained in docs/schedules.md.",
@@ -24,7 +24,7 @@ export const schedulesPutCommand: Command = {
   arguments: [{ name: "NAME", help: "the schedule" }],
   options: {
     ...ruleOptions,
-    after: { value: "DURATION", help: 'a fixed delay: so long after each run has ended, such as "10s"' },
+    after: { value: "DURATION", help: 'a fixed delay after the end of each run, such as "10s"' },
     jitter: { value: "DURATION", help: "start up to this much later, each slot by an amount of its own" },
     calendars: { value: "NAMES", help: "leave out the days of these calendars, such as holidays,inventory" },
     type: { value: "TYPE", help: "the type of its jobs" },
@@ -45,7 +45,7 @@ export const schedulesPutCommand: Command = {
     },
     missed: {
       value: "WHAT",
-      help: "slots that nobody was there to make: last, none, all=N (the latest N) or within=DURATION (default last)",
+      help: "slots that were missed because no worker ran: last, none, all=N (the latest N) or within=DURATION (default last)",
     },
     "after-failure": {
       value: "WHAT",

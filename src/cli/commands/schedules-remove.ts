@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const schedulesRemoveCommand: Command = {
   name: "schedules remove",
-  summary: "forget a schedule; jobs that it made go on",
+  summary: "remove a schedule; jobs it has made keep running",
   details: [
     "Its runs stay on record, so that one of the same name repeats no slot. Code that declares it makes it again when that starts. Your user name is noted.",
   ],

@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const schedulesResumeCommand: Command = {
   name: "schedules resume",
-  summary: "go on with a schedule that was paused, or that stopped because of failures",
+  summary: "resume a schedule that was paused, or that stopped because of failures",
   details: [
     "It goes on with its next slot. With `--catch-up`, what came meanwhile is dealt with as missed, by the schedule's own rule.",
   ],

@@ -16,7 +16,7 @@ const windows = [
 
 export const schedulesShowCommand: Command = {
   name: "schedules show",
-  summary: "show one schedule with its facts, its last runs, how long they took, and what happened to it",
+  summary: "show one schedule with its settings, its last runs, their durations, and its events",
   details: ["The exit code is 1 when there is no such schedule."],
   arguments: [{ name: "NAME", help: "the schedule" }],
   options: { limit: { value: "N", help: "how many runs and events", default: "10" }, ...databaseOptions },

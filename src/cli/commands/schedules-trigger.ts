@@ -4,7 +4,7 @@ import { userName } from "../user-name.js";
 
 export const schedulesTriggerCommand: Command = {
   name: "schedules trigger",
-  summary: "run a schedule now, beside whatever runs of it",
+  summary: "run a schedule now, even if a run is in progress",
   details: [
     "Prints the job's id. Its slots stay as they are; a schedule that is paused or finished can be run too. Your user name is noted.",
   ],

@@ -11,7 +11,7 @@ const healths = ["healthy", "failing", "blocked", "paused", "stopped", "finished
 
 export const schedulesCommand: Command = {
   name: "schedules",
-  summary: "list the schedules: how they do, when they run next, and how their runs went",
+  summary: "list the schedules: their health, their next run, and how their last runs went",
   details: [
     "`FAILED` counts attempts since the last success, `TOOK` is the last attempt and `AVERAGE` that of all; `MISSED` are slots that were left out. `stopped` ones stopped by themselves, after failed runs or a cancelled one.",
   ],

@@ -5,7 +5,7 @@ import { userName } from "../user-name.js";
 
 export const stagesReleaseCommand: Command = {
   name: "stages release",
-  summary: "let the jobs of a stage go; those enqueued into it later wait for the next release",
+  summary: "release the jobs of a stage; jobs enqueued into it later wait for the next release",
   arguments: [
     { name: "NAME", help: "the queue" },
     { name: "STAGE", help: "the stage" },

@@ -5,7 +5,7 @@ import { textTable } from "../text-table.js";
 
 export const stagesCommand: Command = {
   name: "stages",
-  summary: "list the stages of queues whose jobs wait to be released",
+  summary: "list the stages that hold jobs",
   details: ["Counts what is staged, so it costs more the more there is."],
   arguments: [],
   options: databaseOptions,

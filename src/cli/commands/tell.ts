@@ -17,7 +17,7 @@ export const tellCommand: Command = {
     { name: "NAME", help: "the name of the signal" },
     {
       name: "VALUE",
-      help: "what is told: JSON, `@file`, or `-` for standard input (default null)",
+      help: "the signal's value: JSON, `@file`, or `-` for standard input (default null)",
       optional: true,
       isFile: true,
     },

@@ -5,8 +5,8 @@ import { UsageError } from "../usage-error.js";
 
 export const tokensCommand: Command = {
   name: "tokens",
-  summary: "list the tokens of `millrace serve`: whom they are for, and what they may do",
-  details: ["Also a check that the file can be read as it is, before the server is told to."],
+  summary: "list tokens with their owner and role",
+  details: ["Also checks the file, before you make the server read it again."],
   arguments: [],
   options: { tokens: { value: "FILE", help: "where they are (default: MILLRACE_TOKENS)", isFile: true } },
   examples: ["millrace tokens --tokens tokens.txt"],

@@ -14,7 +14,7 @@ const maxRunning = 100;
 
 export const topCommand: Command = {
   name: "top",
-  summary: "watch queues, their rates and running jobs live; q quits",
+  summary: "watch queues, rates and running jobs live; q quits",
   details: [
     "Refreshed every second. When the output is no terminal, or with `--json`, one frame is printed after a second of watching. " +
       "IN/S counts jobs by the time they were made, OUT/S those that ended in any way.",

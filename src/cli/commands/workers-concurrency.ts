@@ -6,7 +6,7 @@ import { targetName, targetOf, targetOptions } from "../worker-target.js";
 
 export const workersConcurrencyCommand: Command = {
   name: "workers concurrency",
-  summary: "how many handlers each worker may run at once, from now on",
+  summary: "set how many handlers each worker runs at once, from now on",
   details: ["Handlers that run are not stopped. `own` gives back what the code of the worker says."],
   arguments: [
     { name: "N", help: "1 to 9000, or `own`" },

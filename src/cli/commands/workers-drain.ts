@@ -5,7 +5,7 @@ import { targetName, targetOf, targetOptions } from "../worker-target.js";
 
 export const workersDrainCommand: Command = {
   name: "workers drain",
-  summary: "let workers take no more jobs and come to an end: they are drained when the last handler has ended",
+  summary: "pause workers, and report when their last handler has ended",
   details: [
     "`millrace workers` shows `draining`, then `drained`. They stay until they are resumed or stopped. Your user name is noted.",
   ],

@@ -5,7 +5,7 @@ import { targetName, targetOf, targetOptions } from "../worker-target.js";
 
 export const workersPauseCommand: Command = {
   name: "workers pause",
-  summary: "let workers take no more jobs, until they are resumed",
+  summary: "pause workers: they take no more jobs until they are resumed",
   details: [
     "They give back what they have not started; running handlers go on. They obey with their next heartbeat, which is asked for at once. Your user name is noted.",
     "A name stands for all workers of it, also those that start later. `--process` takes an id of `millrace workers`.",

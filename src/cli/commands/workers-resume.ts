@@ -4,7 +4,7 @@ import { targetName, targetOf, targetOptions } from "../worker-target.js";
 
 export const workersResumeCommand: Command = {
   name: "workers resume",
-  summary: "let workers take jobs again that were paused or drained",
+  summary: "let paused or drained workers take jobs again",
   details: ["Asked again, it changes nothing."],
   arguments: [{ name: "NAME", help: "the name of workers (default: all of the process)", optional: true }],
   options: { ...targetOptions, ...databaseOptions },

@@ -6,7 +6,7 @@ import { textTable } from "../text-table.js";
 
 export const workersCommand: Command = {
   name: "workers",
-  summary: "list workers of all processes: what they take, how they do, and what they were ordered to do",
+  summary: "list the workers of all processes: what they handle, their state, and whether they are paused",
   details: [
     "`idle` and `busy` are alive; `stalled`: the event loop of the process stands still; `lost`: its heartbeat is late. A process that was not seen for a day is forgotten.",
     "Those who claim by SQL, HTTP or SQS are not known. The exit code is 1 when a process is stalled or lost.",

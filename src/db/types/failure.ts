@@ -82,9 +82,9 @@ export interface FailuresRetried {
  */
 export interface Replay {
   /** Ended at this time or later. */
-  readonly from: Date | string;
+  readonly since: Date | string;
   /** Ended before this time. Default the database's now. */
-  readonly to?: Date | string;
+  readonly until?: Date | string;
   readonly queue?: string;
   readonly type?: string;
   /** Ended in one of these states. Default succeeded and failed. */

@@ -9,8 +9,10 @@ export interface ListFilter {
   readonly tenant?: string;
   /** Only failed and expired jobs that wait for a decision: nobody has retried or discarded them. Default false. */
   readonly undecided?: boolean;
-  readonly createdFrom?: Date;
-  readonly createdTo?: Date;
+  /** Enqueued at this time or later. */
+  readonly since?: Date;
+  /** Enqueued before this time. */
+  readonly until?: Date;
   /** Only jobs older than this id: the last id of the page before. */
   readonly before?: JobId;
   /** 1 to 10,000. Default 100. */
@@ -26,9 +28,9 @@ export interface FindFilter extends ListFilter {
   /** The kind of the last error, as `failures` tells it (`fingerprint`). */
   readonly failure?: string;
   /** Only jobs that ended at this time or later. */
-  readonly endedFrom?: Date | string;
+  readonly endedSince?: Date | string;
   /** Only jobs that ended before this time. */
-  readonly endedTo?: Date | string;
+  readonly endedUntil?: Date | string;
   /** A part of the input as it is written, whatever the case; JSON in brackets: what the input contains. */
   readonly input?: string;
   /** A part of the names of its queue, type, group, tenant, of its fingerprint, its input or its last error. */
@@ -51,8 +53,10 @@ export interface CountFilter {
   readonly type?: string;
   readonly tenant?: string;
   readonly group?: string;
-  readonly createdFrom?: Date;
-  readonly createdTo?: Date;
+  /** Enqueued at this time or later. */
+  readonly since?: Date;
+  /** Enqueued before this time. */
+  readonly until?: Date;
 }
 
 /** How many jobs are in each state. */

@@ -49,7 +49,7 @@ export interface BreakerOptions {
   /** As many failures, and no success between them, open it. Default 5. */
   readonly failures?: number;
   /** All of them within this time. Default 60. */
-  readonly seconds?: number;
+  readonly withinSeconds?: number;
   /**
    * For how long nothing is handed out then; doubled each time the one job that is tried afterwards fails too. Default
    * 30.

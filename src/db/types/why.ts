@@ -87,7 +87,7 @@ export type Reason = Facts &
         readonly state: "running" | "delayed" | "held";
         readonly until?: string;
       }
-    | { /** Somebody's open transaction holds it. */ readonly code: "held" }
+    | { /** An open transaction holds it. */ readonly code: "held" }
     | {
         /** No worker that is known takes the type; `held` of those that handle it are paused or drained. */
         readonly code: "noWorker";

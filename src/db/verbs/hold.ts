@@ -129,15 +129,27 @@ export abstract class HoldVerbs extends OutcomeVerbs {
   async replay(which: Replay, call?: CallOptions): Promise<Replayed> {
     checkKeys(
       which,
-      new Set(["from", "to", "queue", "type", "states", "target", "perSecond", "dryRun", "limit", "after", "startAt"]),
+      new Set([
+        "since",
+        "until",
+        "queue",
+        "type",
+        "states",
+        "target",
+        "perSecond",
+        "dryRun",
+        "limit",
+        "after",
+        "startAt",
+      ]),
     );
     const [row] = await this.db.rows(
       "job_replay",
       `select replayed, to_json(until) as until, after::text, to_json(start_at) as start_at
          from :job_replay($1::timestamptz, $2::timestamptz, $3::text, $4::text, $5::text[], $6::text, $7::float8, $8::int, $9::boolean, $10::bigint, $11::timestamptz)`,
       [
-        which.from,
-        which.to ?? null,
+        which.since,
+        which.until ?? null,
         which.queue ?? null,
         which.type ?? null,
         which.states ?? ["succeeded", "failed"],
@@ -156,7 +168,7 @@ export abstract class HoldVerbs extends OutcomeVerbs {
       after,
       start_at: startAt,
     } = row as { replayed: number; until: string; after: JobId | null; start_at: string };
-    return { jobs: replayed, next: after === null ? null : { ...which, to: until, after, startAt } };
+    return { jobs: replayed, next: after === null ? null : { ...which, until, after, startAt } };
   }
 
   /**

@@ -128,10 +128,7 @@ export abstract class LookVerbs extends QueueVerbs {
 
   /** Jobs that match every filter given, newest first. */
   async list(filter: ListFilter = {}, call?: CallOptions): Promise<JobRecord[]> {
-    checkKeys(
-      filter,
-      new Set(["queue", "state", "type", "tenant", "undecided", "createdFrom", "createdTo", "before", "limit"]),
-    );
+    checkKeys(filter, new Set(["queue", "state", "type", "tenant", "undecided", "since", "until", "before", "limit"]));
     const rows = await this.db.rows(
       "job_list",
       "select *, id::text as id_text, parent::text as parent_text from :job_list($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz, $7::bigint, $8::int, $9::boolean)",
@@ -140,8 +137,8 @@ export abstract class LookVerbs extends QueueVerbs {
         filter.state ?? null,
         filter.type ?? null,
         filter.tenant ?? null,
-        filter.createdFrom ?? null,
-        filter.createdTo ?? null,
+        filter.since ?? null,
+        filter.until ?? null,
         filter.before === undefined ? null : checkId(filter.before),
         filter.limit ?? 100,
         filter.undecided ?? false,
@@ -156,7 +153,7 @@ export abstract class LookVerbs extends QueueVerbs {
    * index, others by a scan.
    */
   async count(filter: CountFilter, call?: CallOptions): Promise<JobCounts> {
-    checkKeys(filter, new Set(["queue", "type", "tenant", "group", "createdFrom", "createdTo"]));
+    checkKeys(filter, new Set(["queue", "type", "tenant", "group", "since", "until"]));
     const [row] = await this.db.rows(
       "job_count",
       "select * from :job_count($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::timestamptz)",
@@ -165,8 +162,8 @@ export abstract class LookVerbs extends QueueVerbs {
         filter.type ?? null,
         filter.tenant ?? null,
         filter.group ?? null,
-        filter.createdFrom ?? null,
-        filter.createdTo ?? null,
+        filter.since ?? null,
+        filter.until ?? null,
       ],
       call,
     );

@@ -40,12 +40,5 @@ export function filterOf({
   key: fingerprint,
   ...rest
 }: z.output<z.ZodObject<typeof jobFilter>> & { undecided?: boolean | undefined }): JobFilter {
-  return given({
-    ...rest,
-    fingerprint,
-    createdFrom: since,
-    createdTo: until,
-    endedFrom: endedSince,
-    endedTo: endedUntil,
-  });
+  return given({ ...rest, fingerprint, since, until, endedSince, endedUntil });
 }

@@ -444,8 +444,8 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
     { body: { fingerprint: "0123456789abcdef" }, expected: { count: 0 } },
   ],
   "POST /jobs/replay": () => [
-    { body: { from: "2020-01-01T00:00:00Z", dryRun: true, states: ["failed"] }, expected: { isExact: true } },
-    { body: { from: "2020-01-01T00:00:00Z", type: "nothing" }, expected: { count: 0 } },
+    { body: { since: "2020-01-01T00:00:00Z", dryRun: true, states: ["failed"] }, expected: { isExact: true } },
+    { body: { since: "2020-01-01T00:00:00Z", type: "nothing" }, expected: { count: 0 } },
   ],
   "GET /schedules": () => [{}, { query: "limit=1", expected: { items: [{ name: "nightly" }], next: "nightly" } }],
   "POST /schedules/preview": () => [
@@ -474,12 +474,12 @@ const requests: Readonly<Record<string, () => readonly Sent[]>> = {
   "POST /schedules/{name}/backfill": () => [
     {
       params: { name: "nightly" },
-      body: { from: "2020-01-01T00:00:00Z", until: "2020-01-03T00:00:00Z", dryRun: true },
+      body: { since: "2020-01-01T00:00:00Z", until: "2020-01-03T00:00:00Z", dryRun: true },
       expected: { count: 2, isExact: true },
     },
     {
       params: { name: "nightly" },
-      body: { from: "2020-01-01T00:00:00Z", until: "2020-01-02T00:00:00Z" },
+      body: { since: "2020-01-01T00:00:00Z", until: "2020-01-02T00:00:00Z" },
       expected: { count: 1 },
     },
   ],

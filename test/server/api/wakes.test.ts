@@ -45,7 +45,8 @@ describe("what makes jobs claimable wakes workers, wherever it is called", () =>
     ["mill.retry", ({ id }) => server.running.mill.retry(id)],
     [
       "POST /jobs/replay",
-      ({ queue }) => server.ask("POST", "/jobs/replay", { from: new Date(0).toISOString(), queue, states: ["failed"] }),
+      ({ queue }) =>
+        server.ask("POST", "/jobs/replay", { since: new Date(0).toISOString(), queue, states: ["failed"] }),
     ],
     ["job_retry in plain SQL", ({ id }) => server.db.sql("select job_retry(1, array[$1::bigint])", [id])],
   ])("%s", async (_name, act) => {

@@ -162,10 +162,10 @@ export const alertRoutes = [
     path: "/alerts/rules/{name}/silence",
     role: "admin",
     cells: "filtered",
-    summary: "send nothing for what a rule fires, or for one subject of it, for so many seconds; 0 ends the silence",
+    summary: "send nothing for what a rule fires, or for one subject of it, for this many seconds; 0 ends the silence",
     body: z.strictObject({
       seconds: z.number().min(0).max(2_592_000),
-      subject: z.string().min(1).max(500).optional().meta({ description: "only this one, as alerts tell it" }),
+      subject: z.string().min(1).max(500).optional().meta({ description: "only this one, as alerts name it" }),
       because,
     }),
     answer: done,

@@ -11,7 +11,7 @@ export const answerRoutes = [
     path: "/answers/{token}",
     role: anyone,
     summary:
-      "end the wait that a callback token was given out for: the body, JSON or the fields of a form, is what its job is told. Needs no other token; counts once, until it expires",
+      "end the wait that a callback token was given out for: the body, JSON or the fields of a form, is the value its job gets. Needs no other token; counts once, until it expires",
     body: jsonValue,
     takesForms: true,
     answer: done,

@@ -109,7 +109,7 @@ export const bulkRoutes = [
     method: "POST",
     path: "/jobs/retry",
     role: "admin",
-    summary: `give failed and expired jobs that nobody has decided on more attempts: ${inSteps}; \`perSecond\` spreads them over time`,
+    summary: `give failed and expired jobs that were not retried or discarded yet more attempts: ${inSteps}; \`perSecond\` spreads them over time`,
     body: z.strictObject({
       ...which,
       attempts: z.number().int().min(1).max(1000).default(1),
@@ -145,7 +145,7 @@ export const bulkRoutes = [
     method: "POST",
     path: "/jobs/discard",
     role: "admin",
-    summary: `decide that nobody will retry failed and expired jobs: ${inSteps}`,
+    summary: `mark failed and expired jobs as not to be retried: ${inSteps}`,
     body: z.strictObject(which),
     answer: batched,
     handle: async (call) =>

@@ -48,7 +48,7 @@ export const failureRoutes = [
     role: "reader",
     cells: "filtered",
     summary:
-      "failed jobs that wait for a decision, those with alike errors together; of the newest 10,000 that match: when there are more, `isExact` is false and all counts are at least so many",
+      "failed jobs that wait for a decision, those with alike errors together; of the newest 10,000 that match: when there are more, `isExact` is false and all counts are lower bounds",
     query: z.strictObject({
       queue: z.string().optional(),
       type: z.string().optional(),
@@ -118,8 +118,8 @@ export const failureRoutes = [
     role: "admin",
     summary: "enqueue copies of jobs that ended within a time, in the order in which they were enqueued",
     body: z.strictObject({
-      from: z.iso.datetime({ offset: true }),
-      to: z.iso.datetime({ offset: true }).optional(),
+      since: z.iso.datetime({ offset: true }),
+      until: z.iso.datetime({ offset: true }).optional(),
       queue: z.string().optional(),
       type: z.string().optional(),
       states: z
@@ -135,8 +135,8 @@ export const failureRoutes = [
     }),
     answer: batched,
     async handle({ mill, body, act }) {
-      const { from, to, queue, type } = body;
-      const object = `jobs that ended ${JSON.stringify(given({ from, to, queue, type }))}`;
+      const { since, until, queue, type } = body;
+      const object = `jobs that ended ${JSON.stringify(given({ since, until, queue, type }))}`;
       let count = 0;
       let next: Replay | null = { ...given(body), limit: batch };
       while (next && count < maxJobs) {

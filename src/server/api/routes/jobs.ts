@@ -266,7 +266,7 @@ export const jobRoutes = [
     path: "/jobs/{id}/discard",
     role: "admin",
     summary:
-      "decide that nobody will retry a failed or expired job; not done when it is in neither state, or was discarded before",
+      "mark a failed or expired job as not to be retried; not done when it is in neither state, or was discarded before",
     body: z.strictObject({ because }),
     answer: done,
     handle: async ({ mill, params, body, identity, act }) =>

@@ -88,7 +88,7 @@ export const limitRoutes = [
     path: "/pauses",
     role: "reader",
     cells: "filtered",
-    summary: "what is paused, by whom and why: whole queues, and types and groups of them",
+    summary: "what is paused, who paused it and why: whole queues, and types and groups of them",
     answer: listOf(pauseRecord),
     handle: async ({ mill }) => ({ items: await mill.engine.pauses() }),
   }),

@@ -91,7 +91,7 @@ export const liveRoutes = [
     role: "reader",
     cells: "named",
     summary:
-      "what was seen of a queue, of a type of it, or of all, within the last seconds: by the second up to ten minutes (not of a type), by the minute up to a day, by the hour up to thirty days; where nobody looked there is no point",
+      "what was seen of a queue, of a type of it, or of all, within the last seconds: by the second up to ten minutes (not of a type), by the minute up to a day, by the hour up to thirty days; where no process looked there is no point",
     query: z.strictObject({
       queue: z.string().optional(),
       type: z.string().optional(),
@@ -113,7 +113,7 @@ export const liveRoutes = [
     path: "/running",
     role: "reader",
     cells: "filtered",
-    summary: "jobs that somebody holds, those that began first ahead",
+    summary: "running jobs, oldest first",
     query: z.strictObject({
       limit: limitOf(1000, 100),
       ids: ids.optional().meta({ description: "only those of these jobs, at most 100, with commas between them" }),

@@ -298,7 +298,7 @@ export const scheduleRoutes = [
     method: "POST",
     path: "/schedules/{name}/trigger",
     role: "admin",
-    summary: "run it now, beside whatever runs of it",
+    summary: "run it now, even if a run is in progress",
     body: z.strictObject({ because }),
     answer: z.strictObject({ id: jobId }),
     handle: async (call) => ({
@@ -311,9 +311,9 @@ export const scheduleRoutes = [
     method: "POST",
     path: "/schedules/{name}/backfill",
     role: "admin",
-    summary: "make up for the slots of a past time that have no run, so many of them at once",
+    summary: "make up for the slots of a past time that have no run, this many of them at once",
     body: z.strictObject({
-      from: timeInput,
+      since: timeInput,
       until: timeInput,
       concurrency: z.number().int().min(1).max(1000).default(1),
       because,
@@ -321,9 +321,9 @@ export const scheduleRoutes = [
     }),
     answer: counted,
     async handle(call) {
-      const { from, until, concurrency } = call.body;
+      const { since, until, concurrency } = call.body;
       const backfill = (tx: Transaction) =>
-        call.mill.schedules.backfill(nameOf(call), { from, until, concurrency, ...noteOf(call) }, { tx });
+        call.mill.schedules.backfill(nameOf(call), { since, until, concurrency, ...noteOf(call) }, { tx });
       return {
         count: call.body.dryRun ? await call.pretend(backfill) : await call.act(`schedule ${nameOf(call)}`, backfill),
         isExact: true,
