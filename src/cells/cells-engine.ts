@@ -251,17 +251,12 @@ export class CellsEngine extends Engine {
     );
   }
 
-  override async details(handle: T.JobId, isBrief: boolean, call?: Call): Promise<T.JobDetails | null> {
-    return this.ways.job(handle, call, async (cell, id, own) => {
-      const details = await cell.engine.details(id, isBrief, own);
-      return (
-        details && {
-          ...details,
-          job: jobIn(cell, details.job),
-          attempts: details.attempts.map((one) => withHandles(cell, one, "jobId")),
-        }
-      );
-    });
+  override async get(handle: T.JobId, call?: Call): Promise<T.JobDetails | null> {
+    return this.ways.job(handle, call, async (cell, id, own) => detailsIn(cell, await cell.engine.get(id, own)));
+  }
+
+  override async getBrief(handle: T.JobId, call?: Call): Promise<T.JobDetails | null> {
+    return this.ways.job(handle, call, async (cell, id, own) => detailsIn(cell, await cell.engine.getBrief(id, own)));
   }
 
   override async steps(handle: T.JobId, filter: T.JobStepsFilter = {}, call?: Call): Promise<T.JobStep[]> {
@@ -1184,6 +1179,17 @@ export class CellsEngine extends Engine {
 
 /** In a transaction of the caller's, which is in one cell. */
 const isForeign = (call: Call): boolean => call?.tx !== undefined && !(call.tx instanceof CellsTransaction);
+
+/** A job as it is told, with handles. */
+function detailsIn(cell: Cell, details: T.JobDetails | null): T.JobDetails | null {
+  return (
+    details && {
+      ...details,
+      job: jobIn(cell, details.job),
+      attempts: details.attempts.map((one) => withHandles(cell, one, "jobId")),
+    }
+  );
+}
 
 /** A claimed job; those of a class keep it. */
 export function claimedIn(cell: Cell, job: T.ClaimedJob): T.ClaimedJob {

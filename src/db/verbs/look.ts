@@ -74,11 +74,15 @@ export abstract class LookVerbs extends QueueVerbs {
 
   /** One job with its attempts and progress; null when there is none. */
   async get(id: JobId, call?: CallOptions): Promise<JobDetails | null> {
-    return this.details(id, false, call);
+    return this.#get(id, false, call);
   }
 
-  /** The same; `isBrief` reads neither inputs nor results, headers and sources, which are null then. */
-  async details(id: JobId, isBrief: boolean, call?: CallOptions): Promise<JobDetails | null> {
+  /** The same, without reading inputs, results, headers and sources, which are null. */
+  async getBrief(id: JobId, call?: CallOptions): Promise<JobDetails | null> {
+    return this.#get(id, true, call);
+  }
+
+  async #get(id: JobId, isBrief: boolean, call?: CallOptions): Promise<JobDetails | null> {
     const text = "select :job_get($1::bigint, $2::boolean) as details";
     const [row] = await this.db.rows("job_get", text, [checkId(id), isBrief], call);
     const details = row?.["details"] as Parameters<typeof decodeDetails>[1] | null;

@@ -88,7 +88,6 @@ describe("a web hook", () => {
         );
         return asked.some(({ status }) => status === 429);
       });
-      expect((await hook(token, "198.51.100.1")).status).toBe(429);
       expect((await hook(token, "198.51.100.2, 10.0.0.7")).status).toBe(200);
     } finally {
       await other.stop();

@@ -176,7 +176,7 @@ export const jobRoutes = [
     async handle({ mill, params, query: { brief } }) {
       const id = params["id"]!;
       const [found, decisions] = await Promise.all([
-        mill.engine.details(id, brief === true),
+        brief ? mill.engine.getBrief(id) : mill.engine.get(id),
         mill.engine.decisions(id),
       ]);
       if (!found) throw noJob(id);
