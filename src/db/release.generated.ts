@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 17;
 /** Of all functions and views. */
-export const functionsChecksum = "541e8b43aa6de45b";
+export const functionsChecksum = "5ebad086d9ae2bae";
