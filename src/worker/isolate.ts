@@ -81,26 +81,33 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
     );
   if (!Number.isInteger(size) || size < 1 || size > 1000)
     throw new InvalidArgumentError(`size cannot be ${size}`, "give 1 to 1000");
-  const hosts: Host[] = [];
+  const hosts = new Set<Host>();
   const waiting: (() => void)[] = [];
-  const free = async (): Promise<Host> => {
+  const idleHost = (): Host | undefined => {
+    for (const host of hosts) if (host.isIdle) return host;
+    if (hosts.size >= size) return undefined;
+    const host: Host = new Host(open(), () => hosts.delete(host));
+    hosts.add(host);
+    return host;
+  };
+  /** Taken in the turn in which it is found: others may look in the same one. */
+  const take = async (): Promise<Host> => {
     for (;;) {
-      const idle = hosts.find((host) => host.isIdle);
-      if (idle) return idle;
-      if (hosts.length < size) {
-        const host = new Host(open(), () => hosts.splice(hosts.indexOf(host), 1));
-        hosts.push(host);
+      const host = idleHost();
+      if (host) {
+        host.isIdle = false;
         return host;
       }
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
   };
   const handler = async (job: Job, context: Context): Promise<unknown> => {
-    const host = await free();
+    const host = await take();
     try {
       const value = await host.run(job, context, killAfterMs);
       if (value !== abandoned) return value;
     } finally {
+      host.isIdle = true;
       waiting.shift()?.();
     }
     return new Promise(() => {}); // its run goes on elsewhere, from the top
@@ -131,21 +138,22 @@ class Host {
   #runs = 0;
   #progress: Promise<void> = Promise.resolve();
   #current: Current | undefined;
+  #ended: Error | undefined;
+  /** Nobody has it; whoever takes it says so. */
+  isIdle = true;
 
   constructor(channel: Channel, onExit: () => void) {
     this.#channel = channel;
     channel.on("message", (message) => this.#hear(message));
     const ended = (detail: unknown): void => {
+      if (this.#ended) return; // an error is followed by the exit
       onExit();
       const why = detail instanceof Error ? detail.message : `exit ${String(detail)}`;
-      this.#current?.reject(new Error(`the handler's thread or process ended: ${why}`));
+      this.#ended = new Error(`the handler's thread or process ended: ${why}`);
+      this.#current?.reject(this.#ended);
     };
     channel.on("error", ended);
     channel.on("exit", ended);
-  }
-
-  get isIdle(): boolean {
-    return this.#current === undefined;
   }
 
   async run(job: Job, context: Context, killAfterMs: number): Promise<unknown> {
@@ -158,6 +166,7 @@ class Host {
       killing = setTimeout(() => this.kill(), killAfterMs);
     };
     try {
+      if (this.#ended) throw this.#ended;
       return await new Promise((resolve, reject) => {
         const run = (this.#runs += 1);
         this.#current = { run, context, resolve, reject };

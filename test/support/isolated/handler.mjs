@@ -1,4 +1,8 @@
 // A handler for its own thread or process; what it does is in its input.
+import { threadId } from "node:worker_threads";
+
+let isBusy = false;
+
 export default async function handler(job, { progress, log, signal }) {
   const { act } = job.input;
   if (act === "return") return { attempt: job.attempt, last: job.isLastAttempt };
@@ -10,5 +14,12 @@ export default async function handler(job, { progress, log, signal }) {
   }
   if (act === "wait") return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   if (act === "block") for (;;);
+  if (act === "count") {
+    const other = isBusy;
+    isBusy = true;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    isBusy = false;
+    return { host: `${process.pid} ${threadId}`, other };
+  }
   if (act === "crash") process.kill(process.pid, "SIGKILL");
 }
