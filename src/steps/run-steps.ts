@@ -6,7 +6,8 @@ import { checkKeys } from "../db/encode.js";
 import { errorText } from "../db/error-text.js";
 import { causeOf, errorOf } from "../db/stored-error.js";
 import { type Database, type Transaction, inTransactionOf } from "../db/foreign.js";
-import { bounds } from "../db/limits.js";
+import { checkTime } from "../db/check-options.js";
+import { bounds, minTime } from "../db/limits.js";
 import type { ClaimedJob, JobError, JobId, NewStep, StepRecord, Wait } from "../db/types.js";
 import type { AnyJobDefinition } from "../job/define-job.js";
 import { type Duration, durationSeconds } from "../job/duration.js";
@@ -167,10 +168,15 @@ export class RunSteps implements Step {
   }
 
   sleepUntil(name: string, time: Date): Promise<void> {
-    return this.#wait(name, (key) => {
+    return this.#wait(name, (key, history) => {
       if (!(time instanceof Date) || Number.isNaN(time.getTime()))
         throw new InvalidArgumentError(`step "${name}" cannot sleep until that`, "give a Date");
-      return this.#look(time, { key, until: time.toISOString() }, undefined);
+      const noted = history.due(key);
+      if (noted) return this.#look(noted, { key }, undefined);
+      // the first time that was given counts: the handler may give a later one each time it is called
+      const until = checkTime(new Date(Math.max(time.getTime(), minTime)), `the time of step "${name}"`);
+      this.#survived.push({ key, kind: "due", until });
+      return this.#look(time, { key, until }, undefined);
     });
   }
 

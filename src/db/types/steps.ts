@@ -50,6 +50,8 @@ export interface NewStep {
   readonly about?: string;
   /** How long until it is due, or tried again. */
   readonly seconds?: number;
+  /** Or the time itself. */
+  readonly until?: string;
 }
 
 /** Something that a suspended job waits for. */
