@@ -16,6 +16,7 @@ import { type EngineJob, newJob } from "../job/new-job.js";
 import { retryDelaySeconds } from "../job/retry-delay.js";
 import { validate } from "../job/standard-schema.js";
 import { History } from "./history.js";
+import { insideMessage, insideRemedy } from "./inside.js";
 import type { Journal } from "./journal.js";
 import type { StepEnd, StepObserver, StepTry } from "./observer.js";
 import type { ChildOptions, Step, StepContext, StepOptions, TokenOptions, WaitOptions } from "./step.js";
@@ -61,8 +62,11 @@ const failingKey = "#failing";
 const tokenPrefix = "#token ";
 const usualExpiry: Duration = "7d";
 
-/** The key of the step whose work is being done. */
-const keyInProgress = new AsyncLocalStorage<string>();
+/**
+ * The step whose work is being done, with the run that it belongs to: what the work sets off, such as the run of
+ * another job, may be called from inside of it too.
+ */
+const workInProgress = new AsyncLocalStorage<{ readonly key: string; readonly of: RunSteps }>();
 
 interface Pending {
   readonly wait: Wait;
@@ -109,10 +113,15 @@ export class RunSteps implements Step {
   }
 
   get key(): string {
-    const key = keyInProgress.getStore();
-    if (key === undefined)
+    const work = workInProgress.getStore();
+    if (work?.of !== this)
       throw new InvalidArgumentError("there is no step here", "read step.key inside the work of a step");
-    return key;
+    return work.key;
+  }
+
+  /** Do the work of a step, which knows its key, and begins no other step. */
+  #within<T>(key: string, work: () => T): T {
+    return workInProgress.run({ key, of: this }, work);
   }
 
   run<T>(name: string, work: (context: StepContext) => T | PromiseLike<T>, options: StepOptions<T> = {}): Promise<T> {
@@ -140,7 +149,7 @@ export class RunSteps implements Step {
       let sent: readonly NewStep[] = [];
       const inside = async (tx: Transaction): Promise<unknown> => {
         const context: StepContext = { key: `${handleIn(engine.cell, job.id)}:${key}`, attempt: job.attempt, signal };
-        const given = stepValue(await keyInProgress.run(context.key, () => work(tx as never, context)), name);
+        const given = stepValue(await this.#within(context.key, () => work(tx as never, context)), name);
         const step = doneStep(key, given.json, performance.now() - beganAt);
         sent = this.#survived;
         const refused = await engine.stepsPut([{ token: job.token, job: job.id, steps: [...sent, step] }], { tx });
@@ -289,6 +298,8 @@ export class RunSteps implements Step {
    */
   #wait<T>(name: string, look: (key: string, history: History) => Look<T> | Promise<Look<T>>, prefix = ""): Promise<T> {
     if (this.#isSuspended) return this.#never();
+    if (workInProgress.getStore()?.of === this)
+      return Promise.reject(new InvalidArgumentError(insideMessage(name), insideRemedy));
     const waiting = new Waiting<T>(() => this.#mayBeIdle());
     void this.#begin(name, look, waiting, prefix);
     return waiting;
@@ -389,7 +400,7 @@ export class RunSteps implements Step {
     const beganAt = performance.now();
     let failed: { readonly error?: JobError } = {};
     try {
-      await this.#observed(one, () => keyInProgress.run(context.key, () => undo(value, context)));
+      await this.#observed(one, () => this.#within(context.key, () => undo(value, context)));
     } catch (error) {
       failed = { error: this.#owner.describe(error) };
     }
@@ -435,7 +446,7 @@ export class RunSteps implements Step {
     try {
       const idempotencyKey = `${handleIn(this.#owner.engine.cell, job.id)}:${key}`;
       const context: StepContext = { key: idempotencyKey, attempt, signal };
-      value = stepValue(await this.#observed(one, () => keyInProgress.run(idempotencyKey, () => work(context))), name);
+      value = stepValue(await this.#observed(one, () => this.#within(idempotencyKey, () => work(context))), name);
     } catch (error) {
       return this.#failed(one, error, beganAt, maxAttempts, retryDelay);
     }

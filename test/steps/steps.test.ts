@@ -102,6 +102,67 @@ describe("steps at the same time", () => {
   });
 });
 
+describe("a step inside of another", () => {
+  const child = defineJob("child");
+  it("is refused, and the job waits without a slot when it goes on after it [#204]", async () => {
+    const queue = await test.queue({ maxRunning: 1 });
+    const worker = test
+      .worker(queue, { concurrency: 1 })
+      .handle(work, async (_job, { step }) => {
+        const inside: readonly ((name: string) => Promise<unknown>)[] = [
+          (name) => step.sleep(name, "1h"),
+          (name) => step.sleepUntil(name, new Date(8e12)),
+          (name) => step.waitFor(name),
+          (name) => step.call(name, child, null, { queue }),
+          (name) => step.map(name, child, [null], { queue }),
+          (name) => step.run(name, () => 1),
+          async (name) => {
+            await new Promise((resolve) => setImmediate(resolve));
+            return step.token(name);
+          },
+        ];
+        const told: string[] = [];
+        for (const [i, inner] of inside.entries()) {
+          const error: Error = await step
+            .run(`outer${i}`, () => inner(`inner${i}`))
+            .then(
+              () => expect.fail("it was done"),
+              (reason: Error) => reason,
+            );
+          told.push((error.cause as Error).message);
+        }
+        await step.call("after", child, null, { queue });
+        return told;
+      })
+      .handle(child, () => null);
+    await worker.start();
+    const job = await test.mill.enqueue(work, null, { queue });
+    const told = await test.mill.result<string[]>(job, patience);
+    expect(told).toEqual(
+      Array.from({ length: 7 }, (_, i) => expect.stringContaining(`"inner${i}" is inside of the work of another step`)),
+    );
+    expect(told[0]).toContain("let that work end");
+  });
+
+  it("is another job's own when that runs because of what the work did [#204]", async () => {
+    const queue = await test.queue();
+    const worker = test
+      .worker(queue, { concurrency: 2 })
+      .handle(work, async (_job, { step }) => {
+        return step.run("outer", async () => {
+          const other = await test.mill.enqueue(child, null, { queue });
+          return test.mill.result(other, { ...patience, holdSlot: true });
+        });
+      })
+      .handle(child, async (_job, { step }) => {
+        await step.sleep("inner", "1ms");
+        return step.run("work", () => "done");
+      });
+    await worker.start();
+    expect(await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience)).toBe("done");
+  });
+});
+
 describe("values", () => {
   const values: readonly (readonly [string, unknown])[] = [
     ["nothing", undefined],

@@ -104,6 +104,7 @@ describe.each([
         [null, expect.stringContaining("could not be cloned")],
         ["E_NUMBER", "not a number"],
         ["MR001", expect.stringContaining("inside the work of a step")],
+        ["MR018", expect.stringContaining("inside of the work of another step")],
       ]);
     });
   });

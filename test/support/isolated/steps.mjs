@@ -64,6 +64,7 @@ export default async function handler(job, { step, log }) {
       await told(() => step.call("child", { type: "child", version: 1, defaults: {}, checkInput: checkNumber }, "x")),
     );
     calls.push(await told(async () => step.key));
+    calls.push(await told(() => step.run("outer", () => step.sleep("inner", "1h"))));
     return calls;
   }
   return act;
