@@ -49,6 +49,8 @@ export interface StepOwner {
   fail(error: unknown): void;
   /** The job is somebody else's by now. */
   lost(error: LeaseLostError): void;
+  /** The run was told to stop, and this error tells nothing else. */
+  isStop(error: unknown): boolean;
   /** Trying again would not help. */
   isPermanent(error: unknown): boolean;
   /** An error as it is stored. */
@@ -402,6 +404,7 @@ export class RunSteps implements Step {
     try {
       await this.#observed(one, () => this.#within(context.key, () => undo(value, context)));
     } catch (error) {
+      if (this.#owner.isStop(error)) throw this.#stopped(one, beganAt, error);
       failed = { error: this.#owner.describe(error) };
     }
     await this.#write([{ key: undoKey, kind: "done", ms: performance.now() - beganAt, about: key, ...failed }]);
@@ -448,11 +451,18 @@ export class RunSteps implements Step {
       const context: StepContext = { key: idempotencyKey, attempt, signal };
       value = stepValue(await this.#observed(one, () => this.#within(idempotencyKey, () => work(context))), name);
     } catch (error) {
+      if (this.#owner.isStop(error)) throw this.#stopped(one, beganAt, error);
       return this.#failed(one, error, beganAt, maxAttempts, retryDelay);
     }
     await this.#write([doneStep(key, value.json, performance.now() - beganAt)]);
     this.#tellEnd(one, "done", beganAt);
     return { value: value.value as T };
+  }
+
+  /** Work that obeyed when it was told to stop has not failed: nothing of it is remembered, and it is done again. */
+  #stopped(one: StepTry, beganAt: number, error: unknown): unknown {
+    this.#tellEnd(one, "failed", beganAt, error);
+    return error;
   }
 
   async #failed(

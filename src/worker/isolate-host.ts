@@ -41,7 +41,7 @@ async function call(handler: unknown, run: number, job: Readonly<Record<string, 
   }
 }
 
-/** With its causes; permanent when it, or one of them, says so. */
+/** With its causes; permanent, or what tells that the run was stopped, when it is, or one of them. */
 function describe(error: unknown, depth = 0): SentError {
   if (!(error instanceof Error)) return { message: String(error), permanent: false };
   const cause = error.cause === undefined || depth >= 20 ? undefined : describe(error.cause, depth + 1);
@@ -53,6 +53,7 @@ function describe(error: unknown, depth = 0): SentError {
     ...(typeof code === "string" ? { code } : {}),
     ...(cause === undefined ? {} : { cause: cause as Json }),
     permanent: error.name === "PermanentError" || (cause?.permanent ?? false),
+    stopped: error === controller.signal.reason || (cause?.stopped ?? false),
   };
 }
 

@@ -139,6 +139,8 @@ class Host {
   #progress: Promise<void> = Promise.resolve();
   #current: Current | undefined;
   #ended: Error | undefined;
+  /** Why it was ended here. */
+  #killedFor: unknown;
   /** Nobody has it; whoever takes it says so. */
   isIdle = true;
 
@@ -149,7 +151,7 @@ class Host {
       if (this.#ended) return; // an error is followed by the exit
       onExit();
       const why = detail instanceof Error ? detail.message : `exit ${String(detail)}`;
-      this.#ended = new Error(`the handler's thread or process ended: ${why}`);
+      this.#ended = new Error(`the handler's thread or process ended: ${why}`, { cause: this.#killedFor });
       this.#current?.reject(this.#ended);
     };
     channel.on("error", ended);
@@ -163,7 +165,10 @@ class Host {
         kind: "abort",
         reason: String((context.signal.reason as Error | undefined)?.message ?? context.signal.reason),
       });
-      killing = setTimeout(() => this.kill(), killAfterMs);
+      killing = setTimeout(() => {
+        this.#killedFor = context.signal.reason;
+        this.kill();
+      }, killAfterMs);
     };
     try {
       if (this.#ended) throw this.#ended;
@@ -187,7 +192,8 @@ class Host {
     // The job must not end before the progress it left has arrived.
     if (message.kind === "returned") void this.#progress.then(() => current.resolve(message.value));
     else if (message.kind === "decided") void this.#progress.then(() => current.resolve(decisionOf(message.outcome)));
-    else if (message.kind === "threw") void this.#progress.then(() => current.reject(rebuild(message.error)));
+    else if (message.kind === "threw")
+      void this.#progress.then(() => current.reject(rebuild(message.error, current.context.signal)));
     else if (message.kind === "progress")
       this.#progress = current.context.progress(message.value).catch(current.reject);
     else if (message.kind === "log") current.context.log(message.message);
@@ -199,6 +205,7 @@ class Host {
     try {
       current.steps ??= new IsolateSteps(
         context.step,
+        context.signal,
         (sent) => {
           if (this.#current === current) this.#channel.send({ ...sent, run });
         },

@@ -346,8 +346,12 @@ export class Run implements JobOwner {
   /** A handler that obeys when it is told to stop has not failed. */
   #outcomeOf(error: unknown): Outcome {
     if (error instanceof LeaseLostError) return { kind: "lost" };
-    if (this.#abortReason !== undefined && isCausedBy(error, this.#abortReason)) return { kind: "released" };
+    if (this.#isStop(error)) return { kind: "released" };
     return outcomeOfError(error);
+  }
+
+  #isStop(error: unknown): boolean {
+    return this.#abortReason !== undefined && isCausedBy(error, this.#abortReason);
   }
 
   /** The job has an outcome; the first one counts. */
@@ -423,6 +427,7 @@ export class Run implements JobOwner {
       },
       lost: (error) => this.end(job, { kind: "lost" }, error),
       fail: (error) => this.#undo(this.#steps!, job, error),
+      isStop: (error) => this.#isStop(error),
       isPermanent,
       describe: describeError,
     };
