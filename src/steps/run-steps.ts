@@ -22,7 +22,7 @@ import type { StepEnd, StepObserver, StepTry } from "./observer.js";
 import type { ChildOptions, Step, StepContext, StepOptions, TokenOptions, WaitOptions } from "./step.js";
 import { stepName, stepValue } from "./step-values.js";
 import { type Undo, Undos } from "./undos.js";
-import { began, hasBegun } from "./version.js";
+import { began, hasBegun, versionOf } from "./version.js";
 import { Waiting } from "./waiting.js";
 
 /** The run that steps belong to. */
@@ -47,6 +47,8 @@ export interface StepOwner {
   suspend(waits: readonly Wait[], steps: readonly NewStep[]): void;
   /** The job has failed before, and its steps are being undone. */
   fail(error: unknown): void;
+  /** The run began with another version of the handler: leave it to others. */
+  leave(version: number): Promise<void>;
   /** The job is somebody else's by now. */
   lost(error: LeaseLostError): void;
   /** The run was told to stop, and this error tells nothing else. */
@@ -354,10 +356,17 @@ export class RunSteps implements Step {
   }
 
   #history(): Promise<History> {
-    this.#reading ??= this.#owner.read().then((records) => {
-      if (hasBegun(records)) this.#owner.observer?.onResumed(this.#owner.job);
-      // absent is version 1
-      if (this.#owner.version > 1 && !hasBegun(records)) this.#survived.push(began(this.#owner.version));
+    this.#reading ??= this.#owner.read().then(async (records) => {
+      if (!hasBegun(records)) {
+        // absent is version 1
+        if (this.#owner.version > 1) this.#survived.push(began(this.#owner.version));
+      } else if (versionOf(records) === this.#owner.version) {
+        this.#owner.observer?.onResumed(this.#owner.job);
+      } else {
+        await this.#owner.leave(versionOf(records));
+        this.onAbandoned();
+        await this.#never();
+      }
       return new History(records);
     });
     return this.#reading;

@@ -104,7 +104,10 @@ export class Run implements JobOwner {
     );
   }
 
-  /** Whether a run of an older version may be met here. */
+  /**
+   * Whether a run of an older version may be met here. One of a newer version is found when the handler asks for its
+   * first step: to look for it before would cost all handlers without steps a read.
+   */
   get #isVersioned(): boolean {
     const { definition, older, run } = this.registration;
     return "one" in run && (definition.version > 1 || (older?.size ?? 0) > 0);
@@ -119,9 +122,13 @@ export class Run implements JobOwner {
     if (this.#version === definition.version) return this.#readInputs();
     this.#handler = older?.get(this.#version);
     if (this.#handler) return [new HandledJob(job!, await this.#readStored(job!), this)];
-    await this.journal.put(job!, [unhandled(this.#version)], this.signal);
-    this.end(job!, { kind: "released", delaySeconds: newerVersionDelaySeconds });
+    await this.#leave(job!, this.#version);
     return [];
+  }
+
+  async #leave(job: ClaimedJob, version: number): Promise<void> {
+    await this.journal.put(job, [unhandled(version)], this.signal);
+    this.end(job, { kind: "released", delaySeconds: newerVersionDelaySeconds });
   }
 
   /** What the run remembers, read once. */
@@ -422,6 +429,11 @@ export class Run implements JobOwner {
       },
       suspend: (waits, steps) => {
         this.end(job, { kind: "suspended", waits, steps });
+        this.#ended();
+        this.#suspendCall();
+      },
+      leave: async (version) => {
+        await this.#leave(job, version);
         this.#ended();
         this.#suspendCall();
       },
