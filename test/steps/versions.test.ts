@@ -96,6 +96,20 @@ describe("a run", () => {
     expect((await test.mill.jobs.get(id))!.job.attempts).toBe(1);
   });
 
+  it("of a job that waited for others begins with the newest version: that they have ended is nothing it did [#213]", async () => {
+    const queue = await test.queue();
+    const flow = test.mill.flow();
+    const parent = flow.add("parent", null, { queue });
+    flow.add(second, { n: 1, more: true }, { queue, after: [parent] });
+    const { id } = await flow.enqueue();
+    const worker = test
+      .worker(queue)
+      .handle(defineJob("parent"), () => null)
+      .handle(second, (_job, { step }) => step.run("one", () => 1));
+    await worker.start();
+    expect(await test.mill.result(id, { timeout: "20s" })).toMatchObject({ succeeded: 2 });
+  });
+
   it("handlers of versions that cannot be are refused", async () => {
     const queue = await test.queue();
     const worker = test.worker(queue);
