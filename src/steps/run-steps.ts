@@ -440,13 +440,13 @@ export class RunSteps implements Step {
       throw new InvalidArgumentError(`maxAttempts of step "${name}" cannot be ${maxAttempts}`, "give 1 or more");
     const { job, signal } = this.#owner;
     const done = history.done(key);
-    if (done?.error) throw failureOf(key, done);
-    if (done) return { value: done.value as T };
     const tries = history.tries(key);
+    if (done?.error) throw failureOf(key, tries.length + 1, done.error);
+    if (done) return { value: done.value as T };
     const last = tries.at(-1);
     if (maxAttempts === 1) {
       const failed = tries.find(({ n }) => Number(n) === job.attempt);
-      if (failed) throw failureOf(key, failed);
+      if (failed) throw failureOf(key, job.attempt, failed.error!);
     } else if (last?.until && this.#owner.now < last.until.getTime()) {
       return { wait: { key, until: last.until.toISOString(), retry: true } };
     }
@@ -495,7 +495,7 @@ export class RunSteps implements Step {
       this.#survived.push({ key, kind: "try", n: attempt, error: told, ms, seconds });
       return { wait: { key, seconds, retry: true } };
     }
-    throw new StepFailedError(key, attempt, errorText(told), error);
+    throw failureOf(key, attempt, told);
   }
 
   /** The work of a try, in the sight of whoever observes steps. */
@@ -625,9 +625,12 @@ function doneStep(key: string, json: string | undefined, ms: number): NewStep {
   return { key, kind: "done", ms, ...(json === undefined ? {} : { json }) };
 }
 
-/** A step that failed before, as it is told again. */
-function failureOf(key: string, { error, n }: StepRecord): StepFailedError {
-  return new StepFailedError(key, Number(n ?? 1), errorText(error), error && errorOf(error));
+/**
+ * A step that has failed, as each call of the handler is told of it: the first one too gets the error that is read from
+ * what is stored, or it would take another way than those that follow.
+ */
+function failureOf(key: string, attempts: number, error: JobError): StepFailedError {
+  return new StepFailedError(key, attempts, errorText(error), errorOf(error));
 }
 
 /** What a job failed with whose steps are being undone. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { InputError } from "../../src/db/errors.js";
 import { defineJob } from "../../src/job/define-job.js";
 import { PermanentError } from "../../src/job/permanent-error.js";
 import { isLarge, patienceMs, sized } from "../support/large.js";
@@ -275,6 +276,55 @@ describe("a step with retries of its own", () => {
     const job = await test.mill.enqueue(work, null, { queue, maxAttempts: 5 });
     expect(await test.mill.result(job, patience)).toBe(3);
     expect(calls).toEqual(["first", "second 1", "second 2", "second 3"]);
+  });
+});
+
+describe("the error of a step", () => {
+  class Declined extends Error {
+    override readonly name = "Declined";
+    readonly code = "E_DECLINED";
+  }
+  const told = (error: Error) => {
+    const { name, message, cause } = error as { name: string; message: string; cause: Error };
+    const { attempts } = error as { attempts?: number };
+    return [name, message, attempts, cause?.name, (cause as { code?: string })?.code, cause instanceof Declined];
+  };
+
+  it.each([1, 2])(
+    "is the same in the first call and in a later one: maxAttempts %d [#190] [#192]",
+    async (maxAttempts) => {
+      const queue = await test.queue();
+      const seen: unknown[] = [];
+      const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+        const error = await step
+          .run("pay", () => Promise.reject(new Declined("no")), { maxAttempts, retryDelay: "1ms" })
+          .catch((reason: Error) => reason);
+        seen.push(told(error as Error));
+        await step.sleep("then", "1ms");
+      });
+      await worker.start();
+      await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience);
+      const one = ["StepFailedError", 'step "pay" failed: no', maxAttempts, "Declined", "E_DECLINED", false];
+      expect(seen).toEqual([one, one]);
+    },
+  );
+
+  it("of an input that does not fit is permanent in later calls too [#190] [#192]", async () => {
+    const queue = await test.queue();
+    const attempts: number[] = [];
+    const worker = test.worker(queue).handle(work, async (job, { step }) => {
+      attempts.push(job.attempt);
+      const error = await step
+        .run("check", () => Promise.reject(new InputError("the order", [])), { maxAttempts: 3 })
+        .catch((reason: Error) => reason);
+      await step.sleep("then", "1ms");
+      throw error;
+    });
+    await worker.start();
+    const { id } = await test.mill.enqueue(work, null, { queue, maxAttempts: 5 });
+    await expect(test.mill.result(id, patience)).rejects.toMatchObject({ state: "failed" });
+    expect(attempts).toEqual([1, 1]);
+    expect((await test.mill.jobs.get(id))!.job).toMatchObject({ reason: "permanent", attempts: 1 });
   });
 });
 
