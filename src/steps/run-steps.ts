@@ -1,7 +1,15 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Engine } from "../db/engine.js";
 import { handleIn } from "../db/handle.js";
-import { InvalidArgumentError, JobFailedError, LeaseLostError, RunLimitError, StepFailedError } from "../db/errors.js";
+import {
+  DatabaseUnavailableError,
+  InvalidArgumentError,
+  JobFailedError,
+  LeaseLostError,
+  RunLimitError,
+  StepFailedError,
+  translateError,
+} from "../db/errors.js";
 import { checkKeys } from "../db/encode.js";
 import { errorText } from "../db/error-text.js";
 import { causeOf, errorOf } from "../db/stored-error.js";
@@ -146,31 +154,48 @@ export class RunSteps implements Step {
     return this.#wait(name, async (key, history) => {
       const done = history.done(key);
       if (done) return { value: done.value as T };
-      await this.#mayGoOn(history);
       const { engine, job, signal } = this.#owner;
+      const failed = this.#failedNow(key, history);
+      if (failed) throw failureOf(key, job.attempt, failed);
+      await this.#mayGoOn(history);
       const beganAt = performance.now();
       const one: StepTry = { step: key, kind: "transaction", attempt: job.attempt };
       let sent: readonly NewStep[] = [];
+      let isWritten = false;
       const inside = async (tx: Transaction): Promise<unknown> => {
         const context: StepContext = { key: `${handleIn(engine.cell, job.id)}:${key}`, attempt: job.attempt, signal };
+        isWritten = false; // a library may do it again
         const given = stepValue(await this.#within(context.key, () => work(tx as never, context)), name);
         const step = doneStep(key, given.json, performance.now() - beganAt);
         sent = this.#survived;
         const refused = await engine.stepsPut([{ token: job.token, job: job.id, steps: [...sent, step] }], { tx });
         if (refused.length > 0) throw this.#lost();
+        isWritten = true;
         return given.value;
       };
       let value: unknown;
       try {
         value = await this.#observed(one, () => inTransactionOf(db, inside));
       } catch (error) {
-        this.#tellEnd(one, "failed", beganAt, error);
-        throw error;
+        const committed = isWritten ? await this.#committed(key) : undefined;
+        if (!committed) {
+          // it may be on its way: that it has failed is not certain, and not remembered
+          if (!this.#isFailure(error) || (isWritten && isAway(error))) throw this.#stopped(one, beganAt, error);
+          return this.#failed(one, error, beganAt, 1, undefined);
+        }
+        value = committed.value;
       }
       this.#tellEnd(one, "done", beganAt);
       this.#survived = this.#survived.filter((one) => !sent.includes(one));
       return { value: value as T };
     });
+  }
+
+  /** What a transaction has left whose commit was not answered. */
+  async #committed(key: string): Promise<StepRecord | undefined> {
+    const { journal, job, signal } = this.#owner;
+    const records = await this.#held(journal.read(job.id, signal));
+    return records.find((one) => one.key === key && one.kind === "done");
   }
 
   sleep(name: string, duration: Duration): Promise<void> {
@@ -445,8 +470,8 @@ export class RunSteps implements Step {
     if (done) return { value: done.value as T };
     const last = tries.at(-1);
     if (maxAttempts === 1) {
-      const failed = tries.find(({ n }) => Number(n) === job.attempt);
-      if (failed) throw failureOf(key, job.attempt, failed.error!);
+      const failed = this.#failedNow(key, history);
+      if (failed) throw failureOf(key, job.attempt, failed);
     } else if (last?.until && this.#owner.now < last.until.getTime()) {
       return { wait: { key, until: last.until.toISOString(), retry: true } };
     }
@@ -460,7 +485,7 @@ export class RunSteps implements Step {
       const context: StepContext = { key: idempotencyKey, attempt, signal };
       value = stepValue(await this.#observed(one, () => this.#within(idempotencyKey, () => work(context))), name);
     } catch (error) {
-      if (this.#owner.isStop(error)) throw this.#stopped(one, beganAt, error);
+      if (!this.#isFailure(error)) throw this.#stopped(one, beganAt, error);
       return this.#failed(one, error, beganAt, maxAttempts, retryDelay);
     }
     await this.#write([doneStep(key, value.json, performance.now() - beganAt)]);
@@ -468,7 +493,18 @@ export class RunSteps implements Step {
     return { value: value.value as T };
   }
 
-  /** Work that obeyed when it was told to stop has not failed: nothing of it is remembered, and it is done again. */
+  /** What a step without retries of its own has failed with in this attempt of the job, in an earlier call. */
+  #failedNow(key: string, history: History): JobError | undefined {
+    return history.tries(key).find(({ n }) => Number(n) === this.#owner.job.attempt)?.error;
+  }
+
+  /** Work that obeyed when it was told to stop, or that is nobody's by now, has not failed. */
+  #isFailure(error: unknown): boolean {
+    const { job, isOpen } = this.#owner;
+    return isOpen && !this.#owner.isStop(error) && !(error instanceof LeaseLostError && error.jobIds.includes(job.id));
+  }
+
+  /** Nothing of it is remembered, and it is done again. */
   #stopped(one: StepTry, beganAt: number, error: unknown): unknown {
     this.#tellEnd(one, "failed", beganAt, error);
     return error;
@@ -561,12 +597,23 @@ export class RunSteps implements Step {
     options: ChildOptions,
     detached: boolean,
   ): Promise<readonly JobId[]> {
+    const failed = this.#failedNow(key, history);
+    if (failed) throw errorOf(failed);
     await this.#mayGoOn(history);
     const one: StepTry = { step: key, kind: "start", attempt: this.#owner.job.attempt };
     const beganAt = performance.now();
-    const ids = await this.#observed(one, () => this.#enqueueNow(key, definition, inputs, options, detached));
-    this.#tellEnd(one, "done", beganAt);
-    return ids;
+    try {
+      const ids = await this.#observed(one, () => this.#enqueueNow(key, definition, inputs, options, detached));
+      this.#tellEnd(one, "done", beganAt);
+      return ids;
+    } catch (error) {
+      // the database was away for longer than the run may last: nothing was refused
+      if (!this.#isFailure(error) || isAway(error)) throw this.#stopped(one, beganAt, error);
+      const told = this.#owner.describe(error);
+      this.#survived.push({ key, kind: "try", n: one.attempt, error: told, ms: performance.now() - beganAt });
+      this.#tellEnd(one, "failed", beganAt, error);
+      throw errorOf(told);
+    }
   }
 
   async #enqueueNow(
@@ -619,6 +666,14 @@ export class RunSteps implements Step {
 /** That the job has failed for good, if it has. */
 function failingOf(history: History): StepRecord | undefined {
   return history.done(history.keyFor(failingKey));
+}
+
+/** The database is away, or was when it should have answered; libraries may put that into an error of their own. */
+function isAway(error: unknown): boolean {
+  let one = error;
+  for (let depth = 0; one instanceof Error && depth < 20; depth += 1, one = one.cause)
+    if (translateError(one) instanceof DatabaseUnavailableError) return true;
+  return false;
 }
 
 function doneStep(key: string, json: string | undefined, ms: number): NewStep {
