@@ -41,6 +41,11 @@ export class History {
     return this.#done.get(key);
   }
 
+  /** Steps that have ended and can be undone. */
+  get undoable(): readonly string[] {
+    return [...this.#done.values()].filter(isUndoable).map(({ key }) => key);
+  }
+
   /** When a sleep or a wait ends that has begun. */
   due(key: string): Date | undefined {
     return this.#due.get(key);
@@ -64,6 +69,11 @@ export class History {
     return this.#tries.get(key) ?? [];
   }
 }
+
+/** How the end of a step is noted that has something to undo it. */
+export const undoMark = "undo";
+
+const isUndoable = ({ key, about, error }: StepRecord): boolean => about === undoMark && !key.startsWith("#") && !error;
 
 /** A key without the number of rewinds before it; as `step_name` in SQL. */
 function stepOf(key: string): string {
