@@ -76,7 +76,7 @@ describe("a job that fails for good", () => {
     const queue = await test.queue();
     const calls: string[] = [];
     const handle = (name: string, hangs: boolean) =>
-      test.worker(queue, { name, lease: "1s", concurrency: 1 }).handle(saga, async (_job, { step }) => {
+      test.worker(queue, { name, concurrency: 1 }).handle(saga, async (_job, { step }) => {
         await step.run("one", () => 1, { undo: () => calls.push(`${name} one`) });
         await step.run("two", () => 2, {
           undo: () => (calls.push(`${name} two`), hangs ? new Promise(() => {}) : undefined),
@@ -140,7 +140,7 @@ describe("a job that fails for good while other steps are at work", () => {
     const queue = await test.queue();
     const calls: string[] = [];
     const handle = (name: string, hangs: boolean) =>
-      test.worker(queue, { name, lease: "1s", concurrency: 1 }).handle(saga, async (_job, { step }) => {
+      test.worker(queue, { name, concurrency: 1 }).handle(saga, async (_job, { step }) => {
         const all = (["a", "b"] as const).map((key) =>
           step.run(key, () => key, {
             undo: () => (calls.push(`${name} ${key}`), hangs ? new Promise(() => {}) : null),
