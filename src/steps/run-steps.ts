@@ -249,18 +249,28 @@ export class RunSteps implements Step {
     return this.#wait(typeof names === "string" ? names : signals.join("|"), async (key, history) => {
       if (signals.length === 0) throw new InvalidArgumentError("no signal to wait for", "give a name");
       for (const name of signals) stepName(name);
-      const got = history.got(key);
-      if (got) {
+      const heard = async (got: StepRecord): Promise<Look<never>> => {
         const value: unknown = options.schema
           ? await validate(options.schema, got.value, `the signal "${got.key}"`)
           : (got.value ?? null);
         return { value: (typeof names === "string" ? value : { name: got.key, value }) as never };
-      }
+      };
+      const got = history.got(key);
+      if (got) return heard(got);
       const seconds = options.timeout === undefined ? undefined : durationSeconds(options.timeout, "timeout");
       const due = history.due(key);
       const found = this.#look(due, { key, signals, ...(seconds === undefined ? {} : { seconds }) }, null);
-      // on record, for who looks: the signal may yet come, and is kept for the next wait
-      if ("value" in found && !history.done(key)) this.#survived.push({ key, kind: "done", about: "timeout" });
+      if ("value" in found && !history.done(key)) {
+        // it came in time, when nobody was there to deliver it, or while the run waited for something else
+        const late = due && history.take(signals, due);
+        if (late) {
+          this.#mayGoOn(history);
+          await this.#write([gotStep(key, late)]);
+          return heard(late);
+        }
+        // on record, for who looks: the signal may yet come, and is kept for the next wait
+        this.#survived.push({ key, kind: "done", about: "timeout" });
+      }
       return found as Look<never>;
     });
   }
@@ -769,6 +779,11 @@ function isAway(error: unknown): boolean {
   for (let depth = 0; one instanceof Error && depth < 20; depth += 1, one = one.cause)
     if (translateError(one) instanceof DatabaseUnavailableError) return true;
   return false;
+}
+
+function gotStep(key: string, { key: name, n, value }: StepRecord): NewStep {
+  const json = value === undefined ? {} : { json: JSON.stringify(value) };
+  return { key: name, kind: "got", n: n!, about: key, ...json };
 }
 
 function doneStep(key: string, json: string | undefined, ms: number, about?: string): NewStep {
