@@ -1,7 +1,7 @@
 import { TimeoutError } from "../db/errors.js";
 
 /**
- * What `work` gives, or a TimeoutError when it takes longer. Its signal fires then, and with the one that is given: what
+ * What `work` gives, or a TimeoutError when it takes longer. Its signal fires then, and when the given one does: what
  * does not obey is left behind.
  */
 export async function within<T>(

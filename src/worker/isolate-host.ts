@@ -7,6 +7,8 @@ import type { FromHost, SentError, ToHost } from "./isolate-messages.js";
 import type { Outcome } from "./outcome.js";
 
 const decision = Symbol.for("millrace.decision");
+// for a Millrace that a handler makes here (run-in-progress.ts)
+Object.defineProperty(globalThis, Symbol.for("millrace.host"), { value: true });
 const tell = (message: FromHost): void => void (parentPort ? parentPort.postMessage(message) : process.send?.(message));
 let controller = new AbortController();
 /** Those of the newest run. */

@@ -103,6 +103,29 @@ describe("steps at the same time", () => {
   });
 });
 
+describe("a handler that waits for another job", () => {
+  const other = defineJob("other");
+  it("is told to use step.call, unless it means to hold its slot [#204]", async () => {
+    const queue = await test.queue();
+    const worker = test
+      .worker(queue, { concurrency: 2 })
+      .handle(work, async (_job, { step }) => {
+        const job = await test.mill.enqueue(other, null, { queue });
+        const told = async (reason: Error) => [reason.name, reason.message];
+        return [
+          await test.mill.result(job).catch(told),
+          await step.run("inside", () => test.mill.result(job).catch(told)),
+          await test.mill.result(job, { ...patience, holdSlot: true }),
+        ];
+      })
+      .handle(other, () => "held");
+    await worker.start();
+    const refused = ["InvalidArgumentError", expect.stringContaining("use step.call")];
+    const job = await test.mill.enqueue(work, null, { queue });
+    expect(await test.mill.result(job, patience)).toEqual([refused, refused, "held"]);
+  });
+});
+
 describe("a step inside of another", () => {
   const child = defineJob("child");
   it("is refused, and the job waits without a slot when it goes on after it [#204]", async () => {
@@ -299,7 +322,7 @@ describe("the error of a step", () => {
         const error = await step
           .run("pay", () => Promise.reject(new Declined("no")), { maxAttempts, retryDelay: "1ms" })
           .catch((reason: Error) => reason);
-        seen.push(told(error as Error));
+        seen.push(told(error));
         await step.sleep("then", "1ms");
       });
       await worker.start();
@@ -358,6 +381,27 @@ describe("many steps", () => {
     },
     patienceMs,
   );
+
+  it("are read once by each call of the handler, however many there are [#186]", async () => {
+    const queue = await test.queue();
+    const mill = test.open();
+    const read: string[] = [];
+    const { engine } = mill;
+    const stepsGet = engine.stepsGet.bind(engine);
+    engine.stepsGet = (jobs, call) => (read.push(...jobs), stepsGet(jobs, call));
+    let calls = 0;
+    const worker = test.worker(queue, {}, mill).handle(work, async (_job, { step }) => {
+      calls += 1;
+      for (let i = 0; i < 50; i += 1) await step.run("one", () => i);
+      await Promise.all([step.sleep("a", "1ms"), step.run("b", () => 1)]);
+      await step.sleep("c", "1ms");
+    });
+    await worker.start();
+    const { id } = await test.mill.enqueue(work, null, { queue });
+    await test.mill.result(id, patience);
+    expect(calls).toBe(3);
+    expect(read).toEqual([id, id, id]);
+  });
 
   it("of many jobs share their commits [#187]", async () => {
     const queue = await test.queue();

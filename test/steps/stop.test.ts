@@ -11,7 +11,7 @@ const patience = { timeout: "20s" } as const;
 const work = defineJob("work", { retryDelay: 0 });
 
 /** Three workers after each other, of which each is stopped when `calls` grows; then one that is left alone. */
-async function stopping(handler: Handler<unknown>, calls: readonly unknown[], queue: string): Promise<void> {
+async function stopping(handler: Handler, calls: readonly unknown[], queue: string): Promise<void> {
   for (let stopped = 0; stopped < 3; stopped += 1) {
     const worker = test.worker(queue, { grace: 0 }).handle(work, handler);
     await worker.start();
@@ -49,7 +49,7 @@ describe("a worker that is stopped during a step", () => {
     const obey = obedient(calls);
     const { id } = await test.mill.enqueue(work, null, { queue, maxAttempts: 1 });
     let failures = 0;
-    const handler: Handler<unknown> = (_job, { step }) =>
+    const handler: Handler = (_job, { step }) =>
       step.run("long", (context) => ((failures += 1) === 1 ? Promise.reject(new Error("once")) : obey(context)), {
         maxAttempts: 2,
         retryDelay: "1ms",
@@ -64,7 +64,7 @@ describe("a worker that is stopped during a step", () => {
     const calls: unknown[] = [];
     const obey = obedient(calls);
     const { id } = await test.mill.enqueue(work, null, { queue, maxAttempts: 1 });
-    const handler: Handler<unknown> = async (_job, { step }) => {
+    const handler: Handler = async (_job, { step }) => {
       await step.run("one", () => 1, { undo: (_value, context) => obey(context) });
       throw new PermanentError("no");
     };

@@ -48,6 +48,10 @@ describe.each([
     expect(new Set(told.map(({ host }) => host)).size).toBe(size);
   });
 
+  it("cannot wait for another job's result, which would hold their slot [#204]", async () => {
+    expect((await run({ act: "result" })).result).toEqual(["MR001", expect.stringContaining("use step.call")]);
+  });
+
   it("fail with message, stack and log; permanently when they say so [#6] [#27]", async () => {
     const { details } = await run({ act: "log" });
     expect(details.job.lastError).toMatchObject({

@@ -7,6 +7,11 @@ export default async function handler(job, { progress, log, signal }) {
   const { act } = job.input;
   if (act === "return") return { attempt: job.attempt, last: job.isLastAttempt };
   if (act === "progress") return void (await progress({ half: true }));
+  if (act === "result") {
+    const { Millrace } = await import("../../../dist/index.js");
+    const mill = new Millrace({ connection: { connectionString: "postgres://127.0.0.1:1/none" }, logger: false });
+    return mill.result("1").catch(({ code, message }) => [code, message]);
+  }
   if (act === "permanent") throw Object.assign(new Error("no use"), { name: "PermanentError" });
   if (act === "log") {
     log("about to fail");
