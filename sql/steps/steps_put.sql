@@ -59,7 +59,7 @@ begin
   begin
     select case
         when x.key is null or x.key = '' or length(x.key) > 2 * bound('nameLength') then 'a step needs a name'
-        when x.kind is null or x.kind <> all ('{done,try,due}'::text[]) then format('unknown kind "%s"', x.kind)
+        when x.kind is null or x.kind <> all ('{done,try,due,got}'::text[]) then format('unknown kind "%s"', x.kind)
         when not x.ms between 0 and 1000 * bound('seconds') or not x.seconds between 0 and bound('seconds')
           or not x.until between time_first() and time_last() then 'a time that is not possible' end
       into v_bad
@@ -70,7 +70,7 @@ begin
   end;
   if v_bad is not null then
     perform raise_error('MR001', format('steps: %s', v_bad),
-      'give objects with "key" and "kind" (done, try or due)');
+      'give objects with "key" and "kind" (done, try, due or got)');
   end if;
   if octet_length(p_steps::text) > 2 * bound('jsonDepth') or strpos(p_steps::text, '\u') > 0 then
     perform json_check('value of a step', e -> 'value', bound('stepBytes')) from json_array_elements(p_steps) e;

@@ -10,7 +10,7 @@ import { type Metrics, guardMetrics, metricNames, noticeMetrics } from "../obser
 import { traceHeader } from "../observe/tracing.js";
 import type { RuleInput } from "../schedule/rule.js";
 import { Deliverer } from "../steps/deliverer.js";
-import { runInProgress } from "../worker/run-in-progress.js";
+import { isInHandler } from "../worker/run-in-progress.js";
 import type { Worker } from "../worker/worker.js";
 import type { WorkerOptions } from "../worker/worker-options.js";
 import { type TxOptions, batchSize, callOf, idOf, noteOf } from "./call.js";
@@ -431,7 +431,7 @@ export class Millrace {
     options: ResultOptions = {},
   ): Promise<unknown extends Result ? Json : Result> {
     checkKeys(options, new Set(["timeout", "signal", "holdSlot"]));
-    if (runInProgress.getStore() && !options.holdSlot) {
+    if (isInHandler() && !options.holdSlot) {
       throw new InvalidArgumentError(
         "a handler that waits for another job keeps its slot meanwhile, which the other may need",
         "use step.call, which waits without a slot, or say holdSlot: true",

@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 17;
 /** Of all functions and views. */
-export const functionsChecksum = "5ebad086d9ae2bae";
+export const functionsChecksum = "9187a0570495532d";

@@ -5,6 +5,9 @@ export class History {
   readonly #done = new Map<string, StepRecord>();
   readonly #due = new Map<string, Date>();
   readonly #got = new Map<string, StepRecord>();
+  readonly #signals: StepRecord[] = [];
+  /** Signals that were got, and the ids of such. */
+  readonly #taken = new Set<string>();
   readonly #started = new Map<string, readonly JobId[]>();
   readonly #ended = new Map<string, StepRecord[]>();
   readonly #tries = new Map<string, StepRecord[]>();
@@ -14,6 +17,30 @@ export class History {
 
   constructor(records: readonly StepRecord[]) {
     for (const record of records) this.#add(record);
+    for (const { key, kind, n } of records) if (kind === "got") this.#take(key, n);
+  }
+
+  /**
+   * The first signal of these names that nothing has got, and that was sent by then. It is taken by that: who asks
+   * writes it down. Of signals with the same id one counts. After a rewind it is not known here which were got before.
+   */
+  take(names: readonly string[], until: Date): StepRecord | undefined {
+    if (this.#rewinds > 0) return undefined;
+    const found = this.#signals
+      .filter(({ key, n, about: id, at }) => names.includes(key) && at <= until && !this.#isTaken(key, n, id))
+      .toSorted((a, b) => Number(BigInt(a.n!) - BigInt(b.n!)))[0];
+    if (found) this.#take(found.key, found.n);
+    return found;
+  }
+
+  #isTaken(name: string, n: string | undefined, id: string | undefined): boolean {
+    return this.#taken.has(`${n} ${name}`) || (id !== undefined && this.#taken.has(`#${id} ${name}`));
+  }
+
+  #take(name: string, n: string | undefined): void {
+    this.#taken.add(`${n} ${name}`);
+    const id = this.#signals.find((one) => one.key === name && one.n === n)?.about;
+    if (id !== undefined) this.#taken.add(`#${id} ${name}`);
   }
 
   /**
@@ -32,6 +59,7 @@ export class History {
     if (kind === "done") this.#done.set(key, record);
     else if (kind === "due") this.#due.set(key, record.until!);
     else if (kind === "got") this.#got.set(record.about!, record);
+    else if (kind === "signal") this.#signals.push(record);
     else if (kind === "started") this.#started.set(key, record.jobs ?? []);
     else if (kind === "ended") append(this.#ended, key, record);
     else if (kind === "try") append(this.#tries, key, record);
@@ -39,6 +67,11 @@ export class History {
 
   done(key: string): StepRecord | undefined {
     return this.#done.get(key);
+  }
+
+  /** Steps that have ended and can be undone. */
+  get undoable(): readonly string[] {
+    return [...this.#done.values()].filter(isUndoable).map(({ key }) => key);
   }
 
   /** When a sleep or a wait ends that has begun. */
@@ -64,6 +97,11 @@ export class History {
     return this.#tries.get(key) ?? [];
   }
 }
+
+/** How the end of a step is noted that has something to undo it. */
+export const undoMark = "undo";
+
+const isUndoable = ({ key, about, error }: StepRecord): boolean => about === undoMark && !key.startsWith("#") && !error;
 
 /** A key without the number of rewinds before it; as `step_name` in SQL. */
 function stepOf(key: string): string {

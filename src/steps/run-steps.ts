@@ -1,12 +1,21 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Engine } from "../db/engine.js";
 import { handleIn } from "../db/handle.js";
-import { InvalidArgumentError, JobFailedError, LeaseLostError, RunLimitError, StepFailedError } from "../db/errors.js";
+import {
+  DatabaseUnavailableError,
+  InvalidArgumentError,
+  JobFailedError,
+  LeaseLostError,
+  RunLimitError,
+  StepFailedError,
+  translateError,
+} from "../db/errors.js";
 import { checkKeys } from "../db/encode.js";
 import { errorText } from "../db/error-text.js";
 import { causeOf, errorOf } from "../db/stored-error.js";
 import { type Database, type Transaction, inTransactionOf } from "../db/foreign.js";
-import { bounds } from "../db/limits.js";
+import { checkTime } from "../db/check-options.js";
+import { bounds, minTime } from "../db/limits.js";
 import type { ClaimedJob, JobError, JobId, NewStep, StepRecord, Wait } from "../db/types.js";
 import type { AnyJobDefinition } from "../job/define-job.js";
 import { type Duration, durationSeconds } from "../job/duration.js";
@@ -14,13 +23,15 @@ import type { Middlewares } from "../job/middleware.js";
 import { type EngineJob, newJob } from "../job/new-job.js";
 import { retryDelaySeconds } from "../job/retry-delay.js";
 import { validate } from "../job/standard-schema.js";
-import { History } from "./history.js";
+import { History, undoMark } from "./history.js";
+import { insideMessage, insideRemedy } from "./inside.js";
 import type { Journal } from "./journal.js";
 import type { StepEnd, StepObserver, StepTry } from "./observer.js";
 import type { ChildOptions, Step, StepContext, StepOptions, TokenOptions, WaitOptions } from "./step.js";
 import { stepName, stepValue } from "./step-values.js";
 import { type Undo, Undos } from "./undos.js";
-import { began, hasBegun } from "./version.js";
+import { began, hasBegun, versionOf } from "./version.js";
+import { within } from "./within.js";
 import { Waiting } from "./waiting.js";
 
 /** The run that steps belong to. */
@@ -44,9 +55,17 @@ export interface StepOwner {
   /** Give the job back until something of this happens. Nothing of the handler is waited for any more. */
   suspend(waits: readonly Wait[], steps: readonly NewStep[]): void;
   /** The job has failed before, and its steps are being undone. */
-  fail(error: unknown): void;
+  failAgain(error: JobError, thrown: Error): void;
+  /** The run began with another version of the handler: leave it to others. */
+  leave(version: number): Promise<void>;
   /** The job is somebody else's by now. */
   lost(error: LeaseLostError): void;
+  /** Whoever got this signal was told to stop, and this error tells nothing else. */
+  isStop(error: unknown, signal: AbortSignal): boolean;
+  /** How long the work of a step that is undone may take: as long as an attempt. Absent: without an end. */
+  readonly undoTimeoutMs: number | undefined;
+  /** Resolves when work that does not obey is not waited for any more; never where an attempt may last. */
+  readonly outOfTime: Promise<void>;
   /** Trying again would not help. */
   isPermanent(error: unknown): boolean;
   /** An error as it is stored. */
@@ -60,13 +79,19 @@ const failingKey = "#failing";
 const tokenPrefix = "#token ";
 const usualExpiry: Duration = "7d";
 
-/** The key of the step whose work is being done. */
-const keyInProgress = new AsyncLocalStorage<string>();
+/**
+ * The step whose work is being done, with the run that it belongs to: what the work sets off, such as the run of
+ * another job, may be called from inside of it too.
+ */
+const workInProgress = new AsyncLocalStorage<{ readonly key: string; readonly of: RunSteps }>();
 
 interface Pending {
   readonly wait: Wait;
-  readonly waiting: { readonly isAwaited: boolean };
+  readonly waiting: { readonly isAwaited: boolean; reject(reason: unknown): void };
 }
+
+/** Thrown where a call of the handler goes no further: it shows what is to be undone, and does nothing new. */
+const isBlocked = Symbol("blocked");
 
 /** What a look at a wait found: a value, or that it is still to be waited for. */
 type Look<T> = { readonly value: T } | { readonly wait: Wait };
@@ -90,6 +115,20 @@ export class RunSteps implements Step {
   #isLookedAt = false;
   readonly #undos = new Undos();
   #isSuspended = false;
+  /** Something new was to be done in a call that only shows what is to be undone. */
+  #isBlocked = false;
+  /** Nothing new begins: the job is about to end. */
+  #isClosed = false;
+  /** What is still being done then counts no more. */
+  #isOver = false;
+  /** Some step that was called has something to undo it. */
+  #hasUndo = false;
+  /** Steps that are being looked at or done, with whether they have something to undo them. */
+  readonly #looks = new Map<object, { readonly key: () => string | undefined; readonly hasUndo: boolean }>();
+  #whenDone: (() => void) | undefined;
+  /** The handler runs in a thread or process, where nothing can be undone and nobody is waited for. */
+  #isElsewhere = false;
+  #known: History | undefined;
 
   /** Told when this call of the handler is given up: nothing of it goes on. */
   onAbandoned: () => void = () => {};
@@ -100,6 +139,7 @@ export class RunSteps implements Step {
 
   /** Keep the run from being suspended while its handler, which runs elsewhere, may go on. Returns what ends that. */
   hold(): () => void {
+    this.#isElsewhere = true;
     this.#active += 1;
     return () => {
       this.#active -= 1;
@@ -108,20 +148,28 @@ export class RunSteps implements Step {
   }
 
   get key(): string {
-    const key = keyInProgress.getStore();
-    if (key === undefined)
+    const work = workInProgress.getStore();
+    if (work?.of !== this)
       throw new InvalidArgumentError("there is no step here", "read step.key inside the work of a step");
-    return key;
+    return work.key;
+  }
+
+  /** Do the work of a step, which knows its key, and begins no other step. */
+  #within<T>(key: string, work: () => T): T {
+    return workInProgress.run({ key, of: this }, work);
   }
 
   run<T>(name: string, work: (context: StepContext) => T | PromiseLike<T>, options: StepOptions<T> = {}): Promise<T> {
     if (typeof work !== "function")
       return Promise.reject(new InvalidArgumentError(`the work of step "${name}" is not a function`));
-    return this.#wait(name, async (key, history) => {
+    const hasUndo = typeof options.undo === "function";
+    if (hasUndo) this.#hasUndo = true;
+    const look = async (key: string, history: History): Promise<Look<T>> => {
       const found = await this.#run(name, key, history, work, options);
-      if ("value" in found && options.undo) this.#undos.add(key, options.undo as Undo, found.value, history.done(key));
+      if ("value" in found && hasUndo) this.#undos.add(key, options.undo as Undo, found.value, history.done(key));
       return found;
-    });
+    };
+    return this.#wait(name, look, "", hasUndo);
   }
 
   transaction<T>(
@@ -132,31 +180,48 @@ export class RunSteps implements Step {
     return this.#wait(name, async (key, history) => {
       const done = history.done(key);
       if (done) return { value: done.value as T };
-      await this.#mayGoOn(history);
       const { engine, job, signal } = this.#owner;
+      const failed = this.#failedNow(key, history);
+      if (failed) throw failureOf(key, job.attempt, failed);
+      this.#mayGoOn(history);
       const beganAt = performance.now();
       const one: StepTry = { step: key, kind: "transaction", attempt: job.attempt };
       let sent: readonly NewStep[] = [];
+      let isWritten = false;
       const inside = async (tx: Transaction): Promise<unknown> => {
         const context: StepContext = { key: `${handleIn(engine.cell, job.id)}:${key}`, attempt: job.attempt, signal };
-        const given = stepValue(await keyInProgress.run(context.key, () => work(tx as never, context)), name);
+        isWritten = false; // a library may do it again
+        const given = stepValue(await this.#within(context.key, () => work(tx as never, context)), name);
         const step = doneStep(key, given.json, performance.now() - beganAt);
         sent = this.#survived;
         const refused = await engine.stepsPut([{ token: job.token, job: job.id, steps: [...sent, step] }], { tx });
         if (refused.length > 0) throw this.#lost();
+        isWritten = true;
         return given.value;
       };
       let value: unknown;
       try {
         value = await this.#observed(one, () => inTransactionOf(db, inside));
       } catch (error) {
-        this.#tellEnd(one, "failed", beganAt, error);
-        throw error;
+        const committed = isWritten ? await this.#committed(key) : undefined;
+        if (!committed) {
+          // it may be on its way: that it has failed is not certain, and not remembered
+          if (!this.#isFailure(error, signal) || (isWritten && isAway(error))) throw this.#stopped(one, beganAt, error);
+          return this.#failed(one, error, beganAt, 1, undefined);
+        }
+        value = committed.value;
       }
       this.#tellEnd(one, "done", beganAt);
       this.#survived = this.#survived.filter((one) => !sent.includes(one));
       return { value: value as T };
     });
+  }
+
+  /** What a transaction has left whose commit was not answered. */
+  async #committed(key: string): Promise<StepRecord | undefined> {
+    const { journal, job, signal } = this.#owner;
+    const records = await this.#held(journal.read(job.id, signal));
+    return records.find((one) => one.key === key && one.kind === "done");
   }
 
   sleep(name: string, duration: Duration): Promise<void> {
@@ -167,10 +232,15 @@ export class RunSteps implements Step {
   }
 
   sleepUntil(name: string, time: Date): Promise<void> {
-    return this.#wait(name, (key) => {
+    return this.#wait(name, (key, history) => {
       if (!(time instanceof Date) || Number.isNaN(time.getTime()))
         throw new InvalidArgumentError(`step "${name}" cannot sleep until that`, "give a Date");
-      return this.#look(time, { key, until: time.toISOString() }, undefined);
+      const noted = history.due(key);
+      if (noted) return this.#look(noted, { key }, undefined);
+      // the first time that was given counts: the handler may give a later one each time it is called
+      const until = checkTime(new Date(Math.max(time.getTime(), minTime)), `the time of step "${name}"`);
+      this.#survived.push({ key, kind: "due", until });
+      return this.#look(time, { key, until }, undefined);
     });
   }
 
@@ -179,18 +249,28 @@ export class RunSteps implements Step {
     return this.#wait(typeof names === "string" ? names : signals.join("|"), async (key, history) => {
       if (signals.length === 0) throw new InvalidArgumentError("no signal to wait for", "give a name");
       for (const name of signals) stepName(name);
-      const got = history.got(key);
-      if (got) {
+      const heard = async (got: StepRecord): Promise<Look<never>> => {
         const value: unknown = options.schema
           ? await validate(options.schema, got.value, `the signal "${got.key}"`)
           : (got.value ?? null);
         return { value: (typeof names === "string" ? value : { name: got.key, value }) as never };
-      }
+      };
+      const got = history.got(key);
+      if (got) return heard(got);
       const seconds = options.timeout === undefined ? undefined : durationSeconds(options.timeout, "timeout");
       const due = history.due(key);
       const found = this.#look(due, { key, signals, ...(seconds === undefined ? {} : { seconds }) }, null);
-      // on record, for who looks: the signal may yet come, and is kept for the next wait
-      if ("value" in found && !history.done(key)) this.#survived.push({ key, kind: "done", about: "timeout" });
+      if ("value" in found && !history.done(key)) {
+        // it came in time, when nobody was there to deliver it, or while the run waited for something else
+        const late = due && history.take(signals, due);
+        if (late) {
+          this.#mayGoOn(history);
+          await this.#write([gotStep(key, late)]);
+          return heard(late);
+        }
+        // on record, for who looks: the signal may yet come, and is kept for the next wait
+        this.#survived.push({ key, kind: "done", about: "timeout" });
+      }
       return found as Look<never>;
     });
   }
@@ -201,7 +281,7 @@ export class RunSteps implements Step {
       async (key, history) => {
         checkKeys(options, new Set(["expires"]));
         const seconds = durationSeconds(options.expires ?? usualExpiry, "expires");
-        if (!history.done(key)) await this.#mayGoOn(history);
+        if (!history.done(key)) this.#mayGoOn(history);
         if (this.#survived.length > 0) await this.#write([]);
         const { journal, job, signal } = this.#owner;
         return { value: await this.#held(journal.token(job, key, name, seconds, signal)) };
@@ -281,10 +361,17 @@ export class RunSteps implements Step {
    * A step: it is looked at, which may take a while, and ends, or is waited for. It counts in the order of calls,
    * before anything is waited for.
    */
-  #wait<T>(name: string, look: (key: string, history: History) => Look<T> | Promise<Look<T>>, prefix = ""): Promise<T> {
+  #wait<T>(
+    name: string,
+    look: (key: string, history: History) => Look<T> | Promise<Look<T>>,
+    prefix = "",
+    hasUndo = false,
+  ): Promise<T> {
     if (this.#isSuspended) return this.#never();
+    if (workInProgress.getStore()?.of === this)
+      return Promise.reject(new InvalidArgumentError(insideMessage(name), insideRemedy));
     const waiting = new Waiting<T>(() => this.#mayBeIdle());
-    void this.#begin(name, look, waiting, prefix);
+    void this.#begin(name, look, waiting, prefix, hasUndo);
     return waiting;
   }
 
@@ -293,13 +380,16 @@ export class RunSteps implements Step {
     look: (key: string, history: History) => Look<T> | Promise<Look<T>>,
     waiting: Waiting<T>,
     prefix: string,
+    hasUndo: boolean,
   ): Promise<void> {
     this.#active += 1;
     const named = prefix + name;
     let isBusy = false;
+    let key: string | undefined;
+    this.#looks.set(waiting, { key: () => key, hasUndo });
     try {
       stepName(name);
-      if (!this.#owner.isOpen) throw new LeaseLostError([this.#owner.job.id]);
+      if (!this.#owner.isOpen || this.#isClosed) throw new LeaseLostError([this.#owner.job.id]);
       if (this.#busy.has(named)) {
         throw new InvalidArgumentError(
           `step "${name}" is used again while it is being done`,
@@ -310,9 +400,9 @@ export class RunSteps implements Step {
       isBusy = true;
       const step = this.#stepOf(named);
       const history = await this.#history();
-      const key = history.keyFor(step);
+      key = history.keyFor(step);
       const found = await look(key, history);
-      if ("wait" in found) await this.#mayGoOn(history);
+      if ("wait" in found) this.#mayGoOn(history);
       if ("value" in found) {
         waiting.resolve(found.value);
         this.#busy.delete(named);
@@ -320,10 +410,16 @@ export class RunSteps implements Step {
         this.#pending.set(key, { wait: found.wait, waiting });
       }
     } catch (error) {
-      if (isBusy) this.#busy.delete(named);
-      waiting.reject(error);
+      if (error === isBlocked) {
+        this.#isBlocked = true;
+      } else {
+        if (isBusy) this.#busy.delete(named);
+        waiting.reject(error);
+      }
     } finally {
       this.#active -= 1;
+      this.#looks.delete(waiting);
+      if (this.#looks.size === 0) this.#whenDone?.();
       this.#mayBeIdle();
     }
   }
@@ -335,56 +431,96 @@ export class RunSteps implements Step {
   }
 
   #history(): Promise<History> {
-    this.#reading ??= this.#owner.read().then((records) => {
-      if (hasBegun(records)) this.#owner.observer?.onResumed(this.#owner.job);
-      // absent is version 1
-      if (this.#owner.version > 1 && !hasBegun(records)) this.#survived.push(began(this.#owner.version));
-      return new History(records);
+    this.#reading ??= this.#owner.read().then(async (records) => {
+      if (!hasBegun(records)) {
+        // absent is version 1
+        if (this.#owner.version > 1) this.#survived.push(began(this.#owner.version));
+      } else if (versionOf(records) === this.#owner.version) {
+        this.#owner.observer?.onResumed(this.#owner.job);
+      } else {
+        await this.#owner.leave(versionOf(records));
+        this.onAbandoned();
+        await this.#never();
+      }
+      this.#known = new History(records);
+      return this.#known;
     });
     return this.#reading;
   }
 
-  /** What was done before the job failed is being undone: the handler shows what that is, and does nothing new. */
-  async #mayGoOn(history: History): Promise<void> {
-    const failing = failingOf(history);
-    if (!failing) return;
-    this.#owner.fail(failureBefore(failing));
-    this.onAbandoned();
-    await this.#never();
+  /**
+   * Whether something new may be done. Not while what was done before the job failed is being undone: the handler shows
+   * what that is, and goes no further. All of its steps are heard before that is taken for all.
+   */
+  #mayGoOn(history: History): void {
+    if (failingOf(history)) throw isBlocked;
+    if (this.#isClosed) throw new LeaseLostError([this.#owner.job.id]);
+  }
+
+  /** The job has failed for good before this call of the handler, as far as is known by now. */
+  get isFailing(): boolean {
+    return this.#known !== undefined && failingOf(this.#known) !== undefined;
+  }
+
+  /** The job is about to fail for good: nothing new begins. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   /** Steps have something to undo them, or some of it was begun before. */
   async hasUndos(): Promise<boolean> {
-    return this.#undos.size > 0 || failingOf(await this.#history()) !== undefined;
+    const history = await this.#history();
+    return this.#hasUndo || failingOf(history) !== undefined || history.undoable.length > 0;
   }
 
   /**
    * The job fails for good: undo what its steps have done, newest first. First that is noted, so that whoever has the
    * job next goes on with it. Returns the error that counts, and the steps that could not be undone.
    */
-  async undo(error: unknown): Promise<{ readonly error: JobError; readonly notUndone: readonly string[] }> {
+  async undo(error: JobError): Promise<{ readonly error: JobError; readonly notUndone: readonly string[] }> {
     const history = await this.#history();
     const known = failingOf(history);
-    const told = known?.error ?? this.#owner.describe(error);
+    const told = known?.error ?? error;
     if (!known) await this.#write([{ key: history.keyFor(failingKey), kind: "done", error: told }]);
-    const notUndone: string[] = [];
+    const notUndone = await this.#workDone();
     for (const { key, undo, value } of this.#undos.newestFirst()) {
       const undoKey = `#undo ${key}`;
       const done = history.done(undoKey) ?? (await this.#undoOne(key, undoKey, undo, value));
       if (done.error) notUndone.push(key);
     }
+    for (const key of history.undoable) {
+      const done = history.done(`#undo ${key}`);
+      if (!this.#undos.has(key) && (!done || done.error)) notUndone.push(key); // this call has not come to it
+    }
     return { error: told, notUndone };
   }
 
+  /**
+   * Work that was begun beside what has failed may have its effect yet, and is waited for. Returns the steps that could
+   * be undone, and did not end in time.
+   */
+  async #workDone(): Promise<string[]> {
+    if (this.#looks.size > 0 && !this.#isElsewhere)
+      await Promise.race([new Promise<void>((resolve) => (this.#whenDone = resolve)), this.#owner.outOfTime]);
+    this.#isOver = true;
+    return [...this.#looks.values()].flatMap(({ key, hasUndo }) => (hasUndo ? (key() ?? []) : []));
+  }
+
   async #undoOne(key: string, undoKey: string, undo: Undo, value: unknown): Promise<{ readonly error?: JobError }> {
-    const { engine, job, signal } = this.#owner;
-    const context: StepContext = { key: `${handleIn(engine.cell, job.id)}:${undoKey}`, attempt: job.attempt, signal };
+    const { engine, job, signal, undoTimeoutMs } = this.#owner;
+    signal.throwIfAborted();
+    const idempotencyKey = `${handleIn(engine.cell, job.id)}:${undoKey}`;
     const one: StepTry = { step: key, kind: "undo", attempt: job.attempt };
     const beganAt = performance.now();
     let failed: { readonly error?: JobError } = {};
     try {
-      await this.#observed(one, () => keyInProgress.run(context.key, () => undo(value, context)));
+      await this.#observed(one, () =>
+        within(undoTimeoutMs, signal, (its) =>
+          this.#within(idempotencyKey, () => undo(value, { key: idempotencyKey, attempt: job.attempt, signal: its })),
+        ),
+      );
     } catch (error) {
+      if (this.#owner.isStop(error, signal)) throw this.#stopped(one, beganAt, error);
       failed = { error: this.#owner.describe(error) };
     }
     await this.#write([{ key: undoKey, kind: "done", ms: performance.now() - beganAt, about: key, ...failed }]);
@@ -405,23 +541,23 @@ export class RunSteps implements Step {
     key: string,
     history: History,
     work: (context: StepContext) => T | PromiseLike<T>,
-    { maxAttempts = 1, retryDelay }: StepOptions<T>,
+    { maxAttempts = 1, retryDelay, undo }: StepOptions<T>,
   ): Promise<Look<T>> {
     if (!Number.isInteger(maxAttempts) || maxAttempts < 1)
       throw new InvalidArgumentError(`maxAttempts of step "${name}" cannot be ${maxAttempts}`, "give 1 or more");
     const { job, signal } = this.#owner;
     const done = history.done(key);
-    if (done?.error) throw failureOf(key, done);
-    if (done) return { value: done.value as T };
     const tries = history.tries(key);
+    if (done?.error) throw failureOf(key, tries.length + 1, done.error);
+    if (done) return { value: done.value as T };
     const last = tries.at(-1);
     if (maxAttempts === 1) {
-      const failed = tries.find(({ n }) => Number(n) === job.attempt);
-      if (failed) throw failureOf(key, failed);
+      const failed = this.#failedNow(key, history);
+      if (failed) throw failureOf(key, job.attempt, failed);
     } else if (last?.until && this.#owner.now < last.until.getTime()) {
       return { wait: { key, until: last.until.toISOString(), retry: true } };
     }
-    await this.#mayGoOn(history);
+    this.#mayGoOn(history);
     const attempt = maxAttempts === 1 ? job.attempt : tries.length + 1;
     const one: StepTry = { step: key, kind: "run", attempt };
     const beganAt = performance.now();
@@ -429,13 +565,37 @@ export class RunSteps implements Step {
     try {
       const idempotencyKey = `${handleIn(this.#owner.engine.cell, job.id)}:${key}`;
       const context: StepContext = { key: idempotencyKey, attempt, signal };
-      value = stepValue(await this.#observed(one, () => keyInProgress.run(idempotencyKey, () => work(context))), name);
+      value = stepValue(await this.#observed(one, () => this.#within(idempotencyKey, () => work(context))), name);
     } catch (error) {
+      if (!this.#isFailure(error, signal)) throw this.#stopped(one, beganAt, error);
       return this.#failed(one, error, beganAt, maxAttempts, retryDelay);
     }
-    await this.#write([doneStep(key, value.json, performance.now() - beganAt)]);
+    if (this.#isOver) throw new LeaseLostError([job.id]); // it is told of as not undone
+    const about = undo ? undoMark : undefined;
+    await this.#write([doneStep(key, value.json, performance.now() - beganAt, about)]);
     this.#tellEnd(one, "done", beganAt);
     return { value: value.value as T };
+  }
+
+  /** What a step without retries of its own has failed with in this attempt of the job, in an earlier call. */
+  #failedNow(key: string, history: History): JobError | undefined {
+    return history.tries(key).find(({ n }) => Number(n) === this.#owner.job.attempt)?.error;
+  }
+
+  /** Work that obeyed when it was told to stop, or that is nobody's by now, has not failed. */
+  #isFailure(error: unknown, signal: AbortSignal): boolean {
+    const { job, isOpen } = this.#owner;
+    return (
+      isOpen &&
+      !this.#owner.isStop(error, signal) &&
+      !(error instanceof LeaseLostError && error.jobIds.includes(job.id))
+    );
+  }
+
+  /** Nothing of it is remembered, and it is done again. */
+  #stopped(one: StepTry, beganAt: number, error: unknown): unknown {
+    this.#tellEnd(one, "failed", beganAt, error);
+    return error;
   }
 
   async #failed(
@@ -459,7 +619,7 @@ export class RunSteps implements Step {
       this.#survived.push({ key, kind: "try", n: attempt, error: told, ms, seconds });
       return { wait: { key, seconds, retry: true } };
     }
-    throw new StepFailedError(key, attempt, errorText(told), error);
+    throw failureOf(key, attempt, told);
   }
 
   /** The work of a try, in the sight of whoever observes steps. */
@@ -525,12 +685,24 @@ export class RunSteps implements Step {
     options: ChildOptions,
     detached: boolean,
   ): Promise<readonly JobId[]> {
-    await this.#mayGoOn(history);
+    const failed = this.#failedNow(key, history);
+    if (failed) throw errorOf(failed);
+    this.#mayGoOn(history);
     const one: StepTry = { step: key, kind: "start", attempt: this.#owner.job.attempt };
     const beganAt = performance.now();
-    const ids = await this.#observed(one, () => this.#enqueueNow(key, definition, inputs, options, detached));
-    this.#tellEnd(one, "done", beganAt);
-    return ids;
+    const { signal } = this.#owner;
+    try {
+      const ids = await this.#observed(one, () => this.#enqueueNow(key, definition, inputs, options, detached));
+      this.#tellEnd(one, "done", beganAt);
+      return ids;
+    } catch (error) {
+      // the database was away for longer than the run may last: nothing was refused
+      if (!this.#isFailure(error, signal) || isAway(error)) throw this.#stopped(one, beganAt, error);
+      const told = this.#owner.describe(error);
+      this.#survived.push({ key, kind: "try", n: one.attempt, error: told, ms: performance.now() - beganAt });
+      this.#tellEnd(one, "failed", beganAt, error);
+      throw errorOf(told);
+    }
   }
 
   async #enqueueNow(
@@ -557,12 +729,28 @@ export class RunSteps implements Step {
 
   /** Look, when the handler has gone on as far as it can, whether there is nothing left but to wait. */
   #mayBeIdle(): void {
-    if (this.#isLookedAt || this.#active > 0 || this.#pending.size === 0) return;
+    if (this.#isLookedAt || this.#active > 0 || (this.#pending.size === 0 && !this.#isBlocked)) return;
     this.#isLookedAt = true;
     setImmediate(() => {
       this.#isLookedAt = false;
-      if (this.#active === 0 && !this.#isSuspended && this.#owner.isOpen) this.#suspend();
+      if (this.#active > 0 || this.#isSuspended) return;
+      if (!this.#owner.isOpen || this.#isClosed) this.#giveUp();
+      else if (this.#isBlocked) this.#failAgain();
+      else this.#suspend();
     });
+  }
+
+  /** The job has an outcome, and nothing is waited for any more: a handler that goes on hears of it. */
+  #giveUp(): void {
+    for (const { waiting } of this.#pending.values()) waiting.reject(new LeaseLostError([this.#owner.job.id]));
+    this.#pending.clear();
+  }
+
+  /** The handler has shown what was done before its job failed, and would do something new now. */
+  #failAgain(): void {
+    const { error = { message: "the job failed before" } } = failingOf(this.#known!)!;
+    this.#owner.failAgain(error, errorOf(error));
+    this.onAbandoned();
   }
 
   #suspend(): void {
@@ -585,18 +773,29 @@ function failingOf(history: History): StepRecord | undefined {
   return history.done(history.keyFor(failingKey));
 }
 
-function doneStep(key: string, json: string | undefined, ms: number): NewStep {
-  return { key, kind: "done", ms, ...(json === undefined ? {} : { json }) };
+/** The database is away, or was when it should have answered; libraries may put that into an error of their own. */
+function isAway(error: unknown): boolean {
+  let one = error;
+  for (let depth = 0; one instanceof Error && depth < 20; depth += 1, one = one.cause)
+    if (translateError(one) instanceof DatabaseUnavailableError) return true;
+  return false;
 }
 
-/** A step that failed before, as it is told again. */
-function failureOf(key: string, { error, n }: StepRecord): StepFailedError {
-  return new StepFailedError(key, Number(n ?? 1), errorText(error), error && errorOf(error));
+function gotStep(key: string, { key: name, n, value }: StepRecord): NewStep {
+  const json = value === undefined ? {} : { json: JSON.stringify(value) };
+  return { key: name, kind: "got", n: n!, about: key, ...json };
 }
 
-/** What a job failed with whose steps are being undone. */
-function failureBefore({ error }: StepRecord): Error {
-  return errorOf(error ?? { message: "the job failed before" });
+function doneStep(key: string, json: string | undefined, ms: number, about?: string): NewStep {
+  return { key, kind: "done", ms, ...(json === undefined ? {} : { json }), ...(about === undefined ? {} : { about }) };
+}
+
+/**
+ * A step that has failed, as each call of the handler is told of it: the first one too gets the error that is read from
+ * what is stored, or it would take another way than those that follow.
+ */
+function failureOf(key: string, attempts: number, error: JobError): StepFailedError {
+  return new StepFailedError(key, attempts, errorText(error), errorOf(error));
 }
 
 function resultOf({ about: state, error, other, value }: StepRecord): unknown {

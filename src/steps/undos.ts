@@ -16,8 +16,8 @@ interface Undoable {
 export class Undos {
   readonly #all: Undoable[] = [];
 
-  get size(): number {
-    return this.#all.length;
+  has(key: string): boolean {
+    return this.#all.some((one) => one.key === key);
   }
 
   /** `before`: how an earlier call of the handler noted it. */

@@ -3,6 +3,7 @@ import { errorOf } from "../db/stored-error.js";
 import type { JobError } from "../db/types.js";
 import type { AnyJobDefinition } from "../job/define-job.js";
 import type { StandardSchema } from "../job/standard-schema.js";
+import { insideMessage, insideRemedy } from "../steps/inside.js";
 import { Waiting } from "../steps/waiting.js";
 import type { FromHost, HostFunction, SentDefinition, SentError, StepMethod, ToHost } from "./isolate-messages.js";
 
@@ -10,8 +11,8 @@ type Told = Extract<ToHost, { readonly seq: number }>;
 type SentFailure = Readonly<Record<string, unknown>>;
 type Definition = string | AnyJobDefinition;
 
-/** The key of the step whose work is being done. */
-const keyInProgress = new AsyncLocalStorage<string>();
+/** The step whose work is being done, and the call of the handler that it belongs to. */
+const workInProgress = new AsyncLocalStorage<{ readonly key: string; readonly of: HostSteps }>();
 
 /**
  * `step` in a handler's own thread or process. Steps are done by the worker; here their work is, and it is known what
@@ -41,9 +42,9 @@ export class HostSteps {
   }
 
   get key(): string {
-    const key = keyInProgress.getStore();
-    if (key === undefined) throw refusal("there is no step here", "read step.key inside the work of a step");
-    return key;
+    const work = workInProgress.getStore();
+    if (work?.of !== this) throw refusal("there is no step here", "read step.key inside the work of a step");
+    return work.key;
   }
 
   run(name: string, work: (context: object) => unknown, options: Readonly<Record<string, unknown>> = {}): unknown {
@@ -53,7 +54,7 @@ export class HostSteps {
         refusal("a step in a thread or process cannot be undone", "give undo to a handler of the worker's own process"),
       );
     const inContext = ({ key, ...context }: { readonly key: string }) =>
-      keyInProgress.run(key, () => work({ ...context, key, signal: this.#signal }));
+      workInProgress.run({ key, of: this }, () => work({ ...context, key, signal: this.#signal }));
     return this.#call("run", [name, this.#function(inContext), options]);
   }
 
@@ -125,6 +126,7 @@ export class HostSteps {
     args: readonly unknown[],
     read: (value: unknown) => unknown = (value) => value,
   ): Promise<unknown> {
+    if (workInProgress.getStore()?.of === this) return Promise.reject(refusal(insideMessage(args[0]), insideRemedy));
     const run = this.#run;
     const call = this.#calls.length;
     let isAwaited = false;

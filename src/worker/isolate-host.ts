@@ -7,6 +7,8 @@ import type { FromHost, SentError, ToHost } from "./isolate-messages.js";
 import type { Outcome } from "./outcome.js";
 
 const decision = Symbol.for("millrace.decision");
+// for a Millrace that a handler makes here (run-in-progress.ts)
+Object.defineProperty(globalThis, Symbol.for("millrace.host"), { value: true });
 const tell = (message: FromHost): void => void (parentPort ? parentPort.postMessage(message) : process.send?.(message));
 let controller = new AbortController();
 /** Those of the newest run. */
@@ -41,7 +43,7 @@ async function call(handler: unknown, run: number, job: Readonly<Record<string, 
   }
 }
 
-/** With its causes; permanent when it, or one of them, says so. */
+/** With its causes; permanent, or what tells that the run was stopped, when it is, or one of them. */
 function describe(error: unknown, depth = 0): SentError {
   if (!(error instanceof Error)) return { message: String(error), permanent: false };
   const cause = error.cause === undefined || depth >= 20 ? undefined : describe(error.cause, depth + 1);
@@ -53,6 +55,7 @@ function describe(error: unknown, depth = 0): SentError {
     ...(typeof code === "string" ? { code } : {}),
     ...(cause === undefined ? {} : { cause: cause as Json }),
     permanent: error.name === "PermanentError" || (cause?.permanent ?? false),
+    stopped: error === controller.signal.reason || (cause?.stopped ?? false),
   };
 }
 

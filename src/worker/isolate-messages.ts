@@ -15,8 +15,8 @@ export interface SentDefinition {
   readonly check: HostFunction;
 }
 
-/** An error as it travels. */
-export type SentError = JobError & { readonly permanent: boolean };
+/** An error as it travels. `stopped`: the run was told to stop, and this error tells nothing else. */
+export type SentError = JobError & { readonly permanent: boolean; readonly stopped?: boolean };
 
 /**
  * What the host is told. `seq` counts what concerns steps, so that the host can say how far it has come with it. `run`

@@ -19,6 +19,7 @@ type Sent = Without<Extract<ToHost, { readonly seq: number }>, "seq" | "run">;
  */
 export class IsolateSteps {
   readonly #steps: RunSteps;
+  readonly #signal: AbortSignal;
   readonly #send: (message: Sent & { readonly seq: number }) => void;
   readonly #calls = new Map<number, { readonly method: StepMethod; readonly promise: Promise<unknown> }>();
   readonly #invocations = new Map<number, { resolve: (value: unknown) => void; reject: (error: unknown) => void }>();
@@ -27,10 +28,16 @@ export class IsolateSteps {
   /** Ends what keeps the run from being suspended. */
   #release: (() => void) | undefined;
 
-  constructor(step: Step, send: (message: Sent & { readonly seq: number }) => void, onAbandoned: () => void) {
+  constructor(
+    step: Step,
+    signal: AbortSignal,
+    send: (message: Sent & { readonly seq: number }) => void,
+    onAbandoned: () => void,
+  ) {
     if (!(step instanceof RunSteps))
       throw new InvalidArgumentError("steps of a handler elsewhere cannot be watched", "give the handler itself");
     this.#steps = step;
+    this.#signal = signal;
     this.#send = send;
     step.onAbandoned = onAbandoned;
   }
@@ -53,7 +60,7 @@ export class IsolateSteps {
         this.#invocations.delete(message.id);
         break;
       case "invokeFailed":
-        this.#invocations.get(message.id)?.reject(rebuild(message.error));
+        this.#invocations.get(message.id)?.reject(rebuild(message.error, this.#signal));
         this.#invocations.delete(message.id);
         break;
       default:
@@ -140,9 +147,10 @@ export class IsolateSteps {
   }
 }
 
-/** An error of the host as one of ours. */
-export function rebuild({ permanent, ...stored }: SentError): Error {
+/** An error of the host as one of ours. `signal`: the run's. */
+export function rebuild({ permanent, stopped, ...stored }: SentError, signal: AbortSignal): Error {
   const error = errorOf(stored);
+  if (stopped && signal.aborted) return new Error(error.message, { cause: signal.reason });
   if (!permanent || error.name === "PermanentError") return error;
   return new PermanentError(error.message, { cause: error });
 }

@@ -81,26 +81,33 @@ function isolate(module: URL, options: IsolateOptions, open: () => Channel): Iso
     );
   if (!Number.isInteger(size) || size < 1 || size > 1000)
     throw new InvalidArgumentError(`size cannot be ${size}`, "give 1 to 1000");
-  const hosts: Host[] = [];
+  const hosts = new Set<Host>();
   const waiting: (() => void)[] = [];
-  const free = async (): Promise<Host> => {
+  const idleHost = (): Host | undefined => {
+    for (const host of hosts) if (host.isIdle) return host;
+    if (hosts.size >= size) return undefined;
+    const host: Host = new Host(open(), () => hosts.delete(host));
+    hosts.add(host);
+    return host;
+  };
+  /** Taken in the turn in which it is found: others may look in the same one. */
+  const take = async (): Promise<Host> => {
     for (;;) {
-      const idle = hosts.find((host) => host.isIdle);
-      if (idle) return idle;
-      if (hosts.length < size) {
-        const host = new Host(open(), () => hosts.splice(hosts.indexOf(host), 1));
-        hosts.push(host);
+      const host = idleHost();
+      if (host) {
+        host.isIdle = false;
         return host;
       }
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
   };
   const handler = async (job: Job, context: Context): Promise<unknown> => {
-    const host = await free();
+    const host = await take();
     try {
       const value = await host.run(job, context, killAfterMs);
       if (value !== abandoned) return value;
     } finally {
+      host.isIdle = true;
       waiting.shift()?.();
     }
     return new Promise(() => {}); // its run goes on elsewhere, from the top
@@ -131,21 +138,24 @@ class Host {
   #runs = 0;
   #progress: Promise<void> = Promise.resolve();
   #current: Current | undefined;
+  #ended: Error | undefined;
+  /** Why it was ended here. */
+  #killedFor: unknown;
+  /** Nobody has it; whoever takes it says so. */
+  isIdle = true;
 
   constructor(channel: Channel, onExit: () => void) {
     this.#channel = channel;
     channel.on("message", (message) => this.#hear(message));
     const ended = (detail: unknown): void => {
+      if (this.#ended) return; // an error is followed by the exit
       onExit();
       const why = detail instanceof Error ? detail.message : `exit ${String(detail)}`;
-      this.#current?.reject(new Error(`the handler's thread or process ended: ${why}`));
+      this.#ended = new Error(`the handler's thread or process ended: ${why}`, { cause: this.#killedFor });
+      this.#current?.reject(this.#ended);
     };
     channel.on("error", ended);
     channel.on("exit", ended);
-  }
-
-  get isIdle(): boolean {
-    return this.#current === undefined;
   }
 
   async run(job: Job, context: Context, killAfterMs: number): Promise<unknown> {
@@ -155,9 +165,13 @@ class Host {
         kind: "abort",
         reason: String((context.signal.reason as Error | undefined)?.message ?? context.signal.reason),
       });
-      killing = setTimeout(() => this.kill(), killAfterMs);
+      killing = setTimeout(() => {
+        this.#killedFor = context.signal.reason;
+        this.kill();
+      }, killAfterMs);
     };
     try {
+      if (this.#ended) throw this.#ended;
       return await new Promise((resolve, reject) => {
         const run = (this.#runs += 1);
         this.#current = { run, context, resolve, reject };
@@ -178,7 +192,8 @@ class Host {
     // The job must not end before the progress it left has arrived.
     if (message.kind === "returned") void this.#progress.then(() => current.resolve(message.value));
     else if (message.kind === "decided") void this.#progress.then(() => current.resolve(decisionOf(message.outcome)));
-    else if (message.kind === "threw") void this.#progress.then(() => current.reject(rebuild(message.error)));
+    else if (message.kind === "threw")
+      void this.#progress.then(() => current.reject(rebuild(message.error, current.context.signal)));
     else if (message.kind === "progress")
       this.#progress = current.context.progress(message.value).catch(current.reject);
     else if (message.kind === "log") current.context.log(message.message);
@@ -190,6 +205,7 @@ class Host {
     try {
       current.steps ??= new IsolateSteps(
         context.step,
+        context.signal,
         (sent) => {
           if (this.#current === current) this.#channel.send({ ...sent, run });
         },

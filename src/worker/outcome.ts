@@ -86,7 +86,15 @@ export function outcomeOfError(error: unknown): Outcome {
 
 export function isPermanent(error: unknown): boolean {
   return causesOf(error).some(
-    (one) => one instanceof PermanentError || one.name === "PermanentError" || one instanceof InputError,
+    (one) => one instanceof PermanentError || one.name === "PermanentError" || isInputError(one),
+  );
+}
+
+/** Also one that was stored as what a step failed with. */
+function isInputError(error: Error): boolean {
+  return (
+    error instanceof InputError ||
+    (error.name === "InputError" && (error as { readonly code?: unknown }).code === "MR011")
   );
 }
 

@@ -4,7 +4,7 @@ import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";
 import { idIn } from "../db/handle.js";
 import { InvalidArgumentError, LeaseLostError, TimeoutError } from "../db/errors.js";
-import type { ClaimedJob, Json, RunningLog, StepRecord } from "../db/types.js";
+import type { ClaimedJob, JobError, Json, RunningLog, StepRecord } from "../db/types.js";
 import type { Middlewares } from "../job/middleware.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { Journal } from "../steps/journal.js";
@@ -28,6 +28,8 @@ import {
 import { runInProgress } from "./run-in-progress.js";
 
 const newerVersionDelaySeconds = 60;
+/** So long may the work of a step go on after its attempt has timed out, before its job is undone without it. */
+const obeyMs = 5000;
 const maxNotes = 100;
 /** Of one note. All of them together stay below what a log may have, whatever is written in them. */
 const maxNoteCharacters = 1500;
@@ -36,6 +38,7 @@ const maxLiveNotes = 50;
 const maxLiveCharacters = 500;
 /** A timer may fire a little early, and the database closes a job only when its own clock has passed the deadline. */
 const lateMs = 5;
+const never = new Promise<void>(() => {});
 /** What a traced call gives instead of a value when it is suspended. */
 const isSuspended = Symbol("suspended");
 /** Node fires a timer that is longer at once. */
@@ -69,7 +72,14 @@ export class Run implements JobOwner {
   #steps: RunSteps | undefined;
   #records: Promise<readonly StepRecord[]> | undefined;
   #version: number | undefined;
-  #isUndoing = false;
+  /** Its steps are being undone, or have been: the job fails for good, whatever its handler does. */
+  #undoing: "no" | "now" | "over" = "no";
+  /** Of what undoes: the handler's own may have fired, because its time has passed. */
+  #undoController: AbortController | undefined;
+  /** The handler has ended while its steps are being undone. */
+  #endsLater = false;
+  #isOutOfTime: Promise<void> = never;
+  #outOfTime: () => void = () => {};
   #suspendCall: () => void = () => {};
   /** Of the version that the run began with. */
   #handler: Handler | undefined;
@@ -104,7 +114,10 @@ export class Run implements JobOwner {
     );
   }
 
-  /** Whether a run of an older version may be met here. */
+  /**
+   * Whether a run of an older version may be met here. One of a newer version is found when the handler asks for its
+   * first step: to look for it before would cost all handlers without steps a read.
+   */
   get #isVersioned(): boolean {
     const { definition, older, run } = this.registration;
     return "one" in run && (definition.version > 1 || (older?.size ?? 0) > 0);
@@ -119,14 +132,18 @@ export class Run implements JobOwner {
     if (this.#version === definition.version) return this.#readInputs();
     this.#handler = older?.get(this.#version);
     if (this.#handler) return [new HandledJob(job!, await this.#readStored(job!), this)];
-    await this.journal.put(job!, [unhandled(this.#version)], this.signal);
-    this.end(job!, { kind: "released", delaySeconds: newerVersionDelaySeconds });
+    await this.#leave(job!, this.#version);
     return [];
+  }
+
+  async #leave(job: ClaimedJob, version: number): Promise<void> {
+    await this.journal.put(job, [unhandled(version)], this.signal);
+    this.end(job, { kind: "released", delaySeconds: newerVersionDelaySeconds });
   }
 
   /** What the run remembers, read once. */
   #read(job: ClaimedJob): Promise<readonly StepRecord[]> {
-    this.#records ??= this.journal.read(job.id, this.signal);
+    this.#records ??= this.journal.read(job.id, this.#stepSignal);
     return this.#records;
   }
 
@@ -135,13 +152,14 @@ export class Run implements JobOwner {
     if (job.attemptTimeoutSeconds !== undefined) {
       const timeoutMs = job.attemptTimeoutSeconds * 1000;
       const timeout = new TimeoutError(`the attempt took longer than ${timeoutMs} ms`);
-      this.#after(timeoutMs, () =>
+      this.#after(timeoutMs, () => {
         this.end(
           job,
           { kind: "retryLater", error: { ...describeError(timeout), timeout: true }, thrown: timeout },
           timeout,
-        ),
-      );
+        );
+        if (this.#undoing === "now") this.#after(obeyMs, () => this.#outOfTime());
+      });
     }
     if (job.deadline !== undefined) {
       const passed = new TimeoutError(`the job's deadline ${job.deadline.toISOString()} has passed`);
@@ -215,7 +233,7 @@ export class Run implements JobOwner {
       (value) => {
         if (value !== isSuspended) this.#afterProgress(() => this.#returned(jobs, value));
       },
-      (error) => this.#afterProgress(() => this.#failed(error)),
+      (error) => this.#afterProgress(() => this.#ended(error)),
     );
   }
 
@@ -249,7 +267,6 @@ export class Run implements JobOwner {
   }
 
   #returned(jobs: readonly Job[], value: unknown): void {
-    if (this.#isUndoing) return;
     this.hasReturned = true;
     const { definition, run } = this.registration;
     const values = "one" in run ? [value] : value === undefined ? [] : (value as readonly unknown[]);
@@ -296,35 +313,39 @@ export class Run implements JobOwner {
     return this.middlewares?.hasCodec ? this.middlewares.read(result, "result") : result;
   }
 
-  /** The handler threw. When the job has failed for good, what its steps have done is undone first. */
-  #failed(error: unknown): void {
-    const [job] = this.jobs;
+  /**
+   * A job that fails for good has what its steps have done undone first, however it has failed. Whether that is so is
+   * asked of all outcomes of a run that has asked for steps.
+   */
+  #mustUndo(job: ClaimedJob, outcome: Outcome): boolean {
     const steps = this.#steps;
-    if (this.#isUndoing) return;
-    if (!steps || !job || !this.#open.has(job.id)) return this.#ended(error);
-    follow(
-      () => steps.hasUndos(),
-      (hasUndos) => {
-        const outcome = this.#outcomeOf(error);
-        const isFinal = outcome.kind === "failed" || (outcome.kind === "retryLater" && job.attempt >= job.maxAttempts);
-        if (hasUndos && isFinal) this.#undo(steps, job, error);
-        else this.#ended(error);
-      },
-      () => this.#ended(error),
-    );
+    if (!steps || this.#undoing === "over") return false;
+    if (outcome.kind === "failed" || (outcome.kind === "retryLater" && job.attempt >= job.maxAttempts)) return true;
+    const isEnd = outcome.kind === "succeeded" || outcome.kind === "retryLater";
+    return isEnd && (this.#undoing === "now" || steps.isFailing); // part of it was undone already
   }
 
-  #undo(steps: RunSteps, job: ClaimedJob, failure: unknown): void {
-    if (this.#isUndoing) return;
-    this.#isUndoing = true;
-    follow(
-      () => steps.undo(failure),
-      ({ error, notUndone }) => {
-        const told = notUndone.length === 0 ? error : { ...error, notUndone };
-        this.end(job, { kind: "failed", error: told, thrown: failure });
-        this.#ended();
-      },
-      (error) => this.#ended(error),
+  #undo(steps: RunSteps, job: ClaimedJob, outcome: Outcome): void {
+    if (this.#undoing !== "no") return;
+    this.#undoing = "now";
+    this.#isOutOfTime = new Promise((resolve) => (this.#outOfTime = resolve));
+    steps.close();
+    const { error, thrown }: { readonly error: JobError; readonly thrown?: unknown } =
+      "error" in outcome ? outcome : { error: { message: "the job failed before" } };
+    const over = (told: Outcome): void => {
+      this.#undoing = "over";
+      this.end(job, told);
+      if (this.#endsLater) this.#ended();
+    };
+    const undoAll = async (): Promise<Outcome> => {
+      if (!(await steps.hasUndos())) return outcome;
+      const { error: first, notUndone } = await steps.undo(error);
+      return { kind: "failed", error: notUndone.length === 0 ? first : { ...first, notUndone }, thrown };
+    };
+    undoAll().then(
+      (told) => over(told),
+      // the rest is left to whoever has the job next
+      (reason) => over(reason instanceof LeaseLostError ? { kind: "lost" } : { kind: "released" }),
     );
   }
 
@@ -332,6 +353,8 @@ export class Run implements JobOwner {
   #ended(error?: unknown): void {
     this.hasReturned = true;
     if (this.#open.size > 0) this.fail(error);
+    this.#endsLater = this.#undoing === "now"; // which may have begun here
+    if (this.#endsLater) return;
     for (const timer of this.#timers) clearTimeout(timer);
     if (this.#notes.length > 0) this.liveLogs?.ended(this);
     this.observer.onEnded(this);
@@ -339,6 +362,7 @@ export class Run implements JobOwner {
 
   /** Whatever was thrown, in the handler or around it, ends all jobs that are still open. */
   fail(error: unknown): void {
+    if (this.#undoing === "now") return; // what the handler does counts no more
     const outcome = this.#outcomeOf(error);
     for (const job of this.#open.values()) this.end(job, outcome, error);
   }
@@ -352,7 +376,13 @@ export class Run implements JobOwner {
 
   /** The job has an outcome; the first one counts. */
   end(job: ClaimedJob, outcome: Outcome, abortReason?: unknown): void {
-    if (!this.#open.delete(job.id)) return;
+    if (!this.#open.has(job.id)) return;
+    if (this.#mustUndo(job, outcome)) {
+      if (abortReason !== undefined && this.#undoing === "no") this.abort(abortReason);
+      this.#undo(this.#steps!, job, outcome);
+      return;
+    }
+    this.#open.delete(job.id);
     const noted = this.#notes.length > 0 ? withLog(outcome, this.#notes) : outcome;
     if (abortReason !== undefined && this.#open.size === 0) this.abort(abortReason);
     this.observer.onOutcome(this, job, noted);
@@ -362,6 +392,7 @@ export class Run implements JobOwner {
   abort(reason: unknown): void {
     this.#abortReason ??= reason;
     this.#controller?.abort(this.#abortReason);
+    if (this.#undoing === "now") (this.#undoController ??= new AbortController()).abort(reason);
   }
 
   get openJobs(): readonly ClaimedJob[] {
@@ -408,7 +439,11 @@ export class Run implements JobOwner {
       version: this.#version ?? this.registration.definition.version,
       read: () => this.#read(job),
       get signal() {
-        return run.signal;
+        return run.#stepSignal;
+      },
+      undoTimeoutMs: job.attemptTimeoutSeconds === undefined ? undefined : job.attemptTimeoutSeconds * 1000,
+      get outOfTime() {
+        return run.#isOutOfTime;
       },
       get isOpen() {
         return run.#open.has(job.id) && !run.hasReturned;
@@ -421,8 +456,19 @@ export class Run implements JobOwner {
         this.#ended();
         this.#suspendCall();
       },
+      leave: async (version) => {
+        await this.#leave(job, version);
+        this.#undoing = "over";
+        this.#ended();
+        this.#suspendCall();
+      },
       lost: (error) => this.end(job, { kind: "lost" }, error),
-      fail: (error) => this.#undo(this.#steps!, job, error),
+      failAgain: (error, thrown) => {
+        this.end(job, { kind: "failed", error, thrown });
+        this.#ended();
+        this.#suspendCall();
+      },
+      isStop: (error, signal) => signal.aborted && isCausedBy(error, signal.reason),
       isPermanent,
       describe: describeError,
     };
@@ -445,6 +491,10 @@ export class Run implements JobOwner {
   get runningLogs(): RunningLog[] {
     const lines = this.#notes.slice(-maxLiveNotes).map((line) => storableText(line, maxLiveCharacters));
     return [...this.#open.values()].map(({ id, token }) => ({ id, token, lines }));
+  }
+
+  get #stepSignal(): AbortSignal {
+    return this.#undoing === "now" ? (this.#undoController ??= new AbortController()).signal : this.signal;
   }
 
   /** Made when somebody asks for it: most quick handlers never do. */

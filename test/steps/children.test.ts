@@ -361,3 +361,45 @@ describe("a child in the order of its parent", () => {
     expect(await test.mill.jobs.list({ queue, type: "child" })).toEqual([]);
   });
 });
+
+describe("children that were refused", () => {
+  it("stay refused for this attempt, so that a handler that caught it goes the same way after a wait [#183] [#205]", async () => {
+    const queue = await test.queue();
+    let checks = 0;
+    const refusing = {
+      "~standard": {
+        version: 1 as const,
+        vendor: "test",
+        // what it accepts may change while the job waits
+        validate: (value: unknown) =>
+          (checks += 1) <= 3 ? { issues: [{ message: "not that" }] } : { value: value as null },
+      },
+    };
+    const picky = defineJob("picky", { input: refusing, maxAttempts: 1 });
+    const seen: unknown[] = [];
+    const worker = test.worker(queue).handle(parent, async (job, { step }) => {
+      const told = (work: Promise<unknown>): Promise<unknown> =>
+        work.then(
+          () => "done",
+          (error: Error) => [error.name, (error as { code?: string }).code, error.message],
+        );
+      const all = [
+        await told(step.start("start", picky, null, { queue })),
+        await told(step.call("call", picky, null, { queue })),
+        await told(step.map("map", picky, [null], { queue })),
+      ];
+      seen.push(all);
+      await step.sleep("then", "1ms");
+      return job.attempt;
+    });
+    await worker.start();
+    const { id } = await test.mill.enqueue(parent, { queue }, { queue });
+    expect(await test.mill.result(id, patience)).toBe(1);
+    const refused = ["InputError", "MR011", expect.stringContaining("not that")];
+    expect(seen).toEqual([
+      [refused, refused, refused],
+      [refused, refused, refused],
+    ]);
+    expect((await test.mill.jobs.steps(id)).filter(({ kind }) => kind === "started")).toEqual([]);
+  });
+});

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { JobId } from "../../src/db/types.js";
 import { defineJob } from "../../src/job/define-job.js";
+import type { Step } from "../../src/steps/step.js";
+import type { Handler } from "../../src/worker/handler.js";
 import { claimOne, enqueue, stateOf } from "../support/jobs.js";
 import { useMill } from "../support/mill.js";
 import { isBlocked } from "../support/sessions.js";
@@ -247,5 +249,45 @@ describe("a signal", () => {
     await past(["got"], 9000, 9999);
     await tell(1);
     await expect(test.mill.tell(id, "go")).rejects.toMatchObject({ message: expect.stringContaining("10000 signals") });
+  });
+});
+
+describe("a signal against a timeout that passes while nobody looks", () => {
+  const next = (step: Step): Promise<unknown> => step.waitFor("go", { timeout: "1s" });
+  const waits: readonly (readonly [string, Handler<null>])[] = [
+    ["no worker lives", async (_job, { step }) => [await step.waitFor("go", { timeout: "1h" }), await next(step)]],
+    [
+      "the handler sleeps",
+      async (_job, { step }) => {
+        const waiting = step.waitFor(["stop", "go"], { timeout: "1h" });
+        await step.sleep("long", "2h");
+        const first = await waiting;
+        await step.sleep("then", "1ms"); // it is the same in a later call
+        return [first?.value ?? null, await next(step)];
+      },
+    ],
+  ];
+
+  it.each(waits)("counts when it was sent in time, once: %s [#196] [#199]", async (_what, handler) => {
+    for (const [at, expected] of [
+      [60, ["first", "second"]],
+      [5400, [null, "first"]],
+    ] as const) {
+      const queue = await test.queue();
+      const patient = defineJob<null>("patient");
+      const first = test.worker(queue).handle(patient, handler);
+      await first.start();
+      const { id } = await test.mill.enqueue(patient, null, { queue });
+      await until("it waits", async () => (await stateOf(test.db, id)) === "suspended");
+      await first.stop();
+      await test.db.moveClock(at);
+      await test.db.engine.tell(id, "go", "first", { id: "1" });
+      if (at === 60) await test.db.engine.tell(id, "go", "second");
+      await test.db.moveClock(7201 - at);
+      await test.worker(queue).handle(patient, handler).start();
+      expect(await test.mill.result(id, { timeout: "20s" })).toEqual(expected);
+      const got = (await test.mill.jobs.steps(id)).filter(({ kind }) => kind === "got");
+      expect(got).toHaveLength(expected.filter((one) => one !== null).length);
+    }
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { InputError } from "../../src/db/errors.js";
 import { defineJob } from "../../src/job/define-job.js";
 import { PermanentError } from "../../src/job/permanent-error.js";
 import { isLarge, patienceMs, sized } from "../support/large.js";
@@ -99,6 +100,90 @@ describe("steps at the same time", () => {
     await worker.start();
     const job = await test.mill.enqueue(work, null, { queue });
     expect(await test.mill.result(job, patience)).toEqual(["slept", 1]);
+  });
+});
+
+describe("a handler that waits for another job", () => {
+  const other = defineJob("other");
+  it("is told to use step.call, unless it means to hold its slot [#204]", async () => {
+    const queue = await test.queue();
+    const worker = test
+      .worker(queue, { concurrency: 2 })
+      .handle(work, async (_job, { step }) => {
+        const job = await test.mill.enqueue(other, null, { queue });
+        const told = async (reason: Error) => [reason.name, reason.message];
+        return [
+          await test.mill.result(job).catch(told),
+          await step.run("inside", () => test.mill.result(job).catch(told)),
+          await test.mill.result(job, { ...patience, holdSlot: true }),
+        ];
+      })
+      .handle(other, () => "held");
+    await worker.start();
+    const refused = ["InvalidArgumentError", expect.stringContaining("use step.call")];
+    const job = await test.mill.enqueue(work, null, { queue });
+    expect(await test.mill.result(job, patience)).toEqual([refused, refused, "held"]);
+  });
+});
+
+describe("a step inside of another", () => {
+  const child = defineJob("child");
+  it("is refused, and the job waits without a slot when it goes on after it [#204]", async () => {
+    const queue = await test.queue({ maxRunning: 1 });
+    const worker = test
+      .worker(queue, { concurrency: 1 })
+      .handle(work, async (_job, { step }) => {
+        const inside: readonly ((name: string) => Promise<unknown>)[] = [
+          (name) => step.sleep(name, "1h"),
+          (name) => step.sleepUntil(name, new Date(8e12)),
+          (name) => step.waitFor(name),
+          (name) => step.call(name, child, null, { queue }),
+          (name) => step.map(name, child, [null], { queue }),
+          (name) => step.run(name, () => 1),
+          async (name) => {
+            await new Promise((resolve) => setImmediate(resolve));
+            return step.token(name);
+          },
+        ];
+        const told: string[] = [];
+        for (const [i, inner] of inside.entries()) {
+          const error: Error = await step
+            .run(`outer${i}`, () => inner(`inner${i}`))
+            .then(
+              () => expect.fail("it was done"),
+              (reason: Error) => reason,
+            );
+          told.push((error.cause as Error).message);
+        }
+        await step.call("after", child, null, { queue });
+        return told;
+      })
+      .handle(child, () => null);
+    await worker.start();
+    const job = await test.mill.enqueue(work, null, { queue });
+    const told = await test.mill.result<string[]>(job, patience);
+    expect(told).toEqual(
+      Array.from({ length: 7 }, (_, i) => expect.stringContaining(`"inner${i}" is inside of the work of another step`)),
+    );
+    expect(told[0]).toContain("let that work end");
+  });
+
+  it("is another job's own when that runs because of what the work did [#204]", async () => {
+    const queue = await test.queue();
+    const worker = test
+      .worker(queue, { concurrency: 2 })
+      .handle(work, async (_job, { step }) => {
+        return step.run("outer", async () => {
+          const other = await test.mill.enqueue(child, null, { queue });
+          return test.mill.result(other, { ...patience, holdSlot: true });
+        });
+      })
+      .handle(child, async (_job, { step }) => {
+        await step.sleep("inner", "1ms");
+        return step.run("work", () => "done");
+      });
+    await worker.start();
+    expect(await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience)).toBe("done");
   });
 });
 
@@ -217,6 +302,55 @@ describe("a step with retries of its own", () => {
   });
 });
 
+describe("the error of a step", () => {
+  class Declined extends Error {
+    override readonly name = "Declined";
+    readonly code = "E_DECLINED";
+  }
+  const told = (error: Error) => {
+    const { name, message, cause } = error as { name: string; message: string; cause: Error };
+    const { attempts } = error as { attempts?: number };
+    return [name, message, attempts, cause?.name, (cause as { code?: string })?.code, cause instanceof Declined];
+  };
+
+  it.each([1, 2])(
+    "is the same in the first call and in a later one: maxAttempts %d [#190] [#192]",
+    async (maxAttempts) => {
+      const queue = await test.queue();
+      const seen: unknown[] = [];
+      const worker = test.worker(queue).handle(work, async (_job, { step }) => {
+        const error = await step
+          .run("pay", () => Promise.reject(new Declined("no")), { maxAttempts, retryDelay: "1ms" })
+          .catch((reason: Error) => reason);
+        seen.push(told(error));
+        await step.sleep("then", "1ms");
+      });
+      await worker.start();
+      await test.mill.result(await test.mill.enqueue(work, null, { queue }), patience);
+      const one = ["StepFailedError", 'step "pay" failed: no', maxAttempts, "Declined", "E_DECLINED", false];
+      expect(seen).toEqual([one, one]);
+    },
+  );
+
+  it("of an input that does not fit is permanent in later calls too [#190] [#192]", async () => {
+    const queue = await test.queue();
+    const attempts: number[] = [];
+    const worker = test.worker(queue).handle(work, async (job, { step }) => {
+      attempts.push(job.attempt);
+      const error = await step
+        .run("check", () => Promise.reject(new InputError("the order", [])), { maxAttempts: 3 })
+        .catch((reason: Error) => reason);
+      await step.sleep("then", "1ms");
+      throw error;
+    });
+    await worker.start();
+    const { id } = await test.mill.enqueue(work, null, { queue, maxAttempts: 5 });
+    await expect(test.mill.result(id, patience)).rejects.toMatchObject({ state: "failed" });
+    expect(attempts).toEqual([1, 1]);
+    expect((await test.mill.jobs.get(id))!.job).toMatchObject({ reason: "permanent", attempts: 1 });
+  });
+});
+
 describe("many steps", () => {
   it(
     "cost the same at the end as at the beginning, and a resume reads them once [#186]",
@@ -247,6 +381,27 @@ describe("many steps", () => {
     },
     patienceMs,
   );
+
+  it("are read once by each call of the handler, however many there are [#186]", async () => {
+    const queue = await test.queue();
+    const mill = test.open();
+    const read: string[] = [];
+    const { engine } = mill;
+    const stepsGet = engine.stepsGet.bind(engine);
+    engine.stepsGet = (jobs, call) => (read.push(...jobs), stepsGet(jobs, call));
+    let calls = 0;
+    const worker = test.worker(queue, {}, mill).handle(work, async (_job, { step }) => {
+      calls += 1;
+      for (let i = 0; i < 50; i += 1) await step.run("one", () => i);
+      await Promise.all([step.sleep("a", "1ms"), step.run("b", () => 1)]);
+      await step.sleep("c", "1ms");
+    });
+    await worker.start();
+    const { id } = await test.mill.enqueue(work, null, { queue });
+    await test.mill.result(id, patience);
+    expect(calls).toBe(3);
+    expect(read).toEqual([id, id, id]);
+  });
 
   it("of many jobs share their commits [#187]", async () => {
     const queue = await test.queue();

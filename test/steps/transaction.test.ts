@@ -69,6 +69,68 @@ describe.each(libraries)("step.transaction with $name", (library) => {
   });
 });
 
+it("step.transaction that failed is remembered: a handler that caught it goes the same way after a wait [#183] [#191]", async () => {
+  const n = "remembered";
+  const queue = await test.queue();
+  const seen: unknown[] = [];
+  let calls = 0;
+  const worker = test.worker(queue).handle(book, async (job, { step }) => {
+    const told = await step
+      .transaction("book", test.db.pool, async (tx) => {
+        await tx.query("insert into public.bookings values ($1)", [n]);
+        if ((calls += 1) === 1) throw new Error("full");
+        return "booked";
+      })
+      .catch((error: Error) => [error.name, error.message, (error.cause as Error).message]);
+    seen.push(told);
+    await step.sleep("then", "1ms");
+    if (job.attempt === 1) throw new Error("try again");
+    return told;
+  });
+  await worker.start();
+  const job = await test.mill.enqueue(book, { n }, { queue, maxAttempts: 2 });
+  expect(await test.mill.result(job, { timeout: "20s" })).toBe("booked");
+  const failed = ["StepFailedError", 'step "book" failed: full', "full"];
+  // the next attempt does it again
+  expect(seen).toEqual([failed, failed, "booked"]);
+  expect(await bookings(n)).toBe(1);
+});
+
+it("step.transaction whose commit was not answered has ended, if it was committed [#191]", async () => {
+  const n = "not answered";
+  const queue = await test.queue();
+  let lost = 0;
+  // a pool whose connection is lost when it should answer that it has committed
+  const pool = {
+    totalCount: 0,
+    query: () => expect.fail("not in the transaction"),
+    connect: async () => {
+      const client = await test.db.pool.connect();
+      return {
+        release: () => client.release(),
+        query: async (...args: [string | { text: string }, unknown[]]) => {
+          const told: unknown = await client.query(...(args as [string, unknown[]]));
+          const text = typeof args[0] === "string" ? args[0] : args[0].text;
+          if (text === "commit" && (lost += 1) > 0) throw new Error("Connection terminated unexpectedly");
+          return told;
+        },
+      };
+    },
+  } as unknown as pg.Pool;
+  let calls = 0;
+  const worker = test.worker(queue).handle(book, (_job, { step }) =>
+    step.transaction("book", pool, async (tx) => {
+      await tx.query("insert into public.bookings values ($1)", [n]);
+      return (calls += 1);
+    }),
+  );
+  await worker.start();
+  const { id } = await test.mill.enqueue(book, { n }, { queue });
+  expect(await test.mill.result(id, { timeout: "20s" })).toBe(1);
+  expect([lost, await bookings(n)]).toEqual([1, 1]);
+  expect((await test.mill.jobs.get(id))!.job).toMatchObject({ attempts: 1 });
+});
+
 it("step.transaction hands a client of a pool of pg to its work", () => {
   expectTypeOf<TransactionOf<pg.Pool>>().toEqualTypeOf<pg.PoolClient>();
 });

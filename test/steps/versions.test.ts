@@ -66,6 +66,50 @@ describe("a run", () => {
     expect((await test.mill.jobs.get(id))!.job.attempts).toBe(1);
   });
 
+  it("of a newer version is not gone on with by a worker that knows the older one only [#213]", async () => {
+    const queue = await test.queue();
+    const young = test.worker(queue).handle(second, handler(2));
+    await young.start();
+    // enqueued by the older release, so that its input is readable for both
+    const { id } = await test.mill.enqueue(first, { n: 1 }, { queue });
+    await expect.poll(() => stateOf(test.db, id)).toBe("suspended");
+    await young.stop();
+    const calls: string[] = [];
+    const old = test.worker(queue).handle(first, async (_job, { step }) => {
+      calls.push("call");
+      await step.run("begin", () => calls.push("begin"));
+      calls.push("after");
+    });
+    await old.start();
+    await test.mill.tell(id, "go");
+    await expect.poll(() => stateOf(test.db, id)).toBe("delayed");
+    expect(calls).toEqual(["call"]);
+    expect(await test.db.sql("select problem, job_id, about from waits_audit()")).toContainEqual({
+      problem: "unhandled",
+      job_id: id,
+      about: "2",
+    });
+    await old.stop(); // without waiting for a call that goes on nowhere
+    await test.db.moveClock(61);
+    await test.worker(queue).handle(second, handler(2)).start();
+    expect(await test.mill.result(id, { timeout: "20s" })).toMatchObject({ began: 2, ended: 2 });
+    expect((await test.mill.jobs.get(id))!.job.attempts).toBe(1);
+  });
+
+  it("of a job that waited for others begins with the newest version: that they have ended is nothing it did [#213]", async () => {
+    const queue = await test.queue();
+    const flow = test.mill.flow();
+    const parent = flow.add("parent", null, { queue });
+    flow.add(second, { n: 1, more: true }, { queue, after: [parent] });
+    const { id } = await flow.enqueue();
+    const worker = test
+      .worker(queue)
+      .handle(defineJob("parent"), () => null)
+      .handle(second, (_job, { step }) => step.run("one", () => 1));
+    await worker.start();
+    expect(await test.mill.result(id, { timeout: "20s" })).toMatchObject({ succeeded: 2 });
+  });
+
   it("handlers of versions that cannot be are refused", async () => {
     const queue = await test.queue();
     const worker = test.worker(queue);

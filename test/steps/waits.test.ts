@@ -56,6 +56,47 @@ describe("a sleep", () => {
     expect(await test.mill.result(id, patience)).toBe("awake");
     expect(await jobOf(test.db, id)).toMatchObject({ attempts: 1 });
   });
+
+  it("until a time ends at the first time that was given, though each call of the handler gives a later one [#193]", async () => {
+    const queue = await test.queue();
+    const given: Date[] = [];
+    const sleeper = (): Worker =>
+      test.worker(queue).handle(work, async (_job, { step }) => {
+        given.push(new Date((await clockNow(test.db)).getTime() + 3 * day * 1000));
+        await step.sleepUntil("long", given.at(-1)!);
+        await step.sleep("short", "1ms");
+        await step.sleepUntil("before", new Date(-1e15));
+        await step.sleep("shorter", "1ms");
+        return "awake";
+      });
+    const first = sleeper();
+    await first.start();
+    const { id } = await test.mill.enqueue(work, null, { queue });
+    await until("it sleeps", async () => (await stateOf(test.db, id)) === "suspended");
+    await first.stop();
+    await test.db.moveClock(3 * day - 60);
+    expect(await claimIds(test.db, queue)).toEqual([]);
+    await test.db.moveClock(61);
+    await sleeper().start();
+    expect(await test.mill.result(id, patience)).toBe("awake");
+    const noted = (await test.db.engine.stepsGet([id])).get(id)!.filter(({ kind }) => kind === "due");
+    expect(noted.map(({ key }) => key)).toEqual(["long", "short", "before", "shorter"]);
+    expect(noted[0]!.until).toEqual(given[0]);
+    expect(await jobOf(test.db, id)).toMatchObject({ attempts: 1 });
+  });
+
+  it.each([new Date(Number.NaN), new Date(8e15), "2026-01-01T00:00:00Z" as unknown as Date])(
+    "until %s is refused before anything is stored",
+    async (time) => {
+      const queue = await test.queue();
+      const worker = test
+        .worker(queue)
+        .handle(work, (_job, { step }) => step.sleepUntil("x", time).catch((error: Error) => error.name));
+      await worker.start();
+      const job = await test.mill.enqueue(work, null, { queue });
+      expect(await test.mill.result(job, patience)).toBe("InvalidArgumentError");
+    },
+  );
 });
 
 describe("a suspended job", () => {

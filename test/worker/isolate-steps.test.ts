@@ -93,6 +93,23 @@ describe.each([
     });
   });
 
+  it.each(["obey", "resist"])(
+    "use no try, and no attempt, when the worker is stopped: %s [#124] [#192]",
+    async (what) => {
+      const queue = await test.queue();
+      const handler = isolated(module, { killAfter: "50ms" });
+      const worker = test.worker(queue, { grace: 0 }).handle(act, handler);
+      await worker.start();
+      const { id } = await test.mill.enqueue(act, { act: what, queue }, { queue });
+      const steps = () => test.mill.jobs.steps(id);
+      await until("it is at its long step", async () => (await steps()).some(({ key }) => key === "before"));
+      await worker.stop();
+      await handler.close();
+      expect((await steps()).map(({ key, kind }) => [key, kind])).toEqual([["before", "done"]]);
+      expect((await test.mill.jobs.get(id))!.job).toMatchObject({ state: "ready", attempts: 0 });
+    },
+  );
+
   it("refuse what cannot be done there, with what to do instead", async () => {
     await withWorker(async (run) => {
       const told = (await test.mill.result(await run("refused"), patience)) as [string, string][];
@@ -104,6 +121,7 @@ describe.each([
         [null, expect.stringContaining("could not be cloned")],
         ["E_NUMBER", "not a number"],
         ["MR001", expect.stringContaining("inside the work of a step")],
+        ["MR018", expect.stringContaining("inside of the work of another step")],
       ]);
     });
   });

@@ -29,6 +29,29 @@ describe.each([
     expect((await run({ act: "progress" })).details.progress).toEqual({ half: true });
   });
 
+  it.each([1, 3])("have one of %d to themselves, also when many begin in one turn", async (size) => {
+    const queue = await mill.queue();
+    const handler = isolated(module, { size });
+    const worker = mill.worker(queue, { concurrency: 10 }).handle(act, handler);
+    const made = await mill.mill.enqueueMany(
+      act,
+      Array.from({ length: 10 }, () => ({ act: "count" })),
+      { queue },
+    );
+    await worker.start();
+    const told = await Promise.all(
+      made.map((job) => mill.mill.result<{ host: string; other: boolean }>(job.id, { timeout: "30s" })),
+    );
+    await worker.stop();
+    await handler.close();
+    expect(told.filter(({ other }) => other)).toEqual([]);
+    expect(new Set(told.map(({ host }) => host)).size).toBe(size);
+  });
+
+  it("cannot wait for another job's result, which would hold their slot [#204]", async () => {
+    expect((await run({ act: "result" })).result).toEqual(["MR001", expect.stringContaining("use step.call")]);
+  });
+
   it("fail with message, stack and log; permanently when they say so [#6] [#27]", async () => {
     const { details } = await run({ act: "log" });
     expect(details.job.lastError).toMatchObject({
@@ -49,6 +72,32 @@ describe.each([
       expect(details.job).toMatchObject({ state: "failed", lastError: { timeout: true } });
     }
   });
+});
+
+it("a thread that cannot begin fails its attempt, and so do the others of its module; the worker goes on [#141]", async () => {
+  const queue = await mill.queue();
+  const handler = inThreads(module, { size: 3 });
+  const missing = inThreads(new URL("../support/isolated/missing.mjs", import.meta.url), { size: 3 });
+  const worker = mill.worker(queue, { concurrency: 10 }).handle(act, handler).handle(defineJob("missing"), missing);
+  await worker.start();
+  const options = { queue, maxAttempts: 1 };
+  const [good, bad] = await Promise.all([
+    mill.mill.enqueueMany(
+      act,
+      Array.from({ length: 6 }, () => ({ act: "count" })),
+      options,
+    ),
+    mill.mill.enqueueMany(
+      "missing",
+      Array.from({ length: 6 }, () => null),
+      options,
+    ),
+  ]);
+  for (const { id } of bad)
+    await expect(mill.mill.result(id, { timeout: "30s" })).rejects.toMatchObject({ state: "failed" });
+  for (const { id } of good) expect(await mill.mill.result(id, { timeout: "30s" })).toMatchObject({ other: false });
+  await worker.stop();
+  await Promise.all([handler.close(), missing.close()]);
 });
 
 it("a handler whose process dies fails its attempt, and the worker goes on [#141]", async () => {

@@ -246,6 +246,7 @@ function about(step: Step): ComponentChildren {
     case "signal":
       return step.about && <span class="muted">id {step.about}</span>;
     case "done":
+      if (step.about === "undo") return <span class="muted">can be undone</span>;
       return step.about !== "timeout" && step.about && <span class="muted">{step.about}</span>;
   }
 }

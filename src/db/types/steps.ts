@@ -41,8 +41,8 @@ export interface Answered {
 /** A step as a worker tells of it. */
 export interface NewStep {
   readonly key: string;
-  readonly kind: "done" | "try" | "due";
-  readonly n?: number;
+  readonly kind: "done" | "try" | "due" | "got";
+  readonly n?: number | string;
   /** Its value, as JSON text. Absent: undefined. */
   readonly json?: string;
   readonly error?: JobError;
@@ -50,6 +50,8 @@ export interface NewStep {
   readonly about?: string;
   /** How long until it is due, or tried again. */
   readonly seconds?: number;
+  /** Or the time itself. */
+  readonly until?: string;
 }
 
 /** Something that a suspended job waits for. */

@@ -1,5 +1,5 @@
 // A handler made of steps, for its own thread or process; what it does is in its input.
-export default async function handler(job, { step, log }) {
+export default async function handler(job, { step, log, signal }) {
   const { act, queue } = job.input;
   const calls = [];
   const deed = (name, value) =>
@@ -41,6 +41,16 @@ export default async function handler(job, { step, log }) {
     // suspended, and yet it goes on by itself: what it returns then is nobody's
     return Promise.race([step.sleep("nap", "1s"), new Promise((resolve) => setTimeout(resolve, 50, "not mine"))]);
   }
+  if (act === "obey" || act === "resist") {
+    await step.run("before", () => 1);
+    const stopped = () =>
+      new Promise((_, reject) => {
+        const obey = () => act === "obey" && reject(new Error("told to stop", { cause: signal.reason }));
+        if (signal.aborted) obey();
+        else signal.addEventListener("abort", obey);
+      });
+    return step.run("long", stopped, { maxAttempts: 2 });
+  }
   if (act === "retry") {
     const failed = await step
       .run("flaky", ({ attempt }) => Promise.reject(new Error(`try ${attempt}`)), { maxAttempts: 3, retryDelay: "5ms" })
@@ -64,6 +74,7 @@ export default async function handler(job, { step, log }) {
       await told(() => step.call("child", { type: "child", version: 1, defaults: {}, checkInput: checkNumber }, "x")),
     );
     calls.push(await told(async () => step.key));
+    calls.push(await told(() => step.run("outer", () => step.sleep("inner", "1h"))));
     return calls;
   }
   return act;
