@@ -76,7 +76,7 @@ language sql stable as $$
       union all
       select 'closed' as reason, format('queue "%s" is closed', q.name) as message,
              'open it, or leave it where it is until it has finished' as remedy
-       where q.closed_at is not null and not exists (select from queue_move m where m.queue_id = q.id and m.is_leaving)
+       where q.closed_at is not null and not exists (select from queue_move m where m.queue_id = q.id)
       union all
       select 'moving', format('queue "%s" still moves here from the cell "%s"', q.name, m.cell),
              'wait until that move has ended'

@@ -1,7 +1,7 @@
 -- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell. Options
 -- given replace those of the same name; null values remove them. What a queue waits for must exist and not wait for it
 -- in turn: whoever changes that follows whoever did before. Locks: queue_links with waitsFor. Raises: MR001, MR003, and
--- MR007 with waitsFor; MR032 for a limit while it moves here without one.
+-- MR007 with waitsFor; MR032 for a limit while it moves here without one; MR030 for one that has moved to another cell.
 create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -36,6 +36,7 @@ begin
   elsif v_options ? 'spread' then
     perform spread_check(p_name, v_options);
   end if;
+  perform left_refuse(v_id);
   if p_options ? 'groupRate' then
     update snooze set due_at = clock_now() where lane in (select key from lane where queue_id = v_id);
   end if;

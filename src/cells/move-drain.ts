@@ -77,7 +77,7 @@ export async function drainCell(
   const results: MoveResult[] = [];
   for (const { queue, to: home } of plan.empty) {
     const version = 1 + Math.max(0, ...(await moves.routes()).map((route) => route.version));
-    await moves.leave(queue, home, version, options.by);
+    await moves.leave(queue, home, version, undefined, options.by);
     results.push({ queue, from: cell, to: home, untold: [] });
   }
   const begun: BegunMove[] = [];

@@ -1,6 +1,7 @@
 import type { Queryable } from "../db/queryable.js";
 import type { Transaction } from "../db/foreign.js";
 import type { Cell } from "./cell.js";
+import { Lingering } from "./move-follow.js";
 
 interface Open {
   readonly tx: Queryable;
@@ -16,8 +17,11 @@ export class CellsTransaction {
   readonly #open = new Map<Cell, Promise<Open>>();
   readonly #broken = new Set<Cell>();
 
-  /** `first`: what comes first in each cell. */
-  constructor(private readonly first: (tx: Queryable) => Promise<unknown>) {}
+  /** `first`: what comes first in each cell. `lingering`: what was learnt when it was tried before. */
+  constructor(
+    private readonly first: (tx: Queryable) => Promise<unknown>,
+    readonly lingering: Lingering = new Lingering(),
+  ) {}
 
   /** It has the shape of a transaction, so that it passes as one; nothing is sent through it. */
   query(): never {
