@@ -13,11 +13,7 @@ declare
   m queue_move;
 begin
   perform isolation_check('moving a queue'), cell_name_check(p_from), cell_name_check(p_here);
-  perform pg_advisory_xact_lock_shared(cell_list());  -- or it would be removed meanwhile
-  if (select c.state from cell_member c where c.name = p_here and c.version % 2 = 0
-       order by c.version desc limit 1) = 'removed' then
-    perform move_refuse('cell', format('the cell "%s" was removed', p_here), 'move it to another one');
-  end if;
+  perform cell_takes_queues(p_here);
   perform pg_advisory_xact_lock(queue_links());
   select * into q from queue where name = p_queue for no key update;
   select * into m from queue_move where queue_id = q.id;
@@ -76,6 +72,12 @@ language plpgsql as $$
 declare
   v_name text;
 begin
+  select q.name into v_name from queue q join queue_move m on m.queue_id = q.id and m.is_leaving
+   where q.name = p_settings -> 'deadLetter' ->> 'name';
+  if v_name is not null then
+    perform move_refuse('deadLetter', format('dead letters go to queue "%s", which has moved away from here', v_name),
+      'let them go to another queue, or to none');
+  end if;
   select min(t.type) into v_name from job_type t
    where p_settings -> 'types' ? t.type and t.options <> p_settings -> 'types' -> t.type and t.options <> '{}';
   if v_name is not null then

@@ -7,6 +7,7 @@ import {
   InvalidArgumentError,
   JobNotFoundError,
   MillraceError,
+  MoveRefusedError,
   PartlyEnqueuedError,
   QueueClosedError,
   QueueNotFoundError,
@@ -691,7 +692,15 @@ export class CellsEngine extends Engine {
         "across",
         cell.name,
       );
-    const put = await this.ways.queue({ queue: name }, call, (at, own) => at.engine.queuePut(name, defaults, own));
+    const put = await this.ways
+      .queue({ queue: name }, call, (at, own) => at.engine.queuePut(name, defaults, own))
+      .catch((error: unknown) => {
+        if (!(error instanceof MoveRefusedError && error.reason === "cell")) throw error;
+        this.router.forget(name); // its cell was removed before it was made there
+        this.router.forgetMembers();
+        if (call?.tx !== undefined) throw error;
+        return this.queuePut(name, defaults);
+      });
     // it was placed here, and made by somebody else meanwhile
     if ((put as T.Defaults).spread) return this.#putSpread(name, defaults, call);
     const left = isForeign(call) ? undefined : await this.#leftBy(name);

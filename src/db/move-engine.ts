@@ -48,6 +48,8 @@ export interface QueueSettings {
   readonly live: number;
   readonly latestDueAt: string | null;
   readonly schedules: readonly string[];
+  readonly options: object;
+  readonly groups: readonly object[];
   readonly against: readonly MoveObstacle[];
 }
 
@@ -298,6 +300,12 @@ export class MoveEngine extends Verbs {
   async #enqueued(row: Record<string, unknown> | undefined, call: CallOptions | undefined): Promise<Enqueued> {
     const enqueued = { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
     return (await withCellsOf(this.db, [enqueued], call))[0]!;
+  }
+
+  /** Whether it has fingerprints that outlive their jobs. */
+  async hasFingerprints(queue: string): Promise<boolean> {
+    const text = "select :fingerprints_left($1::text) <> '[]' as value";
+    return this.db.value("fingerprints_any", text, [queue], undefined);
   }
 
   /** Fingerprints that outlive their jobs, from the cell that a queue has left to `to`. */
