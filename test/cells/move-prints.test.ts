@@ -140,3 +140,32 @@ it("[#237] a fingerprint that outlives its job is known also between the end in 
 });
 
 const timed = { fingerprintMode: "window", fingerprintSeconds: 3600 } as const;
+
+it("[#237] a transaction that read its queue before that left finds the fingerprints that were handed over since", async () => {
+  const mill = open();
+  const queue = await cells.nameIn("a", mill);
+  await mill.queues.put(queue, { enqueueRate: { perSecond: 1, burst: 10 } });
+  const job = { type: "work", queue, tenant: "t", fingerprint: "f" };
+  // its tenant keeps it waiting after it has read the queue
+  const [other, slow] = [await cells.dbs.a.pool.connect(), await cells.dbs.a.pool.connect()];
+  try {
+    await other.query("begin");
+    await engine("a").enqueue({ type: "work", queue, tenant: "t" }, { tx: other });
+    await slow.query("begin");
+    const { rows } = await slow.query<{ pid: number }>("select pg_backend_pid() as pid");
+    const taken = engine("a").enqueue(job, { tx: slow });
+    taken.catch(() => {});
+    await until("it waits for the tenant", async () => {
+      const waits = "select wait_event_type = 'Lock' as waits from pg_stat_activity where pid = $1";
+      return (await cells.dbs.a.sql(waits, [rows[0]!.pid]))[0]!["waits"] === true;
+    });
+    await mill.cells!.move(queue, "b", { detach: true });
+    expect(cellOf(await mill.enqueue("work", 1, { queue, tenant: "t", fingerprint: "f" }))).toBe("b");
+    await other.query("commit");
+    await expect(taken).rejects.toMatchObject({ code: "MR030", cell: "b" });
+    await slow.query("rollback");
+  } finally {
+    other.release(true);
+    slow.release(true);
+  }
+});
