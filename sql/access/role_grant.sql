@@ -34,8 +34,8 @@ declare
     queue_shed, queue_set_aside, queue_redrive, job_retry, failure_retry, job_replay, breaker_reset, job_discard,
     job_rewind, job_rewind_many, cell_repair, route_put, cell_live, queue_settings, queue_arrive, queue_leave,
     queue_put_left, group_put_left, queue_arrived, fingerprints_left, fingerprints_bring, schedules_leave,
-    schedules_arrive, schedules_left, worker_pause, worker_drain, worker_resume, worker_concurrency, places_get, queue_place, queue_copy,
-    spread_lock, jobs_left, job_carry, job_run_now,
+    schedules_arrive, schedules_left, worker_pause, worker_drain, worker_resume, worker_concurrency,
+    places_get, queue_place, queue_copy, spread_lock, jobs_left, job_carry, job_run_now,
     alert_put, alert_remove, alert_silence, hook_put, hook_remove, hook_test}';
   f record;
 begin

@@ -1,8 +1,9 @@
 -- queue_arrive: make ready for a queue that moves here from another cell: the queue with its settings (queue_settings
--- of that cell). It takes no jobs before it has left there (queue_admit): until then it is closed here, and enqueues are
--- refused with the other cell. With p_hold nothing of it is handed out until all has ended there (queue_arrived); those
--- with a fingerprint go in when the other cell has given it up (fingerprints_hand_over). The same again changes nothing
--- once it takes jobs; before that it brings the settings as they are now, because the other cell goes on to change them.
+-- of that cell). It takes no jobs before it has left there (queue_admit): until then it is closed here, and enqueues
+-- are refused with the other cell. With p_hold nothing of it is handed out until all has ended there (queue_arrived);
+-- those with a fingerprint go in when the other cell has given it up (fingerprints_hand_over). The same again changes
+-- nothing once it takes jobs; before that it brings the settings as they are now, because the other cell goes on to
+-- change them.
 -- Locks: cell_list, shared; queue_links, the queue's row. Writes: queue, queue_move, pause, group_setting, job_type,
 -- resource, route, fingerprint, sqs_queue, queue_event. Raises: MR001, MR007; MR032 when something here is in the way.
 create or replace function queue_arrive(p_queue text, p_from text, p_here text, p_version bigint, p_settings jsonb,

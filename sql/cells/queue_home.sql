@@ -1,6 +1,7 @@
 -- queue_home: the cell in which a queue is, as far as this cell knows: its own name where the queue is here, the cell
 -- it has moved to, the one that it is to move here from and has not left yet, where the route says, which is newer than
--- where it placed the queue, or that; null when it knows of none. A queue that is spread by tenant is in each cell: '*'.
+-- where it placed the queue, or that; null when it knows of none. A queue that is spread by tenant is in each cell:
+-- '*'.
 create or replace function queue_home(p_queue text) returns text
 language sql stable security definer set search_path from current set jit = off as $$
   select coalesce(

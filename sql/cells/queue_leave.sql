@@ -2,8 +2,8 @@
 -- until they have ended, retries, releases and follow-ups too; then it is finished here, by the proof that closing has
 -- (queues_finish). An enqueue that has not seen it is honoured here, one that has is refused with the new cell (MR030).
 -- p_settings: what the other cell was told of it (queue_settings). False, and nothing is done, when something else is
--- set for it now, or speaks against its move: then the other cell must be told again. Null for one that need not be told
--- there. The same again changes nothing.
+-- set for it now, or speaks against its move: then the other cell must be told again. Null for one that need not be
+-- told there. The same again changes nothing.
 -- Locks: queue_links, the queue's row. Writes: queue, queue_move, route, queue_event. Raises: MR003, MR007, MR032.
 create or replace function queue_leave(p_queue text, p_to text, p_version bigint, p_settings jsonb,
   p_by text default null) returns boolean
@@ -53,8 +53,8 @@ language sql immutable as $$
   select p_settings - '{live,latestDueAt,schedules,paused,closed,parts,against}'::text[]
 $$;
 
--- left_refuse: refuse to change what is set for a queue that has left: it is to be set where the queue is, and here with
--- queue_put_left or group_put_left. Who holds the queue's row knows whether it has. Raises: MR030.
+-- left_refuse: refuse to change what is set for a queue that has left: it is to be set where the queue is, and here
+-- with queue_put_left or group_put_left. Who holds the queue's row knows whether it has. Raises: MR030.
 create or replace function left_refuse(p_queue_id int) returns void
 language plpgsql as $$
 begin

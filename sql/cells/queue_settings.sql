@@ -99,7 +99,7 @@ language sql stable as $$
       union all
       -- what has left but not ended here may have dead letters still
       select 'deadLetter', format('dead letters of %s go to queue "%s"', d.source, q.name),
-             'move the others first, and this one when all of theirs has ended here; or take deadLetterQueue away from them'
+             'move the others first, and this one when theirs have ended here, or take deadLetterQueue away'
         from (select format('queue "%s"', o.name) as source
                 from queue o where o.id <> q.id and o.finished_at is null and o.options ->> 'deadLetterQueue' = q.name
               union all

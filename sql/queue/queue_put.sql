@@ -1,7 +1,8 @@
 -- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell. Options
 -- given replace those of the same name; null values remove them. What a queue waits for must exist and not wait for it
 -- in turn: whoever changes that follows whoever did before. Locks: queue_links with waitsFor. Raises: MR001, MR003, and
--- MR007 with waitsFor; MR032 for a limit while it moves here without one; MR030 for one that has moved to another cell, or whose dead letters would go to one.
+-- MR007 with waitsFor; MR032 for a limit while it moves here without one; MR030 for one that has moved to another cell,
+-- or whose dead letters would go to one.
 create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare

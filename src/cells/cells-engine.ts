@@ -142,7 +142,7 @@ export class CellsEngine extends Engine {
             ),
           ),
     );
-    return made ?? inTurn(inputs, (input) => this.enqueue({ ...options, type, input: input as T.Json }, call, wake));
+    return made ?? inTurn(inputs, (input) => this.enqueue({ ...options, type, input }, call, wake));
   }
 
   override async enqueueEncoded(inputs: readonly string[], options: string, wake?: string): Promise<T.Enqueued[]> {

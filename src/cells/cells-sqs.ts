@@ -149,7 +149,7 @@ export class CellsSqs extends SqsEngine {
     return made;
   }
 
-  /** Those of one queue. Of those whose fingerprints live in the cell that it comes from, it is decided there, in turn. */
+  /** Those of one queue; one by one, where it comes from, those whose fingerprints live there. */
   async #sendTo(
     queue: string | undefined,
     inputs: readonly string[],

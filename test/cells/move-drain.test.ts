@@ -77,7 +77,7 @@ it("[#238] draining the home of the default queue takes its schedules and settin
     return inputs.length === 2;
   });
   await drained;
-  expect(inputs.toSorted()).toEqual([1, 2]);
+  expect(new Set(inputs)).toEqual(new Set([1, 2]));
 
   const now = await cells.open().cells!.whereIs("default");
   expect(others).toContain(now);
