@@ -98,14 +98,15 @@ export class CellsEngine extends Engine {
     work: (tx: Queryable) => Promise<R>,
   ): Promise<R> {
     const tx = new CellsTransaction(first);
+    let done: R;
     try {
-      const done = await work(tx);
-      await tx.end();
-      return done;
+      done = await work(tx);
     } catch (error) {
       await tx.end(error ?? new Error("taken back"));
       throw error;
     }
+    await tx.end();
+    return done;
   }
 
   // Jobs come in.

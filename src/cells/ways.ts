@@ -43,8 +43,8 @@ export class Ways {
     const { tx } = call ?? {};
     if (tx === undefined) return askOne(cell, () => ask(cell, call));
     if (tx instanceof CellsTransaction) {
-      const own = await tx.on(cell);
-      return askOne(cell, () => ask(cell, followedIn(cell, { ...call!, tx: own }))).catch((error: unknown) => {
+      const asked = askOne(cell, async () => ask(cell, followedIn(cell, { ...call!, tx: await tx.on(cell) })));
+      return asked.catch((error: unknown) => {
         tx.break(cell);
         throw error;
       });

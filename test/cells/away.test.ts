@@ -1,0 +1,71 @@
+import { expect, it } from "vitest";
+import type { Millrace } from "../../src/client/with-workers.js";
+import { DatabaseUnavailableError } from "../../src/db/errors.js";
+import { useCellMills } from "../support/cell-mills.js";
+import { type Proxy, startProxy } from "../support/proxy.js";
+import { until } from "../support/wait.js";
+
+const cells = useCellMills({ ownServers: false });
+
+/** A client of all cells that comes to one of them through a network. */
+async function through(cell: "a" | "b" | "c"): Promise<{ readonly mill: Millrace; readonly proxy: Proxy }> {
+  const proxy = await startProxy(cells.urls[cell]);
+  const far = { connectionString: proxy.url, connectionTimeoutMillis: 2000 };
+  return { mill: cells.open({ cells: { ...cells.urls, [cell]: far } }), proxy };
+}
+
+async function queueIn(cell: string, mill: Millrace): Promise<string> {
+  const queue = await cells.nameIn(cell, mill);
+  await mill.queues.put(queue);
+  return queue;
+}
+
+it("[#230] a transaction of ours leaves none open where a cell is away, and nothing of it is done later", async () => {
+  const { mill, proxy } = await through("b");
+  const queue = await queueIn("a", mill);
+  await queueIn("b", mill);
+  const left = async (cell: "a" | "c"): Promise<number> => {
+    const text =
+      "select from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and xact_start is not null and pid <> pg_backend_pid()";
+    return (await cells.dbs[cell].sql(text)).length;
+  };
+  proxy.cut();
+  const refused: unknown[] = [];
+  for (let n = 0; n < 3; n += 1)
+    await mill.engine
+      .transaction(async (tx) => {
+        await mill.engine.enqueue({ queue, type: "acted" }, { tx });
+        await mill.engine.typePut("away", { maxAttempts: 3 }, { tx });
+      })
+      .catch((error: unknown) => refused.push(error));
+  expect(refused).toHaveLength(3);
+  for (const error of refused) {
+    expect(error).toBeInstanceOf(DatabaseUnavailableError);
+    expect(String(error)).toContain('cell "b"');
+  }
+  for (const cell of ["a", "c"] as const)
+    await until(`nothing is open in ${cell}`, async () => (await left(cell)) === 0);
+  expect((await cells.dbs.a.engine.count({ type: "acted" })).ready).toBe(0);
+
+  // what was told of it may do without it
+  await mill.engine.transaction(async (tx) => {
+    await mill.engine.enqueue({ queue, type: "acted" }, { tx });
+    await expect(mill.engine.typePut("away", { maxAttempts: 3 }, { tx })).rejects.toThrow('cell "b"');
+  });
+  expect((await cells.dbs.a.engine.count({ type: "acted" })).ready).toBe(1);
+  proxy.mend();
+
+  // a call that comes when the transaction has ended is nobody's
+  let late: Promise<unknown> = Promise.resolve();
+  await mill.engine.transaction(async (tx) => {
+    await mill.engine.enqueue({ queue, type: "acted" }, { tx });
+    late = Promise.resolve().then(async () => {
+      await until("it has ended", async () => (await cells.dbs.a.engine.count({ type: "acted" })).ready === 2);
+      await mill.engine.enqueue({ queue, type: "acted" }, { tx });
+    });
+    late.catch(() => {});
+  });
+  await expect(late).rejects.toThrow("has ended");
+  expect((await cells.dbs.a.engine.count({ type: "acted" })).ready).toBe(2);
+  expect(await left("a")).toBe(0);
+});
