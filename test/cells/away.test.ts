@@ -1,10 +1,12 @@
 import { expect, it } from "vitest";
 import type { Millrace } from "../../src/client/with-workers.js";
 import { DatabaseUnavailableError } from "../../src/db/errors.js";
+import { defineJob } from "../../src/job/define-job.js";
 import { useCellMills } from "../support/cell-mills.js";
 import { type Proxy, startProxy } from "../support/proxy.js";
-import { until } from "../support/wait.js";
+import { fired, gate, until } from "../support/wait.js";
 
+const work = defineJob<string, null>("work");
 const cells = useCellMills({ ownServers: false });
 
 /** A client of all cells that comes to one of them through a network. */
@@ -68,4 +70,53 @@ it("[#230] a transaction of ours leaves none open where a cell is away, and noth
   await expect(late).rejects.toThrow("has ended");
   expect((await cells.dbs.a.engine.count({ type: "acted" })).ready).toBe(2);
   expect(await left("a")).toBe(0);
+});
+
+it("[#228] [#230] a worker goes on in other cells beside one that hangs, and stops when it is told to", async () => {
+  const { mill, proxy } = await through("b");
+  const queues = [await queueIn("a", mill), await queueIn("b", mill)];
+  const worker = cells.worker(mill, queues);
+  const busy = gate();
+  worker.handle(work, async ({ input }, { signal }) => {
+    if (input === "long") await Promise.race([busy.opened, fired(signal)]);
+    return null;
+  });
+  await worker.start();
+  await mill.enqueue(work, "long", { queue: queues[1]! });
+  await until("it works in both", () => worker.held === 1);
+  const leases = async (): Promise<unknown> =>
+    (await cells.dbs.a.sql("select until from cell_lease where until > now()")).map(({ until: end }) => String(+end));
+  proxy.freeze();
+  for (let times = 0; times < 3; times += 1) {
+    const before = await leases();
+    await until("the lease of another is prolonged", async () => {
+      worker.wake(); // a round begins
+      return String(await leases()) !== String(before);
+    });
+  }
+  expect(await mill.result(await mill.enqueue(work, "short", { queue: queues[0]! }))).toBeNull();
+
+  const gentle = worker.stop();
+  await worker.stop({ force: true });
+  await gentle;
+  expect(await leases()).toEqual([]);
+  proxy.thaw();
+});
+
+it("[#230] a worker that is told to stop while it starts beside a cell that hangs does", async () => {
+  const { mill, proxy } = await through("b");
+  const queue = await queueIn("a", mill);
+  const late = cells.open({
+    cells: { ...cells.urls, b: { connectionString: proxy.url, connectionTimeoutMillis: 20_000 } },
+  });
+  const worker = cells.worker(late, [queue]);
+  worker.handle(work, async () => null);
+  proxy.freeze();
+  const started = worker.start().then(
+    () => "started",
+    (error: unknown) => String(error),
+  );
+  await worker.stop({ force: true });
+  proxy.thaw();
+  expect(await started).toContain("stopped");
 });
