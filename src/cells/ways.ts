@@ -1,10 +1,11 @@
-import { CellError, DatabaseUnavailableError, MillraceError } from "../db/errors.js";
+import { CellError, DatabaseUnavailableError, MillraceError, TimeoutError } from "../db/errors.js";
 import { type CallOptions, type FollowedCall, asQueryable } from "../db/foreign.js";
 import { type Queryable, runQuery } from "../db/queryable.js";
 import type { JobId, JobRecord } from "../db/types.js";
-import { askAll, askEach, askOne, isPartial } from "./ask.js";
+import { askAll, askEach, askOne, isPartial, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
+import { promptly } from "./promptly.js";
 import { type Router, isUnknownQueue } from "./router.js";
 import type { Address } from "./tenants.js";
 import { CellsTransaction } from "./transaction.js";
@@ -22,15 +23,16 @@ function followedIn<More extends object>(cell: Cell, call: Call<More>): Call<Mor
 const placeText =
   "select current_database() || ' ' || extract(epoch from pg_postmaster_start_time())::text || ' ' || coalesce(inet_server_port()::text, '') as place";
 
-const longestLookMs = 1000;
 /** One that hangs is not asked again for so long, where it is not the one that matters. */
 const lateMs = 10_000;
+/** Less than readers wait for a cell: the one that is to answer them has some of that left. */
+const lookMs = 1000;
 
 /** The ways that calls take to cells: that of a queue, of a job, of many jobs, to all. */
 export class Ways {
   readonly #places = new Map<string, string>();
   readonly #placeOf = new WeakMap<object, string>();
-  readonly #lateUntil = new Map<Cell, number>();
+  readonly #late = new Map<Cell, { readonly until: number; readonly error: unknown }>();
 
   constructor(readonly router: Router) {}
 
@@ -152,22 +154,29 @@ export class Ways {
 
   /** One that cannot be asked, and is not the queue's own, does not keep the others waiting. */
   async #has(cell: Cell, queue: string): Promise<boolean> {
-    if (performance.now() < (this.#lateUntil.get(cell) ?? 0)) return false;
-    const question = { cells: 0, queues: [queue], seconds: 1 };
-    const asked = cell.engine.cellHold("nobody", "look", question).then(
-      ({ queues }) => queues.length > 0,
+    return this.look(cell, [queue]).then(
+      ({ length }) => length > 0,
       () => false,
     );
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => {
-        this.#lateUntil.set(cell, performance.now() + lateMs);
-        resolve(false);
-      }, longestLookMs);
-    });
-    return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** Which of these queues are in a cell. One that hangs fails at once, until it is time to ask it again. */
+  async look(cell: Cell, queues: readonly string[]): Promise<readonly string[]> {
+    const late = this.#late.get(cell);
+    if (late && performance.now() < late.until) throw late.error;
+    const question = { cells: 0, queues, seconds: 1 };
+    try {
+      const asked = promptly(cell.engine).cellHold("nobody", "look", question);
+      return (await askOne(cell, () => within(lookMs, cell, asked))).queues;
+    } catch (error) {
+      if (isLate(error)) this.#late.set(cell, { until: performance.now() + lateMs, error });
+      throw error;
+    }
   }
 }
+
+const isLate = (error: unknown): boolean =>
+  error instanceof DatabaseUnavailableError && error.cause instanceof TimeoutError;
 
 function seesOneCell(): CellError {
   return new CellError(

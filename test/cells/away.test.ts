@@ -1,7 +1,8 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import type { Millrace } from "../../src/client/with-workers.js";
 import { DatabaseUnavailableError } from "../../src/db/errors.js";
 import { defineJob } from "../../src/job/define-job.js";
+import { createHandler } from "../../src/server/handler.js";
 import { useCellMills } from "../support/cell-mills.js";
 import { type Proxy, startProxy } from "../support/proxy.js";
 import { fired, gate, until } from "../support/wait.js";
@@ -119,4 +120,74 @@ it("[#230] a worker that is told to stop while it starts beside a cell that hang
   await worker.stop({ force: true });
   proxy.thaw();
   expect(await started).toContain("stopped");
+});
+
+it("[#230] who works without a library keeps what other cells gave him while one hangs", async () => {
+  const { mill, proxy } = await through("b");
+  const queues = [await queueIn("a", mill), await queueIn("b", mill)];
+  const handler = createHandler({ mill, user: () => ({ name: "ann", role: "admin" }), logger: false });
+  onTestFinished(() => handler.close());
+  const ask = async (path: string, body: object): Promise<{ readonly status: number; readonly body: any }> => {
+    const init = { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+    const response = await handler.fetch(new Request(`http://localhost/api/v1${path}`, init));
+    return { status: response.status, body: await response.json() };
+  };
+  for (const queue of queues) await mill.enqueueMany("work", [1, 2], { queue });
+  const claimed = [await ask("/claims", { queues, limit: 2 }), await ask("/claims", { queues, limit: 2 })];
+  const tokens: string[] = claimed.map(({ body }) => body.items[0].token);
+  expect(await ask("/claims/extend", { tokens })).toMatchObject({ body: { items: [{}, {}] } });
+
+  await mill.enqueueMany("work", [3, 4], { queue: queues[0]! });
+  proxy.freeze();
+  const extended = await ask("/claims/extend", { tokens });
+  expect(extended).toMatchObject({
+    status: 200,
+    body: { items: [{ jobIds: expect.any(Array) }], missing: [{ cell: "b" }] },
+  });
+  expect(extended.body.items[0].jobIds.every((id: string) => id.startsWith("a:"))).toBe(true);
+  const [ofA, ofBoth] = [mill.engine.claimExtend([extended.body.items[0].token]), mill.engine.claimExtend(tokens)];
+  await expect(ofBoth).rejects.toThrow('cell "b"');
+  expect((await ofA).size).toBe(1);
+  // whichever cell comes first
+  for (const times of [1, 2, 3])
+    expect((await ask("/claims", { queues })).body.items, `time ${times}`).toHaveLength(times < 3 ? 1 : 0);
+  await Promise.all([mill.engine.alertsCheck(), mill.engine.historySample(), mill.engine.maintain()]);
+  proxy.thaw();
+});
+
+it("[#230] jobs that a cell hands out too late go back, and those of others are not held for it", async () => {
+  const { mill } = await through("b");
+  const queues = [await queueIn("a", mill), await queueIn("b", mill)];
+  for (const queue of queues) await mill.enqueue("work", {}, { queue });
+  const lock = await cells.dbs.b.connect();
+  await lock.query("begin");
+  await lock.query("lock table claim in access exclusive mode");
+  const claimed = await mill.engine.claim({ queues, limit: 2 });
+  expect(claimed.map(({ id }) => id[0])).toEqual(["a"]);
+  await lock.query("rollback");
+  await until("it can be claimed again", async () => (await mill.engine.claim({ queues })).length === 1);
+});
+
+it("[#230] [#202] a callback token of another cell counts while one is away", async () => {
+  const { mill, proxy } = await through("a");
+  const queue = await queueIn("b", mill);
+  const tokens: string[] = [];
+  const worker = cells.worker(mill, [queue]);
+  worker.handle(defineJob<null, unknown>("asks"), async (_job, { step }) => {
+    tokens.push(await step.token("answer"));
+    return step.waitFor("answer");
+  });
+  await worker.start();
+  const job = await mill.enqueue("asks", null, { queue });
+  await until("it waits", () => tokens.length > 0);
+  proxy.cut();
+  await mill.answer(tokens[0]!, "yes");
+  expect(await mill.result(job)).toBe("yes");
+  await expect(
+    mill.answer(
+      tokens[0]!.replace(/\w$/, (last) => (last === "0" ? "1" : "0")),
+      "no",
+    ),
+  ).rejects.toThrow('cell "a"');
+  proxy.mend();
 });
