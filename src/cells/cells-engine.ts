@@ -43,7 +43,7 @@ import type { Router } from "./router.js";
 import { type Change, changeSpread, purgeSpread } from "./spread.js";
 import type { Address } from "./tenants.js";
 import { CellsTransaction } from "./transaction.js";
-import { Ways, beforeIn, compareHandles, jobIn, labelled, withHandles } from "./ways.js";
+import { Ways, arrivesFrom, beforeIn, compareHandles, isForeign, jobIn, labelled, withHandles } from "./ways.js";
 
 type Call = CallOptions | undefined;
 
@@ -682,11 +682,9 @@ export class CellsEngine extends Engine {
 
   /** The cell that a queue leaves, while it moves: what is set for it holds for its jobs there too. */
   async #leftBy(name: string): Promise<Cell | undefined> {
-    const { name: home, engine } = await this.router.cellOf({ queue: name });
-    const arriving = (await engine.moves.list()).find(
-      ({ queue, direction }) => queue === name && direction === "arriving",
-    );
-    return arriving && arriving.cell !== home ? this.router.cell(arriving.cell) : undefined;
+    const home = await this.router.cellOf({ queue: name });
+    const old = await arrivesFrom(home, name);
+    return old !== undefined && old !== home.name ? this.router.cell(old) : undefined;
   }
 
   async #beside(name: string, defaults: T.Defaults): Promise<Cell | undefined> {
@@ -1227,9 +1225,6 @@ export class CellsEngine extends Engine {
     };
   }
 }
-
-/** In a transaction of the caller's, which is in one cell. */
-const isForeign = (call: Call): boolean => call?.tx !== undefined && !(call.tx instanceof CellsTransaction);
 
 /** A claimed job; those of a class keep it. */
 export function claimedIn(cell: Cell, job: T.ClaimedJob): T.ClaimedJob {

@@ -9,7 +9,7 @@ import { copySpreadQueues } from "./spread-copy.js";
 import { type Address, Tenants } from "./tenants.js";
 
 /** A queue that moves is found where it was, and followed from there, so often. */
-const longestWay = 5;
+export const longestWay = 5;
 const placeTries = 5;
 
 /** Where a queue is that is spread by tenant: in each cell. A cell says so by this name. */

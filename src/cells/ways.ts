@@ -2,11 +2,11 @@ import { CellError, DatabaseUnavailableError, MillraceError, TimeoutError } from
 import { type CallOptions, type FollowedCall, asQueryable } from "../db/foreign.js";
 import { type Queryable, runQuery } from "../db/queryable.js";
 import type { JobId, JobRecord } from "../db/types.js";
-import { askAll, askEach, askOne, isPartial, within } from "./ask.js";
+import { askAll, askEach, askOne, isAway, isPartial, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
 import { promptly } from "./promptly.js";
-import { type Router, isUnknownQueue } from "./router.js";
+import { type Router, isUnknownQueue, longestWay } from "./router.js";
 import type { Address } from "./tenants.js";
 import { CellsTransaction } from "./transaction.js";
 
@@ -71,25 +71,26 @@ export class Ways {
     );
   }
 
-  /** To the cell of a queue, or of a tenant of it; once more where the queue has gone, if it has. */
+  /** To the cell of a queue, or of a tenant of it; and on to where the queue has gone, if it has. */
   async queue<T, More extends object>(
     address: Address,
     call: Call<More>,
     ask: (cell: Cell, call: Call<More>) => Promise<T>,
   ): Promise<T> {
     const name = address.queue ?? "default";
-    const cell = await this.router.cellOf(address);
-    try {
-      return await this.to(cell, call, ask);
-    } catch (error) {
-      const next = movedTo(error);
-      if (next === undefined) {
-        if (isUnknownQueue(error)) this.router.forget(name);
-        throw error;
+    let cell = await this.router.cellOf(address);
+    for (let moves = 1; ; moves += 1) {
+      try {
+        return await this.to(cell, call, ask);
+      } catch (error) {
+        const next = movedTo(error);
+        if (next === undefined) {
+          if (isUnknownQueue(error)) this.router.forget(name);
+          throw error;
+        }
+        cell = this.router.moved(name, next);
+        if (moves === longestWay || isForeign(call)) throw error; // that is another database's
       }
-      const there = this.router.moved(name, next);
-      if (call?.tx !== undefined && !(call.tx instanceof CellsTransaction)) throw error; // it is another database's
-      return this.to(there, call, ask);
     }
   }
 
@@ -122,7 +123,7 @@ export class Ways {
     call: Call<More>,
     ask: (cell: Cell, call: Call<More>) => Promise<T>,
   ): Promise<{ readonly cell: Cell; readonly answer: T }[]> {
-    if (call?.tx !== undefined && !(call.tx instanceof CellsTransaction)) throw seesOneCell();
+    if (isForeign(call)) throw seesOneCell();
     await this.router.ready();
     return askAll(this.router.list, (cell) => this.to(cell, call, ask));
   }
@@ -134,11 +135,11 @@ export class Ways {
     ask: (cell: Cell, call: Call<More>) => Promise<T>,
   ): Promise<{ readonly cell: Cell; readonly answer: T }[]> {
     const name = queue ?? "default";
-    const home = await this.router.homeOf(name).catch((error: unknown) => {
+    const home = await this.router.homeOf(name).catch((error: unknown): undefined => {
       // where it would be cannot be asked: there is what others have of it
       if (!isPartial() || !(error instanceof DatabaseUnavailableError)) throw error;
     });
-    if (call?.tx !== undefined && !(call.tx instanceof CellsTransaction)) {
+    if (isForeign(call)) {
       if (!home) throw seesOneCell();
       return [{ cell: home, answer: await this.queue({ queue }, call, ask) }];
     }
@@ -146,18 +147,23 @@ export class Ways {
     const answers = await askAll(this.router.list, async (cell) => {
       if (cell === home)
         return this.queue({ queue }, call, async (at, own) => ({ cell: at, answer: await ask(at, own) }));
-      const hasIt = members?.has(cell.name) || (await this.#has(cell, name));
+      const hasIt = members?.has(cell.name) || (await this.#has(cell, name, home));
       return hasIt ? { cell, answer: await this.to(cell, call, ask) } : undefined;
     });
     return answers.map(({ answer }) => answer).filter((one) => one !== undefined);
   }
 
-  /** One that cannot be asked, and is not the queue's own, does not keep the others waiting. */
-  async #has(cell: Cell, queue: string): Promise<boolean> {
-    return this.look(cell, [queue]).then(
-      ({ length }) => length > 0,
-      () => false,
-    );
+  /**
+   * One that cannot be asked, and is not the queue's own, is left out: by its name where those are told, and elsewhere
+   * unless jobs of the queue must be there, because it is just moving from there.
+   */
+  async #has(cell: Cell, queue: string, home: Cell | undefined): Promise<boolean> {
+    try {
+      return (await this.look(cell, [queue])).length > 0;
+    } catch (error) {
+      if (isAway(error) && (isPartial() || (home && (await arrivesFrom(home, queue)) === cell.name))) throw error;
+      return false;
+    }
   }
 
   /** Which of these queues are in a cell. One that hangs fails at once, until it is time to ask it again. */
@@ -175,8 +181,17 @@ export class Ways {
   }
 }
 
-const isLate = (error: unknown): boolean =>
-  error instanceof DatabaseUnavailableError && error.cause instanceof TimeoutError;
+/** In a transaction of the caller's, which is in one cell. */
+export const isForeign = (call: CallOptions | undefined): boolean =>
+  call?.tx !== undefined && !(call.tx instanceof CellsTransaction);
+
+const isLate = (error: unknown): boolean => isAway(error) && error.cause instanceof TimeoutError;
+
+/** The cell that a queue is moving from, as the one says that it moves to. */
+export async function arrivesFrom(home: Cell, queue: string): Promise<string | undefined> {
+  const moves = await askOne(home, () => home.engine.moves.list());
+  return moves.find((move) => move.queue === queue && move.direction === "arriving")?.cell;
+}
 
 function seesOneCell(): CellError {
   return new CellError(

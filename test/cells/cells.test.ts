@@ -42,6 +42,15 @@ describe("where queues are", () => {
   });
 });
 
+it("[#236] a client that is several moves behind finds the queue", async () => {
+  const [mill, stale] = [cells.open(), cells.open()];
+  const queue = await cells.nameIn("a", mill);
+  await mill.queues.put(queue);
+  await stale.cancel(await stale.enqueue("work", 1, { queue }));
+  for (const cell of ["b", "c"]) await mill.cells!.move(queue, cell);
+  expect((await stale.enqueue("work", 2, { queue })).id).toMatch(/^c:/);
+});
+
 describe("a transaction of the caller's", () => {
   it("[#117] wakes the workers of its cell when it has committed, and nobody before", async () => {
     const mill = cells.open();

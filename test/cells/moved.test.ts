@@ -3,6 +3,7 @@ import type { Millrace } from "../../src/client/with-workers.js";
 import type { Engine } from "../../src/db/engine.js";
 import type { ClaimedJob, JobId } from "../../src/db/types.js";
 import { useCellMills } from "../support/cell-mills.js";
+import { startProxy } from "../support/proxy.js";
 
 const cells = useCellMills();
 const engine = (cell: "a" | "b"): Engine => cells.dbs[cell].engine;
@@ -160,3 +161,34 @@ it(
     expect(await again()).toBeUndefined();
   },
 );
+
+it("[#239] lists of a queue that moves fail, or name the old cell, while that is away", async () => {
+  const proxy = await startProxy(cells.urls.a);
+  const mill = cells.open({ cells: { a: proxy.url, b: cells.urls.b } });
+  const queue = await queueIn(mill);
+  await mill.enqueueMany("moving", [1, 2, 3], { queue, delay: "1h" });
+  await mill.enqueue("moving", 4, { queue, delay: "1h", fingerprint: "left" });
+  await mill.cells!.move(queue, "b", { detach: true });
+  await mill.enqueue("moving", 5, { queue, delay: "1h" });
+  expect((await mill.queues.depth(queue)).delayed).toBe(5);
+  const elsewhere = await cells.nameIn("b", mill);
+  await mill.queues.put(elsewhere);
+  for (const way of ["cut", "freeze"] as const) {
+    proxy[way]();
+    // the second time it is not asked again
+    for (const time of [1, 2]) {
+      const reads = [
+        () => mill.queues.depth(queue),
+        () => mill.jobs.list({ queue }),
+        () => mill.engine.jobOf(queue, "left"),
+      ];
+      for (const read of reads) await expect(read(), `${way} ${time}`).rejects.toThrow('cell "a"');
+      const { answer, missing } = await mill.cells!.partial(() => mill.jobs.list({ queue }));
+      expect(answer).toHaveLength(1);
+      expect(missing.map(({ cell }) => cell)).toEqual(["a"]);
+      expect((await mill.queues.depth(elsewhere)).delayed).toBe(0);
+    }
+    if (way === "cut") proxy.mend();
+    else proxy.thaw();
+  }
+});
