@@ -4,6 +4,7 @@ import type { Engine } from "../../src/db/engine.js";
 import type { ClaimedJob, JobId } from "../../src/db/types.js";
 import { useCellMills } from "../support/cell-mills.js";
 import { startProxy } from "../support/proxy.js";
+import { until } from "../support/wait.js";
 
 const cells = useCellMills();
 const engine = (cell: "a" | "b"): Engine => cells.dbs[cell].engine;
@@ -161,6 +162,34 @@ it(
     expect(await again()).toBeUndefined();
   },
 );
+
+it("[#236] a schedule is found after a move, and one whose run goes on keeps its slots where it is", async () => {
+  const [mill, other] = [open(), open()];
+  const queue = await queueIn(mill);
+  const declare = (by: Millrace, name: string, input: number): Promise<unknown> =>
+    by.engine.schedules.put(name, { rule: { every: "PT1H" }, job: { type: "work", queue }, input });
+  const at = async (by: Millrace, name: string): Promise<unknown[]> =>
+    (await by.engine.schedules.list({ name })).map(({ cell, input, nextSlot }) => ({ cell, input, nextSlot }));
+  for (const name of ["busy", "free"]) await declare(mill, name, 1);
+  await mill.engine.schedules.trigger("busy");
+  const [run] = await claimIn("a", queue);
+  const [busy] = await at(other, "busy");
+  await at(other, "free");
+  const moving = mill.cells!.move(queue, "b");
+  moving.catch(() => {});
+  await until("one has come", async () => (await engine("b").schedules.list({ name: "free" })).length > 0);
+
+  expect(await at(other, "free")).toMatchObject([{ cell: "b" }]);
+  expect(await declare(mill, "free", 2)).toMatchObject({ change: "changed" });
+  expect(await declare(other, "busy", 2)).toMatchObject({ change: "changed" });
+  expect(await at(other, "busy")).toEqual([{ ...(busy as object), input: 2 }]);
+  expect(await engine("b").schedules.list({ name: "busy" })).toEqual([]);
+  await engine("a").complete(run!);
+  await moving;
+  expect(await declare(other, "busy", 3)).toMatchObject({ change: "changed" });
+  expect(await at(mill, "busy")).toMatchObject([{ cell: "b", input: 3 }]);
+  for (const name of ["busy", "free"]) expect(await engine("a").schedules.list({ name })).toEqual([]);
+});
 
 it("[#239] lists of a queue that moves fail, or name the old cell, while that is away", async () => {
   const proxy = await startProxy(cells.urls.a);
