@@ -19,9 +19,11 @@ function followedIn<More extends object>(cell: Cell, call: Call<More>): Call<Mor
   return { ...call, follow: (xid: string) => follow(handleOf(cell.name, xid)) };
 }
 
-/** What tells servers and databases apart, for everybody to ask. Another one after a restart. */
-const placeText =
-  "select current_database() || ' ' || extract(epoch from pg_postmaster_start_time())::text || ' ' || coalesce(inet_server_port()::text, '') as place";
+/**
+ * What tells servers and databases apart, for everybody to ask, whichever way they have come. Another one after a
+ * restart. A copy of a server has the identifier of the first, but did not start in the same microsecond.
+ */
+const placeText = "select current_database() || ' ' || extract(epoch from pg_postmaster_start_time())::text as place";
 
 /** One that hangs is not asked again for so long, where it is not the one that matters. */
 const lateMs = 10_000;

@@ -1,10 +1,16 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import pg from "pg";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { CellError, DatabaseUnavailableError } from "../../src/db/errors.js";
 import { Millrace } from "../../src/client/with-workers.js";
+import { migrate } from "../../src/db/migrate.js";
+import { startEmbeddedServer } from "../../src/embedded/server.js";
 import { defineJob } from "../../src/job/define-job.js";
 import { useCellMills } from "../support/cell-mills.js";
 import { startProxy } from "../support/proxy.js";
+import { inDatabase, onServer } from "../support/server.js";
 import { until } from "../support/wait.js";
 
 const cells = useCellMills();
@@ -70,6 +76,35 @@ describe("a transaction of the caller's", () => {
     await until("it is heard", () => heard.includes(queue));
     await Promise.all([tx!.end(), ear!.end()]);
   });
+});
+
+it("[#117] a transaction of the caller's is one of its cell, whichever way it has come there", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "socket-"));
+  chmodSync(folder, 0o777); // the server of root runs as another user
+  const server = await startEmbeddedServer({ settings: { fsync: "off", unix_socket_directories: folder } });
+  onTestFinished(async () => {
+    await server.stop("immediate");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await onServer(server.url, "create database other");
+  const urls = { near: server.url, other: inDatabase(server.url, "other") };
+  for (const connectionString of Object.values(urls)) {
+    const pool = new pg.Pool({ connectionString });
+    await migrate(pool);
+    await pool.end();
+  }
+  const mill = cells.open({ cells: urls });
+  const queues = [await cells.nameIn("near", mill), await cells.nameIn("other", mill)];
+  for (const queue of queues) await mill.queues.put(queue);
+  const { username: user, password, port } = new URL(server.url);
+  const tx = new pg.Client({ host: folder, port: Number(port), user, password, database: "postgres" });
+  await tx.connect();
+  await tx.query("begin");
+  expect((await mill.enqueue("work", {}, { queue: queues[0]!, tx })).id).toMatch(/^near:/);
+  const elsewhere = mill.enqueue("work", {}, { queue: queues[1]!, tx });
+  await expect(elsewhere).rejects.toMatchObject({ code: "MR023", reason: "foreign" });
+  await tx.end();
+  await mill.close();
 });
 
 describe("jobs of three servers", () => {
