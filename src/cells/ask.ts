@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import {
   DatabaseUnavailableError,
   JobNotFoundError,
+  type MillraceError,
   QueueNotFoundError,
   ScheduleNotFoundError,
   TimeoutError,
@@ -99,7 +100,8 @@ function naming(cell: Cell, error: unknown): unknown {
   return new DatabaseUnavailableError(`${prefix}${messageOf(error)}`, error, error.remedy);
 }
 
-const messageOf = ({ message, remedy }: DatabaseUnavailableError): string =>
+/** What an error says, without what is to be done. */
+export const messageOf = ({ message, remedy }: MillraceError): string =>
   remedy && message.endsWith(` (${remedy})`) ? message.slice(0, -remedy.length - 3) : message;
 
 /** Those of all cells that are meant: all, unless `narrowed` says otherwise. */

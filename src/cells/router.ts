@@ -1,6 +1,12 @@
-import { CellError, DatabaseUnavailableError, InvalidArgumentError, QueueNotFoundError } from "../db/errors.js";
+import {
+  CellError,
+  DatabaseUnavailableError,
+  InvalidArgumentError,
+  QueueNotFoundError,
+  SchemaVersionError,
+} from "../db/errors.js";
 import type { CellLook, CellMember, JobId } from "../db/types.js";
-import { askOne } from "./ask.js";
+import { askOne, messageOf } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf, splitHandle, unknownCell } from "./handle.js";
 import { type Members, changeMembers, isJoining, readMembers } from "./members.js";
@@ -335,10 +341,10 @@ function removedCell(cell: string, handle: JobId): CellError {
 }
 
 function wrongRelease(cell: Cell, error: unknown): unknown {
-  if (!(error instanceof Error && "code" in error && error.code === "MR008")) return error;
+  if (!(error instanceof SchemaVersionError)) return error;
   return new CellError(
-    `cell "${cell.name}" is of another release: ${error.message}`,
-    'run "millrace migrate" for it',
+    `cell "${cell.name}" is of another release: ${messageOf(error)}`,
+    error.remedy ?? 'run "millrace migrate"',
     error,
     "release",
     cell.name,

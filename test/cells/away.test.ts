@@ -95,7 +95,9 @@ it("[#228] [#230] a worker goes on in other cells beside one that hangs, and sto
       return String(await leases()) !== String(before);
     });
   }
-  expect(await mill.result(await mill.enqueue(work, "short", { queue: queues[0]! }))).toBeNull();
+  const inputs = Array.from({ length: 200 }, () => "short");
+  const jobs = await mill.enqueueMany(work, inputs, { queue: queues[0]! });
+  expect(await Promise.all(jobs.map((job) => mill.result(job)))).toEqual(inputs.map(() => null));
 
   const gentle = worker.stop();
   await worker.stop({ force: true });

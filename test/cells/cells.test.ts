@@ -4,6 +4,7 @@ import path from "node:path";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { CellError, DatabaseUnavailableError } from "../../src/db/errors.js";
+import type { CellsWorker } from "../../src/cells/cells-worker.js";
 import { Millrace } from "../../src/client/with-workers.js";
 import { migrate } from "../../src/db/migrate.js";
 import { startEmbeddedServer } from "../../src/embedded/server.js";
@@ -49,12 +50,16 @@ describe("where queues are", () => {
 });
 
 it("[#236] a client that is several moves behind finds the queue", async () => {
-  const [mill, stale] = [cells.open(), cells.open()];
+  const [mill, stale, narrow] = [cells.open(), cells.open(), cells.open({ cells: two() })];
   const queue = await cells.nameIn("a", mill);
   await mill.queues.put(queue);
-  await stale.cancel(await stale.enqueue("work", 1, { queue }));
+  for (const one of [stale, narrow]) await one.cancel(await one.enqueue("work", 1, { queue }));
   for (const cell of ["b", "c"]) await mill.cells!.move(queue, cell);
   expect((await stale.enqueue("work", 2, { queue })).id).toMatch(/^c:/);
+  // one that does not have that cell is told which it is
+  const gone = { code: "MR023", reason: "gone", cell: "c" };
+  for (const one of [narrow, cells.open({ cells: two() })])
+    await expect(one.enqueue("work", 2, { queue })).rejects.toMatchObject(gone);
 });
 
 describe("a transaction of the caller's", () => {
@@ -241,13 +246,14 @@ describe("jobs of three servers", () => {
     const queues = await Promise.all(names.map((cell) => cells.nameIn(cell, mill)));
     for (const queue of queues) await mill.queues.put(queue);
     const runs = new Map<string, number>();
-    for (let n = 0; n < 2; n += 1) {
-      const worker = cells.worker(mill, queues, { concurrency: 4 });
+    for (let n = 0; n < 4; n += 1) {
+      const worker = cells.worker(mill, queues, { concurrency: 3 });
       worker.handle(double, async (job) => {
         runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
         return 0;
       });
       await worker.start();
+      expect((worker as CellsWorker).cells).toHaveLength(3);
     }
     const kept: string[] = [];
     await Promise.all(
@@ -266,6 +272,16 @@ describe("jobs of three servers", () => {
       ),
     );
     await until("all jobs have run", () => runs.size >= kept.length);
+    // what was rolled back is not handed out when the claims come there either, nor anything a second time
+    const live = async (): Promise<number> => {
+      const all = await Promise.all(queues.map((queue) => mill.queues.depth(queue)));
+      return all.reduce((sum, { ready, delayed, running }) => sum + ready + delayed + running, 0);
+    };
+    await until("nothing is left", async () => (await live()) === 0);
+    const last = await Promise.all(queues.map((queue) => mill.enqueue(double, { n: 0 }, { queue })));
+    await Promise.all(last.map((job) => mill.result(job)));
+    kept.push(...last.map(({ id }) => id));
+    await until("nothing is left again", async () => (await live()) === 0);
     expect([...runs.keys()].toSorted()).toEqual(kept.toSorted());
     expect(new Set(runs.values())).toEqual(new Set([1]));
   });
@@ -284,6 +300,17 @@ describe("what does not fit the cells is refused before anything is written", ()
     await expect(same.queues.put("nowhere")).rejects.toMatchObject(refused("same"));
     const exchanged = cells.open({ cells: { a: b, b: a, c } });
     await expect(exchanged.enqueue("work", {})).rejects.toMatchObject(refused("name"));
+
+    const change = (by: number): Promise<unknown[]> =>
+      cells.dbs.b.sql(
+        "update migrations set number = number + $1 where number = (select max(number) from migrations)",
+        [by],
+      );
+    await change(1);
+    const newer = cells.open();
+    const asked = await newer.enqueue("work", {}).catch((error: unknown) => error);
+    await change(-1);
+    expect(asked).toMatchObject({ ...refused("release"), cell: "b", remedy: "upgrade millrace" });
   });
 
   it("ids, transactions and flows of another cell", async () => {
