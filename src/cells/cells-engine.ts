@@ -891,7 +891,7 @@ export class CellsEngine extends Engine {
   }
   #turn = 0;
 
-  /** Others have been claimed, and their leases run: one that hangs is not waited for, and what it gives later goes back. */
+  /** Leases of what others gave run meanwhile: one that hangs is not waited for, and what it gives later goes back. */
   async #claimIn(
     cell: Cell,
     call: Call,

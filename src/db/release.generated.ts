@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 15;
 /** Of all functions and views. */
-export const functionsChecksum = "52d61c07f481a861";
+export const functionsChecksum = "074ae2766eecbcd4";

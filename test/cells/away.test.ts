@@ -175,7 +175,7 @@ it("[#230] [#202] a callback token of another cell counts while one is away", as
   const queue = await queueIn("b", mill);
   const tokens: string[] = [];
   const worker = cells.worker(mill, [queue]);
-  worker.handle(defineJob<null, unknown>("asks"), async (_job, { step }) => {
+  worker.handle(defineJob<null>("asks"), async (_job, { step }) => {
     tokens.push(await step.token("answer"));
     return step.waitFor("answer");
   });
