@@ -59,9 +59,11 @@ begin
       'give seconds above 0');
   end if;
   -- The job as it would be enqueued: a queue that is not there, or an option that is wrong, is told now; whether the
-  -- queue takes jobs at the moment does not matter.
+  -- queue takes jobs at the moment does not matter. One that is here may be changed until it follows a queue that has
+  -- moved to another cell.
   begin
-    perform plan_resolve(json_build_array(p_job - 'deadlineSeconds')), xid_now();
+    perform plan_resolve(json_build_array(p_job - 'deadlineSeconds'), p_left => exists (
+      select from schedule s where s.name = p_name and schedule_queue(s.job) = schedule_queue(p_job))), xid_now();
     raise sqlstate 'MRTRY';  -- what a tenant may enqueue was not used up by this
   exception when sqlstate 'MRTRY' or sqlstate 'MR014' or sqlstate 'MR015' then
     null;

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import {
   DatabaseUnavailableError,
   JobNotFoundError,
+  type MillraceError,
   QueueNotFoundError,
   ScheduleNotFoundError,
   TimeoutError,
@@ -22,12 +23,16 @@ interface Asking {
   readonly missing?: Map<string, string>;
   /** What is asked of all cells is asked of this one. */
   readonly only?: string;
+  /** No cell has longer, where one that does not answer fails what it was asked. */
+  readonly withinMs?: number;
 }
 
 const asking = new AsyncLocalStorage<Asking>();
 
 /** How long a cell may take where others need not wait for it. */
 export const patienceMs = 1500;
+/** How long it may take to do something there, meanwhile. */
+export const actMs = 5000;
 /** A look that ends by itself ends in time to be answered. */
 const lookSeconds = 1;
 
@@ -53,6 +58,18 @@ export function narrowed<T>(only: string | undefined, work: () => Promise<T>): P
   return only === undefined ? work() : asking.run({ ...asking.getStore(), only }, work);
 }
 
+/** Do something in which each cell is waited for this long. */
+export function atMost<T>(withinMs: number, work: () => Promise<T>): Promise<T> {
+  return asking.run({ ...asking.getStore(), withinMs }, work);
+}
+
+/** What could not be asked is missing in the answer: named where `partial` is, else that is a failure. */
+export function leaveOut(missing: readonly MissingCell[]): void {
+  const outer = asking.getStore()?.missing;
+  if (!outer && missing[0]) throw new DatabaseUnavailableError(missing[0].because);
+  for (const { cell, because } of missing) outer?.set(cell, because);
+}
+
 /** Whether those that do not answer are left out. */
 export const isPartial = (): boolean => asking.getStore()?.missing !== undefined;
 
@@ -61,11 +78,12 @@ export const lookLimit = (): { readonly seconds?: number } => (isPartial() ? { s
 
 /** Ask one cell; an error of the connection names it. Inside of `partial` it has no longer than any other. */
 export async function askOne<T>(cell: Cell, ask: (cell: Cell) => Promise<T>): Promise<T> {
-  const missing = asking.getStore()?.missing;
+  const { missing, withinMs } = asking.getStore() ?? {};
   const late = missing?.get(cell.name);
   if (late !== undefined) throw new DatabaseUnavailableError(late);
   try {
-    return await (missing ? within(patienceMs, cell, ask(cell)) : ask(cell));
+    const ms = missing ? patienceMs : withinMs;
+    return await (ms === undefined ? ask(cell) : within(ms, cell, ask(cell)));
   } catch (error) {
     const named = naming(cell, error);
     if (isAway(named)) missing?.set(cell.name, named.message);
@@ -74,7 +92,7 @@ export async function askOne<T>(cell: Cell, ask: (cell: Cell) => Promise<T>): Pr
 }
 
 /** It does not answer, or its connections are all taken by questions that it does not answer. */
-const isAway = (error: unknown): error is Error => error instanceof DatabaseUnavailableError;
+export const isAway = (error: unknown): error is Error => error instanceof DatabaseUnavailableError;
 
 function naming(cell: Cell, error: unknown): unknown {
   const prefix = `cell "${cell.name}": `;
@@ -82,7 +100,8 @@ function naming(cell: Cell, error: unknown): unknown {
   return new DatabaseUnavailableError(`${prefix}${messageOf(error)}`, error, error.remedy);
 }
 
-const messageOf = ({ message, remedy }: DatabaseUnavailableError): string =>
+/** What an error says, without what is to be done. */
+export const messageOf = ({ message, remedy }: MillraceError): string =>
   remedy && message.endsWith(` (${remedy})`) ? message.slice(0, -remedy.length - 3) : message;
 
 /** Those of all cells that are meant: all, unless `narrowed` says otherwise. */

@@ -1,16 +1,17 @@
 import type { Claimed } from "../db/decode.js";
 import { Engine } from "../db/engine.js";
+import { upkeepAnswerMs } from "../db/answer-time.js";
 import { checkList } from "../db/check-options.js";
 import {
   AlertNotFoundError,
   CellError,
   InvalidArgumentError,
   JobNotFoundError,
-  MillraceError,
   MoveRefusedError,
   PartlyEnqueuedError,
   QueueClosedError,
   QueueNotFoundError,
+  TokenRefusedError,
   WorkerNotFoundError,
 } from "../db/errors.js";
 import type { CallOptions } from "../db/foreign.js";
@@ -18,7 +19,7 @@ import type { LeftFilter } from "../db/move-engine.js";
 import type { ConnectionPool, Queryable } from "../db/queryable.js";
 import { payloadWhole, pieceBytes } from "../db/payload.js";
 import type * as T from "../db/types.js";
-import { askAll, askOne, chosen, patienceMs, within } from "./ask.js";
+import { actMs, askAll, askOne, atMost, chosen, isAway, leaveOut, partial, patienceMs, within } from "./ask.js";
 import { type Carrying, type InCell, carryLeft, countLeft } from "./carry.js";
 import type { Cell } from "./cell.js";
 import { CellsSchedules } from "./cells-schedules.js";
@@ -42,7 +43,7 @@ import type { Router } from "./router.js";
 import { type Change, changeSpread, purgeSpread } from "./spread.js";
 import type { Address } from "./tenants.js";
 import { CellsTransaction } from "./transaction.js";
-import { Ways, beforeIn, compareHandles, jobIn, labelled, withHandles } from "./ways.js";
+import { Ways, arrivesFrom, beforeIn, compareHandles, isForeign, jobIn, labelled, withHandles } from "./ways.js";
 
 type Call = CallOptions | undefined;
 
@@ -100,14 +101,15 @@ export class CellsEngine extends Engine {
     // begun anew where it was refused something because a queue moves
     return this.ways.repeated(async (lingering) => {
       const tx = new CellsTransaction(first, lingering);
+      let done: R;
       try {
-        const done = await work(tx);
-        await tx.end();
-        return done;
+        done = await work(tx);
       } catch (error) {
         await tx.end(error ?? new Error("taken back"));
         throw error;
       }
+      await tx.end();
+      return done;
     });
   }
 
@@ -621,18 +623,25 @@ export class CellsEngine extends Engine {
   override async answer(token: string, value?: unknown, call?: Call): Promise<T.Answered> {
     await this.router.ready();
     let refusal: unknown;
+    let away: unknown;
     for (const cell of this.router.list) {
       try {
-        return await this.ways.to(cell, call, async (at, own) =>
-          withHandles(at, await at.engine.answer(token, value, own), "job"),
+        return await atMost(actMs, () =>
+          this.ways.to(cell, call, async (at, own) =>
+            withHandles(at, await at.engine.answer(token, value, own), "job"),
+          ),
         );
       } catch (error) {
-        if (!(error instanceof MillraceError && error.code === "MR020" && "reason" in error)) throw error;
+        if (isAway(error)) {
+          away ??= error; // another one may have given it out
+          continue;
+        }
+        if (!(error instanceof TokenRefusedError)) throw error;
+        if (error.reason !== "unknown") throw error; // it was given out there
         refusal = error;
-        if (error.reason !== "unknown") break; // it was given out there
       }
     }
-    throw refusal;
+    throw away ?? refusal;
   }
 
   override async tell(
@@ -719,11 +728,9 @@ export class CellsEngine extends Engine {
 
   /** The cell that a queue leaves, while it moves: what is set for it holds for its jobs there too. */
   async #leftBy(name: string): Promise<Cell | undefined> {
-    const { name: home, engine } = await this.router.cellOf({ queue: name });
-    const arriving = (await engine.moves.list()).find(
-      ({ queue, direction }) => queue === name && direction === "arriving",
-    );
-    return arriving && arriving.cell !== home ? this.router.cell(arriving.cell) : undefined;
+    const home = await this.router.cellOf({ queue: name });
+    const old = await arrivesFrom(home, name);
+    return old !== undefined && old !== home.name ? this.router.cell(old) : undefined;
   }
 
   async #beside(name: string, defaults: T.Defaults): Promise<Cell | undefined> {
@@ -907,37 +914,62 @@ export class CellsEngine extends Engine {
     const cells = this.router.list;
     const first = (this.#turn += 1) % cells.length;
     const jobs: T.ClaimedJob[] = [];
-    const question = { cells: 0, queues, seconds: 1 };
     const known = new Set<string>();
     let failure: unknown;
+    let hasAnswered = false;
     for (const cell of [...cells.slice(first), ...cells.slice(0, first)]) {
       if (jobs.length >= limit) return jobs;
       try {
-        const here = (await askOne(cell, () => cell.engine.cellHold("nobody", "look", question))).queues;
+        const here = await this.ways.look(cell, queues);
         for (const queue of here) known.add(queue);
         if (here.length === 0) continue;
         const own = { ...rest, queues: here, limit: limit - jobs.length };
-        for (const job of await this.ways.to(cell, call, (at, its) => claim(at, own, its)))
+        for (const job of await this.#claimIn(cell, call, (at, its) => claim(at, own, its)))
           jobs.push(claimedIn(cell, job));
+        hasAnswered = true;
       } catch (error) {
         failure = error; // the others go on
       }
     }
-    if (jobs.length === 0 && failure !== undefined) throw failure;
+    if (failure !== undefined && !hasAnswered) throw failure;
     if (jobs.length === 0 && failure === undefined && known.size < new Set(queues).size) await this.queuesCheck(queues);
     return jobs;
   }
   #turn = 0;
 
+  /** Leases of what others gave run meanwhile: one that hangs is not waited for, and what it gives later goes back. */
+  async #claimIn(
+    cell: Cell,
+    call: Call,
+    claim: (cell: Cell, call: Call) => Promise<readonly T.ClaimedJob[]>,
+  ): Promise<readonly T.ClaimedJob[]> {
+    if (isForeign(call)) return this.ways.to(cell, call, claim);
+    let isLate = false;
+    const claimed = this.ways.to(cell, call, async (at, own) => {
+      const jobs = await claim(at, own);
+      if (isLate) for (const job of jobs) await at.engine.release(job, 0, own);
+      return jobs;
+    });
+    return within(actMs, cell, claimed).catch((error: unknown) => {
+      isLate = true;
+      throw error;
+    });
+  }
+
+  /** What one that does not answer holds is unknown and not lost: where some token is nowhere else, that is told. */
   override async claimExtend(
     tokens: readonly string[],
     seconds?: number,
     call?: Call,
   ): Promise<Map<string, { leaseEndsAt: Date; jobIds: T.JobId[] }>> {
     const extended = new Map<string, { leaseEndsAt: Date; jobIds: T.JobId[] }>();
-    for (const { cell, answer } of await this.ways.all(call, (at, own) => at.engine.claimExtend(tokens, seconds, own)))
+    const { answer: found, missing } = await partial(() =>
+      this.ways.all(call, (at, own) => promptly(at.engine).claimExtend(tokens, seconds, own)),
+    );
+    for (const { cell, answer } of found)
       for (const [token, { leaseEndsAt, jobIds }] of answer)
         extended.set(token, { leaseEndsAt, jobIds: jobIds.map((id) => handleOf(cell.name, id)) });
+    if (!tokens.every((token) => extended.has(token))) leaveOut(missing);
     return extended;
   }
 
@@ -1132,17 +1164,19 @@ export class CellsEngine extends Engine {
   override async hookTest(name: string, by?: string, call?: Call): Promise<T.JobId> {
     await this.router.ready();
     let unknown: unknown;
+    let away: unknown;
     for (const cell of chosen(this.router.list)) {
       try {
-        return await this.ways.to(cell, call, async (at, own) =>
-          handleOf(at.name, await at.engine.hookTest(name, by, own)),
+        return await atMost(actMs, () =>
+          this.ways.to(cell, call, async (at, own) => handleOf(at.name, await at.engine.hookTest(name, by, own))),
         );
       } catch (error) {
-        if (!(error instanceof AlertNotFoundError)) throw error;
-        unknown = error;
+        if (isAway(error)) away ??= error;
+        else if (error instanceof AlertNotFoundError) unknown = error;
+        else throw error;
       }
     }
-    throw unknown;
+    throw away ?? unknown;
   }
 
   /** In all cells; one that does not know what it is about is fine, as long as another one does. */
@@ -1169,20 +1203,22 @@ export class CellsEngine extends Engine {
 
   override async noticesDeliver(): Promise<{ notices: number; resumed: number }> {
     // signals of the other cells are waited for by somebody
-    const deliver = (cell: Cell) => within(patienceMs, cell, cell.engine.noticesDeliver());
-    const all = (await this.#eachThatIsThere(deliver)).map(({ answer }) => answer);
+    const all = (await this.#eachThatIsThere((cell) => cell.engine.noticesDeliver())).map(({ answer }) => answer);
     return {
       notices: all.reduce((total, { notices }) => total + notices, 0),
       resumed: all.reduce((total, { resumed }) => total + resumed, 0),
     };
   }
 
-  /** Whoever serves a cell that is away does it when it is back. */
-  async #eachThatIsThere<R>(ask: (cell: Cell) => Promise<R>): Promise<{ readonly cell: Cell; readonly answer: R }[]> {
+  /** Whoever serves a cell that is away does it when it is back. The others wait for it no longer than this. */
+  async #eachThatIsThere<R>(
+    ask: (cell: Cell) => Promise<R>,
+    ms = patienceMs,
+  ): Promise<{ readonly cell: Cell; readonly answer: R }[]> {
     await this.router.ready();
     const answers = await Promise.all(
       this.router.list.map((cell) =>
-        ask(cell).then(
+        within(ms, cell, ask(cell)).then(
           (answer) => ({ cell, answer }),
           () => undefined,
         ),
@@ -1194,8 +1230,16 @@ export class CellsEngine extends Engine {
   override async maintain(
     options: CallOptions & { readonly everySeconds?: number } = {},
   ): Promise<T.MaintenanceReport> {
-    const all = await this.#eachThatIsThere((cell) => cell.engine.maintain(options));
+    const all = await this.#upkeep((cell) => cell.engine.maintain(options));
     return Object.assign({}, ...all.map(({ answer }) => answer).toReversed()) as T.MaintenanceReport;
+  }
+
+  /** It takes its time where a cell answers. */
+  async #upkeep<R>(ask: (cell: Cell) => Promise<R>): Promise<{ readonly cell: Cell; readonly answer: R }[]> {
+    return this.#eachThatIsThere(async (cell) => {
+      await within(patienceMs, cell, promptly(cell.engine).cellLook());
+      return ask(cell);
+    }, upkeepAnswerMs);
   }
 
   override async alertsCheck(): Promise<number> {
@@ -1211,11 +1255,11 @@ export class CellsEngine extends Engine {
   }
 
   override async lanesRest(): Promise<number> {
-    return sum(await this.#eachThatIsThere((cell) => cell.engine.lanesRest()));
+    return sum(await this.#upkeep((cell) => cell.engine.lanesRest()));
   }
 
   override async maintainSpace(options: { readonly compactBound?: number } = {}): Promise<T.SpaceReport> {
-    const all = (await this.#eachThatIsThere((cell) => cell.engine.maintainSpace(options))).map(({ answer }) => answer);
+    const all = (await this.#upkeep((cell) => cell.engine.maintainSpace(options))).map(({ answer }) => answer);
     const total = (key: Exclude<keyof T.SpaceReport, "compacted">): number =>
       all.reduce((so, report) => so + report[key], 0);
     return {
@@ -1234,9 +1278,6 @@ async function inTurn<V, R>(values: readonly V[], work: (value: V) => Promise<R>
   for (const value of values) done.push(await work(value));
   return done;
 }
-
-/** In a transaction of the caller's, which is in one cell. */
-const isForeign = (call: Call): boolean => call?.tx !== undefined && !(call.tx instanceof CellsTransaction);
 
 /** A job as it is told, with handles. */
 function detailsIn(cell: Cell, details: T.JobDetails | null): T.JobDetails | null {

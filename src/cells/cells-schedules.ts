@@ -1,4 +1,4 @@
-import { ScheduleNotFoundError } from "../db/errors.js";
+import { QueueMovedError, ScheduleNotFoundError } from "../db/errors.js";
 import type { CallOptions } from "../db/foreign.js";
 import {
   type PutSchedule,
@@ -14,7 +14,8 @@ import type { Statements } from "../db/statements.js";
 import type { DecisionNote, JobId } from "../db/types.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
-import { type Ways, labelled, withHandles } from "./ways.js";
+import { longestWay } from "./router.js";
+import { type Ways, arrivesFrom, isForeign, labelled, withHandles } from "./ways.js";
 
 type Call = CallOptions | undefined;
 
@@ -40,12 +41,17 @@ export class CellsSchedules extends ScheduleEngine {
   }
 
   async #at<R>(name: string, call: Call, ask: (cell: Cell, call: Call) => Promise<R>): Promise<R> {
+    const wasKnown = this.#cellOf.has(name);
     const cell = (await this.#find(name)) ?? (await this.ways.router.cellOf({}));
     try {
       return await this.ways.to(cell, call, ask);
     } catch (error) {
-      if (error instanceof ScheduleNotFoundError) this.#cellOf.delete(name);
-      throw error;
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+      this.#cellOf.delete(name);
+      if (!wasKnown || isForeign(call)) throw error;
+      const next = await this.#find(name);
+      if (!next || next === cell) throw error;
+      return this.ways.to(next, call, ask);
     }
   }
 
@@ -55,15 +61,51 @@ export class CellsSchedules extends ScheduleEngine {
     return first!.answer;
   }
 
-  /** One whose queue is in another cell than before moves there: removed where it was, then declared anew. */
+  /**
+   * One whose queue is in another cell than before goes there: removed where it was, then declared anew. One that is to
+   * come along with its queue is changed where it is, so that it keeps its slots, and the end of its run is waited for.
+   */
   override async put(name: string, schedule: PutSchedule, call?: Call): Promise<ScheduleChange> {
+    for (let tries = 1; ; tries += 1) {
+      const cell = await this.#placeFor(name, schedule);
+      try {
+        const change = await this.ways.to(cell, call, (at, own) => at.engine.schedules.put(name, schedule, own));
+        this.#cellOf.set(name, cell);
+        return change;
+      } catch (error) {
+        if (!(error instanceof QueueMovedError)) throw error;
+        this.ways.router.moved(error.queue, error.cell); // and the schedule has come along by now
+        this.#cellOf.delete(name);
+        if (tries === longestWay || isForeign(call)) throw error;
+      }
+    }
+  }
+
+  /** The cell that a schedule is to be declared in. */
+  async #placeFor(name: string, schedule: PutSchedule): Promise<Cell> {
     const cell = await this.ways.router.cellOf(schedule.job);
+    const list = (at: Cell): Promise<ScheduleRecord[]> =>
+      this.ways.to(at, undefined, () => at.engine.schedules.list({ name }));
+    if ((await list(cell)).length > 0) return cell;
+    if (this.#cellOf.get(name) === cell) this.#cellOf.delete(name);
     const before = await this.#find(name);
-    if (before && before !== cell)
-      await before.engine.schedules.remove(name, { because: `its queue is in cell "${cell.name}"` });
-    const change = await this.ways.to(cell, call, (at, own) => at.engine.schedules.put(name, schedule, own));
-    this.#cellOf.set(name, cell);
-    return change;
+    const [was] = before ? await list(before) : [];
+    if (!before || !was) return cell;
+    if (await this.#comesAlong(was, schedule, before, cell)) return before;
+    // it may be the queue that has moved since it was looked for, and not the schedule that is in the wrong place
+    this.ways.router.forget(schedule.job.queue ?? "default");
+    if ((await this.ways.router.cellOf(schedule.job)) !== cell) return this.#placeFor(name, schedule);
+    const because = `its queue is in cell "${cell.name}"`;
+    await before.engine.schedules.remove(name, { because }).catch((error: unknown) => {
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+    });
+    return cell;
+  }
+
+  /** It is one of a queue that is moving from the one cell to the other. */
+  async #comesAlong(was: ScheduleRecord, { job }: PutSchedule, from: Cell, to: Cell): Promise<boolean> {
+    const queue = job.queue ?? "default";
+    return (was.job.queue ?? "default") === queue && (await arrivesFrom(to, queue)) === from.name;
   }
 
   override async remove(name: string, note: DecisionNote = {}, call?: Call): Promise<void> {
@@ -116,12 +158,20 @@ export class CellsSchedules extends ScheduleEngine {
         ...withHandles(cell, one, "openJobs"),
         cell: cell.name,
       }));
-    if (filter.name !== undefined) return this.#at(filter.name, call, ask);
+    if (filter.name !== undefined) return this.#byName(filter.name, call, ask);
     const found = await this.ways.all(call, ask);
     return found
       .flatMap(({ answer }) => answer)
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
       .slice(0, filter.limit ?? 1000);
+  }
+
+  async #byName(name: string, call: Call, ask: (cell: Cell, call: Call) => Promise<ScheduleRecord[]>) {
+    const wasKnown = this.#cellOf.has(name);
+    const found = await this.#at(name, call, ask);
+    if (found.length > 0) return found;
+    this.#cellOf.delete(name);
+    return wasKnown && !isForeign(call) ? this.#at(name, call, ask) : found;
   }
 
   override async undeclared(app: string, names: readonly string[], call?: Call): Promise<string[]> {

@@ -23,7 +23,7 @@ import type { Cell } from "./cell.js";
 import { handleOf, splitHandle } from "./handle.js";
 import { winner } from "./rendezvous.js";
 import { CellsTransaction } from "./transaction.js";
-import { lookLimit } from "./ask.js";
+import { actMs, atMost, lookLimit } from "./ask.js";
 import { newestOfAll } from "./by-time.js";
 import { type Ways, beforeIn, compareHandles, jobIn, labelled, withHandles } from "./ways.js";
 
@@ -173,7 +173,7 @@ export class CellsServer extends ServerEngine {
     let failure: unknown;
     for (const cell of this.ways.router.list) {
       try {
-        return await this.ways.to(cell, call, (at, own) => at.engine.server.auditAdd(entry, own));
+        return await atMost(actMs, () => this.ways.to(cell, call, (at, own) => at.engine.server.auditAdd(entry, own)));
       } catch (error) {
         failure = error;
       }

@@ -190,7 +190,9 @@ export class CellsSqs extends SqsEngine {
     seconds: number,
     groupLimit?: number,
   ): Promise<{ readonly messages: readonly SqsMessageRecord[]; readonly more: boolean }> {
-    const cells = (await this.ways.everywhere(queue, undefined, async (cell) => cell)).map(({ cell }) => cell);
+    // who receives is not stopped by a cell that the queue has left, and that is away
+    const { answer: found } = await partial(() => this.ways.everywhere(queue, undefined, async (cell) => cell));
+    const cells = found.map(({ cell }) => cell);
     const first = (this.#turn += 1) % cells.length;
     const messages: SqsMessageRecord[] = [];
     let hasMore = false;

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Engine } from "../db/engine.js";
 import { DatabaseUnavailableError, InvalidArgumentError, QueueNotFoundError } from "../db/errors.js";
@@ -13,9 +14,10 @@ import type { WorkerOptions } from "../worker/worker-options.js";
 import { workerEventNames } from "../worker/worker-events.js";
 import { Worker } from "../worker/worker.js";
 import type { WorkerParts } from "../worker/worker-parts.js";
-import { askOne } from "./ask.js";
+import { askOne, patienceMs, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
+import { promptly } from "./promptly.js";
 import type { Router } from "./router.js";
 import { withHandles } from "./ways.js";
 
@@ -24,6 +26,8 @@ const leaseSeconds = 10;
 const roundMs = 2500;
 /** So many cells a worker serves; more when others would have nobody. */
 const usual = 4;
+/** So long the part for a cell may take to start; then it is tried again. */
+const startMs = 30_000;
 
 export interface CellsWorkerParts extends Omit<WorkerParts, "engine" | "pool" | "cell"> {
   readonly router: Router;
@@ -59,11 +63,15 @@ export class CellsWorker extends Worker {
   readonly #registered: ((worker: Worker) => void)[] = [];
   readonly #served = new Map<string, Served>();
   readonly #leaving = new Set<Promise<unknown>>();
+  /** All that have not stopped, also those that are just starting and those of cells that are left. */
+  readonly #parts = new Set<Worker>();
   #running: Promise<void> | undefined;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
   #isStopping = false;
   #isForced = false;
+  #force = (): void => {};
+  readonly #forced = new Promise<void>((resolve) => (this.#force = resolve));
   #wakeUp = (): void => {};
 
   constructor(options: WorkerOptions, parts: CellsWorkerParts) {
@@ -143,16 +151,24 @@ export class CellsWorker extends Worker {
       throw new InvalidArgumentError("the worker has no handlers", "add one with worker.handle(definition, handler)");
     const { router } = this.#cellsParts;
     await router.members(); // what is wrong with the list is told now
+    this.#mustGoOn();
     const { known, isComplete, failure } = await this.#round();
+    this.#mustGoOn();
     const missing = this.settings.queues.find((queue) => !known.has(queue));
     if (failure !== undefined || (missing !== undefined && isComplete)) {
       await this.#leaveAll();
       throw failure ?? new QueueNotFoundError(`there is no queue "${missing}"`, "create it with mill.queues.put(name)");
     }
     for (const { starting } of this.#served.values()) await starting;
+    this.#mustGoOn();
     this.#running = this.#run();
     if (this.settings.handleSignals) this.#onSignals();
     this.emit("started");
+  }
+
+  #mustGoOn(): void {
+    if (this.#isStopping)
+      throw new InvalidArgumentError("the worker was stopped before it had started", "make a new one");
   }
 
   async #run(): Promise<void> {
@@ -172,6 +188,7 @@ export class CellsWorker extends Worker {
     const looks = new Map<Cell, HeldCell>();
     const failures: unknown[] = [];
     const ask = async (cell: Cell, way: "keep" | "take" | "spare" | "look"): Promise<void> => {
+      if (this.#isStopping) return;
       try {
         looks.set(cell, await this.#hold(cell, way));
       } catch (error) {
@@ -199,13 +216,15 @@ export class CellsWorker extends Worker {
     return { known, isComplete: failures.length === 0, failure: isAway ? failures[0] : undefined };
   }
 
+  /** One that does not answer keeps the leases of the others from being prolonged for a moment only. */
   #hold(cell: Cell, way: "keep" | "take" | "spare" | "look" | "leave"): Promise<HeldCell> {
     const { queues } = this.settings;
     const question = { cells: Math.max(1, this.cells.length), queues, seconds: leaseSeconds };
-    return askOne(cell, () => cell.engine.cellHold(this.#id, way, question));
+    return askOne(cell, () => within(patienceMs, cell, promptly(cell.engine).cellHold(this.#id, way, question)));
   }
 
   #serve(cell: Cell, { queues }: HeldCell): void {
+    if (this.#isStopping) return;
     let served = this.#served.get(cell.name);
     if (!served) {
       served = { cell, queues, worker: undefined, starting: undefined, isLeft: false };
@@ -239,14 +258,35 @@ export class CellsWorker extends Worker {
     });
     for (const register of this.#registered) register(worker);
     this.#listenTo(worker, cell);
+    this.#parts.add(worker);
     try {
-      await worker.start();
-      if (served.isLeft || this.#isStopping) await worker.stop();
-      else served.worker = worker;
+      await within(startMs, cell, worker.start());
+      served.worker = worker;
     } catch (error) {
-      await worker.stop({ force: true });
       this.#tellError(error);
     }
+    if (!served.worker) await this.#end(cell, worker, true);
+    else if (served.isLeft || this.#isStopping) await this.#end(cell, worker);
+  }
+
+  async #end(cell: Cell, worker: Worker, force = this.#isForced): Promise<void> {
+    const ended = worker
+      .stop({ force })
+      .catch((error: unknown) => this.#tellError(error))
+      .finally(() => this.#parts.delete(worker));
+    await this.#patiently(cell, ended, force);
+  }
+
+  /** Wait for what goes on in a cell. Where all is to end at once, that is as long as the cell answers. */
+  async #patiently(cell: Cell, work: Promise<unknown> | undefined, force = this.#isForced): Promise<void> {
+    let isDone = false;
+    const done = Promise.resolve(work).finally(() => (isDone = true));
+    const isAway = async (): Promise<void> => {
+      if (!force) await this.#forced;
+      while (!isDone && (await this.#hold(cell, "leave").then(yes, no)))
+        await Promise.race([done, sleep(roundMs, undefined, { ref: false })]);
+    };
+    await Promise.race([done, isAway()]);
   }
 
   /** Who serves more cells than usual leaves one that somebody with fewer serves too. */
@@ -260,8 +300,7 @@ export class CellsWorker extends Worker {
       this.#served.delete(cell.name);
       await this.#hold(cell, "leave").catch(() => {});
       const left = Promise.resolve(served.starting)
-        .then(() => served.worker?.stop())
-        .catch((error: unknown) => this.#tellError(error))
+        .then(() => served.worker && this.#end(cell, served.worker))
         .finally(() => this.#leaving.delete(left));
       this.#leaving.add(left);
     }
@@ -272,9 +311,9 @@ export class CellsWorker extends Worker {
     this.#served.clear();
     await Promise.all(
       left.map(async (served) => {
-        await served.starting;
+        await this.#patiently(served.cell, served.starting);
         await Promise.all([
-          served.worker?.stop({ force: this.#isForced }),
+          served.worker && this.#end(served.cell, served.worker),
           this.#hold(served.cell, "leave").catch(() => {}),
         ]);
       }),
@@ -307,14 +346,15 @@ export class CellsWorker extends Worker {
   override async stop(options: { readonly force?: boolean } = {}): Promise<void> {
     if (options.force && !this.#isForced) {
       this.#isForced = true;
-      for (const worker of this.#workers) void worker.stop({ force: true });
+      this.#force();
+      for (const worker of this.#parts) void worker.stop({ force: true }).catch(() => {}); // who ends it is told
     }
     this.#stopping ??= this.#stop();
     await this.#stopping;
   }
 
   async #stop(): Promise<void> {
-    await this.#starting?.catch(() => {});
+    await Promise.race([this.#starting?.catch(() => {}), this.#forced]);
     this.#isStopping = true;
     this.#wakeUp();
     await this.#running;
@@ -336,6 +376,9 @@ export class CellsWorker extends Worker {
     }
   }
 }
+
+const yes = (): boolean => true;
+const no = (): boolean => false;
 
 /** What an event tells, with handles for ids. */
 function shownOf(cell: Cell, detail: unknown): unknown {

@@ -1,7 +1,13 @@
-import { CellError, DatabaseUnavailableError, InvalidArgumentError, QueueNotFoundError } from "../db/errors.js";
+import {
+  CellError,
+  DatabaseUnavailableError,
+  InvalidArgumentError,
+  QueueNotFoundError,
+  SchemaVersionError,
+} from "../db/errors.js";
 import type { Engine } from "../db/engine.js";
 import type { CellLook, CellMember, JobId } from "../db/types.js";
-import { askOne } from "./ask.js";
+import { askOne, messageOf } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf, splitHandle, unknownCell } from "./handle.js";
 import { admitLeft } from "./move-follow.js";
@@ -11,7 +17,7 @@ import { copySpreadQueues } from "./spread-copy.js";
 import { type Address, Tenants } from "./tenants.js";
 
 /** A queue that moves is found where it was, and followed from there, so often. */
-const longestWay = 5;
+export const longestWay = 5;
 const placeTries = 5;
 
 /** Where a queue is that is spread by tenant: in each cell. A cell says so by this name. */
@@ -343,10 +349,10 @@ function removedCell(cell: string, handle: JobId): CellError {
 }
 
 function wrongRelease(cell: Cell, error: unknown): unknown {
-  if (!(error instanceof Error && "code" in error && error.code === "MR008")) return error;
+  if (!(error instanceof SchemaVersionError)) return error;
   return new CellError(
-    `cell "${cell.name}" is of another release: ${error.message}`,
-    'run "millrace migrate" for it',
+    `cell "${cell.name}" is of another release: ${messageOf(error)}`,
+    error.remedy ?? 'run "millrace migrate"',
     error,
     "release",
     cell.name,

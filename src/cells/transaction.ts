@@ -1,21 +1,20 @@
 import type { Queryable } from "../db/queryable.js";
 import type { Transaction } from "../db/foreign.js";
+import { askOne, patienceMs, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { Lingering } from "./move-follow.js";
 
-interface Open {
-  readonly tx: Queryable;
-  /** Commits, or takes all back, and resolves when that is done. */
-  readonly end: (error: unknown) => Promise<void>;
-}
+/** So long may the first and the last word in a cell take: other cells hold what they have for it. */
+const answerMs = 30_000;
 
 /**
  * A transaction of ours that begins in a cell with the first call that goes there. Nearly always there is one; several
  * commit one after another, the last that was begun first, so that a failure between two of them leaves some.
  */
 export class CellsTransaction {
-  readonly #open = new Map<Cell, Promise<Open>>();
+  readonly #parts = new Map<Cell, Part>();
   readonly #broken = new Set<Cell>();
+  #hasEnded = false;
 
   /** `first`: what comes first in each cell. `lingering`: what was learnt when it was tried before. */
   constructor(
@@ -30,7 +29,7 @@ export class CellsTransaction {
 
   /** The first cell that it has begun in, and where nothing was refused. */
   get sound(): Cell | undefined {
-    return [...this.#open.keys()].find((cell) => !this.#broken.has(cell));
+    return [...this.#parts.keys()].find((cell) => !this.#broken.has(cell));
   }
 
   /** A call was refused there: that cell does nothing more in this transaction, and takes back what it did. */
@@ -38,36 +37,82 @@ export class CellsTransaction {
     this.#broken.add(cell);
   }
 
+  /** Fails when the transaction has ended, also while it was to begin there: nobody would end it. */
   async on(cell: Cell): Promise<Transaction> {
-    let open = this.#open.get(cell);
-    if (!open) this.#open.set(cell, (open = begin(cell, this.first)));
-    return (await open).tx;
+    if (this.#hasEnded) throw hasEnded();
+    let part = this.#parts.get(cell);
+    if (!part) this.#parts.set(cell, (part = new Part(cell, this.first)));
+    const { tx } = part;
+    await within(answerMs, cell, part.begun);
+    if (this.#hasEnded) throw hasEnded();
+    return tx;
   }
 
+  /**
+   * Ends in every cell, in those too that are still to answer. With an error it takes all back, and waits for none that
+   * does not answer; else it throws what failed first, and takes back what has not been committed by then.
+   */
   async end(error?: unknown): Promise<void> {
-    for (const open of [...this.#open.values()].toReversed()) await (await open).end(error);
+    this.#hasEnded = true;
+    const parts = [...this.#parts.values()].toReversed();
+    let failure: { readonly error: unknown } | undefined = error === undefined ? undefined : { error };
+    if (!failure)
+      for (const part of parts.filter(({ cell, hasBegun }) => hasBegun && !this.#broken.has(cell))) {
+        try {
+          await askOne(part.cell, () => within(answerMs, part.cell, part.end()));
+        } catch (failed) {
+          failure = { error: failed };
+          break;
+        }
+      }
+    const reason = failure?.error ?? hasEnded();
+    await Promise.all(parts.map((part) => within(patienceMs, part.cell, part.end(reason)).catch(() => {})));
+    if (error === undefined && failure) throw failure.error;
   }
 }
 
-/** A transaction that stays open until it is told how to end. */
-function begin(cell: Cell, first: (tx: Queryable) => Promise<unknown>): Promise<Open> {
-  return new Promise((resolve, reject) => {
-    let finish: (error: unknown) => void = () => {};
-    const ended = cell.engine.transactionAfter(first, async (tx) => {
-      const told = new Promise<void>((done, fail) => {
-        finish = (error) => (error === undefined ? done() : fail(error));
-      });
-      resolve({
-        tx,
-        end: async (error) => {
-          finish(error);
-          await ended.catch((failed: unknown) => {
-            if (failed !== error) throw failed;
-          });
-        },
-      });
-      await told;
+const hasEnded = (): Error => new Error("the transaction has ended");
+
+/** A transaction in one cell that stays open until it is told how to end, which may be before it has begun. */
+class Part {
+  readonly begun: Promise<void>;
+  readonly #ended: Promise<void>;
+  #db: Queryable | undefined;
+  #isTold = false;
+  #tell: (error: unknown) => void = () => {};
+
+  constructor(
+    readonly cell: Cell,
+    first: (tx: Queryable) => Promise<unknown>,
+  ) {
+    let begun = (): void => {};
+    let failed = (_: unknown): void => {};
+    this.begun = new Promise((resolve, reject) => ([begun, failed] = [resolve, reject]));
+    const told = new Promise<void>((done, fail) => {
+      this.#tell = (error) => (error === undefined ? done() : fail(error));
     });
-    ended.catch(reject);
-  });
+    told.catch(() => {}); // it may never have begun
+    this.#ended = cell.engine.transactionAfter(first, (db) => {
+      this.#db = db;
+      begun();
+      return told;
+    });
+    this.#ended.catch(failed);
+  }
+
+  get hasBegun(): boolean {
+    return this.#db !== undefined;
+  }
+
+  /** The connection, as long as it is this transaction's: what came after its end would commit by itself. */
+  readonly tx: Queryable = {
+    query: (query) => (this.#isTold || !this.#db ? Promise.reject(hasEnded()) : this.#db.query(query)),
+  };
+
+  /** Commits, or takes all back, and resolves when that is done. Only the first word counts. */
+  end(error?: unknown): Promise<void> {
+    this.#isTold = true;
+    this.#tell(error);
+    return this.#ended;
+  }
 }

@@ -1,11 +1,18 @@
-import { CellError, DatabaseUnavailableError, FingerprintElsewhereError, QueueMovedError } from "../db/errors.js";
+import {
+  CellError,
+  DatabaseUnavailableError,
+  FingerprintElsewhereError,
+  QueueMovedError,
+  TimeoutError,
+} from "../db/errors.js";
 import { type CallOptions, type FollowedCall, asQueryable } from "../db/foreign.js";
 import { type Queryable, runQuery } from "../db/queryable.js";
 import type { JobId, JobRecord } from "../db/types.js";
-import { askAll, askEach, askOne, isPartial } from "./ask.js";
+import { askAll, askEach, askOne, isAway, isPartial, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
 import { Lingering, type CellOf, makeWay, mostMoves, mostTries } from "./move-follow.js";
+import { promptly } from "./promptly.js";
 import { type Router, isUnknownQueue } from "./router.js";
 import type { Address } from "./tenants.js";
 import { CellsTransaction } from "./transaction.js";
@@ -19,19 +26,22 @@ function followedIn<More extends object>(cell: Cell, call: Call<More>): Call<Mor
   return { ...call, follow: (xid: string) => follow(handleOf(cell.name, xid)) };
 }
 
-/** What tells servers and databases apart, for everybody to ask. Another one after a restart. */
-const placeText =
-  "select current_database() || ' ' || extract(epoch from pg_postmaster_start_time())::text || ' ' || coalesce(inet_server_port()::text, '') as place";
+/**
+ * What tells servers and databases apart, for everybody to ask, whichever way they have come. Another one after a
+ * restart. A copy of a server has the identifier of the first, but did not start in the same microsecond.
+ */
+const placeText = "select current_database() || ' ' || extract(epoch from pg_postmaster_start_time())::text as place";
 
-const longestLookMs = 1000;
 /** One that hangs is not asked again for so long, where it is not the one that matters. */
 const lateMs = 10_000;
+/** Less than readers wait for a cell: the one that is to answer them has some of that left. */
+const lookMs = 1000;
 
 /** The ways that calls take to cells: that of a queue, of a job, of many jobs, to all. */
 export class Ways {
   readonly #places = new Map<string, string>();
   readonly #placeOf = new WeakMap<object, string>();
-  readonly #lateUntil = new Map<Cell, number>();
+  readonly #late = new Map<Cell, { readonly until: number; readonly error: unknown }>();
 
   constructor(readonly router: Router) {}
 
@@ -44,8 +54,8 @@ export class Ways {
     const { tx } = call ?? {};
     if (tx === undefined) return askOne(cell, () => ask(cell, call));
     if (tx instanceof CellsTransaction) {
-      const own = await tx.on(cell);
-      return askOne(cell, () => ask(cell, followedIn(cell, { ...call!, tx: own }))).catch((error: unknown) => {
+      const asked = askOne(cell, async () => ask(cell, followedIn(cell, { ...call!, tx: await tx.on(cell) })));
+      return asked.catch((error: unknown) => {
         tx.break(cell);
         throw error;
       });
@@ -70,7 +80,7 @@ export class Ways {
     );
   }
 
-  /** To the cell of a queue, or of a tenant of it; where the queue has gone, if it has. */
+  /** To the cell of a queue, or of a tenant of it; and on to where the queue has gone, if it has. */
   async queue<T, More extends object>(
     address: Address,
     call: Call<More>,
@@ -159,7 +169,7 @@ export class Ways {
     call: Call<More>,
     ask: (cell: Cell, call: Call<More>) => Promise<T>,
   ): Promise<{ readonly cell: Cell; readonly answer: T }[]> {
-    if (call?.tx !== undefined && !(call.tx instanceof CellsTransaction)) throw seesOneCell();
+    if (isForeign(call)) throw seesOneCell();
     await this.router.ready();
     return askAll(this.router.list, (cell) => this.to(cell, call, ask));
   }
@@ -171,11 +181,11 @@ export class Ways {
     ask: (cell: Cell, call: Call<More>) => Promise<T>,
   ): Promise<{ readonly cell: Cell; readonly answer: T }[]> {
     const name = queue ?? "default";
-    const home = await this.router.homeOf(name).catch((error: unknown) => {
+    const home = await this.router.homeOf(name).catch((error: unknown): undefined => {
       // where it would be cannot be asked: there is what others have of it
       if (!isPartial() || !(error instanceof DatabaseUnavailableError)) throw error;
     });
-    if (call?.tx !== undefined && !(call.tx instanceof CellsTransaction)) {
+    if (isForeign(call)) {
       if (!home) throw seesOneCell();
       return [{ cell: home, answer: await this.queue({ queue }, call, ask) }];
     }
@@ -183,29 +193,50 @@ export class Ways {
     const answers = await askAll(this.router.list, async (cell) => {
       if (cell === home)
         return this.queue({ queue }, call, async (at, own) => ({ cell: at, answer: await ask(at, own) }));
-      const hasIt = members?.has(cell.name) || (await this.#has(cell, name));
+      const hasIt = members?.has(cell.name) || (await this.#has(cell, name, home));
       return hasIt ? { cell, answer: await this.to(cell, call, ask) } : undefined;
     });
     return answers.map(({ answer }) => answer).filter((one) => one !== undefined);
   }
 
-  /** One that cannot be asked, and is not the queue's own, does not keep the others waiting. */
-  async #has(cell: Cell, queue: string): Promise<boolean> {
-    if (performance.now() < (this.#lateUntil.get(cell) ?? 0)) return false;
-    const question = { cells: 0, queues: [queue], seconds: 1 };
-    const asked = cell.engine.cellHold("nobody", "look", question).then(
-      ({ queues }) => queues.length > 0,
-      () => false,
-    );
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => {
-        this.#lateUntil.set(cell, performance.now() + lateMs);
-        resolve(false);
-      }, longestLookMs);
-    });
-    return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+  /**
+   * One that cannot be asked, and is not the queue's own, is left out: by its name where those are told, and elsewhere
+   * unless jobs of the queue must be there, because it is just moving from there.
+   */
+  async #has(cell: Cell, queue: string, home: Cell | undefined): Promise<boolean> {
+    try {
+      return (await this.look(cell, [queue])).length > 0;
+    } catch (error) {
+      if (isAway(error) && (isPartial() || (home && (await arrivesFrom(home, queue)) === cell.name))) throw error;
+      return false;
+    }
   }
+
+  /** Which of these queues are in a cell. One that hangs fails at once, until it is time to ask it again. */
+  async look(cell: Cell, queues: readonly string[]): Promise<readonly string[]> {
+    const late = this.#late.get(cell);
+    if (late && performance.now() < late.until) throw late.error;
+    const question = { cells: 0, queues, seconds: 1 };
+    try {
+      const asked = promptly(cell.engine).cellHold("nobody", "look", question);
+      return (await askOne(cell, () => within(lookMs, cell, asked))).queues;
+    } catch (error) {
+      if (isLate(error)) this.#late.set(cell, { until: performance.now() + lateMs, error });
+      throw error;
+    }
+  }
+}
+
+/** In a transaction of the caller's, which is in one cell. */
+export const isForeign = (call: CallOptions | undefined): boolean =>
+  call?.tx !== undefined && !(call.tx instanceof CellsTransaction);
+
+const isLate = (error: unknown): boolean => isAway(error) && error.cause instanceof TimeoutError;
+
+/** The cell that a queue is moving from, as the one says that it moves to. */
+export async function arrivesFrom(home: Cell, queue: string): Promise<string | undefined> {
+  const moves = await askOne(home, () => home.engine.moves.list());
+  return moves.find((move) => move.queue === queue && move.direction === "arriving")?.cell;
 }
 
 function seesOneCell(): CellError {

@@ -1,10 +1,17 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import pg from "pg";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { CellError, DatabaseUnavailableError } from "../../src/db/errors.js";
+import type { CellsWorker } from "../../src/cells/cells-worker.js";
 import { Millrace } from "../../src/client/with-workers.js";
+import { migrate } from "../../src/db/migrate.js";
+import { startEmbeddedServer } from "../../src/embedded/server.js";
 import { defineJob } from "../../src/job/define-job.js";
 import { useCellMills } from "../support/cell-mills.js";
 import { startProxy } from "../support/proxy.js";
+import { inDatabase, onServer } from "../support/server.js";
 import { until } from "../support/wait.js";
 
 const cells = useCellMills();
@@ -42,6 +49,19 @@ describe("where queues are", () => {
   });
 });
 
+it("[#236] a client that is several moves behind finds the queue", async () => {
+  const [mill, stale, narrow] = [cells.open(), cells.open(), cells.open({ cells: two() })];
+  const queue = await cells.nameIn("a", mill);
+  await mill.queues.put(queue);
+  for (const one of [stale, narrow]) await one.cancel(await one.enqueue("work", 1, { queue }));
+  for (const cell of ["b", "c"]) await mill.cells!.move(queue, cell);
+  expect((await stale.enqueue("work", 2, { queue })).id).toMatch(/^c:/);
+  // one that does not have that cell is told which it is
+  const gone = { code: "MR023", reason: "gone", cell: "c" };
+  for (const one of [narrow, cells.open({ cells: two() })])
+    await expect(one.enqueue("work", 2, { queue })).rejects.toMatchObject(gone);
+});
+
 describe("a transaction of the caller's", () => {
   it("[#117] wakes the workers of its cell when it has committed, and nobody before", async () => {
     const mill = cells.open();
@@ -61,6 +81,35 @@ describe("a transaction of the caller's", () => {
     await until("it is heard", () => heard.includes(queue));
     await Promise.all([tx!.end(), ear!.end()]);
   });
+});
+
+it("[#117] a transaction of the caller's is one of its cell, whichever way it has come there", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "socket-"));
+  chmodSync(folder, 0o777); // the server of root runs as another user
+  const server = await startEmbeddedServer({ settings: { fsync: "off", unix_socket_directories: folder } });
+  onTestFinished(async () => {
+    await server.stop("immediate");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await onServer(server.url, "create database other");
+  const urls = { near: server.url, other: inDatabase(server.url, "other") };
+  for (const connectionString of Object.values(urls)) {
+    const pool = new pg.Pool({ connectionString });
+    await migrate(pool);
+    await pool.end();
+  }
+  const mill = cells.open({ cells: urls });
+  const queues = [await cells.nameIn("near", mill), await cells.nameIn("other", mill)];
+  for (const queue of queues) await mill.queues.put(queue);
+  const { username: user, password, port } = new URL(server.url);
+  const tx = new pg.Client({ host: folder, port: Number(port), user, password, database: "postgres" });
+  await tx.connect();
+  await tx.query("begin");
+  expect((await mill.enqueue("work", {}, { queue: queues[0]!, tx })).id).toMatch(/^near:/);
+  const elsewhere = mill.enqueue("work", {}, { queue: queues[1]!, tx });
+  await expect(elsewhere).rejects.toMatchObject({ code: "MR023", reason: "foreign" });
+  await tx.end();
+  await mill.close();
 });
 
 describe("jobs of three servers", () => {
@@ -197,13 +246,14 @@ describe("jobs of three servers", () => {
     const queues = await Promise.all(names.map((cell) => cells.nameIn(cell, mill)));
     for (const queue of queues) await mill.queues.put(queue);
     const runs = new Map<string, number>();
-    for (let n = 0; n < 2; n += 1) {
-      const worker = cells.worker(mill, queues, { concurrency: 4 });
+    for (let n = 0; n < 4; n += 1) {
+      const worker = cells.worker(mill, queues, { concurrency: 3 });
       worker.handle(double, async (job) => {
         runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
         return 0;
       });
       await worker.start();
+      expect((worker as CellsWorker).cells).toHaveLength(3);
     }
     const kept: string[] = [];
     await Promise.all(
@@ -222,6 +272,16 @@ describe("jobs of three servers", () => {
       ),
     );
     await until("all jobs have run", () => runs.size >= kept.length);
+    // what was rolled back is not handed out when the claims come there either, nor anything a second time
+    const live = async (): Promise<number> => {
+      const all = await Promise.all(queues.map((queue) => mill.queues.depth(queue)));
+      return all.reduce((sum, { ready, delayed, running }) => sum + ready + delayed + running, 0);
+    };
+    await until("nothing is left", async () => (await live()) === 0);
+    const last = await Promise.all(queues.map((queue) => mill.enqueue(double, { n: 0 }, { queue })));
+    await Promise.all(last.map((job) => mill.result(job)));
+    kept.push(...last.map(({ id }) => id));
+    await until("nothing is left again", async () => (await live()) === 0);
     expect([...runs.keys()].toSorted()).toEqual(kept.toSorted());
     expect(new Set(runs.values())).toEqual(new Set([1]));
   });
@@ -240,6 +300,17 @@ describe("what does not fit the cells is refused before anything is written", ()
     await expect(same.queues.put("nowhere")).rejects.toMatchObject(refused("same"));
     const exchanged = cells.open({ cells: { a: b, b: a, c } });
     await expect(exchanged.enqueue("work", {})).rejects.toMatchObject(refused("name"));
+
+    const change = (by: number): Promise<unknown[]> =>
+      cells.dbs.b.sql(
+        "update migrations set number = number + $1 where number = (select max(number) from migrations)",
+        [by],
+      );
+    await change(1);
+    const newer = cells.open();
+    const asked = await newer.enqueue("work", {}).catch((error: unknown) => error);
+    await change(-1);
+    expect(asked).toMatchObject({ ...refused("release"), cell: "b", remedy: "upgrade millrace" });
   });
 
   it("ids, transactions and flows of another cell", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import type { CellsWorker } from "../../src/cells/cells-worker.js";
 import { Millrace } from "../../src/client/with-workers.js";
 import { defineJob } from "../../src/job/define-job.js";
+import { startProxy } from "../support/proxy.js";
 import { inDatabase, onServer } from "../support/server.js";
 import { until } from "../support/wait.js";
 
@@ -34,16 +35,37 @@ it("[#228] [#229] workers share cells out among themselves, and take over those 
     const engine = await mill.cells!.engine(name);
     await engine.cellHold("gone", "take", { cells: 8, queues: [], seconds: 5 });
   }
-  const newWorker = async (): Promise<CellsWorker> => {
-    const worker = mill.worker({ heartbeatThread: false, maintenance: false, schedules: false }) as CellsWorker;
-    worker.handle(work, async () => {});
+  const ran = new Set<string>();
+  const newWorker = async (of = mill): Promise<CellsWorker> => {
+    const worker = of.worker({ heartbeatThread: false, maintenance: false, schedules: false }) as CellsWorker;
+    worker.handle(work, async ({ id }) => void ran.add(id));
     await worker.start();
     return worker;
   };
+  const proxy = await startProxy(inject("serverUrl"));
+  const far = Object.entries(cells).map(([name, { connectionString, max }]) => {
+    const url = new URL(connectionString);
+    url.port = new URL(proxy.url).port;
+    return [name, { connectionString: url.href, max }];
+  });
+  const other = new Millrace({ cells: Object.fromEntries(far), logger: false });
+  const killed = await newWorker(other);
+  expect(killed.cells.length).toBeGreaterThanOrEqual(4);
+  await until("one worker serves all", () => killed.cells.length === 12);
+
   const first = await newWorker();
-  expect(first.cells.length).toBeGreaterThanOrEqual(4);
-  await until("one worker serves all", () => first.cells.length === 12);
-  const workers = [first, ...(await Promise.all(Array.from({ length: 5 }, newWorker)))];
+  await until("another one serves some", () => first.cells.length >= 4);
+  expect(first.cells.length).toBeLessThan(12);
+  proxy.cut();
+  const diedAt = performance.now();
+  const jobs: string[] = [];
+  for (const name of names) jobs.push((await (await mill.cells!.engine(name)).enqueue({ type: "work" })).id);
+  // the statement's own words; what is left of it when the lease has ended is a round, of 3 s at most
+  await until("its cells are served by another", () => ran.size === jobs.length, 15_000 - (performance.now() - diedAt));
+  await killed.stop({ force: true });
+  await other.close();
+
+  const workers = [first, ...(await Promise.all(Array.from({ length: 5 }, () => newWorker())))];
   const isSpread = (): boolean => {
     const held = workers.map(({ cells: own }) => own.length);
     const mean = held.reduce((sum, count) => sum + count, 0) / held.length;

@@ -3,6 +3,8 @@ import type { Millrace } from "../../src/client/with-workers.js";
 import type { Engine } from "../../src/db/engine.js";
 import type { ClaimedJob, JobId } from "../../src/db/types.js";
 import { useCellMills } from "../support/cell-mills.js";
+import { startProxy } from "../support/proxy.js";
+import { until } from "../support/wait.js";
 
 const cells = useCellMills();
 const engine = (cell: "a" | "b"): Engine => cells.dbs[cell].engine;
@@ -160,3 +162,62 @@ it(
     expect(await again()).toBeUndefined();
   },
 );
+
+it("[#236] a schedule is found after a move, and one whose run goes on keeps its slots where it is", async () => {
+  const [mill, other] = [open(), open()];
+  const queue = await queueIn(mill);
+  const declare = (by: Millrace, name: string, input: number): Promise<unknown> =>
+    by.engine.schedules.put(name, { rule: { every: "PT1H" }, job: { type: "work", queue }, input });
+  const at = async (by: Millrace, name: string): Promise<unknown[]> =>
+    (await by.engine.schedules.list({ name })).map(({ cell, input, nextSlot }) => ({ cell, input, nextSlot }));
+  for (const name of ["busy", "free"]) await declare(mill, name, 1);
+  await mill.engine.schedules.trigger("busy");
+  const [run] = await claimIn("a", queue);
+  const [busy] = await at(other, "busy");
+  await at(other, "free");
+  const moving = mill.cells!.move(queue, "b");
+  moving.catch(() => {});
+  await until("one has come", async () => (await engine("b").schedules.list({ name: "free" })).length > 0);
+
+  expect(await at(other, "free")).toMatchObject([{ cell: "b" }]);
+  expect(await declare(mill, "free", 2)).toMatchObject({ change: "changed" });
+  expect(await declare(other, "busy", 2)).toMatchObject({ change: "changed" });
+  expect(await at(other, "busy")).toEqual([{ ...(busy as object), input: 2 }]);
+  expect(await engine("b").schedules.list({ name: "busy" })).toEqual([]);
+  await engine("a").complete(run!);
+  await moving;
+  expect(await declare(other, "busy", 3)).toMatchObject({ change: "changed" });
+  expect(await at(mill, "busy")).toMatchObject([{ cell: "b", input: 3 }]);
+  for (const name of ["busy", "free"]) expect(await engine("a").schedules.list({ name })).toEqual([]);
+});
+
+it("[#239] lists of a queue that moves fail, or name the old cell, while that is away", async () => {
+  const proxy = await startProxy(cells.urls.a);
+  const mill = cells.open({ cells: { a: proxy.url, b: cells.urls.b } });
+  const queue = await queueIn(mill);
+  await mill.enqueueMany("moving", [1, 2, 3], { queue, delay: "1h" });
+  await mill.enqueue("moving", 4, { queue, delay: "1h", fingerprint: "left" });
+  await mill.cells!.move(queue, "b", { detach: true });
+  await mill.enqueue("moving", 5, { queue, delay: "1h" });
+  expect((await mill.queues.depth(queue)).delayed).toBe(5);
+  const elsewhere = await cells.nameIn("b", mill);
+  await mill.queues.put(elsewhere);
+  for (const way of ["cut", "freeze"] as const) {
+    proxy[way]();
+    // the second time it is not asked again
+    for (const time of [1, 2]) {
+      const reads = [
+        () => mill.queues.depth(queue),
+        () => mill.jobs.list({ queue }),
+        () => mill.engine.jobOf(queue, "left"),
+      ];
+      for (const read of reads) await expect(read(), `${way} ${time}`).rejects.toThrow('cell "a"');
+      const { answer, missing } = await mill.cells!.partial(() => mill.jobs.list({ queue }));
+      expect(answer).toHaveLength(1);
+      expect(missing.map(({ cell }) => cell)).toEqual(["a"]);
+      expect((await mill.queues.depth(elsewhere)).delayed).toBe(0);
+    }
+    if (way === "cut") proxy.mend();
+    else proxy.thaw();
+  }
+});

@@ -101,7 +101,9 @@ export const claimRoutes = [
     method: "POST",
     path: "/claims/extend",
     role: "worker",
-    summary: "prolong leases; a token or a job that is missing in the answer is lost",
+    summary:
+      "prolong leases; a token or a job that is missing in the answer is lost, unless `missing` names a cell that did not answer: then a token may be of that one, and is unknown",
+    cells: "named",
     body: z.strictObject({
       tokens: z.array(token).min(1).max(1000),
       seconds: z.number().positive().max(43_200).default(30),
