@@ -9,9 +9,10 @@ begin
     select row_to_json(v) into v_job
       from (select p_job::text as id, queue, type, state, reason, priority, "group", tenant, attempts, max_attempts,
                    created_at, updated_at, run_at, expires_at, deadline, last_attempt_at, finished_at, worker,
-                   lease_ends_at, lease_ended, discarded_at, last_error, null as result, attempt_timeout_ms, retry,
-                   fingerprint, schedule, schedule_slot, null as source, null as headers, null as input, payload_size,
-                   content_type, stage, cost, parent::text as parent_text, waits, suspended_at
+                   lease_ends_at, lease_ended, discarded_at, last_error, null as result, attempt_timeout_seconds,
+                   retry, fingerprint, schedule, schedule_slot, null as source, null as headers, null as input,
+                   payload_size, content_type, stage, cost, parent::text as parent_text, waits, suspended_at,
+                   resources
               from jobs where jobs.id = p_job) v;
   else
     select regexp_replace(row_to_json(v)::text, '^\{"id":(\d+)', '{"id":"\1"')::json into v_job

@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 17;
 /** Of all functions and views. */
-export const functionsChecksum = "48d1f24625228c9b";
+export const functionsChecksum = "dc4fdcd25c1d8c81";

@@ -10,8 +10,7 @@ interface Batched {
   readonly next?: object;
 }
 
-const post = async (path: string, body: object): Promise<Batched> =>
-  (await server.ask("POST", `/jobs/${path}`, body)).body;
+const post = async (path: string, body: object): Promise<Batched> => (await server.ask("POST", `/${path}`, body)).body;
 
 /** Ask until that was all, as a page does; the counts of all steps. */
 async function all(path: string, body: object): Promise<number[]> {
@@ -23,6 +22,10 @@ async function all(path: string, body: object): Promise<number[]> {
   }
   return counts;
 }
+
+/** How many in all: a look ends after two seconds, so how many steps it takes depends on the machine. */
+const total = async (path: string, body: object): Promise<number> =>
+  (await all(path, body)).reduce((sum, count) => sum + count, 0);
 
 /** Jobs of a type that have failed, with an error of their own. */
 async function failed(type: string, howMany: number, message: string, queue = "default"): Promise<void> {
@@ -50,16 +53,15 @@ describe("acts on all jobs that match", () => {
 
   it("says exactly how many it would touch, does them in steps, and a repetition finds nothing", async () => {
     const filter = { state: "failed", error: "CARD was", input: '"ann"' };
-    expect(await post("retry", { filter, dryRun: true })).toEqual({ count: 1250, isExact: true });
-    expect(await all("retry", { filter, limit: 500, because: "the bank is back" })).toEqual([500, 500, 250]);
-    expect(await post("retry", { filter })).toEqual({ count: 0, isExact: true });
+    expect(await total("jobs/retry", { filter, dryRun: true })).toBe(1250);
+    const steps = await all("jobs/retry", { filter, limit: 500, because: "the bank is back" });
+    expect(Math.max(...steps)).toBeLessThanOrEqual(500);
+    expect(steps.reduce((sum, count) => sum + count, 0)).toBe(1250);
+    expect(await total("jobs/retry", { filter })).toBe(0);
     expect((await server.ask("POST", "/jobs/count", { type: "charge", state: "ready" })).body.count).toBe(1250);
-    const entries = (await server.ask("GET", "/audit?limit=3")).body.items;
-    expect(entries).toMatchObject([
-      { action: "POST /jobs/retry", count: 250, result: "done", who: "the-admin" },
-      { count: 500 },
-      { count: 500 },
-    ]);
+    const { items: entries } = (await server.ask("GET", "/audit?action=POST+/jobs/retry")).body;
+    expect(entries[0]).toMatchObject({ action: "POST /jobs/retry", result: "done", who: "the-admin" });
+    expect(entries.reduce((sum: number, { count }: { count: number }) => sum + count, 0)).toBe(1250);
     expect(entries[0].object).toBe(`jobs ${JSON.stringify(filter)}`);
     const [one] = (await server.ask("GET", "/jobs?type=charge&state=ready&limit=1")).body.items;
     expect((await server.ask("GET", `/jobs/${one.id}`)).body.decisions).toMatchObject([
@@ -72,7 +74,7 @@ describe("acts on all jobs that match", () => {
     const [job] = (await server.ask("GET", "/jobs?type=mail&limit=1")).body.items;
     expect((await server.ask("GET", `/jobs/${job.id}`)).body.failure).toBe(items[0].fingerprint);
     const filter = { failure: items[0].fingerprint };
-    expect(await post("discard", { filter, dryRun: true })).toEqual({ count: 30, isExact: true });
+    expect(await total("jobs/discard", { filter, dryRun: true })).toBe(30);
   });
 
   it("says where to count on when one look was not enough, so that the sum is exact", async () => {
@@ -83,9 +85,9 @@ describe("acts on all jobs that match", () => {
       { queue: "surges" },
     );
     const filter = { queue: "surges" };
-    const first = await post("cancel", { filter, dryRun: true });
+    const first = await post("jobs/cancel", { filter, dryRun: true });
     expect(first).toMatchObject({ isExact: false, next: { filter, dryRun: true } });
-    const counts = await all("cancel", { filter, dryRun: true });
+    const counts = await all("jobs/cancel", { filter, dryRun: true });
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(10_020);
     await server.db.engine.queuePurge("surges");
   });
@@ -93,28 +95,28 @@ describe("acts on all jobs that match", () => {
   it("spreads a retry over all of its steps", async () => {
     const filter = { type: "mail" };
     const startAt = "2099-01-01T00:00:00.000Z";
-    expect(await all("retry", { filter, limit: 10, perSecond: 1, startAt })).toEqual([10, 10, 10]);
+    expect(await total("jobs/retry", { filter, limit: 10, perSecond: 1, startAt })).toBe(30);
     const { items } = (await server.ask("GET", "/jobs?type=mail&limit=100")).body;
     const due = items.map(({ runAt }: { runAt: string }) => Date.parse(runAt) - Date.parse(startAt));
     expect(due.toSorted((a: number, b: number) => a - b)).toEqual(Array.from({ length: 30 }, (_, n) => n * 1000));
   });
 
   it("cancels what has not ended, whatever else it is asked for, and leaves alone what has", async () => {
-    expect(await all("cancel", { filter: { queue: "default", text: "CHARGE" } })).toEqual([1250]);
+    expect(await total("jobs/cancel", { filter: { queue: "default", text: "CHARGE" } })).toBe(1250);
     expect((await server.ask("POST", "/jobs/count", { type: "charge", state: "failed" })).body.count).toBe(1250);
     expect((await server.ask("POST", "/jobs/cancel", { filter: {} })).body).toMatchObject({ code: "MR001" });
   });
 
   it("discards what failed, once", async () => {
     const filter = { type: "charge", input: '{"n": 7}' };
-    expect(await post("discard", { filter, dryRun: true })).toEqual({ count: 1, isExact: true });
-    expect(await all("discard", { filter, because: "no use" })).toEqual([1]);
-    expect(await all("discard", { filter })).toEqual([0]);
+    expect(await total("jobs/discard", { filter, dryRun: true })).toBe(1);
+    expect(await total("jobs/discard", { filter, because: "no use" })).toBe(1);
+    expect(await total("jobs/discard", { filter })).toBe(0);
     const { items } = (await server.ask("GET", "/jobs?type=charge&state=failed&limit=3")).body;
     const ids = items.map(({ id }: { id: string }) => id);
-    expect(await post("discard", { ids, dryRun: true })).toEqual({ count: 3, isExact: true });
-    expect(await post("discard", { ids: [...ids, ids[0]] })).toEqual({ count: 3, isExact: true });
-    expect(await post("retry", { ids })).toEqual({ count: 0, isExact: true });
+    expect(await total("jobs/discard", { ids, dryRun: true })).toBe(3);
+    expect(await total("jobs/discard", { ids: [...ids, ids[0]] })).toBe(3);
+    expect(await total("jobs/retry", { ids })).toBe(0);
   });
 
   it("acts on those that failed within a time, as they are listed", async () => {
@@ -125,17 +127,14 @@ describe("acts on all jobs that match", () => {
     const [{ fingerprint, jobs }] = (await server.ask("GET", `/failures?type=aged&since=${since}`)).body.items;
     expect(jobs).toBe(3);
     const filter = { type: "aged", state: "failed", failure: fingerprint, endedSince: since };
-    expect(await post("discard", { filter, dryRun: true })).toEqual({ count: 3, isExact: true });
+    expect(await total("jobs/discard", { filter, dryRun: true })).toBe(3);
     const retry = { fingerprint, type: "aged", since };
-    const ask = async (body: object) => (await server.ask("POST", "/failures/retry", body)).body;
-    expect(await ask({ ...retry, dryRun: true })).toEqual({ count: 3, isExact: true });
-    expect(await ask({ ...retry, since: undefined, until: since, dryRun: true })).toEqual({ count: 2, isExact: true });
-    expect(await post("discard", { filter: { ...filter, endedUntil: since }, dryRun: true })).toMatchObject({
-      count: 0,
-    });
-    expect(await post("discard", { filter })).toEqual({ count: 3, isExact: true });
-    expect(await ask(retry)).toEqual({ count: 0, isExact: true });
-    expect(await ask({ ...retry, since: undefined })).toEqual({ count: 2, isExact: true });
+    expect(await total("failures/retry", { ...retry, dryRun: true })).toBe(3);
+    expect(await total("failures/retry", { ...retry, since: undefined, until: since, dryRun: true })).toBe(2);
+    expect(await total("jobs/discard", { filter: { ...filter, endedUntil: since }, dryRun: true })).toBe(0);
+    expect(await total("jobs/discard", { filter })).toBe(3);
+    expect(await total("failures/retry", retry)).toBe(0);
+    expect(await total("failures/retry", { ...retry, since: undefined })).toBe(2);
   });
 
   it("leaves jobs of a finished queue alone when they are among those that match", async () => {
@@ -144,7 +143,7 @@ describe("acts on all jobs that match", () => {
     await failed("late", 2, "no", "gone");
     await failed("late", 3, "no");
     await server.db.sql("update queue set closed_at = clock_now(), finished_at = clock_now() where name = 'gone'");
-    expect(await post("retry", { filter: { type: "late" } })).toEqual({ count: 3, isExact: true });
+    expect(await total("jobs/retry", { filter: { type: "late" } })).toBe(3);
   });
 
   it("rewinds the runs that have done the step", async () => {
@@ -152,13 +151,13 @@ describe("acts on all jobs that match", () => {
     const runs = [await waitingRun(server.db, "orders"), await waitingRun(server.db, "orders")];
     await server.db.engine.enqueue({ type: "order", queue: "orders" });
     const body = { filter: { type: "order" }, to: "charge" };
-    expect(await post("rewind", { ...body, dryRun: true })).toEqual({ count: 2, isExact: true });
-    expect(await post("rewind", { ...body, because: "the price was wrong" })).toEqual({ count: 2, isExact: true });
+    expect(await total("jobs/rewind", { ...body, dryRun: true })).toBe(2);
+    expect(await total("jobs/rewind", { ...body, because: "the price was wrong" })).toBe(2);
     for (const { id } of runs) {
       const { items } = (await server.ask("GET", `/jobs/${id}/steps`)).body;
       expect(items).toContainEqual(expect.objectContaining({ kind: "rewind", about: "charge" }));
     }
-    expect(await post("rewind", body), "what is void was not done").toEqual({ count: 0, isExact: true });
+    expect(await total("jobs/rewind", body), "what is void was not done").toBe(0);
   });
 });
 

@@ -64,7 +64,13 @@ async function pagesOf(query: string): Promise<number> {
 it("what is brief does not read inputs: of a job, of the next ones of a queue, of schedules; all else is the same", async () => {
   const blob = randomBytes(700_000).toString("base64"); // 100 pages and more, however it is packed
   await server.db.engine.queuePut("next");
-  const id = await enqueue(server.db, "next", { type: "t", input: { blob }, headers: { a: "b" } });
+  await server.db.engine.resourcePut("gpu", { maxRunning: 5 });
+  const id = await enqueue(server.db, "next", {
+    type: "t",
+    input: { blob },
+    headers: { a: "b" },
+    resources: { gpu: 1 },
+  });
   await server.db.engine.retryLater((await server.db.engine.claim({ queues: ["next"] }))[0]!, {
     message: "m",
     stack: "s",
